@@ -1,0 +1,39 @@
+"""Transformer Viz: see an encoder-decoder Transformer think.
+
+Names are loaded when they are first used, so that reading and drawing a saved trace needs no torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transformer_viz import figures as figures
+    from transformer_viz.checkpoints import Checkpoint as Checkpoint
+    from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
+    from transformer_viz.errors import TransformerVizError as TransformerVizError
+    from transformer_viz.runs.decode import decode as decode
+    from transformer_viz.runs.evaluate import evaluate as evaluate
+    from transformer_viz.trace.store import load_trace as load_trace
+    from transformer_viz.trace.trace import Trace as Trace
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Checkpoint": "checkpoints",
+    "load_checkpoint": "checkpoints",
+    "TransformerVizError": "errors",
+    "decode": "runs.decode",
+    "evaluate": "runs.evaluate",
+    "load_trace": "trace.store",
+    "Trace": "trace.trace",
+}
+
+__all__ = ["__version__", "figures", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "figures":
+        return import_module("transformer_viz.figures")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'transformer_viz' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(f"transformer_viz.{_HOMES[name]}"), name)

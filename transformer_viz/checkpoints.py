@@ -1,0 +1,294 @@
+"""Checkpoints on disk: a folder with `config.json`, `model.safetensors` and `history.csv`.
+
+JSON and safetensors only, so nothing in a checkpoint can run. A folder is written beside its
+place and renamed into it, so a half-written one is never seen under its name. A damaged folder is
+refused with the reason and leaves the others usable.
+"""
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+
+from transformer_viz import tasks
+from transformer_viz.errors import CheckpointError, ConfigError, listed
+from transformer_viz.model import devices
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.tasks import Task
+
+FORMAT = 1
+FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
+_ROOT = Path(__file__).resolve().parent.parent
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_LARGEST_CONFIG = 4 * 2**20
+_LARGEST_WEIGHTS = 8 * 2**30
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model that is ready to run, with the task it was trained for."""
+
+    name: str
+    folder: Path
+    model: Transformer
+    task: Task
+    variant: str
+    recipe: Mapping[str, Any]
+    metrics: Mapping[str, Any]
+    device: torch.device
+    """The device that the model is on."""
+
+    @property
+    def device_title(self) -> str:
+        """The device's name for people."""
+        return devices.title(self.device)
+
+    @property
+    def n_parameters(self) -> int:
+        """Trained numbers in the model."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A checkpoint folder that was found, loadable or not."""
+
+    name: str
+    folder: Path
+    summary: Mapping[str, Any]
+    """The parsed `config.json`; empty when there is an error."""
+    error: str | None = None
+
+
+def folders() -> list[Path]:
+    """Where names are looked up, first match wins."""
+    more = os.environ.get(FOLDERS_VARIABLE)
+    return [_ROOT / "checkpoints", _ROOT / "trained", *([Path(more)] if more else [])]
+
+
+def entries() -> list[Entry]:
+    """Every checkpoint that can be named, in the order of the look-up; damaged ones carry their error."""
+    found: dict[str, Entry] = {}
+    for parent in folders():
+        for folder in sorted(parent.iterdir()) if parent.is_dir() else []:
+            if folder.is_dir() and _NAME.fullmatch(folder.name) and folder.name not in found:
+                found[folder.name] = _entry(folder)
+    return list(found.values())
+
+
+def find(name: str) -> Path:
+    """The folder of a checkpoint's name, or of a path with a separator in it.
+
+    Raises:
+        CheckpointError: there is none; the message lists the known names.
+    """
+    if "/" in name or os.sep in name:
+        folder = Path(name)
+        if not folder.is_dir():
+            raise CheckpointError(
+                f"There is no checkpoint folder {name!r}. Give a folder that holds config.json and model.safetensors."
+            )
+        return folder
+    return find_name(name)
+
+
+def find_name(name: str) -> Path:
+    """Like `find`, but names only: what a stranger types never becomes a path."""
+    if _NAME.fullmatch(name):
+        for parent in folders():
+            if (parent / name).is_dir():
+                return parent / name
+    known = listed(entry.name for entry in entries())
+    raise CheckpointError(
+        f"There is no checkpoint {name!r}. Known are {known}. A folder elsewhere needs a path separator, as in ./{name}."
+    )
+
+
+def load_checkpoint(name: str, device: str = "auto") -> Checkpoint:
+    """Loads a checkpoint by its name or folder onto a device (`auto`, `cpu`, `cuda` or `mps`).
+
+    Raises:
+        CheckpointError: missing, truncated, tampered with, or made by something else.
+        DeviceError, OptionError: the device is not there, or not known.
+    """
+    folder = find(name)
+    where = devices.resolve(device)
+    data = _read_config(folder)
+    config, task = _parsed(folder, data)
+    _check_weights(folder, config)
+    with devices.memory_errors(where):
+        model = Transformer(config)
+        model.load_state_dict(load_file(folder / "model.safetensors"))
+        model.to(where).eval().requires_grad_(False)
+    if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
+        raise CheckpointError(
+            f"{folder.name}: model.safetensors holds numbers that are not finite. Train it again or copy it again."
+        )
+    return Checkpoint(
+        name=folder.name,
+        folder=folder,
+        model=model,
+        task=task,
+        variant=str(data["variant"]),
+        recipe=data["recipe"],
+        metrics=data["metrics"],
+        device=where,
+    )
+
+
+def save_checkpoint(
+    folder: Path,
+    model: Transformer,
+    task: Task,
+    *,
+    variant: str,
+    recipe: Mapping[str, Any],
+    metrics: Mapping[str, Any],
+    history: Iterable[Mapping[str, Any]] = (),
+    replace: bool = False,
+) -> None:
+    """Writes a checkpoint folder in one move.
+
+    Raises:
+        CheckpointError: the folder exists and `replace` is false.
+    """
+    refuse_existing(folder, replace)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = folder.parent / f".{folder.name}.{os.getpid()}.partial"
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    data = {
+        "format": FORMAT,
+        "variant": variant,
+        "model": asdict(model.config),
+        "task": {"name": task.name, "options": task.options()},
+        "vocabularies": {"source": list(task.source_vocabulary.tokens), "target": list(task.target_vocabulary.tokens)},
+        "recipe": dict(recipe),
+        "metrics": dict(metrics),
+    }
+    (partial / "config.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    save_file({k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}, partial / "model.safetensors")
+    (partial / "history.csv").write_text(_csv(list(history)), encoding="utf-8")
+    _move_into_place(partial, folder)
+
+
+def refuse_existing(folder: Path, replace: bool) -> None:
+    """Raises a CheckpointError when `folder` is there and may not be replaced."""
+    if folder.exists() and not replace:
+        raise CheckpointError(f"{folder} exists already. Choose another folder with -o, or replace it with --force.")
+
+
+def _move_into_place(partial: Path, folder: Path) -> None:
+    old = folder.parent / f".{folder.name}.{os.getpid()}.old"
+    if folder.exists():
+        folder.rename(old)
+    partial.rename(folder)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _entry(folder: Path) -> Entry:
+    try:
+        data = _read_config(folder)
+        config, _ = _parsed(folder, data)
+        _check_weights(folder, config)
+    except CheckpointError as error:
+        return Entry(folder.name, folder, {}, str(error))
+    return Entry(folder.name, folder, data)
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    try:
+        if path.stat().st_size > _LARGEST_CONFIG:
+            raise CheckpointError(
+                f"{folder.name}: config.json is larger than {_LARGEST_CONFIG // 2**20} MB; this is not one of ours."
+            )
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise CheckpointError(f"{folder.name}: config.json is missing. Copy the whole folder again.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise CheckpointError(
+            f"{folder.name}: config.json cannot be read ({type(error).__name__}). Copy the folder again."
+        ) from error
+    shapes = {"format": int, "variant": str, "model": dict, "task": dict, "vocabularies": dict, "recipe": dict, "metrics": dict}
+    if not isinstance(data, dict) or any(not isinstance(data.get(key), kind) for key, kind in shapes.items()):
+        raise CheckpointError(f"{folder.name}: config.json is not that of a checkpoint; it needs {listed(shapes)}.")
+    if data["format"] != FORMAT:
+        raise CheckpointError(
+            f"{folder.name}: format {data['format']} is not known; this version reads format {FORMAT}. Update the program."
+        )
+    return data
+
+
+def _parsed(folder: Path, data: Mapping[str, Any]) -> tuple[ModelConfig, Task]:
+    """The model's configuration and the task, and that they belong together."""
+    try:
+        config = ModelConfig.from_json(data["model"])
+        task = tasks.make(data["task"].get("name"), data["task"].get("options"))
+    except (ConfigError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{folder.name}: config.json is not possible: {error}") from error
+    for side, vocabulary, size in (
+        ("source", task.source_vocabulary, config.source_vocabulary_size),
+        ("target", task.target_vocabulary, config.target_vocabulary_size),
+    ):
+        if data["vocabularies"].get(side) != list(vocabulary.tokens) or len(vocabulary) != size:
+            raise CheckpointError(
+                f"{folder.name}: the {side} vocabulary does not fit the task {task.name!r} with {len(vocabulary)} tokens."
+            )
+    return config, task
+
+
+def _check_weights(folder: Path, config: ModelConfig) -> None:
+    """Names and shapes against the configuration, read from the header, before memory is taken."""
+    path = folder / "model.safetensors"
+    with torch.device("meta"):
+        wanted = {name: list(tensor.shape) for name, tensor in Transformer(config).state_dict().items()}
+    try:
+        if path.stat().st_size > _LARGEST_WEIGHTS:
+            raise CheckpointError(f"{folder.name}: model.safetensors is larger than {_LARGEST_WEIGHTS // 2**30} GB.")
+        with safe_open(path, framework="pt") as file:
+            given = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+            types = {str(file.get_slice(name).get_dtype()) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise CheckpointError(f"{folder.name}: model.safetensors is missing. Copy the whole folder again.") from None
+    except (OSError, SafetensorError) as error:
+        raise CheckpointError(f"{folder.name}: model.safetensors is damaged or cut off ({error}). Copy it again.") from error
+    if given != wanted:
+        raise CheckpointError(f"{folder.name}: model.safetensors does not fit config.json: {_difference(given, wanted)}.")
+    if not types <= {"F32", "F16", "BF16", "F64"}:
+        raise CheckpointError(
+            f"{folder.name}: model.safetensors holds numbers of type {listed(sorted(types))}; floating point is needed."
+        )
+
+
+def _difference(given: Mapping[str, list[int]], wanted: Mapping[str, list[int]]) -> str:
+    parts = []
+    if missing := sorted(set(wanted) - set(given)):
+        parts.append(f"missing {_some(missing)}")
+    if unexpected := sorted(set(given) - set(wanted)):
+        parts.append(f"unexpected {_some(unexpected)}")
+    shapes = [f"{n} is {given[n]} and should be {wanted[n]}" for n in sorted(set(given) & set(wanted)) if given[n] != wanted[n]]
+    if shapes:
+        parts.append(_some(shapes))
+    return "; ".join(parts)
+
+
+def _some(names: list[str], most: int = 4) -> str:
+    return listed(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _csv(rows: list[Mapping[str, Any]]) -> str:
+    if not rows:
+        return ""
+    lines = [",".join(rows[0])]
+    lines += [",".join("" if value is None else f"{value:.6g}" for value in row.values()) for row in rows]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,78 @@
+"""Scaled dot-product attention (Vaswani et al. 2017, section 3.2) with the tap.
+
+Pure functions; the parameters live in `blocks.py`. Axes are always
+(batch, head, query, key) and (batch, head, query or key, d_head).
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer_viz.model import masks
+from transformer_viz.model.tap import Site, Tap
+
+
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    masked: Tensor | None,
+    *,
+    causal: bool,
+    site: Site,
+    tap: Tap | None = None,
+    dropout: float = 0.0,
+) -> Tensor:
+    """Each head's weighted sum of values.
+
+    Args:
+        query: (batch, head, query, d_k).
+        key: (batch, head, key, d_k).
+        value: (batch, head, key, d_v).
+        masked: bool, broadcastable to (batch, head, query, key), True = masked; None = nothing.
+        causal: also mask every key that comes after the query, which stands at `site.first_query` and on.
+        site: which attention this is, for the tap.
+        tap: sees and may change every intermediate. None takes torch's fused kernel.
+        dropout: probability with which a weight is dropped, after the tap has seen the weights.
+
+    Returns:
+        (batch, head, query, d_v). A query that may look at nothing gets zeros.
+    """
+    n_queries, n_keys = query.shape[-2], key.shape[-2]
+    # The last row alone sees every key: cached decoding needs no causal mask.
+    causal = causal and not (n_queries == 1 and site.first_query == n_keys - 1)
+    if tap is None and causal and masked is None and n_queries == n_keys:
+        return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=True)
+    if causal:
+        future = masks.future(n_queries, n_keys, site.first_query, query.device)[None, None]
+        masked = future if masked is None else masked | future
+    if tap is None:
+        return _fused(query, key, value, masked, dropout)
+    return _explicit(query, key, value, masked, site, tap, dropout)
+
+
+def _fused(query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, dropout: float) -> Tensor:
+    allowed = None if masked is None else ~masked
+    output = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed, dropout_p=dropout)
+    if masked is not None and output.device.type != "cpu":
+        # The CPU kernel gives zeros for an empty row; others are not bound to.
+        output = output.masked_fill(masked.all(-1, keepdim=True), 0.0)
+    return output
+
+
+def _explicit(query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, site: Site, tap: Tap, dropout: float) -> Tensor:
+    if masked is None:
+        masked = torch.zeros(1, 1, query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device)
+    scores = tap(site, "scores", query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]))
+    masked = tap(site, "mask", masked)
+    weights = tap(site, "weights", masked_softmax(scores, masked))
+    return tap(site, "heads", F.dropout(weights, dropout) @ value)
+
+
+def masked_softmax(scores: Tensor, masked: Tensor) -> Tensor:
+    """Softmax over keys; masked cells are exactly 0, and a fully masked row is all zeros in every precision."""
+    weights = scores.masked_fill(masked, float("-inf")).softmax(-1)
+    # A fully masked row is NaN here; all of its cells are masked, so this line makes it zeros.
+    return weights.masked_fill(masked, 0.0)

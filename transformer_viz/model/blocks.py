@@ -1,0 +1,177 @@
+"""The layers of the two stacks (Vaswani et al. 2017, section 3.1).
+
+Holds the parameters; the attention itself is the pure function in `attention.py`.
+"""
+
+from collections.abc import Callable
+from typing import assert_never
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer_viz.model.attention import attend
+from transformer_viz.model.cache import DecoderCache, KeyValueCache
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.tap import Site, Tap
+from transformer_viz.terms import Kind
+
+
+class MultiHeadAttention(nn.Module):
+    """Projections into heads, attention, and the projection back (section 3.2.2)."""
+
+    def __init__(self, config: ModelConfig, kind: Kind, layer: int) -> None:
+        super().__init__()
+        self.kind: Kind = kind
+        self.layer = layer
+        self.n_heads = config.n_heads
+        self.dropout = config.dropout
+        keys, values = config.n_heads * config.key_width, config.n_heads * config.value_width
+        self.query = nn.Linear(config.d_model, keys, bias=config.attention_bias)
+        self.key = nn.Linear(config.d_model, keys, bias=config.attention_bias)
+        self.value = nn.Linear(config.d_model, values, bias=config.attention_bias)
+        self.out = nn.Linear(values, config.d_model, bias=config.attention_bias)
+
+    def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """(batch, key, d_model) -> keys and values, (batch, head, key, d_head)."""
+        return self._split(self.key(x)), self._split(self.value(x))
+
+    def forward(
+        self,
+        x: Tensor,
+        keys_and_values: tuple[Tensor, Tensor],
+        masked: Tensor | None,
+        *,
+        causal: bool = False,
+        first_query: int = 0,
+        tap: Tap | None = None,
+    ) -> Tensor:
+        """(batch, query, d_model) -> (batch, query, d_model)."""
+        key, value = keys_and_values
+        heads = attend(
+            self._split(self.query(x)),
+            key,
+            value,
+            masked,
+            causal=causal,
+            site=Site(self.kind, self.layer, first_query),
+            tap=tap,
+            dropout=self.dropout if self.training else 0.0,
+        )
+        return self.out(heads.transpose(1, 2).flatten(2))
+
+    def _split(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+
+
+class FeedForward(nn.Module):
+    """Two linear layers with an activation between them (section 3.3)."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.inner = nn.Linear(config.d_model, config.d_ff, bias=config.feed_forward_bias)
+        self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.feed_forward_bias)
+        self.activation = F.relu if config.activation == "relu" else F.gelu
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, d_model) -> (…, d_model)."""
+        return self.outer(self.dropout(self.activation(self.inner(x))))
+
+
+class Residual(nn.Module):
+    """The way round a sublayer: where the norm stands, and dropout on what is added."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.placement = config.norm
+        self.norm = layer_norm(config)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+        """(batch, length, d_model) -> the same."""
+        match self.placement:
+            case "pre":
+                return x + self.dropout(sublayer(self.norm(x)))
+            case "post":
+                return self.norm(x + self.dropout(sublayer(x)))
+            case "residual-post":
+                return x + self.dropout(self.norm(sublayer(x)))
+            case _:
+                assert_never(self.placement)
+
+
+def layer_norm(config: ModelConfig) -> nn.LayerNorm:
+    """A LayerNorm over the residual stream, with or without weight and bias."""
+    return nn.LayerNorm(config.d_model, elementwise_affine=config.norm_affine)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(self, config: ModelConfig, layer: int) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(config, "encoder", layer)
+        self.feed_forward = FeedForward(config)
+        self.around_attention = Residual(config)
+        self.around_feed_forward = Residual(config)
+
+    def forward(self, x: Tensor, masked: Tensor | None, tap: Tap | None = None) -> Tensor:
+        """(batch, source, d_model) -> the same; `masked` bool (batch, 1, 1, source) or None."""
+
+        def attention(y: Tensor) -> Tensor:
+            return self.attention(y, self.attention.keys_and_values(y), masked, tap=tap)
+
+        return self.around_feed_forward(self.around_attention(x, attention), self.feed_forward)
+
+
+class DecoderLayer(nn.Module):
+    """Causal self-attention, cross-attention onto the encoder's output, feed-forward."""
+
+    def __init__(self, config: ModelConfig, layer: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.attention = MultiHeadAttention(config, "decoder", layer)
+        self.cross_attention = MultiHeadAttention(config, "cross", layer)
+        self.feed_forward = FeedForward(config)
+        self.around_attention = Residual(config)
+        self.around_cross_attention = Residual(config)
+        self.around_feed_forward = Residual(config)
+
+    def forward(
+        self,
+        x: Tensor,
+        memory: Tensor,
+        *,
+        target_masked: Tensor | None = None,
+        source_masked: Tensor | None = None,
+        cache: DecoderCache | None = None,
+        first_query: int = 0,
+        tap: Tap | None = None,
+    ) -> Tensor:
+        """(batch, query, d_model) -> the same; `memory` (batch, source, d_model); masks (batch, 1, 1, key) or None."""
+        at = {"first_query": first_query, "tap": tap}
+
+        def attention(y: Tensor) -> Tensor:
+            new = self.attention.keys_and_values(y)
+            every = new if cache is None else _appended(cache.self_attention[self.layer], new)
+            return self.attention(y, every, target_masked, causal=True, **at)
+
+        def cross_attention(y: Tensor) -> Tensor:
+            return self.cross_attention(y, self._memory(memory, cache), source_masked, **at)
+
+        x = self.around_attention(x, attention)
+        x = self.around_cross_attention(x, cross_attention)
+        return self.around_feed_forward(x, self.feed_forward)
+
+    def _memory(self, memory: Tensor, cache: DecoderCache | None) -> tuple[Tensor, Tensor]:
+        """Keys and values of the encoder's output, computed once per decoding."""
+        if cache is None:
+            return self.cross_attention.keys_and_values(memory)
+        known = cache.cross_attention[self.layer]
+        if known is None:
+            known = cache.cross_attention[self.layer] = self.cross_attention.keys_and_values(memory)
+        return known
+
+
+def _appended(cache: KeyValueCache, new: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    return cache.append(*new)

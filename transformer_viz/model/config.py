@@ -1,0 +1,136 @@
+"""Everything that tells one encoder-decoder Transformer from another, as data.
+
+The defaults are the modern `pre-norm` model; `variants/` names the published ones.
+"""
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args, get_type_hints
+
+from transformer_viz.errors import ConfigError, listed
+
+NormPlacement = Literal["pre", "post", "residual-post"]
+PositionEncoding = Literal["sinusoid", "learned", "none"]
+EmbeddingScale = Literal["none", "encoder", "both"]
+Initialization = Literal["torch", "xavier-stacks", "xavier"]
+Activation = Literal["relu", "gelu"]
+
+MAX_POSITIONS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """Sizes and switches of a `Transformer`.
+
+    Raises:
+        ConfigError: a size or switch is out of range; the message names the allowed values.
+    """
+
+    source_vocabulary_size: int
+    target_vocabulary_size: int
+    d_model: int = 128
+    """Width of the residual stream."""
+    n_heads: int = 4
+    """Heads per attention; must divide `d_model` unless `d_k` is given."""
+    d_k: int | None = None
+    """Width of one head's queries and keys; None = d_model / n_heads."""
+    d_v: int | None = None
+    """Width of one head's values; None = the same as `d_k`."""
+    n_encoder_layers: int = 2
+    n_decoder_layers: int = 2
+    d_ff: int = 512
+    """Width of the feed-forward layer."""
+    dropout: float = 0.0
+    """On embeddings, attention weights, the feed-forward layer and every sublayer's output."""
+    activation: Activation = "relu"
+    norm: NormPlacement = "pre"
+    """pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))."""
+    final_norm: bool = True
+    """A norm after each stack, as pre-norm needs."""
+    norm_affine: bool = True
+    """Whether norms have a weight and a bias."""
+    attention_bias: bool = True
+    """Bias in the query, key, value and output projections of attention."""
+    feed_forward_bias: bool = True
+    output_bias: bool = True
+    """Bias in the projection onto the vocabulary."""
+    embedding_scale: EmbeddingScale = "none"
+    """Which embeddings are multiplied by √d_model."""
+    position: PositionEncoding = "sinusoid"
+    sinusoid_base: float = 10000.0
+    max_positions: int = 512
+    """The longest sequence, special tokens included."""
+    initialization: Initialization = "torch"
+
+    def __post_init__(self) -> None:
+        for name, least, most in _RANGES:
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
+                raise ConfigError(f"{name}={value!r} is not possible; it is a whole number from {least} to {most}")
+        for name, hint in get_type_hints(type(self)).items():
+            value = getattr(self, name)
+            if (
+                isinstance(allowed := get_args(hint), tuple)
+                and allowed
+                and isinstance(allowed[0], str)
+                and value not in allowed
+            ):
+                raise ConfigError(f"{name}={value!r} is not known; choose one of {listed(allowed)}")
+            if hint is bool and not isinstance(value, bool):
+                raise ConfigError(f"{name}={value!r} is not possible; it is true or false")
+        if not _is_number(self.dropout) or not 0 <= self.dropout < 1:
+            raise ConfigError(f"dropout={self.dropout!r} is not possible; it is at least 0 and less than 1")
+        if not _is_number(self.sinusoid_base) or not 1 < self.sinusoid_base <= 1e9:
+            raise ConfigError(f"sinusoid_base={self.sinusoid_base!r} is not possible; it is more than 1, for example 10000")
+        if self.d_k is None and self.d_model % self.n_heads:
+            raise ConfigError(
+                f"n_heads={self.n_heads} does not divide d_model={self.d_model}; "
+                f"possible numbers of heads are {listed(_divisors(self.d_model))}, or give d_k yourself"
+            )
+        if self.position == "sinusoid" and self.d_model % 2:
+            raise ConfigError(f"d_model={self.d_model} is odd; sinusoid positions come in pairs: take an even width")
+
+    @property
+    def key_width(self) -> int:
+        """d_k, filled in."""
+        return self.d_k or self.d_model // self.n_heads
+
+    @property
+    def value_width(self) -> int:
+        """d_v, filled in."""
+        return self.d_v or self.key_width
+
+    def to_json(self) -> dict[str, Any]:
+        """All fields as plain data."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> "ModelConfig":
+        """The inverse of `to_json`; unknown and missing names are listed in the error."""
+        known = {field.name for field in fields(cls)}
+        if unknown := sorted(set(data) - known):
+            raise ConfigError(f"unknown model settings: {listed(unknown)}; known are {listed(sorted(known))}")
+        if missing := sorted({"source_vocabulary_size", "target_vocabulary_size"} - set(data)):
+            raise ConfigError(f"missing model settings: {listed(missing)}")
+        return cls(**data)
+
+
+_RANGES = (
+    ("source_vocabulary_size", 4, 1_000_000),
+    ("target_vocabulary_size", 4, 1_000_000),
+    ("d_model", 1, 8192),
+    ("n_heads", 1, 128),
+    ("d_k", 1, 8192),
+    ("d_v", 1, 8192),
+    ("n_encoder_layers", 1, 64),
+    ("n_decoder_layers", 1, 64),
+    ("d_ff", 1, 65536),
+    ("max_positions", 2, MAX_POSITIONS),
+)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _divisors(number: int) -> list[int]:
+    return [d for d in range(1, min(number, 128) + 1) if number % d == 0]

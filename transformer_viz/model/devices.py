@@ -1,0 +1,63 @@
+"""Which device a model runs on, and what a person is told about it."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import torch
+
+from transformer_viz.errors import DeviceError, OptionError, listed
+
+DEVICES = ("auto", "cpu", "cuda", "mps")
+
+
+def available() -> list[str]:
+    """Names that `resolve` accepts on this machine, besides `auto`."""
+    return [name for name in DEVICES[1:] if _is_there(name)]
+
+
+def resolve(name: str) -> torch.device:
+    """`auto` is cuda, then mps, then cpu.
+
+    Raises:
+        OptionError: the name is none of the known ones.
+        DeviceError: the device is not on this machine.
+    """
+    if name == "auto":
+        return torch.device(next(d for d in ("cuda", "mps", "cpu") if _is_there(d)))
+    if name not in DEVICES:
+        raise OptionError(f"device {name!r} is not known; choose one of {listed(DEVICES)}")
+    if not _is_there(name):
+        raise DeviceError(
+            f"device {name!r} is not available here; available are {listed(available())}. "
+            "For a GPU install the torch build that fits its driver, or choose device auto."
+        )
+    return torch.device(name)
+
+
+def title(device: torch.device) -> str:
+    """What to call the device on the screen: `cuda · NVIDIA H200` or `cpu`."""
+    if device.type == "cuda":
+        return f"cuda · {torch.cuda.get_device_name(device)}"
+    return "mps · Apple GPU" if device.type == "mps" else "cpu"
+
+
+@contextmanager
+def memory_errors(device: torch.device) -> Generator[None]:
+    """Turns an out-of-memory error of a device into a clear message, and frees what can be freed."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
+        raise DeviceError(
+            f"{title(device)} ran out of memory. Shorten the text, decode fewer texts at once, "
+            "free the GPU, or choose device cpu."
+        ) from error
+
+
+def _is_there(name: str) -> bool:
+    if name == "cuda":
+        return torch.cuda.is_available()
+    if name == "mps":
+        return torch.backends.mps.is_available()
+    return name == "cpu"

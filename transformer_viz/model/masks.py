@@ -1,0 +1,48 @@
+"""Attention masks, and why each cell is masked (Vaswani et al. 2017, section 3.2.3).
+
+Everywhere in this package True means *masked*. torch's `scaled_dot_product_attention`
+and Hugging Face read the opposite; the one place that translates is `attention.py`.
+
+`*_reasons` return uint8 matrices of `terms.Reason` codes; they are the definition.
+A padded *key* is masked for every query, whatever the query is: a padded query is
+left alone, because its row is never read and masking it would only leave an empty row.
+"""
+
+import torch
+from torch import Tensor
+
+from transformer_viz.terms import Reason
+
+
+def padding(ids: Tensor, pad_id: int) -> Tensor:
+    """Which tokens are padding. `ids` (batch, length) -> bool (batch, length)."""
+    return ids == pad_id
+
+
+def future(n_queries: int, n_keys: int, first_query: int = 0, device: torch.device | str = "cpu") -> Tensor:
+    """Which keys come after each query, bool (query, key); query row i stands at `first_query + i`."""
+    queries = torch.arange(first_query, first_query + n_queries, device=device)
+    return torch.arange(n_keys, device=device) > queries[:, None]
+
+
+def padding_reasons(key_padding: Tensor, n_queries: int) -> Tensor:
+    """Encoder and cross masks: (batch, key) bool -> uint8 (batch, query, key)."""
+    codes = key_padding.to(torch.uint8) * int(Reason.PADDING)
+    return codes[:, None, :].repeat(1, n_queries, 1)
+
+
+def causal_reasons(n_queries: int, n_keys: int, first_query: int = 0, device: torch.device | str = "cpu") -> Tensor:
+    """The causal mask: uint8 (query, key)."""
+    return future(n_queries, n_keys, first_query, device).to(torch.uint8) * int(Reason.FUTURE)
+
+
+def decoder_reasons(key_padding: Tensor, first_query: int = 0) -> Tensor:
+    """The combined mask of decoder self-attention: (batch, key) bool -> uint8 (batch, query, key)."""
+    n_keys = key_padding.shape[1]
+    causal = causal_reasons(n_keys - first_query, n_keys, first_query, key_padding.device)
+    return padding_reasons(key_padding, n_keys - first_query) | causal
+
+
+def masked(reasons: Tensor) -> Tensor:
+    """True where a cell is masked for whatever reason."""
+    return reasons > 0

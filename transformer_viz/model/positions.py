@@ -1,0 +1,40 @@
+"""Position encodings: sinusoid (Vaswani et al. 2017, section 3.5), learned, or none."""
+
+import torch
+from torch import Tensor, nn
+
+from transformer_viz.model.config import ModelConfig
+
+
+def sinusoid(n_positions: int, d_model: int, base: float) -> Tensor:
+    """(position, d_model): sin on even, cos on odd channels, wavelengths 2π … 2π·base.
+
+    Computed in float64 and rounded once, so that a wide model has exact tables.
+    """
+    position = torch.arange(n_positions, dtype=torch.float64)[:, None]
+    frequency = base ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    table = torch.empty(n_positions, d_model, dtype=torch.float64)
+    table[:, 0::2] = (position * frequency).sin()
+    table[:, 1::2] = (position * frequency).cos()
+    return table
+
+
+class Positions(nn.Module):
+    """Adds each token's position to its embedding."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.table: Tensor | None
+        if config.position == "learned":
+            self.table = nn.Parameter(torch.randn(config.max_positions, config.d_model) * 0.02)
+        elif config.position == "sinusoid":
+            table = sinusoid(config.max_positions, config.d_model, config.sinusoid_base)
+            self.register_buffer("table", table.to(torch.get_default_dtype()), persistent=False)
+        else:
+            self.table = None
+
+    def forward(self, embedded: Tensor, first: int = 0) -> Tensor:
+        """(batch, length, d_model) -> the same, position `first` for the first token."""
+        if self.table is None:
+            return embedded
+        return embedded + self.table[first : first + embedded.shape[1]]

@@ -1,0 +1,114 @@
+"""The encoder-decoder Transformer (Vaswani et al. 2017), one implementation for every variant."""
+
+import math
+
+from torch import Tensor, nn
+
+from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, layer_norm
+from transformer_viz.model.cache import DecoderCache
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.positions import Positions
+from transformer_viz.model.tap import Tap
+
+
+class Transformer(nn.Module):
+    """Embeddings, two stacks and the projection onto the target vocabulary.
+
+    Padding is given as bool (batch, length), True = padding, or None when there is none.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.source_embedding = nn.Embedding(config.source_vocabulary_size, config.d_model)
+        self.target_embedding = nn.Embedding(config.target_vocabulary_size, config.d_model)
+        self.positions = Positions(config)
+        self.embedding_dropout = nn.Dropout(config.dropout)
+        self.encoder = nn.ModuleList(EncoderLayer(config, i) for i in range(config.n_encoder_layers))
+        self.decoder = nn.ModuleList(DecoderLayer(config, i) for i in range(config.n_decoder_layers))
+        self.encoder_norm = layer_norm(config) if config.final_norm else nn.Identity()
+        self.decoder_norm = layer_norm(config) if config.final_norm else nn.Identity()
+        self.output = nn.Linear(config.d_model, config.target_vocabulary_size, bias=config.output_bias)
+        self._initialize()
+
+    def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
+        """Reads the source once. `source` int (batch, source) -> memory (batch, source, d_model)."""
+        scaled = self.config.embedding_scale in ("encoder", "both")
+        x = self._embed(self.source_embedding, source, scaled)
+        masked = _for_keys(source_padding)
+        for layer in self.encoder:
+            x = layer(x, masked, tap)
+        return self.encoder_norm(x)
+
+    def decode(
+        self,
+        target: Tensor,
+        memory: Tensor,
+        source_padding: Tensor | None = None,
+        target_padding: Tensor | None = None,
+        *,
+        cache: DecoderCache | None = None,
+        tap: Tap | None = None,
+    ) -> Tensor:
+        """Logits of the token after each target token.
+
+        Args:
+            target: int (batch, query): all target tokens, or with a cache only the new ones.
+            memory: (batch, source, d_model) from `encode`.
+            source_padding: bool (batch, source).
+            target_padding: bool (batch, target), the cached tokens included.
+            cache: from `new_cache`; holds what was read before and takes what is read now.
+            tap: sees every intermediate of every attention.
+
+        Returns:
+            (batch, query, target vocabulary).
+        """
+        first = 0 if cache is None else cache.length
+        x = self._embed(self.target_embedding, target, self.config.embedding_scale == "both", first)
+        for layer in self.decoder:
+            x = layer(
+                x,
+                memory,
+                target_masked=_for_keys(target_padding),
+                source_masked=_for_keys(source_padding),
+                cache=cache,
+                first_query=first,
+                tap=tap,
+            )
+        return self.output(self.decoder_norm(x))
+
+    def forward(
+        self,
+        source: Tensor,
+        target: Tensor,
+        source_padding: Tensor | None = None,
+        target_padding: Tensor | None = None,
+        *,
+        tap: Tap | None = None,
+    ) -> Tensor:
+        """Teacher forcing: (batch, source), (batch, target) -> logits (batch, target, target vocabulary)."""
+        memory = self.encode(source, source_padding, tap=tap)
+        return self.decode(target, memory, source_padding, target_padding, tap=tap)
+
+    def new_cache(self) -> DecoderCache:
+        """An empty cache for one decoding."""
+        return DecoderCache(self.config.n_decoder_layers)
+
+    def _embed(self, embedding: nn.Embedding, ids: Tensor, scaled: bool, first: int = 0) -> Tensor:
+        x = embedding(ids)
+        if scaled:
+            x = x * math.sqrt(self.config.d_model)
+        return self.embedding_dropout(self.positions(x, first))
+
+    def _initialize(self) -> None:
+        if self.config.initialization == "torch":
+            return
+        everything = self.config.initialization == "xavier"
+        for name, parameter in self.named_parameters():
+            if parameter.dim() > 1 and (everything or name.startswith(("encoder.", "decoder."))):
+                nn.init.xavier_uniform_(parameter)
+
+
+def _for_keys(padding: Tensor | None) -> Tensor | None:
+    """(batch, key) -> (batch, 1, 1, key): a padded key is masked for every head and query."""
+    return None if padding is None else padding[:, None, None, :]

@@ -1,0 +1,26 @@
+"""The published variants by name. A new one is one new file here with `SETTINGS`; nothing else changes.
+
+Every module's docstring names its source and the axes on which it differs from the others.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+from transformer_viz.errors import ConfigError, listed
+
+
+def names() -> list[str]:
+    """All variants, in alphabetical order: `pre_norm.py` is `pre-norm`."""
+    return sorted(module.name.replace("_", "-") for module in iter_modules(__path__))
+
+
+def settings(name: str) -> dict[str, Any]:
+    """The `ModelConfig` settings that make a model this variant.
+
+    Raises:
+        ConfigError: no such variant; the message lists the known ones.
+    """
+    if name not in names():
+        raise ConfigError(f"variant {name!r} is not known; choose one of {listed(names())}")
+    return dict(import_module(f"{__name__}.{name.replace('-', '_')}").SETTINGS)

@@ -1,0 +1,110 @@
+"""How good a checkpoint is on fresh strings, and how much of a head's attention is on the true key."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.decoding.greedy import greedy
+from transformer_viz.errors import OptionError
+from transformer_viz.model import devices
+from transformer_viz.tasks import Task
+from transformer_viz.trace.recorder import Recorder
+
+MOST_SAMPLES = 1_000_000
+_BATCH = 512
+# Keeps the strings apart from those of training, which are drawn from [seed, 1..3, …].
+_STREAM = 77
+
+
+def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> dict[str, Any]:
+    """Exact match on fresh strings of every length and source, and the best cross-attention head.
+
+    Head mass is the mean weight on the true key over all letter steps; the best head is the one fixed
+    (layer, head) with the most of it over all strings.
+
+    Args:
+        checkpoint: from `load_checkpoint`.
+        samples: strings in total, split evenly over lengths and sources.
+        seed: another seed draws other strings.
+
+    Returns:
+        `exact_match`, `by_source`, `by_length`, `best_head_mass`, `best_head` (layer and head from 0),
+        `head_mass` (layer, head), `samples`, `seed`: plain data.
+
+    Raises:
+        OptionError: fewer samples than one for each length and source.
+    """
+    task = checkpoint.task
+    n_cells = len(task.evaluated_lengths) * len(task.sources)
+    if isinstance(samples, bool) or not isinstance(samples, int) or not n_cells <= samples <= MOST_SAMPLES:
+        raise OptionError(
+            f"samples={samples!r} is not possible; it is a whole number from {n_cells} "
+            f"(one for each of {len(task.evaluated_lengths)} lengths and {len(task.sources)} sources) to {MOST_SAMPLES}"
+        )
+    by_source: dict[str, list[bool]] = {source: [] for source in task.sources}
+    by_length: dict[str, list[bool]] = {str(length): [] for length in task.evaluated_lengths}
+    mass: np.ndarray | float = 0.0
+    n_letters = 0
+    for length, drawn in _drawn(task, samples, seed):
+        hits, on_true_key, letters = _judge(checkpoint, [text for _, text in drawn])
+        by_length[str(length)] += hits
+        for (source, _), hit in zip(drawn, hits, strict=True):
+            by_source[source].append(hit)
+        mass = mass + on_true_key
+        n_letters += letters
+    head_mass = np.asarray(mass) / max(1, n_letters)
+    best = np.unravel_index(int(head_mass.argmax()), head_mass.shape)
+    return {
+        "exact_match": _mean([hit for hits in by_source.values() for hit in hits]),
+        "by_source": {source: _mean(hits) for source, hits in by_source.items()},
+        "by_length": {length: _mean(hits) for length, hits in by_length.items()},
+        "best_head_mass": round(float(head_mass.max()), 6),
+        "best_head": {"layer": int(best[0]), "head": int(best[1])},
+        "head_mass": head_mass.round(6).tolist(),
+        "samples": samples,
+        "seed": seed,
+    }
+
+
+def _judge(checkpoint: Checkpoint, texts: list[str]) -> tuple[list[bool], np.ndarray, int]:
+    """Hits, summed weight on the true key (layer, head), and the number of letter steps, for texts of one length."""
+    task = checkpoint.task
+    symbols = [task.read(text) for text in texts]
+    source = [task.source_vocabulary.encode(task.frame(s)) for s in symbols]
+    recorder = Recorder(names=("weights",), kinds=("cross",))
+    with devices.memory_errors(checkpoint.device):
+        ids = torch.tensor(source, device=checkpoint.device)
+        decoded = greedy(checkpoint.model, ids, None, max_length=task.max_length + 1, tap=recorder)
+        weights = recorder.gathered("cross", "weights")
+    assert weights is not None
+    hits, total, letters = [], torch.zeros(weights.shape[1:3], dtype=torch.float64, device=weights.device), 0
+    for i, (row, length) in enumerate(zip(decoded.ids.tolist(), decoded.lengths.tolist(), strict=True)):
+        output = task.target_vocabulary.decode(row[:length])
+        hits.append(bool(decoded.ended[i]) and output[:-1] == task.answer(symbols[i]))
+        steps = [(t, key) for t, key in enumerate(task.alignment(len(symbols[i]), length)) if key is not None]
+        at = torch.tensor(steps, device=weights.device).T
+        total += weights[i, :, :, at[0], at[1]].double().sum(-1)
+        letters += len(steps)
+    return hits, total.cpu().numpy(), letters
+
+
+def _drawn(task: Task, samples: int, seed: int) -> Iterator[tuple[int, list[tuple[str, str]]]]:
+    """Chunks of (source, text) of one length each; all lengths and sources alike, up to one string."""
+    rng = np.random.default_rng([seed, _STREAM])
+    n_cells = len(task.evaluated_lengths) * len(task.sources)
+    cell = 0
+    for length in task.evaluated_lengths:
+        drawn: list[tuple[str, str]] = []
+        for source in task.sources:
+            count = samples // n_cells + (cell < samples % n_cells)
+            drawn += [(source, text) for text in task.sample(source, length, count, rng)]
+            cell += 1
+        for start in range(0, len(drawn), _BATCH):
+            yield length, drawn[start : start + _BATCH]
+
+
+def _mean(hits: list[bool]) -> float:
+    return round(sum(hits) / len(hits), 6)

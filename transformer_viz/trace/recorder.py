@@ -1,0 +1,52 @@
+"""A tap that copies what attention did, and puts the steps of a decoding together again."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from transformer_viz.model.tap import Site, TapName
+from transformer_viz.terms import Kind
+
+
+class Recorder:
+    """Keeps the named intermediates of every attention it sees; returns all of them unchanged.
+
+    Args:
+        names: which intermediates to keep (see `model.tap`).
+        kinds: which kinds of attention to keep; all by default.
+    """
+
+    def __init__(self, names: Sequence[TapName] = ("weights", "mask"), kinds: Sequence[Kind] | None = None) -> None:
+        self.names = frozenset(names)
+        self.kinds = None if kinds is None else frozenset(kinds)
+        self._pieces: dict[tuple[Kind, TapName, int], list[tuple[int, Tensor]]] = defaultdict(list)
+
+    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
+        if name in self.names and (self.kinds is None or site.kind in self.kinds):
+            self._pieces[site.kind, name, site.layer].append((site.first_query, value.detach()))
+        return value
+
+    def gathered(self, kind: Kind, name: TapName, fill: float | bool = 0) -> Tensor | None:
+        """All layers and steps as one tensor, or None when this kind was not seen.
+
+        In cached decoding a step's keys end at its own position; the later ones, which did not
+        exist yet, get `fill`.
+
+        Returns:
+            (batch, layer, head, query, key); the head axis is 1 where the intermediate has no heads.
+        """
+        layers = sorted(layer for k, n, layer in self._pieces if (k, n) == (kind, name))
+        if not layers:
+            return None
+        first = self._pieces[kind, name, layers[0]]
+        n_queries = max(start + piece.shape[-2] for start, piece in first)
+        n_keys = max(piece.shape[-1] for _, piece in first)
+        batch = max(piece.shape[0] for _, piece in first)
+        like = first[0][1]
+        whole = torch.full((batch, len(layers), like.shape[1], n_queries, n_keys), fill, dtype=like.dtype, device=like.device)
+        for place, layer in enumerate(layers):
+            for start, piece in self._pieces[kind, name, layer]:
+                whole[:, place, :, start : start + piece.shape[-2], : piece.shape[-1]] = piece
+        return whole

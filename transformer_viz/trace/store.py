@@ -1,0 +1,192 @@
+"""A trace as a file: a zip of plain `.npy` arrays and one `meta.json`, the layout of numpy's `.npz`.
+
+Reading trusts nothing: members, sizes, types and shapes are checked before memory is taken,
+and arrays are taken from bytes, never unpickled.
+"""
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from transformer_viz.errors import TraceError, TransformerVizError
+from transformer_viz.terms import KINDS
+from transformer_viz.trace.trace import Step, Trace
+
+FORMAT = 1
+LARGEST = 2**30
+"""The most bytes that a file may unpack to."""
+_LARGEST_META = 64 * 2**20
+_META = "meta.json"
+_DTYPES = {"attentions": np.dtype("<f4"), "mask_reasons": np.dtype("u1")}
+# A fixed date, so that two files of the same run are the same bytes.
+_DATE = (2017, 6, 12, 0, 0, 0)
+
+
+def save_trace(trace: Trace, path: str | PathLike[str]) -> None:
+    """Writes `trace` to `path`, over what is there."""
+    Path(path).write_bytes(to_bytes(trace))
+
+
+def to_bytes(trace: Trace) -> bytes:
+    """The file's content."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, array in _arrays(trace).items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+            archive.writestr(_member(f"{name}.npy"), member.getvalue())
+        archive.writestr(_member(_META), json.dumps(_meta(trace), ensure_ascii=False, allow_nan=False).encode())
+    return buffer.getvalue()
+
+
+def load_trace(path: str | PathLike[str] | BinaryIO) -> Trace:
+    """Reads a file that `save_trace` wrote.
+
+    Raises:
+        TraceError: not a trace, damaged, too large, or of a later version.
+    """
+    name = getattr(path, "name", None) or (str(path) if isinstance(path, str | PathLike) else "the file")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _read(archive)
+    except FileNotFoundError:
+        raise TraceError(f"There is no file {name}.") from None
+    except TransformerVizError as error:
+        raise TraceError(f"{name} is not a trace that this program can read: {error}") from error
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise TraceError(f"{name} is damaged or not a trace file ({type(error).__name__}). Save or copy it again.") from error
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError, OverflowError) as error:
+        raise TraceError(f"{name} is not a trace file ({type(error).__name__}: {error}).") from error
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(name, _DATE)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info
+
+
+def _arrays(trace: Trace) -> dict[str, np.ndarray]:
+    arrays: dict[str, np.ndarray] = {}
+    for kind in trace.kinds:
+        weights = trace.attentions(kind)
+        assert weights is not None
+        arrays[f"{kind}_attentions"] = weights.astype(_DTYPES["attentions"], copy=False)
+        arrays[f"{kind}_mask_reasons"] = trace.mask_reasons[kind]
+    return arrays
+
+
+def _meta(trace: Trace) -> dict[str, Any]:
+    names = ("source", "text", "source_tokens", "target_tokens", "output_tokens", "finished", "alignment", "source_letters")
+    meta = {name: getattr(trace, name) for name in names}
+    meta |= {"expected": trace.expected, "made_by": dict(trace.made_by), "mistake": trace.mistake}
+    return {"format": FORMAT, **meta, "steps": [asdict(step) for step in trace.steps]}
+
+
+def _read(archive: zipfile.ZipFile) -> Trace:
+    sizes = {info.filename: info.file_size for info in archive.infolist()}
+    allowed = {_META} | {f"{kind}_{what}.npy" for kind in KINDS for what in _DTYPES}
+    if unknown := sorted(set(sizes) - allowed):
+        raise TraceError(f"it holds {unknown[0]!r}, which does not belong there")
+    if _META not in sizes:
+        raise TraceError(f"{_META} is missing")
+    if len(archive.infolist()) != len(sizes) or sum(sizes.values()) > LARGEST or sizes[_META] > _LARGEST_META:
+        raise TraceError(f"it unpacks to more than {LARGEST // 2**20} MB")
+    meta = json.loads(archive.read(_META).decode("utf-8"))
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        given = meta.get("format") if isinstance(meta, dict) else None
+        raise TraceError(f"its format is {given!r}, and this version reads format {FORMAT}; update the program")
+    arrays = {name: _array(archive.read(name), name) for name in sizes if name != _META}
+    return _built(meta, arrays)
+
+
+def _array(data: bytes, name: str) -> np.ndarray:
+    """The array in an `.npy` member; its header must describe exactly the bytes that are there."""
+    file = io.BytesIO(data)
+    version = np.lib.format.read_magic(file)
+    if version != (1, 0):
+        raise TraceError(f"{name} has an unknown layout {version}")
+    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
+    want = _DTYPES[name.removesuffix(".npy").split("_", 1)[1]]
+    rest = data[file.tell() :]
+    # Python's integers do not overflow, so an absurd shape cannot pass for a small one.
+    n_bytes = want.itemsize
+    for size in shape:
+        n_bytes *= size
+    if fortran or dtype != want or len(shape) > 4 or n_bytes != len(rest):
+        raise TraceError(f"{name} does not hold what its header says")
+    return np.frombuffer(rest, dtype=want).reshape(shape).astype(want.newbyteorder("="), copy=True)
+
+
+def _built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
+    steps = tuple(_step(step) for step in _list(meta["steps"]))
+    mistake = meta["mistake"]
+    if meta["finished"] not in ("end", "length"):
+        raise TraceError(f"finished is {meta['finished']!r}; it is 'end' or 'length'")
+    return Trace(
+        source=_text(meta["source"]),
+        text=_text(meta["text"]),
+        source_tokens=tuple(map(_text, _list(meta["source_tokens"]))),
+        target_tokens=tuple(map(_text, _list(meta["target_tokens"]))),
+        output_tokens=tuple(map(_text, _list(meta["output_tokens"]))),
+        steps=steps,
+        encoder_attentions=arrays.get("encoder_attentions.npy"),
+        decoder_attentions=arrays.get("decoder_attentions.npy"),
+        cross_attentions=arrays.get("cross_attentions.npy"),
+        mask_reasons={kind: arrays[f"{kind}_mask_reasons.npy"] for kind in KINDS if f"{kind}_mask_reasons.npy" in arrays},
+        finished=meta["finished"],
+        alignment=tuple(_index(i, len(meta["source_tokens"])) for i in _list(meta["alignment"])),
+        source_letters=tuple(_index(i, len(meta["source_tokens"])) for i in _list(meta["source_letters"])),
+        expected=None if meta["expected"] is None else _text(meta["expected"]),
+        made_by=_dict(meta["made_by"]),
+        mistake=None if mistake is None else _text(mistake),
+    )
+
+
+def _step(data: Any) -> Step:
+    sampling = data["sampling_probability"]
+    return Step(
+        token=_text(data["token"]),
+        probability=_number(data["probability"]),
+        log_probability=_number(data["log_probability"]),
+        rank=_index(data["rank"], 10**9) or 0,
+        candidates=tuple((_text(token), _number(p)) for token, p in _list(data["candidates"])),
+        sampling_probability=None if sampling is None else _number(sampling),
+    )
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TraceError(f"{str(value)[:40]!r} should be text")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        raise TraceError(f"{str(value)[:40]!r} should be a finite number")
+    return float(value)
+
+
+def _index(value: Any, below: int) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < below):
+        raise TraceError(f"{str(value)[:40]!r} should be a position below {below}")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TraceError(f"{str(value)[:40]!r} should be a list")
+    return value
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TraceError(f"{str(value)[:40]!r} should be an object")
+    return value

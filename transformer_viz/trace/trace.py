@@ -1,0 +1,169 @@
+"""The Trace: the complete, unchanging record of one run of one sentence.
+
+Numpy and plain Python only. Whatever looks at a run (analysis, figures, views, files, notebooks)
+looks at this and at nothing else; whatever runs a model makes one of these.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from transformer_viz.errors import OptionError, TraceError, listed
+from transformer_viz.terms import KINDS, Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Candidate = tuple[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One written token and what else could have been written.
+
+    Attributes:
+        token: what was written.
+        probability: of `token`, from the natural softmax over the whole vocabulary at temperature 1.
+        log_probability: its natural logarithm, computed before the rounding to a probability.
+        rank: place of `token` among all tokens, 0 = the most probable; ties by id.
+        candidates: the most probable tokens with their probabilities, best first.
+        sampling_probability: of `token` under the distribution it was drawn from, if it was sampled.
+    """
+
+    token: str
+    probability: float
+    log_probability: float
+    rank: int
+    candidates: tuple[Candidate, ...]
+    sampling_probability: float | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trace:
+    """One run.
+
+    Attributes:
+        source: the text as it was typed.
+        text: what was written, without special symbols.
+        source_tokens: what the encoder read, special tokens (and kept padding) included.
+        target_tokens: what the decoder read, `<start>` first; labels of the decoder's query rows.
+        output_tokens: what it wrote; `output_tokens[t]` was chosen from query row t.
+        steps: one per output token.
+        encoder_attentions: float32 (layer, head, query, key), or None for a run without an encoder.
+        decoder_attentions: float32 (layer, head, query, key), or None.
+        cross_attentions: float32 (layer, head, query, key), or None.
+        mask_reasons: per kind, uint8 codes of `terms.Reason`, (query, key), or (layer, head, query, key)
+            where an edit made heads differ.
+        finished: `end` when the model wrote `<end>`, `length` when the limit stopped it.
+        alignment: per step the true key index, or None.
+        source_letters: per source position the index of its letter, or None.
+        expected: the task's true answer, or None where there is none.
+        made_by: checkpoint, variant, task, device, strategy, versions, seconds.
+        mistake: name of a deliberate mask mistake in this run; only then may numbers be NaN.
+
+    Raises:
+        TraceError: the parts do not fit together; the message names them.
+    """
+
+    source: str
+    text: str
+    source_tokens: tuple[str, ...]
+    target_tokens: tuple[str, ...]
+    output_tokens: tuple[str, ...]
+    steps: tuple[Step, ...]
+    encoder_attentions: np.ndarray | None
+    decoder_attentions: np.ndarray | None
+    cross_attentions: np.ndarray | None
+    mask_reasons: Mapping[Kind, np.ndarray]
+    finished: Literal["end", "length"]
+    alignment: tuple[int | None, ...]
+    source_letters: tuple[int | None, ...]
+    expected: str | None = None
+    made_by: Mapping[str, Any] = field(default_factory=dict)
+    mistake: str | None = None
+
+    def __post_init__(self) -> None:
+        self._check_lengths()
+        for kind in KINDS:
+            if (weights := self.attentions(kind)) is not None:
+                self._check_attentions(kind, weights)
+            elif kind in self.mask_reasons:
+                raise TraceError(f"{kind}: there is a mask but no attention")
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of attention that this run has."""
+        return tuple(kind for kind in KINDS if self.attentions(kind) is not None)
+
+    def attentions(self, kind: Kind) -> np.ndarray | None:
+        """float32 (layer, head, query, key) of a kind, or None."""
+        if kind not in KINDS:
+            raise OptionError(f"kind {kind!r} is not known; choose one of {listed(KINDS)}")
+        return {"encoder": self.encoder_attentions, "decoder": self.decoder_attentions, "cross": self.cross_attentions}[kind]
+
+    def queries(self, kind: Kind) -> tuple[str, ...]:
+        """Tokens of the query rows of a kind."""
+        return self.source_tokens if kind == "encoder" else self.target_tokens
+
+    def keys(self, kind: Kind) -> tuple[str, ...]:
+        """Tokens of the key columns of a kind."""
+        return self.target_tokens if kind == "decoder" else self.source_tokens
+
+    @cached_property
+    def masks(self) -> Mapping[Kind, np.ndarray]:
+        """Per kind, bool in the shape of `mask_reasons`, True = masked."""
+        return {kind: _frozen(reasons > 0) for kind, reasons in self.mask_reasons.items()}
+
+    @property
+    def is_right(self) -> bool | None:
+        """Whether the whole output is the true answer; None where there is no true answer."""
+        return None if self.expected is None else self.finished == "end" and self.text == self.expected
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Every weight as a row: kind, layer, head, query, query_token, key, key_token, weight, masked."""
+        from transformer_viz.trace.frame import to_frame
+
+        return to_frame(self)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Writes an `.npz` file that `load_trace` reads; nothing in it can run."""
+        from transformer_viz.trace.store import save_trace
+
+        save_trace(self, path)
+
+    def _check_lengths(self) -> None:
+        n_steps = len(self.steps)
+        for name in ("target_tokens", "output_tokens", "alignment"):
+            if len(getattr(self, name)) != n_steps:
+                raise TraceError(f"{name} has {len(getattr(self, name))} entries for {n_steps} steps")
+        if len(self.source_letters) != len(self.source_tokens):
+            raise TraceError(
+                f"source_letters has {len(self.source_letters)} entries for {len(self.source_tokens)} source tokens"
+            )
+
+    def _check_attentions(self, kind: Kind, weights: np.ndarray) -> None:
+        want = (len(self.queries(kind)), len(self.keys(kind)))
+        if weights.ndim != 4 or weights.shape[2:] != want or 0 in weights.shape[:2]:
+            raise TraceError(
+                f"{kind}: attention of shape {weights.shape} for {want[0]} query and {want[1]} key tokens; "
+                f"(layer, head, {want[0]}, {want[1]}) is needed"
+            )
+        if weights.dtype != np.float32:
+            raise TraceError(f"{kind}: attention is {weights.dtype}; float32 is needed")
+        reasons = self.mask_reasons.get(kind)
+        if reasons is None or reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
+            given = "missing" if reasons is None else f"{reasons.dtype} {reasons.shape}"
+            raise TraceError(f"{kind}: the mask is {given}; uint8 {want} is needed")
+        if self.mistake is None and not np.isfinite(weights).all():
+            raise TraceError(f"{kind}: attention holds numbers that are not finite")
+        _frozen(weights)
+        _frozen(reasons)
+
+
+def _frozen(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
