@@ -63,10 +63,12 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, dro
 
 
 def _explicit(query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, site: Site, tap: Tap, dropout: float) -> Tensor:
+    n_queries, n_keys = query.shape[-2], key.shape[-2]
     if masked is None:
-        masked = torch.zeros(1, 1, query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device)
+        masked = torch.zeros(1, 1, n_queries, n_keys, dtype=torch.bool, device=query.device)
     scores = tap(site, "scores", query @ key.transpose(-2, -1) / math.sqrt(query.shape[-1]))
-    masked = tap(site, "mask", masked)
+    # A padding mask is one row for all queries; the tap is given a row for each, so that it can change one.
+    masked = tap(site, "mask", masked.expand(*masked.shape[:2], n_queries, n_keys))
     weights = tap(site, "weights", masked_softmax(scores, masked))
     return tap(site, "heads", F.dropout(weights, dropout) @ value)
 

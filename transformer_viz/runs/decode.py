@@ -144,6 +144,7 @@ def _trace(checkpoint: Checkpoint, run: _Run, i: int, text: str, source_tokens: 
         alignment=tuple(task.alignment(len(symbols), n_steps)),
         source_letters=tuple(task.letters(source_tokens)),
         expected=task.join(task.answer(symbols)),
+        expected_tokens=(*task.answer(symbols), END),
         made_by=made_by,
     )
 

@@ -86,7 +86,7 @@ def _arrays(trace: Trace) -> dict[str, np.ndarray]:
 def _meta(trace: Trace) -> dict[str, Any]:
     names = ("source", "text", "source_tokens", "target_tokens", "output_tokens", "finished", "alignment", "source_letters")
     meta = {name: getattr(trace, name) for name in names}
-    meta |= {"expected": trace.expected, "made_by": dict(trace.made_by), "mistake": trace.mistake}
+    meta |= {"expected": trace.expected, "expected_tokens": trace.expected_tokens, "made_by": dict(trace.made_by), "mistake": trace.mistake}
     return {"format": FORMAT, **meta, "steps": [asdict(step) for step in trace.steps]}
 
 
@@ -127,7 +127,7 @@ def _array(data: bytes, name: str) -> np.ndarray:
 
 def _built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
     steps = tuple(_step(step) for step in _list(meta["steps"]))
-    mistake = meta["mistake"]
+    mistake, expected_tokens = meta["mistake"], meta["expected_tokens"]
     if meta["finished"] not in ("end", "length"):
         raise TraceError(f"finished is {meta['finished']!r}; it is 'end' or 'length'")
     return Trace(
@@ -145,6 +145,7 @@ def _built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
         alignment=tuple(_index(i, len(meta["source_tokens"])) for i in _list(meta["alignment"])),
         source_letters=tuple(_index(i, len(meta["source_tokens"])) for i in _list(meta["source_letters"])),
         expected=None if meta["expected"] is None else _text(meta["expected"]),
+        expected_tokens=None if expected_tokens is None else tuple(map(_text, _list(expected_tokens))),
         made_by=_dict(meta["made_by"]),
         mistake=None if mistake is None else _text(mistake),
     )

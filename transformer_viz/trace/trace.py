@@ -62,6 +62,7 @@ class Trace:
         alignment: per step the true key index, or None.
         source_letters: per source position the index of its letter, or None.
         expected: the task's true answer, or None where there is none.
+        expected_tokens: the tokens of the true answer, `<end>` included, or None.
         made_by: checkpoint, variant, task, device, strategy, versions, seconds.
         mistake: name of a deliberate mask mistake in this run; only then may numbers be NaN.
 
@@ -83,6 +84,7 @@ class Trace:
     alignment: tuple[int | None, ...]
     source_letters: tuple[int | None, ...]
     expected: str | None = None
+    expected_tokens: tuple[str, ...] | None = None
     made_by: Mapping[str, Any] = field(default_factory=dict)
     mistake: str | None = None
 
@@ -122,6 +124,11 @@ class Trace:
     def is_right(self) -> bool | None:
         """Whether the whole output is the true answer; None where there is no true answer."""
         return None if self.expected is None else self.finished == "end" and self.text == self.expected
+
+    def true_token(self, step: int) -> str | None:
+        """What should have been written at a step, by position; None where nothing is known or expected."""
+        known = self.expected_tokens
+        return known[step] if known is not None and step < len(known) else None
 
     def to_frame(self) -> "pd.DataFrame":
         """Every weight as a row: kind, layer, head, query, query_token, key, key_token, weight, masked."""

@@ -1,0 +1,102 @@
+"""Shared fixtures: tiny random models in float64, so that no test needs a trained checkpoint.
+
+Sizes are different primes wherever they can be, so that a swapped axis cannot pass.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import settings
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.decoding.greedy import greedy
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.runs.decode import decode
+from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.trace.trace import Trace
+
+settings.register_profile("tests", deadline=None, derandomize=True, database=None, max_examples=60)
+settings.load_profile("tests")
+torch.set_num_threads(1)
+
+ALPHABET = "helo abcd"
+MAX_LENGTH = 11
+
+SIZES: dict[str, Any] = {
+    "source_vocabulary_size": 4 + len(ALPHABET),
+    "target_vocabulary_size": 4 + len(ALPHABET),
+    "d_model": 22,
+    "n_heads": 5,
+    "d_k": 3,
+    "d_v": 7,
+    "n_encoder_layers": 2,
+    "n_decoder_layers": 3,
+    "d_ff": 17,
+    "max_positions": 41,
+    "sinusoid_base": 100.0,
+}
+
+
+def build_model(seed: int = 0, **changes: Any) -> Transformer:
+    """A float64 model in eval mode. Every parameter is random, norms and biases too, so that none can be mistaken."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        model = Transformer(ModelConfig(**{**SIZES, **changes}))
+    finally:
+        torch.set_default_dtype(before)
+    generator = torch.Generator().manual_seed(seed)
+    for name, parameter in model.named_parameters():
+        scale = 1.0 if "embedding" in name else 0.4
+        parameter.data = torch.randn(parameter.shape, generator=generator, dtype=torch.float64) * scale
+    return model.eval().requires_grad_(False)
+
+
+def build_checkpoint(model: Transformer, task: Reverse | None = None) -> Checkpoint:
+    task = task or Reverse(ALPHABET, MAX_LENGTH, (1, MAX_LENGTH))
+    return Checkpoint("tiny", Path("tiny"), model, task, "pre-norm", {}, {}, torch.device("cpu"))
+
+
+@pytest.fixture(scope="session")
+def make_model() -> Callable[..., Transformer]:
+    """`make_model(seed, **settings)`: a random float64 model."""
+    return build_model
+
+
+@pytest.fixture(scope="session")
+def make_tiny() -> Callable[..., Checkpoint]:
+    """`make_tiny(model, task)`: a checkpoint around a model, never on disk."""
+    return build_checkpoint
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Checkpoint:
+    """A random float64 checkpoint that ends `hello` with `<end>` after at least four different tokens."""
+    for seed in range(2000):
+        checkpoint = build_checkpoint(build_model(seed))
+        ids = checkpoint.task.source_vocabulary.encode(checkpoint.task.frame("hello"))
+        decoded = greedy(checkpoint.model, torch.tensor([ids]), None, max_length=MAX_LENGTH + 1)
+        if bool(decoded.ended[0]) and len(set(decoded.ids[0].tolist())) >= 4:
+            return checkpoint
+    raise AssertionError("no seed gives a model that ends")
+
+
+@pytest.fixture(scope="session")
+def hello(tiny: Checkpoint) -> Trace:
+    """The trace of `hello` by the tiny checkpoint."""
+    return decode(tiny, "hello")
+
+
+@pytest.fixture(scope="session")
+def ids() -> Callable[..., torch.Tensor]:
+    """`ids(seed, batch, length)`: random symbol ids, no special ones."""
+
+    def random_ids(seed: int, batch: int, length: int) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randint(4, SIZES["target_vocabulary_size"], (batch, length), generator=generator)
+
+    return random_ids

@@ -1,0 +1,51 @@
+"""Devices by name, and what a person is told when one is missing or full."""
+
+import pytest
+import torch
+
+from transformer_viz.errors import DeviceError, OptionError
+from transformer_viz.model import devices
+
+
+@pytest.fixture
+def no_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_without_a_gpu_auto_is_the_cpu_and_cuda_is_refused():
+    assert devices.resolve("auto") == devices.resolve("cpu") == torch.device("cpu")
+    assert devices.available() == ["cpu"]
+    assert devices.title(torch.device("cpu")) == "cpu"
+    for name in ("cuda", "mps"):
+        with pytest.raises(DeviceError, match=rf"'{name}'.*available are cpu"):
+            devices.resolve(name)
+
+
+def test_auto_prefers_cuda_then_mps(monkeypatch):
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert devices.resolve("auto").type == "mps"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert devices.resolve("auto").type == "cuda"
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "NVIDIA H200")
+    assert devices.title(torch.device("cuda")) == "cuda · NVIDIA H200"
+
+
+@pytest.mark.parametrize("name", ["gpu", "", "cuda:7", "CPU"])
+def test_an_unknown_name_lists_the_known(name):
+    with pytest.raises(OptionError, match="auto, cpu, cuda, mps") as caught:
+        devices.resolve(name)
+    assert repr(name) in str(caught.value)
+
+
+def test_out_of_memory_says_what_to_do_next(monkeypatch):
+    emptied = []
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append(1))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tiny GPU")
+    with pytest.raises(DeviceError, match=r"Tiny GPU.*memory.*device cpu"), devices.memory_errors(torch.device("cuda")):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+    assert emptied
+    with pytest.raises(ZeroDivisionError), devices.memory_errors(torch.device("cpu")):
+        _ = 1 / 0

@@ -1,0 +1,198 @@
+"""The whole model against code that it shares nothing with: torch.nn's layers, and plain numpy formulas."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from transformer_viz.model import variants
+
+BATCH, SOURCE, TARGET = 2, 11, 7
+TORCH_SIZES = {"d_model": 20, "n_heads": 5, "d_k": None, "d_v": None}
+
+
+def inputs(ids, with_padding: bool) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+    source_padding = target_padding = None
+    if with_padding:
+        source_padding = torch.zeros(BATCH, SOURCE, dtype=torch.bool)
+        target_padding = torch.zeros(BATCH, TARGET, dtype=torch.bool)
+        source_padding[0, 8:] = target_padding[1, 5:] = True
+    return ids(1, BATCH, SOURCE), ids(2, BATCH, TARGET), source_padding, target_padding
+
+
+# torch's own layers
+
+
+def copy_attention(theirs: nn.MultiheadAttention, ours: Any) -> None:
+    theirs.in_proj_weight.data = torch.cat([ours.query.weight, ours.key.weight, ours.value.weight])
+    theirs.in_proj_bias.data = torch.cat([ours.query.bias, ours.key.bias, ours.value.bias])
+    theirs.out_proj.load_state_dict(ours.out.state_dict())
+
+
+def torch_stacks(model: Any, norm_first: bool) -> tuple[nn.TransformerEncoder, nn.TransformerDecoder]:
+    c = model.config
+    sizes = {"d_model": c.d_model, "nhead": c.n_heads, "dim_feedforward": c.d_ff, "dropout": 0.0}
+    options = {"activation": c.activation, "batch_first": True, "norm_first": norm_first, "dtype": torch.float64}
+    final = nn.LayerNorm(c.d_model, dtype=torch.float64) if c.final_norm else None
+    encoder = nn.TransformerEncoder(
+        nn.TransformerEncoderLayer(**sizes, **options), c.n_encoder_layers, norm=final, enable_nested_tensor=False
+    )
+    decoder = nn.TransformerDecoder(
+        nn.TransformerDecoderLayer(**sizes, **options),
+        c.n_decoder_layers,
+        norm=nn.LayerNorm(c.d_model, dtype=torch.float64) if c.final_norm else None,
+    )
+    for theirs, ours in zip([*encoder.layers, *decoder.layers], [*model.encoder, *model.decoder], strict=True):
+        copy_attention(theirs.self_attn, ours.attention)
+        theirs.linear1.load_state_dict(ours.feed_forward.inner.state_dict())
+        theirs.linear2.load_state_dict(ours.feed_forward.outer.state_dict())
+        norms = [ours.around_attention, ours.around_feed_forward]
+        if hasattr(ours, "cross_attention"):
+            copy_attention(theirs.multihead_attn, ours.cross_attention)
+            norms.insert(1, ours.around_cross_attention)
+        for number, around in enumerate(norms, start=1):
+            getattr(theirs, f"norm{number}").load_state_dict(around.norm.state_dict())
+    if c.final_norm:
+        encoder.norm.load_state_dict(model.encoder_norm.state_dict())
+        decoder.norm.load_state_dict(model.decoder_norm.state_dict())
+    return encoder, decoder
+
+
+def sinusoid_row(position: int, width: int, base: float) -> list[float]:
+    angles = [position / base ** (2 * (i // 2) / width) for i in range(width)]
+    return [math.cos(a) if i % 2 else math.sin(a) for i, a in enumerate(angles)]
+
+
+def embedded(model: Any, embedding: nn.Embedding, ids: Tensor) -> Tensor:
+    c = model.config
+    rows = [sinusoid_row(p, c.d_model, c.sinusoid_base) for p in range(ids.shape[1])]
+    return embedding.weight[ids] + torch.tensor(rows, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("with_padding", [False, True])
+@pytest.mark.parametrize("variant", ["pre-norm", "post-norm"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_variant_is_torch_nn_transformer(make_model, ids, variant, with_padding, activation):
+    settings = {**variants.settings(variant), **TORCH_SIZES, "activation": activation}
+    model = make_model(3, **settings)
+    source, target, source_padding, target_padding = inputs(ids, with_padding)
+    encoder, decoder = torch_stacks(model, norm_first=variant == "pre-norm")
+    with torch.no_grad():
+        memory = encoder(embedded(model, model.source_embedding, source), src_key_padding_mask=source_padding)
+        states = decoder(
+            embedded(model, model.target_embedding, target),
+            memory,
+            tgt_mask=torch.ones(TARGET, TARGET).triu(1).bool(),
+            tgt_key_padding_mask=target_padding,
+            memory_key_padding_mask=source_padding,
+        )
+        want = model.output(states)
+    torch.testing.assert_close(model.encode(source, source_padding), memory, atol=1e-12, rtol=0)
+    got = model(source, target, source_padding, target_padding)
+    assert float(got.std()) > 0.1
+    torch.testing.assert_close(got, want, atol=1e-12, rtol=0)
+
+
+# Plain numpy formulas, one sentence and one head at a time
+
+
+class Plain:
+    """The published formulas, written down again without any code of the package."""
+
+    def __init__(self, model: Any) -> None:
+        self.c = model.config
+        self.w = {name: tensor.numpy() for name, tensor in model.state_dict().items()}
+
+    def linear(self, x: np.ndarray, name: str) -> np.ndarray:
+        return x @ self.w[f"{name}.weight"].T + self.w.get(f"{name}.bias", 0.0)
+
+    def norm(self, x: np.ndarray, name: str) -> np.ndarray:
+        centred = x - x.mean(-1, keepdims=True)
+        y = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5)
+        return y * self.w.get(f"{name}.weight", 1.0) + self.w.get(f"{name}.bias", 0.0)
+
+    def attention(self, x: np.ndarray, to: np.ndarray, name: str, allowed: np.ndarray) -> np.ndarray:
+        c = self.c
+        q, k, v = (self.linear(y, f"{name}.{part}") for y, part in ((x, "query"), (to, "key"), (to, "value")))
+        d_k, d_v = q.shape[-1] // c.n_heads, v.shape[-1] // c.n_heads
+        heads = []
+        for h in range(c.n_heads):
+            scores = q[:, h * d_k : (h + 1) * d_k] @ k[:, h * d_k : (h + 1) * d_k].T / math.sqrt(d_k)
+            e = np.where(allowed, np.exp(scores - scores.max()), 0.0)
+            heads.append(e / e.sum(-1, keepdims=True) @ v[:, h * d_v : (h + 1) * d_v])
+        return self.linear(np.concatenate(heads, -1), f"{name}.out")
+
+    def feed_forward(self, x: np.ndarray, name: str) -> np.ndarray:
+        y = self.linear(x, f"{name}.inner")
+        if self.c.activation == "relu":
+            y = np.maximum(y, 0)
+        else:
+            y = 0.5 * y * (1 + np.vectorize(math.erf)(y / math.sqrt(2)))
+        return self.linear(y, f"{name}.outer")
+
+    def around(self, x: np.ndarray, name: str, sublayer: Any) -> np.ndarray:
+        if self.c.norm == "pre":
+            return x + sublayer(self.norm(x, f"{name}.norm"))
+        if self.c.norm == "post":
+            return self.norm(x + sublayer(x), f"{name}.norm")
+        return x + self.norm(sublayer(x), f"{name}.norm")
+
+    def embed(self, ids: list[int], side: str, scaled: bool) -> np.ndarray:
+        c = self.c
+        x = self.w[f"{side}_embedding.weight"][ids] * (math.sqrt(c.d_model) if scaled else 1.0)
+        if c.position == "sinusoid":
+            return x + np.array([sinusoid_row(p, c.d_model, c.sinusoid_base) for p in range(len(ids))])
+        return x + self.w["positions.table"][: len(ids)] if c.position == "learned" else x
+
+    def logits(self, source: list[int], target: list[int], n_source: int, n_target: int) -> np.ndarray:
+        """One sentence; keys from `n_source` and `n_target` on are padding."""
+        c = self.c
+        real = np.arange(len(source)) < n_source
+        queries, keys = np.indices((len(target), len(target)))
+        x = self.embed(source, "source", c.embedding_scale in ("encoder", "both"))
+        for i in range(c.n_encoder_layers):
+            at = f"encoder.{i}"
+            x = self.around(x, f"{at}.around_attention", lambda y, at=at: self.attention(y, y, f"{at}.attention", real))
+            x = self.around(x, f"{at}.around_feed_forward", lambda y, at=at: self.feed_forward(y, f"{at}.feed_forward"))
+        memory = self.norm(x, "encoder_norm") if c.final_norm else x
+        x = self.embed(target, "target", c.embedding_scale == "both")
+        seen = (keys <= queries) & (keys < n_target)
+        for i in range(c.n_decoder_layers):
+            at = f"decoder.{i}"
+            x = self.around(x, f"{at}.around_attention", lambda y, at=at: self.attention(y, y, f"{at}.attention", seen))
+            x = self.around(
+                x,
+                f"{at}.around_cross_attention",
+                lambda y, at=at: self.attention(y, memory, f"{at}.cross_attention", real),
+            )
+            x = self.around(x, f"{at}.around_feed_forward", lambda y, at=at: self.feed_forward(y, f"{at}.feed_forward"))
+        return self.linear(self.norm(x, "decoder_norm") if c.final_norm else x, "output")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        variants.settings("residual-post-norm") | {"d_model": 22, "n_heads": 5, "d_ff": 17, "n_decoder_layers": 3},
+        variants.settings("pre-norm"),
+        variants.settings("post-norm"),
+        {"norm": "pre", "final_norm": False, "norm_affine": False, "embedding_scale": "both"},
+        {"norm": "post", "final_norm": True, "attention_bias": False, "feed_forward_bias": False, "output_bias": False},
+        {"norm": "residual-post", "position": "learned", "activation": "gelu", "d_k": 11, "d_v": None},
+        {"position": "none", "initialization": "xavier"},
+    ],
+    ids=["residual-post-norm", "pre-norm", "post-norm", "no affine", "no biases", "learned gelu", "no positions"],
+)
+@pytest.mark.parametrize("with_padding", [False, True])
+def test_every_switch_is_its_plain_formula(make_model, ids, settings, with_padding):
+    model = make_model(5, **settings)
+    source, target, source_padding, target_padding = inputs(ids, with_padding)
+    got = model(source, target, source_padding, target_padding).numpy()
+    plain = Plain(model)
+    for row in range(BATCH):
+        n_source = SOURCE if source_padding is None else int((~source_padding[row]).sum())
+        n_target = TARGET if target_padding is None else int((~target_padding[row]).sum())
+        want = plain.logits(source[row].tolist(), target[row].tolist(), n_source, n_target)
+        np.testing.assert_allclose(got[row], want, atol=1e-12 * max(1.0, float(np.abs(want).max())), rtol=0)

@@ -1,0 +1,26 @@
+"""How much of each cross-attention head's weight lies on the true key."""
+
+import numpy as np
+
+from transformer_viz.trace.trace import Trace
+
+
+def head_mass(trace: Trace) -> np.ndarray | None:
+    """Mean weight on the true key over all steps that have one, (layer, head) float64.
+
+    None where the run has no cross-attention or no step has a true key.
+    """
+    steps = [(t, key) for t, key in enumerate(trace.alignment) if key is not None]
+    if trace.cross_attentions is None or not steps:
+        return None
+    rows, keys = zip(*steps, strict=True)
+    return trace.cross_attentions[:, :, rows, keys].astype(np.float64).mean(-1)
+
+
+def best_head(trace: Trace) -> tuple[int, int, float] | None:
+    """Layer, head and mass of the head with the most weight on the true keys; None as in `head_mass`."""
+    mass = head_mass(trace)
+    if mass is None:
+        return None
+    layer, head = np.unravel_index(int(mass.argmax()), mass.shape)
+    return int(layer), int(head), float(mass[layer, head])

@@ -1,0 +1,86 @@
+"""What a step shows, said in words.
+
+A sentence is a tuple of pieces, (style, text): `plain` words, `code` for a piece of the run itself,
+and `strong`. The text is never markup; whoever draws it must draw it literally.
+"""
+
+from typing import Literal
+
+import numpy as np
+
+from transformer_viz.analysis.heads import Head, head_map, title
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
+
+Style = Literal["plain", "code", "strong"]
+Sentence = tuple[tuple[Style, str], ...]
+
+
+def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *, with_answer: bool = True) -> Sentence:
+    """Where the focus head looks at a step and what the model writes.
+
+    `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (letter 3) and the model writes `l`, p = 0.999.`
+    """
+    written = "".join(trace.output_tokens[:step])
+    pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {len(trace.steps)}: ")]
+    pieces += [("plain", "having written "), ("code", written)] if written else [("plain", "having written nothing yet")]
+    if kind == "encoder":
+        pieces += [("plain", ", the model writes ")]
+    else:
+        pieces += [("plain", f", {title(layer, head)} "), *_look(trace, kind, layer, head, step), ("plain", " and the model writes ")]
+    pieces += [("code", trace.output_tokens[step]), ("plain", f", p {probability_words(trace.steps[step].probability)}.")]
+    if with_answer:
+        pieces += _correction(trace, step)
+    if kind == "encoder":
+        pieces += [("plain", " The encoder read the whole source before the first step: its maps are the same at every step.")]
+    return tuple(pieces)
+
+
+def plain(sentence: Sentence) -> str:
+    """The sentence as text, pieces of the run in backquotes."""
+    return "".join(f"`{text}`" if style == "code" else text for style, text in sentence)
+
+
+def probability_words(p: float) -> str:
+    """`= 0.983`, or `> 0.999` and `< 0.001` where three places would round to certainty."""
+    if p < 1 and p >= 0.9995:
+        return "> 0.999"
+    if 0 < p < 0.0005:
+        return "< 0.001"
+    return f"= {p:.3f}"
+
+
+def place_words(trace: Trace, kind: Kind, key: int) -> str:
+    """Where a key stands, counted from 1: `letter 3` in the source, `position 2` elsewhere."""
+    letter = None if kind == "decoder" else trace.source_letters[key]
+    return f"position {key + 1}" if letter is None else f"letter {letter + 1}"
+
+
+def _look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tuple[Style, str]]:
+    row = head_map(trace, kind, layer, head)[step]
+    if not np.isfinite(row).all():
+        return [("plain", "has no numbers here")]
+    if not row.any():
+        return [("plain", "may look at nothing")]
+    key = int(row.argmax())
+    looked_at = trace.keys(kind)[key]
+    return [
+        ("plain", f"looks {percent_words(float(row[key]))} at "),
+        ("code", looked_at),
+        ("plain", f" ({place_words(trace, kind, key)})"),
+    ]
+
+
+def percent_words(share: float) -> str:
+    """`96 %`; never `100 %` for less than everything."""
+    if 0.995 <= share < 1 - 1e-6:
+        return "over 99 %"
+    return f"{100 * share:.0f} %"
+
+
+def _correction(trace: Trace, step: int) -> list[tuple[Style, str]]:
+    """The true token, where the model wrote another one."""
+    true = trace.true_token(step)
+    if true is None or true == trace.output_tokens[step]:
+        return []
+    return [("plain", " Right would be "), ("code", true), ("plain", ".")]

@@ -1,0 +1,69 @@
+"""One attention map, large: `figures.attention(trace, "cross", layer=0, head=0)`."""
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer_viz.analysis.heads import Head, head_map, reasons_map, title
+from transformer_viz.figures import cells
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.trace import Trace
+
+
+def attention(trace: Trace, kind: Kind, layer: int = 0, head: Head = 0, *, theme: ThemeName = "light", large: bool = False) -> go.Figure:
+    """The map of one head: rows are queries, row 0 on top; columns are keys; range 0 to 1.
+
+    Args:
+        trace: the run.
+        kind: `encoder`, `decoder` or `cross`.
+        layer: from 0.
+        head: from 0, or `mean` or `max` over the heads of the layer.
+        theme: `light` or `dark`.
+        large: bigger letters, for a projector.
+
+    Raises:
+        OptionError: the run has no such kind, layer or head.
+    """
+    colours = theme_of(theme)
+    size = 17 if large else 13
+    figure = go.Figure(map_traces(trace, kind, layer, head, colours, size))
+    written = None if kind == "encoder" else trace.output_tokens
+    figure.update_layout(
+        **base_layout(colours, size),
+        title={"text": f"{KIND_TITLES[kind]}, {title(layer, head)}", "font": {"size": size + 2}},
+        xaxis=cells.key_axis(trace.keys(kind), kind, colours, size),
+        yaxis=cells.query_axis(cells.query_labels(trace.queries(kind), written), kind, colours, size),
+        height=160 + max(240, 26 * len(trace.queries(kind))),
+    )
+    figure.update_layout(margin={"t": 48})
+    return figure
+
+
+def map_traces(trace: Trace, kind: Kind, layer: int, head: Head, theme: Theme, size: int, rows: int | None = None) -> list[go.Heatmap | go.Scatter]:
+    """Weights, masked cells by reason, hatching; with `rows`, later query rows are left blank."""
+    weights, reasons = until(head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head), rows)
+    bar = {
+        "len": 0.62,
+        "y": 1,
+        "yanchor": "top",
+        "thickness": 10,
+        "outlinewidth": 0,
+        "tickvals": [0, 0.5, 1],
+        "tickfont": {"size": size - 1, "color": theme.muted},
+        "title": {"text": "weight", "font": {"size": size - 1, "color": theme.muted}},
+    }
+    masked = reasons > 0
+    traces: list[go.Heatmap | go.Scatter] = [cells.weights_trace(weights, masked, theme, colorbar=bar)]
+    for code in cells.codes_in(reasons_map(trace, kind, layer, head)):
+        traces.append(cells.masked_trace(reasons, code, theme))
+    if masked.any() or rows is not None:
+        traces.append(cells.hatch_trace(masked, theme))
+    return traces
+
+
+def until(weights: np.ndarray, reasons: np.ndarray, rows: int | None) -> tuple[np.ndarray, np.ndarray]:
+    """The first `rows` query rows; the others are NaN and not masked: they have not happened yet."""
+    if rows is None:
+        return weights, reasons
+    later = np.arange(len(weights))[:, None] >= rows
+    return np.where(later, np.float32(np.nan), weights), np.where(later, 0, reasons).astype(np.uint8)

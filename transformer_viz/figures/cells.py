@@ -1,0 +1,133 @@
+"""The traces that attention pictures are made of: weights, masked cells, hatching, and the two axes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer_viz.figures.theme import Theme, flat, labels
+from transformer_viz.terms import REASON_WORDS, Kind
+
+QUERY_TITLES: dict[Kind, str] = {
+    "encoder": "query: the letter that looks",
+    "decoder": "query: read → written",
+    "cross": "query: read → written",
+}
+KEY_TITLES: dict[Kind, str] = {
+    "encoder": "key: the source letter looked at",
+    "decoder": "key: the written letter looked at",
+    "cross": "key: the source letter looked at",
+}
+_GAPS_UP_TO = 40
+
+
+def weights_trace(weights: np.ndarray, masked: np.ndarray, theme: Theme, **options: Any) -> go.Heatmap:
+    """A heatmap of (query, key) weights on the fixed range 0 to 1; masked cells stay empty for `masked_trace`."""
+    gap = 1 if max(weights.shape) <= _GAPS_UP_TO else 0
+    return go.Heatmap(
+        z=visible(weights, masked),
+        zmin=0,
+        zmax=1,
+        colorscale=theme.scale,
+        xgap=gap,
+        ygap=gap,
+        hoverongaps=False,
+        hovertemplate="query %{y}<br>key %{x}<br>weight <b>%{z:.4f}</b><extra></extra>",
+        **options,
+    )
+
+
+def visible(weights: np.ndarray, masked: np.ndarray) -> np.ndarray:
+    """The weights with NaN, which draws nothing, where a mask took the cell away."""
+    return np.where(masked, np.float32(np.nan), weights).astype(np.float32)
+
+
+def masked_trace(reasons: np.ndarray, code: int, theme: Theme) -> go.Heatmap:
+    """A grey heatmap of the cells with one reason; one trace a reason, so that the hover can say why."""
+    gap = 1 if max(reasons.shape) <= _GAPS_UP_TO else 0
+    return go.Heatmap(
+        z=only(reasons, code),
+        colorscale=flat(theme.masked),
+        showscale=False,
+        xgap=gap,
+        ygap=gap,
+        hoverongaps=False,
+        hovertemplate=f"query %{{y}} may not look at key %{{x}}:<br><b>{REASON_WORDS[code]}</b><extra></extra>",
+    )
+
+
+def codes_in(reasons: np.ndarray) -> list[int]:
+    """The reasons that occur, allowed left out."""
+    return [int(code) for code in np.unique(reasons) if code]
+
+
+def only(reasons: np.ndarray, code: int) -> np.ndarray:
+    """1 where the reason is `code`, NaN elsewhere."""
+    return np.where(reasons == code, np.float32(1), np.float32(np.nan)).astype(np.float32)
+
+
+def hatch_trace(masked: np.ndarray, theme: Theme) -> go.Scatter:
+    """A hatch over the masked cells, because a heatmap cannot hatch: masked must not look like a small weight."""
+    x, y = hatch_outline(masked)
+    return go.Scatter(
+        x=x,
+        y=y,
+        mode="lines",
+        line={"width": 0},
+        fill="toself",
+        fillpattern={"shape": "/", "fgcolor": theme.hatch, "bgcolor": theme.masked, "size": 7, "solidity": 0.18},
+        hoverinfo="skip",
+    )
+
+
+def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | None]]:
+    """Rectangles around each row's runs of masked cells, one closed polygon each, None between two."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    edges = np.diff(np.pad(masked.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    for row, (begins, ends) in enumerate(zip(edges == 1, edges == -1, strict=True)):
+        for left, right in zip(np.flatnonzero(begins) - 0.5, np.flatnonzero(ends) - 0.5, strict=True):
+            x += [float(left), float(right), float(right), float(left), float(left), None]
+            y += [row - 0.5, row - 0.5, row + 0.5, row + 0.5, row - 0.5, None]
+    return x, y
+
+
+def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, **options: Any) -> dict[str, Any]:
+    """Numeric columns with labels, so that equal tokens stay apart."""
+    crowded = len(tokens) > 16 or max(map(len, tokens)) > 7
+    return {
+        **_axis(labels(tokens), KEY_TITLES[kind], theme, font_size),
+        "tickangle": -90 if crowded else 0,
+        **options,
+    }
+
+
+def query_axis(tick_labels: Sequence[str], kind: Kind, theme: Theme, font_size: int, **options: Any) -> dict[str, Any]:
+    """Numeric rows, row 0 on top."""
+    axis = _axis(tick_labels, QUERY_TITLES[kind], theme, font_size)
+    return {**axis, "range": axis["range"][::-1], **options}
+
+
+def query_labels(queries: tuple[str, ...], written: tuple[str, ...] | None) -> list[str]:
+    """`3·l→o` for a decoder row that read `l` and wrote `o`; `3·l` for an encoder row."""
+    names = labels(queries)
+    return names if written is None else [f"{name}→{out.split('·', 1)[1]}" for name, out in zip(names, labels(written), strict=True)]
+
+
+def _axis(tick_labels: Sequence[str], title: str, theme: Theme, font_size: int) -> dict[str, Any]:
+    n = len(tick_labels)
+    every = -(-n // 64)
+    return {
+        "range": [-0.5, n - 0.5],
+        "tickmode": "array",
+        "tickvals": list(range(0, n, every)),
+        "ticktext": list(tick_labels[::every]),
+        "tickfont": {"size": font_size, "color": theme.ink},
+        "title": {"text": title, "font": {"size": font_size, "color": theme.muted}, "standoff": 6},
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+        "automargin": True,
+        "ticks": "",
+    }

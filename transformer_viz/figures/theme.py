@@ -1,0 +1,103 @@
+"""Colours, fonts and the one escape through which every token goes on its way into a picture.
+
+Sequential maps are cmocean's `dense` (light) and `ice` (dark): perceptually even, safe for the
+colour-blind, and 0 is close to the page in both. Thyng et al. 2016, "True colors of oceanography".
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import plotly.colors
+import plotly.graph_objects as go
+
+ThemeName = Literal["light", "dark"]
+FONT = "'Source Sans Pro', 'Source Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The colours of a picture."""
+
+    paper: str
+    ink: str
+    muted: str
+    grid: str
+    masked: str
+    """Cells that a mask took away; far from every colour of the scale."""
+    hatch: str
+    accent: str
+    """The row of this step, and the tile in focus."""
+    ring: str
+    """The true key."""
+    chosen: str
+    other: str
+    scale: list[str]
+
+
+LIGHT = Theme(
+    paper="#ffffff",
+    ink="#1c2430",
+    muted="#5b6676",
+    grid="#dfe4ea",
+    masked="#d9d4cc",
+    hatch="#a69f94",
+    accent="#d9480f",
+    ring="#d9480f",
+    chosen="#2f6f9f",
+    other="#a9b7c6",
+    scale=list(plotly.colors.cmocean.dense),
+)
+DARK = Theme(
+    paper="#0e1117",
+    ink="#eceff4",
+    muted="#a3adba",
+    grid="#2a313c",
+    masked="#4a4640",
+    hatch="#7d766c",
+    accent="#ff9f45",
+    ring="#ff9f45",
+    chosen="#7fb8e0",
+    other="#4b5868",
+    scale=list(plotly.colors.cmocean.ice),
+)
+
+_CONTROL = {"\n": "↵", "\t": "⇥", " ": "␣"}
+
+
+def theme_of(name: ThemeName) -> Theme:
+    """The light or the dark theme."""
+    return DARK if name == "dark" else LIGHT
+
+
+def escape(text: str) -> str:
+    """Text as Plotly draws it literally: it renders labels as markup, and `$…$` as formulas where MathJax is loaded."""
+    safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")
+    return "".join(symbol if symbol.isprintable() else f"\\u{ord(symbol):04x}" for symbol in safe)
+
+
+def shown(token: str) -> str:
+    """A token as a label: a space is drawn ␣, and nothing in it acts as markup."""
+    return escape("".join(_CONTROL.get(symbol, symbol) for symbol in token))
+
+
+def labels(tokens: tuple[str, ...]) -> list[str]:
+    """`3·l`: position from 1 and token, so that no two labels are equal (Plotly merges equal ones)."""
+    return [f"{place}·{shown(token)}" for place, token in enumerate(tokens, start=1)]
+
+
+def base_layout(theme: Theme, font_size: int = 13) -> dict[str, Any]:
+    """What every figure's layout begins with."""
+    return {
+        "paper_bgcolor": theme.paper,
+        "plot_bgcolor": theme.paper,
+        "font": {"family": FONT, "size": font_size, "color": theme.ink},
+        "hoverlabel": {"font": {"family": FONT, "size": font_size + 1}},
+        "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
+        "showlegend": False,
+        "template": go.layout.Template(),
+    }
+
+
+def flat(colour: str) -> list[list[Any]]:
+    """A colour scale of one colour."""
+    return [[0, colour], [1, colour]]

@@ -1,0 +1,119 @@
+"""The bar above every page: text, checkpoint, device, examples."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from transformer_viz.checkpoints import Checkpoint, Entry
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.model import devices
+from transformer_viz.views.parts import link, model
+from transformer_viz.views.parts.markdown import literal
+
+DEFAULT_CHECKPOINT = "reverse"
+# A stranger's text is cut here; every real limit is the task's and is said in words.
+_MOST_TYPED = 10_000
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What was chosen in the bar."""
+
+    text: str
+    checkpoint: Checkpoint | None
+    device: str
+    """As chosen: `auto` or a device."""
+    is_large: bool
+    with_answer: bool
+
+
+def show() -> Bar:
+    """Draws the bar. A checkpoint that cannot be loaded is said, and comes back as None."""
+    entries = model.entries()
+    usable = [entry.name for entry in entries if entry.error is None]
+    if not usable:
+        st.error("There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse", icon=":material/error:")
+        _say_damaged(entries)
+        st.stop()
+    _start(usable)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="bar"):
+        st.text_input("Source text", key="text", max_chars=_MOST_TYPED, placeholder="Type, then press Enter")
+        with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
+            _examples()
+        st.selectbox("Checkpoint", usable, key="checkpoint", width=190)
+        st.selectbox("Device", ["auto", *devices.available()], key="device", width=110)
+        with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer"):
+            st.toggle("Projector: large letters, maps only", key="projector")
+            st.toggle("Hide the answer", key="hide_answer", help="No ring on the true letter, no mark on a wrong one")
+    checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device)
+    _say_damaged(entries)
+    return Bar(
+        st.session_state.text,
+        checkpoint,
+        st.session_state.device,
+        st.session_state.projector,
+        not st.session_state.hide_answer,
+    )
+
+
+def _start(usable: list[str]) -> None:
+    """First values of the bar's widgets, from the link or from the defaults."""
+    link.read_once()
+    state = st.session_state
+    default = DEFAULT_CHECKPOINT if DEFAULT_CHECKPOINT in usable else usable[0]
+    if state.get("checkpoint") not in usable:
+        state.checkpoint = link.choice("checkpoint", link.take("checkpoint"), tuple(usable), default)
+    if "device" not in state:
+        state.device = "auto"
+    if "text" not in state:
+        given = link.take("text")
+        state.text = "reversethis" if given is None else given[:_MOST_TYPED]
+    # A widget on another page would lose its value; assigning it keeps it.
+    for key in ("projector", "hide_answer"):
+        state[key] = state.get(key, False)
+
+
+def _loaded(name: str, device: str) -> Checkpoint | None:
+    try:
+        return model.load(name, device)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return None
+
+
+def _examples() -> None:
+    """Buttons that put a text into the box. They are callbacks, since a drawn widget's value is fixed for its run."""
+    checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device)
+    if checkpoint is None:
+        return
+    for number, example in enumerate(checkpoint.task.examples()):
+        st.button(literal(example.text), key=f"example-{number}", help=example.note, on_click=_put, args=(example.text,), width="stretch")
+    st.button("Surprise me", icon=":material/casino:", on_click=_surprise, args=(checkpoint,), width="stretch")
+    failures = checkpoint.metrics.get("failures") or []
+    if failures:
+        st.button(
+            "One that it gets wrong",
+            icon=":material/report:",
+            help="From this checkpoint's own evaluation on fresh strings",
+            on_click=_put,
+            args=(str(failures[0]["source"]),),
+            width="stretch",
+        )
+
+
+def _put(text: str) -> None:
+    st.session_state.text = text
+    st.session_state.pop("step", None)
+
+
+def _surprise(checkpoint: Checkpoint) -> None:
+    _put(model.surprise(checkpoint))
+
+
+def _say_damaged(entries: list[Entry]) -> None:
+    damaged = [entry for entry in entries if entry.error is not None]
+    if damaged:
+        with st.expander(f"{len(damaged)} checkpoint folder(s) cannot be used", icon=":material/warning:"):
+            for entry in damaged:
+                st.text(str(entry.error))
+

@@ -1,0 +1,51 @@
+"""Below the pictures: the masks in force, the numbers as a table and CSV, and what made the run."""
+
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.terms import KIND_TITLES
+from transformer_viz.trace.trace import Trace
+
+_MOST_ROWS = 20_000
+
+
+def show(trace: Trace, theme: ThemeName) -> None:
+    """Tabs; the focus head's numbers first."""
+    masks, numbers, run = st.tabs(["Masks in force", "Numbers", "This run"])
+    with masks:
+        _masks(trace, theme)
+    with numbers:
+        _numbers(trace)
+    with run:
+        _run(trace)
+
+
+def _masks(trace: Trace, theme: ThemeName) -> None:
+    st.caption("What each query (row) may look at (column), and why not. Taken from the run, not drawn from the rule.")
+    for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
+        figure = figures.mask(trace, kind, theme=theme)
+        column.plotly_chart(figure, key=f"mask-{kind}", theme=None, config={"displayModeBar": False}, alt=f"Mask of the {KIND_TITLES[kind]}")
+
+
+def _numbers(trace: Trace) -> None:
+    state = st.session_state
+    frame = trace.to_frame()
+    here = frame[(frame.kind == state.kind) & (frame.layer == state.layer)]
+    if isinstance(state.head, int):
+        here = here[here["head"] == state.head]
+    st.caption("The focus, one row a weight. Layers, heads and positions count from 0 here, as in the file.")
+    st.dataframe(here.head(_MOST_ROWS), height=320, hide_index=True)
+    left, right, _ = st.columns([1, 1, 2])
+    left.download_button("CSV of the focus", here.to_csv(index=False).encode(), "attention-focus.csv", "text/csv", width="stretch")
+    right.download_button("CSV of everything", frame.to_csv(index=False).encode(), "attention.csv", "text/csv", width="stretch")
+
+
+def _run(trace: Trace) -> None:
+    made_by = trace.made_by
+    seconds = made_by.get("seconds")
+    st.text(
+        f"checkpoint {made_by.get('checkpoint')} ({made_by.get('variant')}), task {made_by.get('task')}, "
+        f"{made_by.get('strategy')} decoding on {made_by.get('device')}"
+        + (f", {1000 * seconds:.0f} ms for {len(trace.steps)} steps" if isinstance(seconds, int | float) else "")
+    )
