@@ -5,7 +5,7 @@ import streamlit as st
 from transformer_viz.views import pages
 from transformer_viz.views.parts import style
 
-st.set_page_config(page_title="Transformer Viz", page_icon=":material/grid_on:", layout="wide")
+st.set_page_config(page_title="Transformer Viz", page_icon="🔎", layout="wide")
 style.apply()
 st.navigation(
     [

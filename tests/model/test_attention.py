@@ -195,7 +195,10 @@ def test_multi_head_attention_is_torchs(bias, with_mask):
     theirs = torch.nn.MultiheadAttention(d_model, H, bias=bias, batch_first=True, dtype=torch.float64)
     for parameter in ours.parameters():
         torch.nn.init.normal_(parameter)
-    state = {"in_proj_weight": torch.cat([ours.query.weight, ours.key.weight, ours.value.weight]), "out_proj.weight": ours.out.weight}
+    state = {
+        "in_proj_weight": torch.cat([ours.query.weight, ours.key.weight, ours.value.weight]),
+        "out_proj.weight": ours.out.weight,
+    }
     if bias:
         state["in_proj_bias"] = torch.cat([ours.query.bias, ours.key.bias, ours.value.bias])
         state["out_proj.bias"] = ours.out.bias

@@ -23,7 +23,9 @@ def test_sinusoid_is_the_formula_of_the_paper(base):
 @pytest.mark.parametrize("kind", ["sinusoid", "learned", "none"])
 def test_positions_are_added_from_the_given_first_one(kind):
     """Guards cached decoding in which every new token stands at position 0."""
-    config = ModelConfig(source_vocabulary_size=4, target_vocabulary_size=4, d_model=6, n_heads=2, max_positions=13, position=kind)
+    config = ModelConfig(
+        source_vocabulary_size=4, target_vocabulary_size=4, d_model=6, n_heads=2, max_positions=13, position=kind
+    )
     positions = Positions(config)
     x = torch.randn(2, 13, 6)
     whole = positions(x)

@@ -121,7 +121,8 @@ class Plain:
         heads = []
         for h in range(c.n_heads):
             scores = q[:, h * d_k : (h + 1) * d_k] @ k[:, h * d_k : (h + 1) * d_k].T / math.sqrt(d_k)
-            e = np.where(allowed, np.exp(scores - scores.max()), 0.0)
+            scores = np.where(allowed, scores, -np.inf)
+            e = np.exp(scores - scores.max(-1, keepdims=True))
             heads.append(e / e.sum(-1, keepdims=True) @ v[:, h * d_v : (h + 1) * d_v])
         return self.linear(np.concatenate(heads, -1), f"{name}.out")
 

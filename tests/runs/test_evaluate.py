@@ -22,6 +22,7 @@ class PlantedReversal(torch.nn.Module):
 
     def __init__(self, wrong_length: int | None = None) -> None:
         super().__init__()
+        self.eval()
         self.config = SimpleNamespace(max_positions=41)
         self.wrong_length = wrong_length
 

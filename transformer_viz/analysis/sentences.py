@@ -27,7 +27,11 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
     if kind == "encoder":
         pieces += [("plain", ", the model writes ")]
     else:
-        pieces += [("plain", f", {title(layer, head)} "), *_look(trace, kind, layer, head, step), ("plain", " and the model writes ")]
+        pieces += [
+            ("plain", f", {title(layer, head)} "),
+            *_look(trace, kind, layer, head, step),
+            ("plain", " and the model writes "),
+        ]
     pieces += [("code", trace.output_tokens[step]), ("plain", f", p {probability_words(trace.steps[step].probability)}.")]
     if with_answer:
         pieces += _correction(trace, step)

@@ -1,5 +1,7 @@
 """One attention map, large: `figures.attention(trace, "cross", layer=0, head=0)`."""
 
+from typing import Any
+
 import numpy as np
 import plotly.graph_objects as go
 
@@ -10,7 +12,9 @@ from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
 
-def attention(trace: Trace, kind: Kind, layer: int = 0, head: Head = 0, *, theme: ThemeName = "light", large: bool = False) -> go.Figure:
+def attention(
+    trace: Trace, kind: Kind, layer: int = 0, head: Head = 0, *, theme: ThemeName = "light", large: bool = False
+) -> go.Figure:
     """The map of one head: rows are queries, row 0 on top; columns are keys; range 0 to 1.
 
     Args:
@@ -26,10 +30,11 @@ def attention(trace: Trace, kind: Kind, layer: int = 0, head: Head = 0, *, theme
     """
     colours = theme_of(theme)
     size = 17 if large else 13
-    figure = go.Figure(map_traces(trace, kind, layer, head, colours, size))
+    figure = go.Figure(map_traces(head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head), colours))
     written = None if kind == "encoder" else trace.output_tokens
     figure.update_layout(
         **base_layout(colours, size),
+        coloraxis=colour_axis(colours, size),
         title={"text": f"{KIND_TITLES[kind]}, {title(layer, head)}", "font": {"size": size + 2}},
         xaxis=cells.key_axis(trace.keys(kind), kind, colours, size),
         yaxis=cells.query_axis(cells.query_labels(trace.queries(kind), written), kind, colours, size),
@@ -39,31 +44,30 @@ def attention(trace: Trace, kind: Kind, layer: int = 0, head: Head = 0, *, theme
     return figure
 
 
-def map_traces(trace: Trace, kind: Kind, layer: int, head: Head, theme: Theme, size: int, rows: int | None = None) -> list[go.Heatmap | go.Scatter]:
-    """Weights, masked cells by reason, hatching; with `rows`, later query rows are left blank."""
-    weights, reasons = until(head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head), rows)
-    bar = {
-        "len": 0.62,
-        "y": 1,
-        "yanchor": "top",
-        "thickness": 10,
-        "outlinewidth": 0,
-        "tickvals": [0, 0.5, 1],
-        "tickfont": {"size": size - 1, "color": theme.muted},
-        "title": {"text": "weight", "font": {"size": size - 1, "color": theme.muted}},
-    }
+def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme) -> list[go.Heatmap | go.Scatter]:
+    """Weights on the shared colour axis, masked cells by reason, hatching: what a map consists of."""
     masked = reasons > 0
-    traces: list[go.Heatmap | go.Scatter] = [cells.weights_trace(weights, masked, theme, colorbar=bar)]
-    for code in cells.codes_in(reasons_map(trace, kind, layer, head)):
-        traces.append(cells.masked_trace(reasons, code, theme))
-    if masked.any() or rows is not None:
-        traces.append(cells.hatch_trace(masked, theme))
-    return traces
+    hatch = [cells.hatch_trace(masked, theme)] if masked.any() else []
+    grey = [cells.masked_trace(reasons, code, theme) for code in cells.codes_in(reasons)]
+    return [cells.weights_trace(weights, masked), *grey, *hatch]
 
 
-def until(weights: np.ndarray, reasons: np.ndarray, rows: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """The first `rows` query rows; the others are NaN and not masked: they have not happened yet."""
-    if rows is None:
-        return weights, reasons
-    later = np.arange(len(weights))[:, None] >= rows
-    return np.where(later, np.float32(np.nan), weights), np.where(later, 0, reasons).astype(np.uint8)
+def colour_axis(theme: Theme, size: int, x: float = 1.01) -> dict[str, Any]:
+    """The fixed range 0 to 1, with a thin bar at `x` (share of the figure's width)."""
+    return {
+        "cmin": 0,
+        "cmax": 1,
+        "colorscale": theme.scale,
+        "colorbar": {
+            "x": x,
+            "xanchor": "left",
+            "len": 0.6,
+            "y": 1,
+            "yanchor": "top",
+            "thickness": 10,
+            "outlinewidth": 0,
+            "tickvals": [0, 0.5, 1],
+            "tickfont": {"size": size - 1, "color": theme.muted},
+            "title": {"text": "weight", "font": {"size": size - 1, "color": theme.muted}},
+        },
+    }

@@ -22,19 +22,16 @@ KEY_TITLES: dict[Kind, str] = {
 _GAPS_UP_TO = 40
 
 
-def weights_trace(weights: np.ndarray, masked: np.ndarray, theme: Theme, **options: Any) -> go.Heatmap:
-    """A heatmap of (query, key) weights on the fixed range 0 to 1; masked cells stay empty for `masked_trace`."""
+def weights_trace(weights: np.ndarray, masked: np.ndarray) -> go.Heatmap:
+    """A heatmap of (query, key) weights on the layout's colour axis; masked cells stay empty for `masked_trace`."""
     gap = 1 if max(weights.shape) <= _GAPS_UP_TO else 0
     return go.Heatmap(
         z=visible(weights, masked),
-        zmin=0,
-        zmax=1,
-        colorscale=theme.scale,
+        coloraxis="coloraxis",
         xgap=gap,
         ygap=gap,
         hoverongaps=False,
         hovertemplate="query %{y}<br>key %{x}<br>weight <b>%{z:.4f}</b><extra></extra>",
-        **options,
     )
 
 
@@ -98,7 +95,7 @@ def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, 
     crowded = len(tokens) > 16 or max(map(len, tokens)) > 7
     return {
         **_axis(labels(tokens), KEY_TITLES[kind], theme, font_size),
-        "tickangle": -90 if crowded else 0,
+        **({"tickangle": -90} if crowded else {}),
         **options,
     }
 
@@ -112,7 +109,11 @@ def query_axis(tick_labels: Sequence[str], kind: Kind, theme: Theme, font_size: 
 def query_labels(queries: tuple[str, ...], written: tuple[str, ...] | None) -> list[str]:
     """`3·l→o` for a decoder row that read `l` and wrote `o`; `3·l` for an encoder row."""
     names = labels(queries)
-    return names if written is None else [f"{name}→{out.split('·', 1)[1]}" for name, out in zip(names, labels(written), strict=True)]
+    return (
+        names
+        if written is None
+        else [f"{name}→{out.split('·', 1)[1]}" for name, out in zip(names, labels(written), strict=True)]
+    )
 
 
 def _axis(tick_labels: Sequence[str], title: str, theme: Theme, font_size: int) -> dict[str, Any]:

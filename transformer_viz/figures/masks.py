@@ -8,11 +8,25 @@ from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, t
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, Reason
 from transformer_viz.trace.trace import Trace
 
-_LIGHT = {Reason.ALLOWED: "#f4f7fa", Reason.PADDING: "#e0a458", Reason.FUTURE: "#7b8fa6", Reason.BOTH: "#8c5a2b", Reason.EDITED: "#b5488a"}
-_DARK = {Reason.ALLOWED: "#1b222c", Reason.PADDING: "#d9a05b", Reason.FUTURE: "#5f7896", Reason.BOTH: "#96683f", Reason.EDITED: "#c56aa2"}
+_LIGHT = {
+    Reason.ALLOWED: "#f4f7fa",
+    Reason.PADDING: "#e0a458",
+    Reason.FUTURE: "#7b8fa6",
+    Reason.BOTH: "#8c5a2b",
+    Reason.EDITED: "#b5488a",
+}
+_DARK = {
+    Reason.ALLOWED: "#1b222c",
+    Reason.PADDING: "#d9a05b",
+    Reason.FUTURE: "#5f7896",
+    Reason.BOTH: "#96683f",
+    Reason.EDITED: "#c56aa2",
+}
 
 
-def mask(trace: Trace, kind: Kind, layer: int = 0, head: int = 0, *, theme: ThemeName = "light", height: int = 330) -> go.Figure:
+def mask(
+    trace: Trace, kind: Kind, layer: int = 0, head: int = 0, *, theme: ThemeName = "light", height: int = 330
+) -> go.Figure:
     """The mask in force for a kind: rows are queries, columns are keys, colours are reasons.
 
     Args:

@@ -14,8 +14,9 @@ from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, t
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
-_TITLE_ROWS = 0.16
+_CAPTION_SHARE = 0.17
 """Height of a tile's caption, as a share of the tile."""
+_QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}
 
 
 def mosaic(
@@ -25,7 +26,7 @@ def mosaic(
     *,
     theme: ThemeName = "light",
     large: bool = False,
-    height: int = 260,
+    height: int = 225,
 ) -> go.Figure:
     """Every layer and head of a kind as small maps; range 0 to 1, masked cells grey.
 
@@ -42,38 +43,31 @@ def mosaic(
     colours, size = theme_of(theme), 15 if large else 12
     grid = _Grid(*weights.shape)
     masked = np.broadcast_to(trace.masks[kind], weights.shape)
-    figure = go.Figure(
+    drawn = grid.canvas(np.where(masked, np.float32(np.nan), weights))
+    grey = grid.canvas(np.where(masked, np.float32(1), np.float32(np.nan)))
+    return go.Figure(
         [
-            go.Heatmap(
-                z=grid.canvas(np.where(masked, np.float32(np.nan), weights)),
-                zmin=0,
-                zmax=1,
-                colorscale=colours.scale,
-                showscale=False,
-                hoverinfo="none",
-                hoverongaps=False,
-            ),
-            go.Heatmap(
-                z=grid.canvas(np.where(masked, np.float32(1), np.float32(np.nan))),
-                colorscale=flat(colours.masked),
-                showscale=False,
-                hoverinfo="none",
-                hoverongaps=False,
-            ),
-        ]
+            go.Heatmap(z=drawn, zmin=0, zmax=1, colorscale=colours.scale, **_QUIET),
+            go.Heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET),
+            grid.captions(colours, size, focus),
+        ],
+        {
+            **base_layout(colours, size),
+            "height": height,
+            "title": {
+                "text": KIND_TITLES[kind],
+                "font": {"size": size + 2, "color": colours.ink},
+                "x": 0.5,
+                "y": 0.985,
+                "yanchor": "top",
+            },
+            "xaxis": _bare([-0.5, grid.width - 0.5]),
+            "yaxis": _bare([grid.height - 0.5, -0.5 - grid.caption]),
+            "shapes": grid.outlines(colours, focus),
+            "meta": {"kind": kind, **grid.meta()},
+            "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
+        },
     )
-    figure.update_layout(
-        **base_layout(colours, size),
-        height=height,
-        title={"text": KIND_TITLES[kind], "font": {"size": size + 2, "color": colours.ink}, "x": 0.5, "y": 0.985, "yanchor": "top"},
-        xaxis=_bare([-0.5, grid.width - 0.5]),
-        yaxis=_bare([grid.height - 0.5, -0.5 - grid.caption]),
-        annotations=grid.captions(colours, size, focus),
-        shapes=grid.outlines(colours, focus),
-        meta={"kind": kind, **grid.meta()},
-    )
-    figure.update_layout(margin={"t": 26, "b": 2, "l": 2, "r": 2})
-    return figure
 
 
 class _Grid:
@@ -82,10 +76,11 @@ class _Grid:
     def __init__(self, n_layers: int, n_heads: int, n_queries: int, n_keys: int) -> None:
         self.n_layers, self.n_heads, self.n_queries, self.n_keys = n_layers, n_heads, n_queries, n_keys
         self.gap = max(1, round(n_keys * 0.06))
-        self.caption = max(1, round(n_queries * _TITLE_ROWS))
+        self.caption = max(1, round(n_queries * _CAPTION_SHARE))
         self.pitch_x, self.pitch_y = n_keys + self.gap, n_queries + self.caption
         self.width = n_heads * self.pitch_x - self.gap
         self.height = n_layers * self.pitch_y - self.caption
+        self.places = [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
 
     def canvas(self, tiles: np.ndarray) -> np.ndarray:
         """(layer, head, query, key) -> one matrix with NaN between the tiles."""
@@ -93,45 +88,42 @@ class _Grid:
         whole = padded.transpose(0, 2, 1, 3).reshape(self.n_layers * self.pitch_y, self.n_heads * self.pitch_x)
         return np.ascontiguousarray(whole[: self.height, : self.width], dtype=np.float32)
 
-    def captions(self, theme: Theme, size: int, focus: tuple[int, Head] | None) -> list[dict[str, Any]]:
-        return [
-            {
-                "x": head * self.pitch_x + (self.n_keys - 1) / 2,
-                "y": layer * self.pitch_y - 0.5,
-                "text": f"{layer + 1}·{head + 1}",
-                "showarrow": False,
-                "yanchor": "bottom",
-                "yshift": -3,
-                "font": {"size": size - 1, "color": theme.accent if focus == (layer, head) else theme.muted},
-            }
-            for layer in range(self.n_layers)
-            for head in range(self.n_heads)
-        ]
+    def captions(self, theme: Theme, size: int, focus: tuple[int, Head] | None) -> go.Scatter:
+        """`layer·head` above each tile, counted from 1."""
+        return go.Scatter(
+            x=[head * self.pitch_x + (self.n_keys - 1) / 2 for _, head in self.places],
+            y=[layer * self.pitch_y - 0.5 - self.caption / 2 for layer, _ in self.places],
+            text=[f"{layer + 1}·{head + 1}" for layer, head in self.places],
+            mode="text",
+            textfont={
+                "size": size,
+                "color": [theme.accent if self._is_in(place, focus) else theme.muted for place in self.places],
+            },
+            hoverinfo="skip",
+            cliponaxis=False,
+        )
 
     def outlines(self, theme: Theme, focus: tuple[int, Head] | None) -> list[dict[str, Any]]:
-        """A thin frame around each tile, so that an empty corner is still seen as part of it; a strong one around the focus."""
-        frames = [
-            self._frame(layer, head, {"color": theme.grid, "width": 1}) for layer in range(self.n_layers) for head in range(self.n_heads)
-        ]
-        if focus is None:
-            return frames
-        layer, head = focus
-        heads = [head] if isinstance(head, int) else range(self.n_heads)
-        return frames + [self._frame(layer, h, {"color": theme.accent, "width": 2.5}) for h in heads]
+        """A thin frame around each tile, so that an empty corner is still part of it; a strong one around the focus."""
+        frames = [self._path(self.places, theme.grid, 1)]
+        chosen = [place for place in self.places if self._is_in(place, focus)]
+        return [*frames, self._path(chosen, theme.accent, 2.5)] if chosen else frames
 
     def meta(self) -> dict[str, int]:
-        return {
-            "layers": self.n_layers,
-            "heads": self.n_heads,
-            "queries": self.n_queries,
-            "keys": self.n_keys,
-            "pitch_x": self.pitch_x,
-            "pitch_y": self.pitch_y,
-        }
+        """The grid, for turning a click into layer and head."""
+        return {"layers": self.n_layers, "heads": self.n_heads, "pitch_x": self.pitch_x, "pitch_y": self.pitch_y}
 
-    def _frame(self, layer: int, head: int, line: dict[str, Any]) -> dict[str, Any]:
-        left, top = head * self.pitch_x - 0.5, layer * self.pitch_y - 0.5
-        return {"type": "rect", "x0": left, "x1": left + self.n_keys, "y0": top, "y1": top + self.n_queries, "line": line}
+    def _is_in(self, place: tuple[int, int], focus: tuple[int, Head] | None) -> bool:
+        return focus is not None and place[0] == focus[0] and (focus[1] == place[1] or isinstance(focus[1], str))
+
+    def _path(self, places: list[tuple[int, int]], colour: str, width: float) -> dict[str, Any]:
+        """One shape for all tiles: a shape of its own for each costs the browser more than the map."""
+        rectangles = []
+        for layer, head in places:
+            left, top = head * self.pitch_x - 0.5, layer * self.pitch_y - 0.5
+            right, bottom = left + self.n_keys, top + self.n_queries
+            rectangles.append(f"M{left},{top}L{right},{top}L{right},{bottom}L{left},{bottom}Z")
+        return {"type": "path", "path": "".join(rectangles), "line": {"color": colour, "width": width}}
 
 
 def _bare(edges: list[float]) -> dict[str, Any]:

@@ -78,6 +78,10 @@ def decode(
     n_candidates = _whole("candidates", candidates, 1, 100_000)
     framed = [checkpoint.task.frame(checkpoint.task.read(t)) for t in texts]
     longest = max(map(len, framed))
+    if longest > model_limit:
+        raise InputError(
+            f"The text makes {longest} tokens with {' and '.join((START, END))}; this model reads at most {model_limit}. Shorten it."
+        )
     width = longest if pad_to is None else _whole("pad_to", pad_to, longest, model_limit)
     rows = [[*tokens, *[PAD] * (width - len(tokens))] for tokens in framed]
 
@@ -106,7 +110,8 @@ class _Run:
         # A key that a step could not see because it was not written yet is masked by the causal rule.
         self.masked = {kind: _numpy(recorder.gathered(kind, "mask", fill=True)) for kind in ("encoder", "decoder", "cross")}
         log_probabilities = decoded.logits.log_softmax(-1)
-        order = log_probabilities.sort(dim=-1, descending=True, stable=True).indices  # ties: lowest id first
+        # By logit, as decoding chooses: log-probabilities can round to a tie. Ties: lowest id first.
+        order = decoded.logits.sort(dim=-1, descending=True, stable=True).indices
         self.ids = _numpy(decoded.ids)
         self.lengths = _numpy(decoded.lengths)
         self.ended = _numpy(decoded.ended)

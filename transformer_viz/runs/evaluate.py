@@ -77,7 +77,8 @@ def _judge(checkpoint: Checkpoint, texts: list[str]) -> tuple[list[bool], np.nda
     recorder = Recorder(names=("weights",), kinds=("cross",))
     with devices.memory_errors(checkpoint.device):
         ids = torch.tensor(source, device=checkpoint.device)
-        decoded = greedy(checkpoint.model, ids, None, max_length=task.max_length + 1, tap=recorder)
+        limit = min(task.max_length + 1, checkpoint.model.config.max_positions)
+        decoded = greedy(checkpoint.model, ids, None, max_length=limit, tap=recorder)
         weights = recorder.gathered("cross", "weights")
     assert weights is not None
     hits, total, letters = [], torch.zeros(weights.shape[1:3], dtype=torch.float64, device=weights.device), 0

@@ -86,7 +86,12 @@ def _arrays(trace: Trace) -> dict[str, np.ndarray]:
 def _meta(trace: Trace) -> dict[str, Any]:
     names = ("source", "text", "source_tokens", "target_tokens", "output_tokens", "finished", "alignment", "source_letters")
     meta = {name: getattr(trace, name) for name in names}
-    meta |= {"expected": trace.expected, "expected_tokens": trace.expected_tokens, "made_by": dict(trace.made_by), "mistake": trace.mistake}
+    meta |= {
+        "expected": trace.expected,
+        "expected_tokens": trace.expected_tokens,
+        "made_by": dict(trace.made_by),
+        "mistake": trace.mistake,
+    }
     return {"format": FORMAT, **meta, "steps": [asdict(step) for step in trace.steps]}
 
 

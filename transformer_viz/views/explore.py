@@ -12,11 +12,16 @@ from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, link, model, player, tables
+from transformer_viz.views.parts import bar, charts, link, model, player, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
 
+_LEGEND: dict[Kind, str] = {
+    "encoder": "row = the source letter that looks · column = the letter looked at",
+    "decoder": "row = the symbol being written · column = the symbol looked at",
+    "cross": "row = the symbol being written · column = the symbol looked at · ring = the true letter",
+}
 _CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False}
 
 
@@ -37,8 +42,9 @@ def show() -> None:
     with st.container(key=player.FOCUS_KEY):
         _focus_map(trace, chosen)
     _mosaics(trace, chosen)
+    charts.show(trace.kinds, on_tile=_tile_clicked)
     if not chosen.is_large:
-        tables.show(trace, _theme())
+        _tables(trace)
     _write_link(chosen, chosen.checkpoint, trace)
 
 
@@ -108,16 +114,32 @@ def _focus_controls(trace: Trace) -> None:
     n_layers, n_heads = n_layers_heads(trace, st.session_state.kind)
     with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
         st.segmented_control(
-            "Attention", trace.kinds, key="kind", format_func=lambda kind: KIND_TITLES[kind], label_visibility="collapsed", required=True
+            "Attention",
+            trace.kinds,
+            key="kind",
+            format_func=lambda kind: KIND_TITLES[kind],
+            label_visibility="collapsed",
+            required=True,
         )
-        st.selectbox("Layer", range(n_layers), key="layer", format_func=lambda n: f"layer {n + 1}", label_visibility="collapsed", width=110)
+        st.selectbox(
+            "Layer",
+            range(n_layers),
+            key="layer",
+            format_func=lambda n: f"layer {n + 1}",
+            label_visibility="collapsed",
+            width=110,
+        )
         st.selectbox(
             "Head", [*range(n_heads), *COMBINED], key="head", format_func=_head_words, label_visibility="collapsed", width=130
         )
         best = best_head(trace)
         if best is not None:
             layer, head, mass = best
-            st.badge(f"best cross head here: {layer + 1}·{head + 1}, {mass:.0%} on the true letter", icon=":material/target:", color="gray")
+            st.badge(
+                f"best cross head: {layer + 1}·{head + 1}, {100 * mass:.0f} % on the true letter",
+                icon=":material/target:",
+                color="gray",
+            )
 
 
 def _head_words(head: Head) -> str:
@@ -142,35 +164,38 @@ def _player(trace: Trace, chosen: bar.Bar) -> None:
         layer,
         head,
         step,
+        hint=_LEGEND[kind],
         large=chosen.is_large,
         dark=_theme() == "dark",
         with_answer=chosen.with_answer,
     )
-    player.show(content, on_step=_step_rested, on_tile=_tile_clicked)
+    player.show(content, on_step=_step_rested)
     assert chosen.checkpoint is not None
     _write_link(chosen, chosen.checkpoint, trace)
 
 
 def _step_rested() -> None:
-    report = st.session_state["player"].get("step") or {}
+    report = player.rested()
     if report.get("run") == st.session_state.get("run") and isinstance(report.get("step"), int):
         st.session_state.step = report["step"]
 
 
 def _tile_clicked() -> None:
-    tile = st.session_state["player"].get("tile")
+    tile = charts.clicked_tile()
     if tile:
         state = st.session_state
-        state.kind, state.layer, state.head, state.step = tile["kind"], tile["layer"], tile["head"], tile["step"]
-        state.tile_clicked = True
+        state.kind, state.layer, state.head = tile["kind"], tile["layer"], tile["head"]
+        state.step = tile["step"] if isinstance(tile.get("step"), int) else state.step
 
 
 def _focus_map(trace: Trace, chosen: bar.Bar) -> None:
     kind, layer, head, step = _focus()
+    narrow = charts.is_narrow()
     figure = figures.player(
-        trace, kind, layer, head, step, theme=_theme(), large=chosen.is_large, with_answer=chosen.with_answer, height=640 if chosen.is_large else 430
+        trace, kind, layer, head, step, theme=_theme(), large=chosen.is_large, with_answer=chosen.with_answer, narrow=narrow
     )
-    identity = f"{st.session_state.run}-{kind}-{layer}-{head}-{_theme()}-{chosen.is_large}-{chosen.with_answer}"
+    looks = (kind, layer, head, _theme(), chosen.is_large, chosen.with_answer, narrow)
+    identity = "-".join(map(str, (st.session_state.run, *looks)))
     figure.update_layout(meta={**figure.layout.meta, "run": st.session_state.run, "id": identity})
     st.plotly_chart(figure, key="focus-chart", theme=None, config=_CONFIG, alt=_alt(trace, kind))
 
@@ -184,7 +209,9 @@ def _mosaics(trace: Trace, chosen: bar.Bar) -> None:
     kind, layer, head, _ = _focus()
     for column, shown in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         with column, st.container(key=f"{player.MOSAIC_KEY}-{shown}"):
-            figure = figures.mosaic(trace, shown, (layer, head) if shown == kind else None, theme=_theme(), large=chosen.is_large)
+            figure = figures.mosaic(
+                trace, shown, (layer, head) if shown == kind else None, theme=_theme(), large=chosen.is_large
+            )
             st.plotly_chart(
                 figure,
                 key=f"mosaic-chart-{shown}",
@@ -192,6 +219,12 @@ def _mosaics(trace: Trace, chosen: bar.Bar) -> None:
                 config=_CONFIG,
                 alt=f"All layers and heads of the {KIND_TITLES[shown]}. Choose one with the layer and head boxes.",
             )
+
+
+@st.fragment
+def _tables(trace: Trace) -> None:
+    """A fragment, so that another tab redraws no picture above."""
+    tables.show(trace, _theme())
 
 
 # ---- link

@@ -32,7 +32,10 @@ def show() -> Bar:
     entries = model.entries()
     usable = [entry.name for entry in entries if entry.error is None]
     if not usable:
-        st.error("There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse", icon=":material/error:")
+        st.error(
+            "There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse",
+            icon=":material/error:",
+        )
         _say_damaged(entries)
         st.stop()
     _start(usable)
@@ -87,7 +90,14 @@ def _examples() -> None:
     if checkpoint is None:
         return
     for number, example in enumerate(checkpoint.task.examples()):
-        st.button(literal(example.text), key=f"example-{number}", help=example.note, on_click=_put, args=(example.text,), width="stretch")
+        st.button(
+            literal(example.text),
+            key=f"example-{number}",
+            help=example.note,
+            on_click=_put,
+            args=(example.text,),
+            width="stretch",
+        )
     st.button("Surprise me", icon=":material/casino:", on_click=_surprise, args=(checkpoint,), width="stretch")
     failures = checkpoint.metrics.get("failures") or []
     if failures:
@@ -116,4 +126,3 @@ def _say_damaged(entries: list[Entry]) -> None:
         with st.expander(f"{len(damaged)} checkpoint folder(s) cannot be used", icon=":material/warning:"):
             for entry in damaged:
                 st.text(str(entry.error))
-

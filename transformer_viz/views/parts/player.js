@@ -6,13 +6,12 @@
 
 const REST_MS = 300;
 const PLAY_MS = 700;
-const NARROW_PX = 620;
 const INSTANT = { mode: "immediate", frame: { duration: 0, redraw: true }, transition: { duration: 0 } };
 
-export default function ({ parentElement, data, setStateValue, setTriggerValue }) {
+export default function ({ parentElement, data, setStateValue }) {
   const root = parentElement.querySelector(".player");
   const me = root.__player ?? (root.__player = new Player(root));
-  me.update(data, setStateValue, setTriggerValue);
+  me.update(data, setStateValue);
   return () => me.pause();
 }
 
@@ -40,9 +39,8 @@ class Player {
     this.part(name).addEventListener("click", act);
   }
 
-  update(data, setStateValue, setTriggerValue) {
+  update(data, setStateValue) {
     this.setStateValue = setStateValue;
-    this.setTriggerValue = setTriggerValue;
     const isNewRun = data.run !== this.run;
     this.data = data;
     if (isNewRun) {
@@ -52,6 +50,8 @@ class Player {
     }
     this.step = Math.min(this.step, data.sentences.length - 1);
     this.root.classList.toggle("large", data.large);
+    this.root.classList.toggle("dark", data.dark);
+    this.part("hint").textContent = data.hint;
     this.strip("source", data.source, null);
     this.strip("output", data.output, (t) => this.go(t));
     this.part("slider").max = String(data.sentences.length - 1);
@@ -152,17 +152,8 @@ class Player {
     if (chart && this.chart !== chart) {
       this.chart = chart;
       chart.on("plotly_afterplot", () => this.arrange());
-      new ResizeObserver(() => this.arrange()).observe(chart);
     }
     if (chart) this.arrange();
-    for (const kind of this.data?.kinds ?? []) {
-      const tiles = chartIn(`st-key-mosaic-${kind}`);
-      if (tiles && !tiles.__tiles) {
-        tiles.__tiles = true;
-        tiles.addEventListener("click", (event) => this.tile(tiles, event));
-        tiles.style.cursor = "pointer";
-      }
-    }
   }
 
   // The figure comes with the step that was current when it was made; the person may be further by now.
@@ -170,40 +161,18 @@ class Player {
     const chart = this.chart;
     if (!chart?.isConnected || !window.Plotly || !chart._transitionData?._frames?.length) return;
     chart.__step = this.step;
-    chart.__figure = chart.layout.meta?.id;
-    window.Plotly.animate(chart, [String(this.step)], INSTANT);
+        window.Plotly.animate(chart, [String(this.step)], INSTANT);
   }
 
+  // A redrawn figure stands at the step that was current when it was made.
   arrange() {
-    const chart = this.chart;
-    const meta = chart?.layout?.meta;
-    if (!meta?.wide || !window.Plotly || !chart._fullLayout) return;
-    const isNarrow = chart.clientWidth < NARROW_PX;
-    if (chart.__narrow !== isNarrow || chart.__arranged !== meta.id) {
-      chart.__narrow = isNarrow;
-      chart.__arranged = meta.id;
-      if (isNarrow || chart._fullLayout.height !== meta.wide.height) {
-        window.Plotly.relayout(chart, isNarrow ? meta.narrow : meta.wide);
-      }
+    const meta = this.chart?.layout?.meta;
+    if (!meta) return;
+    if (this.chart.__figure !== meta.id) {
+      this.chart.__figure = meta.id;
+      this.chart.__step = meta.step;
     }
-    if (chart.__figure !== meta.id) {
-      chart.__figure = meta.id;
-      chart.__step = meta.step;
-    }
-    if (chart.__step !== this.step && meta.run === this.run) this.draw();
-  }
-
-  tile(chart, event) {
-    const grid = chart.layout?.meta;
-    const plot = chart._fullLayout?._plots?.xy;
-    if (!grid || !plot) return;
-    const box = chart.querySelector(".nsewdrag").getBoundingClientRect();
-    const x = plot.xaxis.p2d(event.clientX - box.left);
-    const y = plot.yaxis.p2d(event.clientY - box.top);
-    const head = Math.floor((x + 0.5) / grid.pitch_x);
-    const layer = Math.max(0, Math.floor((y + 0.5) / grid.pitch_y));
-    if (head < 0 || head >= grid.heads || layer >= grid.layers) return;
-    this.setTriggerValue("tile", { kind: grid.kind, layer, head, step: this.step });
+    if (this.chart.__step !== this.step && meta.run === this.run) this.draw();
   }
 }
 

@@ -1,8 +1,8 @@
-"""The token strips, the sentence, the controls and the bridge to the charts, as one component.
+"""The token strips, the sentence, the controls and the bridge to the focus chart, as one component.
 
 Streamlit reports no click on a heatmap, and a slider of its own would cost a round trip a step. This
-component finds the charts in their keyed containers, steps them in the browser, and tells Python two
-things: which step has rested, and which tile was clicked.
+component finds the focus chart in its keyed container, steps it in the browser, and tells Python
+which step has rested.
 """
 
 from collections.abc import Callable
@@ -21,16 +21,29 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS
 _FOLDER = Path(__file__).parent
 FOCUS_KEY = "focus"
 MOSAIC_KEY = "mosaic"
+"""Keys of the containers in which the scripts find the charts."""
 
 
-def data(trace: Trace, run: str, kind: Kind, layer: int, head: Head, step: int, *, large: bool, dark: bool, with_answer: bool) -> dict[str, Any]:
+def data(
+    trace: Trace,
+    run: str,
+    kind: Kind,
+    layer: int,
+    head: Head,
+    step: int,
+    *,
+    hint: str,
+    large: bool,
+    dark: bool,
+    with_answer: bool,
+) -> dict[str, Any]:
     """What the component is sent, once per focus: every step's sentence, and the strips."""
     return {
         "run": run,
         "step": step,
+        "hint": hint,
         "large": large,
         "dark": dark,
-        "kinds": list(trace.kinds),
         "source": [_source_token(token, place) for place, token in enumerate(trace.source_tokens)],
         "output": [_output_token(trace, t, with_answer) for t in range(len(trace.steps))],
         "sentences": [step_sentence(trace, kind, layer, head, t, with_answer=with_answer) for t in range(len(trace.steps))],
@@ -38,9 +51,14 @@ def data(trace: Trace, run: str, kind: Kind, layer: int, head: Head, step: int, 
     }
 
 
-def show(content: dict[str, Any], on_step: Callable[[], None], on_tile: Callable[[], None]) -> None:
-    """Mounts the component; the callbacks find the reports in `st.session_state["player"]`."""
-    _component()(key="player", data=content, on_step_change=on_step, on_tile_change=on_tile)
+def show(content: dict[str, Any], on_step: Callable[[], None]) -> None:
+    """Mounts the component; `on_step` finds a rested step with `rested`."""
+    _component()(key="player", data=content, on_step_change=on_step)
+
+
+def rested() -> dict[str, Any]:
+    """The run and the step at which the player has rested."""
+    return (st.session_state.get("player") or {}).get("step") or {}
 
 
 @cache

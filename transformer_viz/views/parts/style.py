@@ -4,10 +4,10 @@ import streamlit as st
 
 _CSS = """
 <style>
-.stMainBlockContainer { padding: 2.6rem 2.2rem 2rem; max-width: 1680px; }
+.stMainBlockContainer { padding: 1rem 2.2rem 2rem; max-width: 1680px; }
 .stVerticalBlock { gap: 0.7rem; }
 .st-key-bar [data-testid="stTextInput"] { flex: 1 1 340px; }
-@media (max-width: 640px) { .stMainBlockContainer { padding: 2.6rem 0.7rem 1rem; } }
+@media (max-width: 640px) { .stMainBlockContainer { padding: 1rem 0.7rem 1rem; } }
 </style>
 """
 

@@ -1,0 +1,170 @@
+"""Word reversal: reading, joining, the true answer, the true alignment, and what a person is told."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_viz import tasks
+from transformer_viz.errors import ConfigError, InputError
+from transformer_viz.tasks.reverse import LOWER_CASE, PRINTABLE_ASCII, Reverse, describe
+
+TASK = Reverse()
+texts = st.text(st.sampled_from(PRINTABLE_ASCII), min_size=1, max_size=32)
+
+
+def test_the_worked_example():
+    symbols = TASK.read("hello")
+    framed = TASK.frame(symbols)
+    assert framed == ["<start>", "h", "e", "l", "l", "o", "<end>"]
+    assert TASK.answer(symbols) == ["o", "l", "l", "e", "h"]
+    assert TASK.alignment(5, 6) == [5, 4, 3, 2, 1, None]
+    assert TASK.letters(framed) == [None, 0, 1, 2, 3, 4, None]
+    assert TASK.letters([*framed, "<pad>", "<pad>"]) == [None, 0, 1, 2, 3, 4, None, None, None]
+    assert [framed[key] for key in TASK.alignment(5, 6) if key is not None] == TASK.answer(symbols)
+
+
+@given(texts, st.integers(0, 40))
+def test_reading_reversing_and_aligning_are_consistent(text, n_steps):
+    """The true key of every step holds the true symbol, whatever the text; steps beyond the answer have none."""
+    symbols = TASK.read(text)
+    assert TASK.join(symbols) == text
+    answer = TASK.answer(symbols)
+    assert TASK.answer(answer) == symbols
+    assert TASK.join([*answer, "<end>"]) == text[::-1]
+    framed = TASK.frame(symbols)
+    alignment = TASK.alignment(len(symbols), n_steps)
+    assert len(alignment) == n_steps
+    for t, key in enumerate(alignment):
+        assert (key is None) == (t >= len(text))
+        if key is not None:
+            assert framed[key] == answer[t]
+            assert TASK.letters(framed)[key] == len(text) - 1 - t
+    assert TASK.source_vocabulary.decode(TASK.source_vocabulary.encode(framed)) == framed
+
+
+def test_spaces_are_symbols_like_any_other():
+    assert TASK.read("   ") == [" ", " ", " "]
+    assert TASK.join(TASK.answer(TASK.read(" a"))) == "a "
+
+
+def test_special_words_in_the_text_are_letters():
+    """Guards a `<pad>` that a person types and that becomes the token."""
+    symbols = TASK.read("<pad><end>")
+    assert len(symbols) == 10
+    assert TASK.join(TASK.answer(symbols)) == ">dne<>dap<"
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("", ["empty", "1 to 32"]),
+        ("abcé", ["Character 4", "é", "U+00E9", "printable ASCII"]),
+        ("hi 😀", ["Character 4", "U+1F600", "GRINNING FACE"]),
+        ("e\u0301", ["Character 2", "combining", "U+0301"]),
+        ("ab\u202ecd", ["Character 3", "RIGHT-TO-LEFT OVERRIDE", "U+202E"]),
+        ("שלום", ["Character 1", "U+05E9"]),
+        ("a\x00", ["Character 2", "U+0000"]),
+        ("\x1b[31m", ["Character 1", "U+001B"]),
+        ("a\tb", ["Character 2", "U+0009"]),
+        ("a\n", ["Character 2", "U+000A"]),
+        ("\u200b", ["Character 1", "ZERO WIDTH SPACE", "U+200B"]),
+        ("\ud800", ["Character 1", "U+D800"]),
+        ("a" * 33, ["33", "at most 32", "Take 1 out"]),
+        ("a" * 100_000, ["100000", "32"]),
+    ],
+    ids=lambda value: ascii(value)[:30],
+)
+def test_unreadable_texts_are_told_what_where_and_what_is_possible(text, named):
+    with pytest.raises(InputError) as caught:
+        TASK.read(text)
+    message = str(caught.value)
+    for part in named:
+        assert part in message
+    assert message.isprintable(), "a control or direction character acts on the message"
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused(text):
+    """Whatever is typed: all of its characters come back, or an InputError whose message is harmless to print."""
+    try:
+        symbols = TASK.read(text)
+    except InputError as error:
+        assert not text or len(text) > 32 or not set(text) <= set(PRINTABLE_ASCII)
+        str(error).encode()
+    else:
+        assert "".join(symbols) == text
+        assert 1 <= len(text) <= 32
+
+
+def test_describe_shows_what_is_safe_to_show():
+    assert describe("é") == "“é” (LATIN SMALL LETTER E WITH ACUTE, U+00E9)"
+    assert "\u202e" not in describe("\u202e")
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"alphabet": ""}, ["alphabet=''"]),
+        ({"alphabet": "aba"}, ["alphabet='aba'", "once"]),
+        ({"alphabet": 7}, ["alphabet=7"]),
+        ({"max_length": 0}, ["max_length=0", "1 to 500"]),
+        ({"max_length": 501}, ["max_length=501", "500"]),
+        ({"max_length": "9"}, ["max_length='9'"]),
+        ({"trained_lengths": [0, 3]}, ["trained_lengths=[0, 3]", "1 to 32"]),
+        ({"trained_lengths": [5, 3]}, ["trained_lengths=[5, 3]"]),
+        ({"trained_lengths": [1, 33]}, ["trained_lengths=[1, 33]", "32"]),
+        ({"trained_lengths": [1, 2, 3]}, ["trained_lengths=[1, 2, 3]"]),
+        ({"trained_lengths": 3}, ["trained_lengths"]),
+        ({"colour": "red"}, ["colour"]),
+        ([], ["options"]),
+        (["alphabet"], ["options"]),
+        ("alphabet", ["options"]),
+        (5, ["options"]),
+    ],
+    ids=str,
+)
+def test_impossible_options_are_config_errors(options, named):
+    """A checkpoint's config.json is a stranger's: whatever stands there must end in one clear error."""
+    if options == []:
+        assert tasks.make("reverse", options).max_length == 32
+        return
+    with pytest.raises(ConfigError) as caught:
+        tasks.make("reverse", options)
+    for part in named:
+        assert part in str(caught.value)
+
+
+def test_registry():
+    assert "reverse" in tasks.names()
+    with pytest.raises(ConfigError, match=r"'nope'.*reverse"):
+        tasks.make("nope")
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_contract_of_every_task(name):
+    """What every task promises: options that make it again, examples it can read, samples of the asked length."""
+    import numpy as np
+
+    task = tasks.make(name)
+    again = tasks.make(name, task.options())
+    assert again.options() == task.options()
+    assert again.source_vocabulary == task.source_vocabulary
+    assert again.target_vocabulary == task.target_vocabulary
+    assert task.examples()
+    for example in task.examples():
+        symbols = task.read(example.text)
+        assert len(symbols) <= task.max_length
+        assert example.note
+        assert set(task.answer(symbols)) <= set(task.target_vocabulary.symbols)
+    assert max(task.evaluated_lengths) <= task.max_length
+    for source in task.sources:
+        for text in task.sample(source, task.evaluated_lengths[0], 3, np.random.default_rng(0)):
+            assert len(task.read(text)) == task.evaluated_lengths[0]
+
+
+def test_a_small_alphabet_has_examples_too():
+    assert [e.text for e in Reverse("xyz", 5).examples()] == ["xyz"]
+    assert {e.text for e in Reverse(LOWER_CASE).examples()} == {"reversethis", "aaaaaaaa"}
+    assert "a to z" in Reverse(LOWER_CASE).possible()
+    with pytest.raises(InputError, match=r"3 symbols: x, y, z"):
+        Reverse("xyz").read("a")

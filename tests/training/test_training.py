@@ -1,0 +1,179 @@
+"""Batches, loss, accuracies, the entropy tap and the loop, each against a computation by hand."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from transformer_viz.model.tap import Site
+from transformer_viz.runs.make_checkpoint import make_model
+from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.training.batches import batches, make_batch, padded
+from transformer_viz.training.loop import EntropyTap, _accuracy, make_optimizer, train
+from transformer_viz.training.recipe import Recipe
+
+TASK = Reverse("abcd", 7, (2, 5))
+SMALL = {"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1, "dropout": 0.0}
+RECIPE = Recipe(
+    task="reverse",
+    variant="pre-norm",
+    model=SMALL,
+    mix={"uniform": 0.5, "few": 0.5},
+    steps=40,
+    batch_size=11,
+    learning_rate=0.01,
+    clip=1.0,
+    seed=5,
+)
+GROWING = replace(RECIPE, lengths="growing", longest=9)
+FIXED = replace(RECIPE, mix={"uniform": 1.0}, epoch_size=29)
+CPU = torch.device("cpu")
+
+
+def rows_of(batch) -> list[tuple[list[int], ...]]:
+    return list(zip(batch.source.tolist(), batch.target_in.tolist(), batch.target_out.tolist(), strict=True))
+
+
+def test_a_batch_shifts_the_answer_by_one():
+    """Guards a decoder that reads what it should write, and padding at the wrong side."""
+    batch = make_batch(TASK, ["abc", "dc"])
+    assert batch.source.tolist() == [[1, 4, 5, 6, 2], [1, 7, 6, 2, 0]]
+    assert batch.target_in.tolist() == [[1, 6, 5, 4], [1, 6, 7, 0]]
+    assert batch.target_out.tolist() == [[6, 5, 4, 2], [6, 7, 2, 0]]
+    assert batch.source_padding.tolist() == [[False] * 5, [False] * 4 + [True]]
+    assert batch.target_padding.tolist() == [[False] * 4, [False] * 3 + [True]]
+    even = make_batch(TASK, ["abc", "dcb"])
+    assert even.source_padding is None
+    assert even.target_padding is None
+    assert padded([[4], [5, 6, 7]], pad_id=9).tolist() == [[4, 9, 9], [5, 6, 7]]
+
+
+@pytest.mark.parametrize("recipe", [RECIPE, GROWING, FIXED], ids=["trained", "growing", "fixed"])
+def test_batches_are_a_pure_function_of_the_step(recipe):
+    """Guards state that is carried along: a run that was cut off must go on exactly."""
+    one, other = batches(recipe, TASK), batches(recipe, TASK)
+    forward = [rows_of(one(step)) for step in range(7)]
+    backward = [rows_of(other(step)) for step in reversed(range(7))]
+    assert forward == backward[::-1]
+    assert forward[0] != forward[1]
+    assert rows_of(batches(replace(recipe, seed=6), TASK)(0)) != forward[0]
+
+
+def test_batches_hold_the_answers_of_the_task():
+    for batch in (batches(RECIPE, TASK)(3), batches(GROWING, TASK)(30), batches(FIXED, TASK)(1)):
+        assert len(batch.source) == 11
+        for source, target_in, target_out in rows_of(batch):
+            letters = [i for i in source if i > 3]
+            n = len(letters)
+            assert source == [1, *letters, 2] + [0] * (len(source) - n - 2)
+            assert target_out == [*letters[::-1], 2] + [0] * (len(target_out) - n - 1)
+            assert target_in == [1, *letters[::-1]] + [0] * (len(target_in) - n - 1)
+
+
+def test_growing_batches_have_one_length_each_up_to_the_top():
+    at = batches(GROWING, TASK)
+    lengths = [at(step).source.shape[1] - 2 for step in range(40)]
+    assert all(at(step).source_padding is None for step in range(40))
+    assert all(1 <= n <= math.ceil(GROWING.top_length_at(step)) for step, n in enumerate(lengths))
+    assert max(lengths) == 9
+
+
+def test_an_epoch_shows_every_fixed_string_once():
+    at = batches(FIXED, TASK)
+    epochs = [[tuple(i for i in row[0] if i > 3) for s in steps for row in rows_of(at(s))] for steps in ((0, 1, 2), (3, 4, 5))]
+    assert len(epochs[0]) == 29
+    assert sorted(epochs[0]) == sorted(epochs[1])
+    assert epochs[0] != epochs[1]
+
+
+def test_accuracies_leave_padding_out():
+    """Guards the accuracy that counts padded positions as correct."""
+    target = torch.tensor([[4, 5, 2, 0, 0], [6, 2, 0, 0, 0], [4, 4, 4, 4, 2]])
+    guessed = torch.tensor([[4, 5, 2, 7, 7], [6, 5, 0, 0, 0], [0, 4, 4, 4, 2]])
+    tokens, sequences = _accuracy(F.one_hot(guessed, 8).float(), target)
+    assert tokens == pytest.approx((3 + 1 + 4) / (3 + 2 + 5))
+    assert sequences == pytest.approx(1 / 3)
+
+
+def test_the_reported_loss_is_the_mean_over_real_tokens():
+    recipe = replace(RECIPE, steps=1)
+    model = make_model(recipe, TASK)
+    batch = batches(recipe, TASK)(0)
+    assert batch.target_padding is not None
+    with torch.no_grad():
+        log_p = model(batch.source, batch.target_in, batch.source_padding, batch.target_padding).log_softmax(-1)
+    losses = [
+        -float(log_p[b, t, number])
+        for b, row in enumerate(batch.target_out.tolist())
+        for t, number in enumerate(row)
+        if number != 0
+    ]
+    (event,) = train(model, batches(recipe, TASK), recipe, CPU)
+    assert event.step == 1
+    assert event.loss == pytest.approx(np.mean(losses), abs=1e-5)
+    assert event.cross_entropy_of_attention is None
+
+
+def test_the_entropy_tap_is_the_formula_and_sees_cross_attention_only():
+    tap = EntropyTap()
+    weights = torch.rand(2, 3, 5, 7, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    weights[..., 3] = 0
+    weights = (weights / weights.sum(-1, keepdim=True)).requires_grad_()
+    for kind, name in (("cross", "weights"), ("encoder", "weights"), ("decoder", "weights"), ("cross", "scores")):
+        assert tap(Site(kind, 0), name, weights) is weights
+    tap(Site("cross", 1), "weights", torch.full((2, 3, 5, 4), 0.25, dtype=torch.float64))
+    rows = weights.detach().numpy().reshape(-1, 7)
+    first = np.mean([-sum(p * math.log(p) for p in row if p > 0) for row in rows])
+    assert float(tap.mean().detach()) == pytest.approx((first + math.log(4)) / 2, abs=1e-6)
+    tap.mean().backward()
+    assert weights.grad is not None
+    assert weights.grad.isfinite().all()
+
+
+def test_training_reduces_the_loss_and_reports_at_the_asked_steps():
+    recipe = replace(RECIPE, steps=101, mix={"few": 1.0})
+    events = list(train(make_model(recipe, TASK), batches(recipe, TASK), recipe, CPU, every=25))
+    assert [event.step for event in events] == [25, 50, 75, 100, 101]
+    assert events[-1].loss < 0.6 * math.log(8)
+    assert events[-1].loss < events[0].loss
+    assert events[-1].token_accuracy > events[0].token_accuracy
+    assert {event.learning_rate for event in events} == {0.01}
+
+
+def test_the_same_seed_gives_bitwise_the_same_weights():
+    states = []
+    for seed in (5, 5, 6):
+        recipe = replace(RECIPE, steps=5, seed=seed, model={**SMALL, "dropout": 0.1})
+        model = make_model(recipe, TASK)
+        list(train(model, batches(recipe, TASK), recipe, CPU))
+        states.append(model.state_dict())
+    assert all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+    assert not all(torch.equal(states[0][name], states[2][name]) for name in states[0])
+
+
+def test_the_entropy_penalty_sharpens_cross_attention():
+    """Guards a penalty of the wrong sign, or one that never reaches the weights."""
+    ends = {}
+    for weight in (1e-9, 3.0):
+        recipe = replace(RECIPE, steps=40, sharpness=weight, sharpness_from=0.0, sharpness_until=0.01)
+        events = list(train(make_model(recipe, TASK), batches(recipe, TASK), recipe, CPU, every=1))
+        assert events[0].cross_entropy_of_attention is None
+        ends[weight] = events[-1].cross_entropy_of_attention
+    assert ends[3.0] < 0.5 * ends[1e-9]
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+def test_weight_decay_acts_on_matrices_only(optimizer):
+    recipe = replace(RECIPE, optimizer=optimizer, weight_decay=0.5)
+    model = make_model(recipe, TASK)
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    decayed, others = make_optimizer(model, recipe).param_groups
+    decayed_names = {names[id(p)] for p in decayed["params"]}
+    assert decayed["weight_decay"] == 0.5
+    assert others["weight_decay"] == 0.0
+    assert "encoder.0.attention.query.weight" in decayed_names
+    assert decayed_names.isdisjoint(n for n in names.values() if "norm" in n or "bias" in n or "embedding" in n)
+    assert len(decayed["params"]) + len(others["params"]) == len(names)
