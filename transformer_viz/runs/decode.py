@@ -80,7 +80,7 @@ def decode(
     longest = max(map(len, framed))
     if longest > model_limit:
         raise InputError(
-            f"The text makes {longest} tokens with {' and '.join((START, END))}; this model reads at most {model_limit}. Shorten it."
+            f"The text makes {longest} tokens with {START} and {END}; this model reads at most {model_limit}. Shorten it."
         )
     width = longest if pad_to is None else _whole("pad_to", pad_to, longest, model_limit)
     rows = [[*tokens, *[PAD] * (width - len(tokens))] for tokens in framed]

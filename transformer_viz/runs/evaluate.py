@@ -12,9 +12,11 @@ from transformer_viz.errors import OptionError
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
 from transformer_viz.trace.recorder import Recorder
+from transformer_viz.vocabulary import END
 
 MOST_SAMPLES = 1_000_000
 _BATCH = 512
+_FAILURES = 5
 # Keeps the strings apart from those of training, which are drawn from [seed, 1..3, …].
 _STREAM = 77
 
@@ -32,24 +34,22 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
 
     Returns:
         `exact_match`, `by_source`, `by_length`, `best_head_mass`, `best_head` (layer and head from 0),
-        `head_mass` (layer, head), `samples`, `seed`: plain data.
+        `head_mass` (layer, head), `failures` (the first few wrong ones), `samples`, `seed`: plain data.
 
     Raises:
         OptionError: fewer samples than one for each length and source.
     """
     task = checkpoint.task
-    n_cells = len(task.evaluated_lengths) * len(task.sources)
-    if isinstance(samples, bool) or not isinstance(samples, int) or not n_cells <= samples <= MOST_SAMPLES:
-        raise OptionError(
-            f"samples={samples!r} is not possible; it is a whole number from {n_cells} "
-            f"(one for each of {len(task.evaluated_lengths)} lengths and {len(task.sources)} sources) to {MOST_SAMPLES}"
-        )
+    check_samples(task, samples)
     by_source: dict[str, list[bool]] = {source: [] for source in task.sources}
     by_length: dict[str, list[bool]] = {str(length): [] for length in task.evaluated_lengths}
     mass: np.ndarray | float = 0.0
     n_letters = 0
+    failures: list[dict[str, str]] = []
     for length, drawn in _drawn(task, samples, seed):
-        hits, on_true_key, letters = _judge(checkpoint, [text for _, text in drawn])
+        outputs, hits, on_true_key, letters = _judge(checkpoint, [text for _, text in drawn])
+        wrong = [(text, output) for (_, text), output, hit in zip(drawn, outputs, hits, strict=True) if not hit]
+        failures += [{"source": text, "output": output} for text, output in wrong[: _FAILURES - len(failures)]]
         by_length[str(length)] += hits
         for (source, _), hit in zip(drawn, hits, strict=True):
             by_source[source].append(hit)
@@ -64,13 +64,24 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
         "best_head_mass": round(float(head_mass.max()), 6),
         "best_head": {"layer": int(best[0]), "head": int(best[1])},
         "head_mass": head_mass.round(6).tolist(),
+        "failures": failures,
         "samples": samples,
         "seed": seed,
     }
 
 
-def _judge(checkpoint: Checkpoint, texts: list[str]) -> tuple[list[bool], np.ndarray, int]:
-    """Hits, summed weight on the true key (layer, head), and the number of letter steps, for texts of one length."""
+def check_samples(task: Task, samples: int) -> None:
+    """Raises an OptionError unless every length and source gets at least one string."""
+    n_cells = len(task.evaluated_lengths) * len(task.sources)
+    if isinstance(samples, bool) or not isinstance(samples, int) or not n_cells <= samples <= MOST_SAMPLES:
+        raise OptionError(
+            f"samples={samples!r} is not possible; it is a whole number from {n_cells} "
+            f"(one for each of {len(task.evaluated_lengths)} lengths and {len(task.sources)} sources) to {MOST_SAMPLES}"
+        )
+
+
+def _judge(checkpoint: Checkpoint, texts: list[str]) -> tuple[list[str], list[bool], np.ndarray, int]:
+    """For texts of one length: outputs, hits, summed weight on the true key (layer, head), number of letter steps."""
     task = checkpoint.task
     symbols = [task.read(text) for text in texts]
     source = [task.source_vocabulary.encode(task.frame(s)) for s in symbols]
@@ -81,15 +92,18 @@ def _judge(checkpoint: Checkpoint, texts: list[str]) -> tuple[list[bool], np.nda
         decoded = greedy(checkpoint.model, ids, None, max_length=limit, tap=recorder)
         weights = recorder.gathered("cross", "weights")
     assert weights is not None
-    hits, total, letters = [], torch.zeros(weights.shape[1:3], dtype=torch.float64, device=weights.device), 0
+    outputs, hits, letters = [], [], 0
+    total = torch.zeros(weights.shape[1:3], dtype=torch.float64, device="cpu")
+    weights = weights.cpu()
     for i, (row, length) in enumerate(zip(decoded.ids.tolist(), decoded.lengths.tolist(), strict=True)):
         output = task.target_vocabulary.decode(row[:length])
-        hits.append(bool(decoded.ended[i]) and output[:-1] == task.answer(symbols[i]))
+        outputs.append(task.join(output))
+        hits.append(output == [*task.answer(symbols[i]), END])
         steps = [(t, key) for t, key in enumerate(task.alignment(len(symbols[i]), length)) if key is not None]
-        at = torch.tensor(steps, device=weights.device).T
-        total += weights[i, :, :, at[0], at[1]].double().sum(-1)
+        rows, keys = zip(*steps, strict=True)
+        total += weights[i, :, :, rows, keys].double().sum(-1)
         letters += len(steps)
-    return hits, total.cpu().numpy(), letters
+    return outputs, hits, total.numpy(), letters
 
 
 def _drawn(task: Task, samples: int, seed: int) -> Iterator[tuple[int, list[tuple[str, str]]]]:

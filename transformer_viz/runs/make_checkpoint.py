@@ -12,7 +12,7 @@ from transformer_viz.checkpoints import Checkpoint, refuse_existing, save_checkp
 from transformer_viz.model import devices, variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.runs.evaluate import evaluate
+from transformer_viz.runs.evaluate import check_samples, evaluate
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Event, train
 from transformer_viz.training.recipe import Recipe
@@ -39,6 +39,8 @@ def make_checkpoint(
     refuse_existing(folder, replace)
     where = devices.resolve(device)
     task = tasks.make(recipe.task, recipe.task_options)
+    # Found now, not after an hour of training.
+    check_samples(task, samples)
     model = make_model(recipe, task)
     history = []
     with devices.memory_errors(where):

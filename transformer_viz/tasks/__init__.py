@@ -25,6 +25,8 @@ def make(name: str, options: dict[str, Any] | None = None) -> Task:
     """
     if name not in names():
         raise ConfigError(f"task {name!r} is not known; choose one of {listed(names())}")
+    if options is not None and not isinstance(options, dict):
+        raise ConfigError(f"options of task {name!r} are {options!r}; keywords with values are needed")
     task = import_module(f"{__name__}.{name.replace('-', '_')}").TASK
     try:
         return task(**(options or {}))

@@ -51,7 +51,7 @@ class Reverse(Task):
             raise ConfigError(f"alphabet={alphabet!r} is not possible; give at least one symbol, each of them once")
         if not isinstance(max_length, int) or not 1 <= max_length <= 500:
             raise ConfigError(f"max_length={max_length!r} is not possible; it is a whole number from 1 to 500")
-        least, most = trained_lengths
+        least, most = trained_lengths if len(trained_lengths) == 2 else (0, 0)
         if not 1 <= least <= most <= max_length:
             raise ConfigError(f"trained_lengths={trained_lengths!r} is not possible; give two numbers from 1 to {max_length}")
         self.alphabet = alphabet
@@ -98,8 +98,11 @@ class Reverse(Task):
         return [n_symbols - t if t < n_symbols else None for t in range(n_steps)]
 
     def examples(self) -> list[Example]:
-        known = [example for example in _EXAMPLES if set(example.text) <= set(self.alphabet)]
+        known = [example for example in _EXAMPLES if self._knows(example.text)]
         return known or [Example(self.alphabet[: min(8, self.max_length)], "the first symbols of the alphabet")]
+
+    def _knows(self, text: str) -> bool:
+        return len(text) <= self.max_length and set(text) <= set(self.alphabet)
 
     def sample(self, source: str, length: int, count: int, rng: np.random.Generator) -> list[str]:
         if source not in SAMPLERS:

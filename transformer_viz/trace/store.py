@@ -6,6 +6,8 @@ and arrays are taken from bytes, never unpickled.
 
 import io
 import json
+import math
+import re
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -26,6 +28,12 @@ LARGEST = 2**30
 _LARGEST_META = 64 * 2**20
 _META = "meta.json"
 _DTYPES = {"attentions": np.dtype("<f4"), "mask_reasons": np.dtype("u1")}
+# What numpy writes before an array, and nothing else: its own parser evaluates literals and can fail in many ways.
+_HEADER = re.compile(
+    rb"\{'descr': '([<|][a-z]\d)', 'fortran_order': False, 'shape': \((\d{1,9}(?:, \d{1,9}){1,3})\), \} *\n", re.ASCII
+)
+_MAGIC = b"\x93NUMPY\x01\x00"
+_COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 # A fixed date, so that two files of the same run are the same bytes.
 _DATE = (2017, 6, 12, 0, 0, 0)
 
@@ -102,9 +110,14 @@ def _read(archive: zipfile.ZipFile) -> Trace:
         raise TraceError(f"it holds {unknown[0]!r}, which does not belong there")
     if _META not in sizes:
         raise TraceError(f"{_META} is missing")
-    if len(archive.infolist()) != len(sizes) or sum(sizes.values()) > LARGEST or sizes[_META] > _LARGEST_META:
+    if len(archive.infolist()) != len(sizes):
+        raise TraceError("a member stands in it twice")
+    if any(info.compress_type not in _COMPRESSIONS for info in archive.infolist()):
+        raise TraceError("it is compressed in another way than this program does it")
+    if sum(sizes.values()) > LARGEST or sizes[_META] > _LARGEST_META:
         raise TraceError(f"it unpacks to more than {LARGEST // 2**20} MB")
-    meta = json.loads(archive.read(_META).decode("utf-8"))
+    meta = json.loads(archive.read(_META).decode("utf-8"), parse_float=_finite, parse_constant=_finite)
+    json.dumps(meta, ensure_ascii=False).encode()  # an escaped half of a character could be neither drawn nor saved
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         given = meta.get("format") if isinstance(meta, dict) else None
         raise TraceError(f"its format is {given!r}, and this version reads format {FORMAT}; update the program")
@@ -114,18 +127,19 @@ def _read(archive: zipfile.ZipFile) -> Trace:
 
 def _array(data: bytes, name: str) -> np.ndarray:
     """The array in an `.npy` member; its header must describe exactly the bytes that are there."""
-    file = io.BytesIO(data)
-    version = np.lib.format.read_magic(file)
-    if version != (1, 0):
-        raise TraceError(f"{name} has an unknown layout {version}")
-    shape, fortran, dtype = np.lib.format.read_array_header_1_0(file)
     want = _DTYPES[name.removesuffix(".npy").split("_", 1)[1]]
-    rest = data[file.tell() :]
+    start = len(_MAGIC) + 2
+    end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
+    header = _HEADER.fullmatch(data[start:end])
+    if not data.startswith(_MAGIC) or header is None or header[1].decode() != want.str:
+        raise TraceError(f"{name} is not an array of {want} with two to four axes")
+    shape = tuple(int(size) for size in header[2].split(b", "))
+    rest = data[end:]
     # Python's integers do not overflow, so an absurd shape cannot pass for a small one.
     n_bytes = want.itemsize
     for size in shape:
         n_bytes *= size
-    if fortran or dtype != want or len(shape) > 4 or n_bytes != len(rest):
+    if n_bytes != len(rest):
         raise TraceError(f"{name} does not hold what its header says")
     return np.frombuffer(rest, dtype=want).reshape(shape).astype(want.newbyteorder("="), copy=True)
 
@@ -166,6 +180,13 @@ def _step(data: Any) -> Step:
         candidates=tuple((_text(token), _number(p)) for token, p in _list(data["candidates"])),
         sampling_probability=None if sampling is None else _number(sampling),
     )
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise TraceError(f"{text[:40]} should be a finite number")
+    return number
 
 
 def _text(value: Any) -> str:

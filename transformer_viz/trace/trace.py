@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from transformer_viz.errors import OptionError, TraceError, listed
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.terms import KINDS, Kind, Reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -165,6 +165,8 @@ class Trace:
         if reasons is None or reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
             given = "missing" if reasons is None else f"{reasons.dtype} {reasons.shape}"
             raise TraceError(f"{kind}: the mask is {given}; uint8 {want} is needed")
+        if int(reasons.max(initial=0)) > Reason.EDITED:
+            raise TraceError(f"{kind}: the mask holds code {int(reasons.max())}; codes are 0 to {int(Reason.EDITED)}")
         if self.mistake is None and not np.isfinite(weights).all():
             raise TraceError(f"{kind}: attention holds numbers that are not finite")
         _frozen(weights)

@@ -55,7 +55,7 @@ class Recipe:
         """The learning rate of step `step`, counted from 0."""
         progress = step / self.steps
         if progress < self.warm_up:
-            return self.learning_rate * (step + 1) / (self.warm_up * self.steps)
+            return self.learning_rate * min(1.0, (step + 1) / (self.warm_up * self.steps))
         if self.schedule == "constant":
             return self.learning_rate
         rest = (progress - self.warm_up) / (1 - self.warm_up)

@@ -202,7 +202,7 @@ def _focus_map(trace: Trace, chosen: bar.Bar) -> None:
 
 def _alt(trace: Trace, kind: Kind) -> str:
     size = f"{len(trace.queries(kind))} query rows by {len(trace.keys(kind))} key columns"
-    return f"{KIND_TITLES[kind]} of the focus head, {size}, and the candidates of this step. The sentence above says what it shows."
+    return f"{KIND_TITLES[kind]} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
 def _mosaics(trace: Trace, chosen: bar.Bar) -> None:

@@ -64,8 +64,8 @@ def rested() -> dict[str, Any]:
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    read = {kind: (_FOLDER / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js")}
-    return st.components.v2.component("transformer-viz-player", **read)
+    html, css, js = ((_FOLDER / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    return st.components.v2.component("transformer-viz-player", html=html, css=css, js=js)
 
 
 def _source_token(token: str, place: int) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""A recorder returns what it sees, keeps what was asked for, and puts the steps together again."""
+
+import pytest
+import torch
+
+from transformer_viz.model.tap import Site
+from transformer_viz.trace.recorder import Recorder
+
+
+@pytest.fixture
+def pieces():
+    """Rows of a cached decoding: three at once, then one by one, keys growing."""
+    whole = torch.rand(2, 5, 7, 7).tril()
+    return whole, [(0, whole[:, :, :3, :3]), *((t, whole[:, :, t : t + 1, : t + 1]) for t in range(3, 7))]
+
+
+def test_steps_are_gathered_at_their_places(pieces):
+    whole, rows = pieces
+    recorder = Recorder()
+    for first, piece in rows:
+        for layer in (1, 0):
+            assert recorder(Site("decoder", layer, first), "weights", piece + layer) is not None
+            recorder(Site("decoder", layer, first), "mask", torch.zeros(1, 1, *piece.shape[2:], dtype=torch.bool))
+    got = recorder.gathered("decoder", "weights", fill=-1.0)
+    written = torch.ones(7, 7).tril().bool()
+    written[:3, :3] = True
+    assert got.shape == (2, 2, 5, 7, 7)
+    for layer in range(2):
+        assert torch.equal(got[:, layer], torch.where(written, whole + layer, -1.0))
+    mask = recorder.gathered("decoder", "mask", fill=True)
+    assert mask.shape == (1, 2, 1, 7, 7)
+    assert torch.equal(mask[0, 0, 0], ~written)
+
+
+def test_only_what_was_asked_for_is_kept():
+    recorder = Recorder(names=("scores",), kinds=("cross",))
+    value = torch.rand(1, 1, 2, 3, requires_grad=True)
+    for kind in ("encoder", "cross"):
+        for name in ("scores", "weights"):
+            assert recorder(Site(kind, 0), name, value) is value
+    assert recorder.gathered("cross", "weights") is None
+    assert recorder.gathered("encoder", "scores") is None
+    kept = recorder.gathered("cross", "scores")
+    assert torch.equal(kept[:, 0], value)
+    assert not kept.requires_grad

@@ -1,0 +1,119 @@
+"""A Trace's parts must fit together, and it never changes."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from transformer_viz.errors import OptionError, TraceError
+from transformer_viz.trace.trace import Step, Trace
+
+KINDS = ("encoder", "decoder", "cross")
+
+
+def test_a_trace_cannot_be_changed(hello):
+    for kind in KINDS:
+        for array in (hello.attentions(kind), hello.mask_reasons[kind], hello.masks[kind]):
+            with pytest.raises(ValueError, match="read-only"):
+                array[..., 0] = 0
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        hello.text = "olleh"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        hello.steps[0].token = "x"
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del hello.steps
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda t: {"target_tokens": t.target_tokens[1:]}, ["target_tokens", "steps"]),
+        (lambda t: {"output_tokens": (*t.output_tokens, "x")}, ["output_tokens", "steps"]),
+        (lambda t: {"alignment": ()}, ["alignment", "0 entries"]),
+        (lambda t: {"source_letters": t.source_letters[1:]}, ["source_letters", "7 source tokens"]),
+        (lambda t: {"cross_attentions": t.cross_attentions.transpose(0, 1, 3, 2).copy()}, ["cross", "query", "key"]),
+        (lambda t: {"cross_attentions": t.cross_attentions[0]}, ["cross", "layer, head"]),
+        (lambda t: {"encoder_attentions": t.encoder_attentions[:0]}, ["encoder", "(0, 5, 7, 7)"]),
+        (lambda t: {"decoder_attentions": t.decoder_attentions[..., :-1]}, ["decoder"]),
+        (lambda t: {"encoder_attentions": t.encoder_attentions.astype(np.float64)}, ["encoder", "float64", "float32"]),
+        (lambda t: {"mask_reasons": {}}, ["encoder", "mask", "missing"]),
+        (lambda t: {"mask_reasons": {**t.mask_reasons, "cross": t.masks["cross"]}}, ["cross", "mask", "bool", "uint8"]),
+        (lambda t: {"mask_reasons": {**t.mask_reasons, "cross": t.mask_reasons["cross"].T}}, ["cross", "mask"]),
+        (
+            lambda t: {"mask_reasons": {**t.mask_reasons, "cross": t.mask_reasons["cross"] + np.uint8(9)}},
+            ["cross", "mask", "9"],
+        ),
+        (lambda t: {"cross_attentions": t.cross_attentions * np.float32("nan")}, ["cross", "not finite"]),
+        (lambda t: {"cross_attentions": None}, ["cross", "mask but no attention"]),
+    ],
+)
+def test_parts_that_do_not_fit_are_named(hello, change, named):
+    with pytest.raises(TraceError) as caught:
+        dataclasses.replace(hello, **change(hello))
+    for part in named:
+        assert part in str(caught.value)
+
+
+def test_only_a_named_mistake_may_hold_nan(hello):
+    broken = np.full_like(hello.cross_attentions, np.nan)
+    assert dataclasses.replace(hello, cross_attentions=broken, mistake="forgotten mask").mistake == "forgotten mask"
+
+
+def test_a_kind_that_a_run_does_not_have_is_absent(hello):
+    """Decoder-only models have no encoder; nothing after the Trace may assume one."""
+    reasons = {"decoder": hello.mask_reasons["decoder"]}
+    trace = dataclasses.replace(hello, encoder_attentions=None, cross_attentions=None, mask_reasons=reasons)
+    assert trace.kinds == ("decoder",)
+    assert trace.attentions("cross") is None
+    assert set(trace.masks) == {"decoder"}
+    assert set(trace.to_frame()["kind"]) == {"decoder"}
+
+
+def test_masks_may_differ_by_layer_and_head(hello):
+    reasons = np.zeros(hello.cross_attentions.shape, np.uint8)
+    reasons[1, 2, :, 3] = 4
+    trace = dataclasses.replace(hello, mask_reasons={**hello.mask_reasons, "cross": reasons})
+    assert trace.masks["cross"].shape == hello.cross_attentions.shape
+    assert int(trace.masks["cross"].sum()) == len(hello.steps)
+
+
+def test_queries_and_keys_are_the_tokens_of_the_right_side(hello):
+    assert hello.queries("encoder") == hello.keys("encoder") == hello.keys("cross") == hello.source_tokens
+    assert hello.queries("decoder") == hello.keys("decoder") == hello.queries("cross") == hello.target_tokens
+    with pytest.raises(OptionError, match=r"'self'.*encoder, decoder, cross"):
+        hello.attentions("self")
+
+
+def test_is_right_needs_the_answer_and_the_end(hello):
+    assert dataclasses.replace(hello, text="olleh").is_right is True
+    assert dataclasses.replace(hello, text="olleh", finished="length").is_right is False
+    assert dataclasses.replace(hello, text="oleh").is_right is False
+    assert dataclasses.replace(hello, expected=None).is_right is None
+
+
+def test_true_tokens_are_those_of_the_answer_by_position(hello):
+    known = dataclasses.replace(hello, expected_tokens=("o", "l", "<end>"))
+    assert [known.true_token(t) for t in range(5)] == ["o", "l", "<end>", None, None]
+    assert dataclasses.replace(hello, expected_tokens=None).true_token(0) is None
+    assert [hello.true_token(t) for t in range(7)] == [*"olleh", "<end>", None]
+
+
+def test_an_empty_run_of_one_step_by_hand():
+    """A trace that no model of ours made."""
+    trace = Trace(
+        source="a",
+        text="b",
+        source_tokens=("a", "</s>"),
+        target_tokens=("<s>",),
+        output_tokens=("b",),
+        steps=(Step(token="b", probability=0.5, log_probability=-0.7, rank=0, candidates=(("b", 0.5),)),),
+        encoder_attentions=None,
+        decoder_attentions=None,
+        cross_attentions=np.full((1, 1, 1, 2), 0.5, np.float32),
+        mask_reasons={"cross": np.zeros((1, 2), np.uint8)},
+        finished="length",
+        alignment=(None,),
+        source_letters=(0, None),
+    )
+    assert trace.kinds == ("cross",)
+    assert len(trace.to_frame()) == 2

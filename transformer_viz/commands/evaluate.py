@@ -1,0 +1,44 @@
+"""Judge a checkpoint on fresh strings of every length and source."""
+
+import argparse
+from typing import Any
+
+from transformer_viz.commands import _shared
+
+HELP = "exact match and head mass on fresh strings"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The model and the sample."""
+    _shared.add_model(parser)
+    parser.add_argument("--samples", type=int, default=10_000, metavar="N", help="strings in total, split evenly (10000)")
+    parser.add_argument("--seed", type=int, default=0, help="another seed draws other strings (0)")
+    _shared.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0: numbers are no verdict."""
+    from transformer_viz.checkpoints import load_checkpoint
+    from transformer_viz.runs.evaluate import evaluate
+
+    result = evaluate(load_checkpoint(arguments.checkpoint, arguments.device), arguments.samples, arguments.seed)
+    if arguments.json:
+        _shared.print_json({"checkpoint": arguments.checkpoint, **result})
+    else:
+        print_table(result)
+    return 0
+
+
+def print_table(result: dict[str, Any]) -> None:
+    """The evaluation for people."""
+    best = result["best_head"]
+    print(f"exact match     {result['exact_match']:.4f}   of {result['samples']} fresh strings, seed {result['seed']}")
+    place = f"layer {best['layer'] + 1} head {best['head'] + 1}"
+    print(f"best head       {place}, {result['best_head_mass']:.3f} of its mass on the true key")
+    for source, share in result["by_source"].items():
+        print(f"  {_shared.visible(source):14}{share:.4f}")
+    print("by length")
+    for length, share in result["by_length"].items():
+        print(f"  {length:14}{share:.4f}")
+    for failure in result["failures"]:
+        print(f"wrong: {_shared.visible(failure['source'])!r} became {_shared.visible(failure['output'])!r}")

@@ -1,0 +1,39 @@
+"""Decode a text and save the whole run, every attention and mask, as a file."""
+
+import argparse
+from pathlib import Path
+
+from transformer_viz.commands import _shared
+from transformer_viz.errors import OptionError
+
+HELP = "decode a text and save the trace"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """TEXT, the model, the file."""
+    _shared.add_text(parser)
+    _shared.add_model(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="FILE.npz", type=Path, help="where to write")
+    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 when the file is written."""
+    path: Path = arguments.output
+    if path.suffix != ".npz":
+        raise OptionError(f"{path} does not end in .npz, as a trace file does.")
+    if path.exists() and not arguments.force:
+        raise OptionError(f"{path} exists already. Choose another name, or replace it with --force.")
+    if not path.parent.is_dir():
+        raise OptionError(f"There is no folder {path.parent}. Make it first.")
+
+    from transformer_viz.checkpoints import load_checkpoint
+    from transformer_viz.runs.decode import decode
+
+    trace = decode(load_checkpoint(arguments.checkpoint, arguments.device), _shared.read_text(arguments.text))
+    try:
+        trace.save(path)
+    except OSError as error:
+        raise OptionError(f"{path} cannot be written: {error.strerror}.") from error
+    print(f"{path}: {_shared.visible(trace.text)}")
+    return 0

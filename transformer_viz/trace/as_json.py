@@ -1,0 +1,36 @@
+"""A run in short, as JSON-ready data: what was read, what was written, and how sure the model was."""
+
+import math
+from typing import Any
+
+from transformer_viz.trace.trace import Step, Trace
+
+
+def summary(trace: Trace) -> dict[str, Any]:
+    """Tokens, steps and candidates without the matrices; numbers that are not finite become None."""
+    return {
+        "source": trace.source,
+        "text": trace.text,
+        "expected": trace.expected,
+        "finished": trace.finished,
+        "source_tokens": list(trace.source_tokens),
+        "target_tokens": list(trace.target_tokens),
+        "output_tokens": list(trace.output_tokens),
+        "alignment": list(trace.alignment),
+        "steps": [_step(step) for step in trace.steps],
+        "made_by": dict(trace.made_by),
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "token": step.token,
+        "probability": _finite(step.probability),
+        "log_probability": _finite(step.log_probability),
+        "rank": step.rank,
+        "candidates": [[token, _finite(probability)] for token, probability in step.candidates],
+    }
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
