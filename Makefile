@@ -21,7 +21,7 @@ bench: $(VENV)/.dev-installed ## measure; prints numbers, asserts nothing
 	"$(BIN)/python" -m benchmarks
 
 screenshots: $(VENV)/.dev-installed ## the README's pictures, from the running app
-	"$(BIN)/python" docs/screenshots.py
+	"$(BIN)/python" -m docs.screenshots
 
 clean: ## remove the environment and caches
 	rm -rf "$(VENV)" .pytest_cache .ruff_cache .hypothesis

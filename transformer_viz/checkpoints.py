@@ -93,7 +93,7 @@ def find(name: str) -> Path:
     """
     if "/" in name or os.sep in name:
         folder = Path(name)
-        if not folder.is_dir():
+        if not _is_folder(folder):
             raise CheckpointError(
                 f"There is no checkpoint folder {name!r}. Give a folder that holds config.json and model.safetensors."
             )
@@ -175,10 +175,13 @@ def save_checkpoint(
         "recipe": dict(recipe),
         "metrics": dict(metrics),
     }
-    (partial / "config.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    save_file({k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}, partial / "model.safetensors")
-    (partial / "history.csv").write_text(_csv(list(history)), encoding="utf-8")
-    _move_into_place(partial, folder)
+    try:
+        (partial / "config.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        save_file({k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}, partial / "model.safetensors")
+        (partial / "history.csv").write_text(_csv(list(history)), encoding="utf-8")
+        _move_into_place(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def refuse_existing(folder: Path, replace: bool) -> None:
@@ -189,10 +192,23 @@ def refuse_existing(folder: Path, replace: bool) -> None:
 
 def _move_into_place(partial: Path, folder: Path) -> None:
     old = folder.parent / f".{folder.name}.{os.getpid()}.old"
-    if folder.exists():
+    replaces = folder.exists()
+    if replaces:
         folder.rename(old)
-    partial.rename(folder)
+    try:
+        partial.rename(folder)
+    except BaseException:
+        if replaces:
+            old.rename(folder)
+        raise
     shutil.rmtree(old, ignore_errors=True)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:  # for example a name that is too long
+        return False
 
 
 def _entry(folder: Path) -> Entry:

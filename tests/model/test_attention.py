@@ -1,6 +1,7 @@
 """The one attention function, against torch's own."""
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -58,20 +59,20 @@ def test_causal_is_torchs_triangle(tap, with_mask):
 
 
 @pytest.mark.parametrize("tap", [None, identity], ids=["fused", "explicit"])
-@pytest.mark.parametrize("rows", [1, 2, 5])
-def test_causal_rows_with_an_offset_are_the_tail_of_the_whole(tap, rows):
-    """Guards the short cut for a single cached row, and an offset that is ignored for several."""
+@pytest.mark.parametrize(("first", "rows"), [(10, 1), (9, 2), (6, 5), (4, 1), (0, 1), (3, 4), (0, 11)])
+def test_causal_rows_with_an_offset_are_those_of_the_whole(tap, first, rows):
+    """Guards the short cut for a single last row, and an offset that is ignored for others."""
     query, key, value = tensors(n_queries=K)
     whole = attend(query, key, value, None, causal=True, site=Site("decoder", 0), tap=identity)
-    tail = attend(query[:, :, -rows:], key, value, None, causal=True, site=Site("decoder", 0, K - rows), tap=tap)
-    torch.testing.assert_close(tail, whole[:, :, -rows:], atol=1e-12, rtol=0)
+    some = attend(query[:, :, first : first + rows], key, value, None, causal=True, site=Site("decoder", 0, first), tap=tap)
+    torch.testing.assert_close(some, whole[:, :, first : first + rows], atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
 @pytest.mark.parametrize("causal", [False, True])
 def test_fused_equals_explicit(dtype, tolerance, causal):
     query, key, value = tensors(dtype)
-    arguments = {"causal": causal, "site": Site("decoder", 0, K - Q)}
+    arguments: dict[str, Any] = {"causal": causal, "site": Site("decoder", 0, K - Q)}
     fused = attend(query, key, value, some_mask(), **arguments)
     explicit = attend(query, key, value, some_mask(), **arguments, tap=identity)
     torch.testing.assert_close(fused, explicit, atol=tolerance, rtol=0)
@@ -79,8 +80,8 @@ def test_fused_equals_explicit(dtype, tolerance, causal):
 
 def test_identity_and_recording_taps_are_bitwise_equal():
     query, key, value = tensors(torch.float32)
-    arguments = {"causal": True, "site": Site("decoder", 0, K - Q)}
-    recorder = Recorder(names=("scores", "mask", "weights", "heads"))
+    arguments: dict[str, Any] = {"causal": True, "site": Site("decoder", 0, K - Q)}
+    recorder: Any = Recorder(names=("scores", "mask", "weights", "heads"))
     plain = attend(query, key, value, some_mask(), **arguments, tap=identity)
     recorded = attend(query, key, value, some_mask(), **arguments, tap=recorder)
     both = attend(query, key, value, some_mask(), **arguments, tap=compose(identity, recorder))
@@ -146,8 +147,8 @@ def test_the_tap_sees_the_documented_names_shapes_and_order():
     assert seen[5] == ("mask", (1, 1, Q, K))
 
 
-@pytest.mark.parametrize("name", ["scores", "mask", "weights", "heads"])
-def test_what_a_tap_returns_is_what_the_model_goes_on_with(name):
+@pytest.mark.parametrize("edited", ["scores", "mask", "weights", "heads"])
+def test_what_a_tap_returns_is_what_the_model_goes_on_with(edited):
     """Guards a seam that only watches: an edit would be drawn and have no effect."""
     query, key, value = tensors()
     replacement = {
@@ -155,16 +156,16 @@ def test_what_a_tap_returns_is_what_the_model_goes_on_with(name):
         "mask": torch.ones(B, H, Q, K, dtype=torch.bool).index_fill(3, torch.tensor([6]), False),
         "weights": F.one_hot(torch.tensor(6), K).double().expand(B, H, Q, K),
         "heads": torch.full((B, H, Q, D_V), 3.0, dtype=torch.float64),
-    }[name]
+    }[edited]
     want = {
         "scores": value.mean(2, keepdim=True).expand(B, H, Q, D_V),
         "mask": value[:, :, 6:7].expand(B, H, Q, D_V),
         "weights": value[:, :, 6:7].expand(B, H, Q, D_V),
         "heads": replacement,
-    }[name]
+    }[edited]
 
-    def edit(site: Site, at: TapName, given: Tensor) -> Tensor:
-        return replacement if at == name else given
+    def edit(site: Site, name: TapName, value: Tensor) -> Tensor:
+        return replacement if name == edited else value
 
     got = attend(query, key, value, None, causal=False, site=CROSS, tap=edit)
     torch.testing.assert_close(got, want, atol=1e-12, rtol=0)
@@ -206,7 +207,7 @@ def test_multi_head_attention_is_torchs(bias, with_mask):
     x = torch.randn(B, K, d_model, dtype=torch.float64)
     padding = torch.zeros(B, K, dtype=torch.bool)
     padding[1, 7:] = True
-    recorder = Recorder(names=("weights",))
+    recorder: Any = Recorder(names=("weights",))
     for tap in (None, recorder):
         got = ours(x, ours.keys_and_values(x), padding[:, None, None] if with_mask else None, causal=with_mask, tap=tap)
         want, weights = theirs(
@@ -218,15 +219,15 @@ def test_multi_head_attention_is_torchs(bias, with_mask):
             average_attn_weights=False,
         )
         torch.testing.assert_close(got, want, atol=1e-12, rtol=0)
-    torch.testing.assert_close(recorder.gathered("decoder", "weights")[:, 0], weights, atol=1e-12, rtol=0)
+    torch.testing.assert_close(recorder.gathered("decoder", "weights").squeeze(1), weights, atol=1e-12, rtol=0)
 
 
 def test_dropout_comes_after_the_recorded_weights():
     """Guards the well-known fault of showing weights whose rows do not sum to 1."""
     query, key, value = tensors()
-    recorder = Recorder(names=("weights",))
+    recorder: Any = Recorder(names=("weights",))
     torch.manual_seed(0)
     dropped = attend(query, key, value, None, causal=False, site=CROSS, tap=recorder, dropout=0.5)
-    weights = recorder.gathered("cross", "weights")[:, 0]
+    weights = recorder.gathered("cross", "weights").squeeze(1)
     torch.testing.assert_close(weights.sum(-1), torch.ones(B, H, Q, dtype=torch.float64), atol=1e-12, rtol=0)
     assert not torch.allclose(dropped, weights @ value)

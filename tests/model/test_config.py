@@ -1,6 +1,7 @@
 """Configurations that cannot work are refused with the value and what is allowed; variants are data."""
 
 import json
+from typing import Any
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 
-VOCABULARIES = {"source_vocabulary_size": 7, "target_vocabulary_size": 11}
+VOCABULARIES: dict[str, Any] = {"source_vocabulary_size": 7, "target_vocabulary_size": 11}
 
 
 @pytest.mark.parametrize(
@@ -114,6 +115,6 @@ def test_xavier_reaches_the_matrices_it_should(initialization, embeddings):
 
 def test_layers_start_from_different_weights():
     """Guards deep copies of one layer: they all begin equal."""
-    model = Transformer(ModelConfig(**VOCABULARIES, d_model=8, n_heads=2))
+    model: Any = Transformer(ModelConfig(**VOCABULARIES, d_model=8, n_heads=2))
     a, b = (layer.attention.query.weight for layer in model.encoder)
     assert not torch.equal(a, b)

@@ -1,5 +1,7 @@
 """What must hold for any weights: no leak from the future or from padding, and the cache changes nothing."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor
@@ -8,7 +10,7 @@ from transformer_viz.trace.recorder import Recorder
 
 BATCH, SOURCE, TARGET = 2, 11, 7
 KINDS = ("encoder", "decoder", "cross")
-EXACT = {"atol": 1e-12, "rtol": 0}
+EXACT: dict[str, Any] = {"atol": 1e-12, "rtol": 0}
 
 
 @pytest.fixture(scope="module", params=["pre", "post", "residual-post"])
@@ -20,7 +22,7 @@ def padding_of(*lengths: int, width: int) -> Tensor:
     return torch.arange(width) >= torch.tensor(lengths)[:, None]
 
 
-def recorded(model, *arguments) -> tuple[Tensor, Recorder]:
+def recorded(model, *arguments) -> tuple[Tensor, Any]:
     recorder = Recorder()
     return model(*arguments, tap=recorder), recorder
 
@@ -71,7 +73,8 @@ def test_padding_columns_change_nothing(model, ids, tap, filler):
     wide_source = torch.cat([source, torch.full((BATCH, 3), filler)], 1)
     wide_target = torch.cat([target, torch.full((BATCH, 2), filler)], 1)
     source_padding, target_padding = padding_of(11, 11, width=14), padding_of(7, 7, width=9)
-    narrow, wide = Recorder(names=("weights",)), Recorder(names=("weights",))
+    narrow: Any = Recorder(names=("weights",))
+    wide: Any = Recorder(names=("weights",))
     plain = model(source, target, tap=narrow if tap else None)
     padded = model(wide_source, wide_target, source_padding, target_padding, tap=wide if tap else None)
     torch.testing.assert_close(padded[:, :TARGET], plain, **EXACT)
@@ -98,7 +101,8 @@ def test_cached_decoding_is_the_uncached_pass(model, ids, chunks, padded, tap):
     source, target = ids(1, BATCH, SOURCE), ids(2, BATCH, TARGET)
     source_padding = padding_of(8, 11, width=SOURCE) if padded else None
     target_padding = padding_of(7, 5, width=TARGET) if padded else None
-    whole, stepwise = Recorder(), Recorder()
+    whole: Any = Recorder()
+    stepwise: Any = Recorder()
     memory = model.encode(source, source_padding)
     want = model.decode(target, memory, source_padding, target_padding, tap=whole)
     cache, got, done = model.new_cache(), [], 0

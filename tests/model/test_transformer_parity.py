@@ -34,16 +34,24 @@ def copy_attention(theirs: nn.MultiheadAttention, ours: Any) -> None:
 
 def torch_stacks(model: Any, norm_first: bool) -> tuple[nn.TransformerEncoder, nn.TransformerDecoder]:
     c = model.config
-    sizes = {"d_model": c.d_model, "nhead": c.n_heads, "dim_feedforward": c.d_ff, "dropout": 0.0}
-    options = {"activation": c.activation, "batch_first": True, "norm_first": norm_first, "dtype": torch.float64}
-    final = nn.LayerNorm(c.d_model, dtype=torch.float64) if c.final_norm else None
+    sizes: dict[str, Any] = {"d_model": c.d_model, "nhead": c.n_heads, "dim_feedforward": c.d_ff, "dropout": 0.0}
+    options: dict[str, Any] = {
+        "activation": c.activation,
+        "batch_first": True,
+        "norm_first": norm_first,
+        "dtype": torch.float64,
+    }
+
+    def final() -> Any:
+        return nn.LayerNorm(c.d_model, dtype=torch.float64) if c.final_norm else None
+
     encoder = nn.TransformerEncoder(
-        nn.TransformerEncoderLayer(**sizes, **options), c.n_encoder_layers, norm=final, enable_nested_tensor=False
+        nn.TransformerEncoderLayer(**sizes, **options), c.n_encoder_layers, norm=final(), enable_nested_tensor=False
     )
     decoder = nn.TransformerDecoder(
         nn.TransformerDecoderLayer(**sizes, **options),
         c.n_decoder_layers,
-        norm=nn.LayerNorm(c.d_model, dtype=torch.float64) if c.final_norm else None,
+        norm=final(),
     )
     for theirs, ours in zip([*encoder.layers, *decoder.layers], [*model.encoder, *model.decoder], strict=True):
         copy_attention(theirs.self_attn, ours.attention)
@@ -55,7 +63,7 @@ def torch_stacks(model: Any, norm_first: bool) -> tuple[nn.TransformerEncoder, n
             norms.insert(1, ours.around_cross_attention)
         for number, around in enumerate(norms, start=1):
             getattr(theirs, f"norm{number}").load_state_dict(around.norm.state_dict())
-    if c.final_norm:
+    if encoder.norm is not None and decoder.norm is not None:
         encoder.norm.load_state_dict(model.encoder_norm.state_dict())
         decoder.norm.load_state_dict(model.decoder_norm.state_dict())
     return encoder, decoder

@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -132,7 +133,7 @@ def test_masks_say_why_each_cell_is_masked(hello):
 
 
 def test_pad_to_keeps_the_padded_columns_and_changes_no_number(tiny, hello):
-    padded = decode(tiny, "hello", pad_to=11)
+    padded: Any = decode(tiny, "hello", pad_to=11)
     assert padded.source_tokens == (*hello.source_tokens, *["<pad>"] * 4)
     assert padded.source_letters == (*hello.source_letters, None, None, None, None)
     assert padded.output_tokens == hello.output_tokens
@@ -301,7 +302,7 @@ def test_a_mask_that_an_edit_of_the_run_changed_is_recorded_as_such(tiny, monkey
             return super().__call__(site, name, value)
 
     monkeypatch.setattr(module, "Recorder", Editing)
-    trace = decode(tiny, "hello")
+    trace: Any = decode(tiny, "hello")
     n = len(trace.steps)
     assert trace.mask_reasons["cross"].tolist() == [[0, 0, 4, 0, 0, 0, 0]] * n
     assert (trace.cross_attentions[..., 2] == 0).all()

@@ -1,6 +1,7 @@
 """`evaluate` against planted models with known answers, and against decoding the same strings one by one."""
 
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +33,9 @@ class PlantedReversal(torch.nn.Module):
     def new_cache(self) -> SimpleNamespace:
         return SimpleNamespace(length=0)
 
-    def decode(self, target: Tensor, memory: Tensor, source_padding=None, target_padding=None, *, cache, tap=None) -> Tensor:
+    def decode(
+        self, target: Tensor, memory: Tensor, source_padding=None, target_padding=None, *, cache, tap: Any = None
+    ) -> Tensor:
         n, t = memory.shape[1] - 2, cache.length
         cache.length += 1
         wanted = memory[:, n - t] if t < n else torch.full_like(memory[:, 0], END_ID)
@@ -96,7 +99,7 @@ def test_numbers_are_those_of_decoding_the_same_strings(tiny):
     task = Remembering(ALPHABET, 11, (1, 5))
     checkpoint = type(tiny)(tiny.name, tiny.folder, tiny.model, task, tiny.variant, {}, {}, tiny.device)
     result = evaluate(checkpoint, samples=41, seed=3)
-    traces = [decode(checkpoint, text) for _, _, text in task.drawn]
+    traces: list[Any] = [decode(checkpoint, text) for _, _, text in task.drawn]
     mass, letters = np.zeros((3, 5)), 0
     for trace in traces:
         for t, key in enumerate(trace.alignment):

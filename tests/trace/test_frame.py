@@ -1,5 +1,7 @@
 """The data frame against a loop over every cell."""
 
+from typing import Any
+
 import numpy as np
 
 COLUMNS = ["kind", "layer", "head", "query", "query_token", "key", "key_token", "weight", "masked"]
@@ -36,7 +38,7 @@ def test_padding_and_masks_by_head_are_rows_too(tiny):
 
     from transformer_viz import decode
 
-    trace = decode(tiny, "hello", pad_to=9)
+    trace: Any = decode(tiny, "hello", pad_to=9)
     reasons = np.broadcast_to(trace.mask_reasons["cross"], trace.cross_attentions.shape).copy()
     reasons[2, 1, 0, 3] = 4
     trace = dataclasses.replace(trace, mask_reasons={**trace.mask_reasons, "cross": reasons})

@@ -1,5 +1,7 @@
 """A recorder returns what it sees, keeps what was asked for, and puts the steps together again."""
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -16,7 +18,7 @@ def pieces():
 
 def test_steps_are_gathered_at_their_places(pieces):
     whole, rows = pieces
-    recorder = Recorder()
+    recorder: Any = Recorder()
     for first, piece in rows:
         for layer in (1, 0):
             assert recorder(Site("decoder", layer, first), "weights", piece + layer) is not None
@@ -33,7 +35,7 @@ def test_steps_are_gathered_at_their_places(pieces):
 
 
 def test_only_what_was_asked_for_is_kept():
-    recorder = Recorder(names=("scores",), kinds=("cross",))
+    recorder: Any = Recorder(names=("scores",), kinds=("cross",))
     value = torch.rand(1, 1, 2, 3, requires_grad=True)
     for kind in ("encoder", "cross"):
         for name in ("scores", "weights"):

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from transformer_viz import decode, load_trace
-from transformer_viz.errors import TraceError, TransformerVizError
+from transformer_viz.errors import TraceError
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 
@@ -57,9 +57,7 @@ def refused_or_sound(data: bytes) -> bool:
     """Whether the file was refused; what is not refused must be whole enough to look at and to save again."""
     try:
         trace = load(data)
-    except TransformerVizError as error:
-        assert isinstance(error, TraceError)
-        assert str(error)
+    except TraceError:
         return True
     assert isinstance(trace, Trace)
     trace.to_frame()
@@ -83,7 +81,7 @@ def test_the_same_bits_come_back(hello, tmp_path):
     assert load_trace(str(path)).steps == hello.steps
     for kind in KINDS:
         with pytest.raises(ValueError, match="read-only"):
-            loaded.attentions(kind)[0] = 0
+            loaded.attentions(kind)[0] = 0  # ty: ignore[invalid-assignment]
 
 
 def test_unusual_traces_come_back(hello, tiny):
@@ -105,6 +103,7 @@ def test_unusual_traces_come_back(hello, tiny):
         assert same(load(to_bytes(trace)), trace)
     mistaken = load(to_bytes(dataclasses.replace(hello, **changes[1])))
     assert mistaken.mistake == "no mask"
+    assert mistaken.cross_attentions is not None
     assert np.isnan(mistaken.cross_attentions).all()
 
 

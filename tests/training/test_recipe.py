@@ -2,6 +2,7 @@
 
 import json
 import math
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,14 @@ from transformer_viz.model import variants
 from transformer_viz.runs.make_checkpoint import make_model
 from transformer_viz.training.recipe import RECIPES, Recipe
 
-BASE = {"task": "reverse", "variant": "pre-norm", "mix": {"uniform": 1.0}, "steps": 100, "batch_size": 5, "learning_rate": 2.0}
+BASE: dict[str, Any] = {
+    "task": "reverse",
+    "variant": "pre-norm",
+    "mix": {"uniform": 1.0},
+    "steps": 100,
+    "batch_size": 5,
+    "learning_rate": 2.0,
+}
 
 
 def test_cosine_rises_to_the_peak_and_falls_to_nothing():

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,7 @@ def rows_of(batch) -> list[tuple[list[int], ...]]:
 
 def test_a_batch_shifts_the_answer_by_one():
     """Guards a decoder that reads what it should write, and padding at the wrong side."""
-    batch = make_batch(TASK, ["abc", "dc"])
+    batch: Any = make_batch(TASK, ["abc", "dc"])
     assert batch.source.tolist() == [[1, 4, 5, 6, 2], [1, 7, 6, 2, 0]]
     assert batch.target_in.tolist() == [[1, 6, 5, 4], [1, 6, 7, 0]]
     assert batch.target_out.tolist() == [[6, 5, 4, 2], [6, 7, 2, 0]]
@@ -156,7 +157,7 @@ def test_the_same_seed_gives_bitwise_the_same_weights():
 
 def test_the_entropy_penalty_sharpens_cross_attention():
     """Guards a penalty of the wrong sign, or one that never reaches the weights."""
-    ends = {}
+    ends: dict[float, Any] = {}
     for weight in (1e-9, 3.0):
         recipe = replace(RECIPE, steps=40, sharpness=weight, sharpness_from=0.0, sharpness_until=0.01)
         events = list(train(make_model(recipe, TASK), batches(recipe, TASK), recipe, CPU, every=1))

@@ -9,6 +9,7 @@ import torch
 
 from transformer_viz import tasks
 from transformer_viz.checkpoints import Checkpoint, refuse_existing, save_checkpoint
+from transformer_viz.errors import ConfigError
 from transformer_viz.model import devices, variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
@@ -71,5 +72,11 @@ def make_model(recipe: Recipe, task: tasks.Task) -> Transformer:
         target_vocabulary_size=len(task.target_vocabulary),
         **settings,
     )
+    longest = max(task.evaluated_lengths[-1], recipe.longest if recipe.lengths == "growing" else 0)
+    if longest + 2 > config.max_positions:
+        raise ConfigError(
+            f"max_positions={config.max_positions} is too small for training on {longest} symbols, <start> and <end>; "
+            f"give at least {longest + 2}"
+        )
     torch.manual_seed(recipe.seed)
     return Transformer(config)

@@ -209,9 +209,9 @@ def _mosaics(trace: Trace, chosen: bar.Bar) -> None:
     kind, layer, head, _ = _focus()
     for column, shown in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         with column, st.container(key=f"{player.MOSAIC_KEY}-{shown}"):
-            figure = figures.mosaic(
-                trace, shown, (layer, head) if shown == kind else None, theme=_theme(), large=chosen.is_large
-            )
+            chosen_tile = (layer, head) if shown == kind else None
+            figure = figures.mosaic(trace, shown, chosen_tile, theme=_theme(), large=chosen.is_large)
+            figure.update_layout(meta={**figure.layout.meta, "run": st.session_state.run})
             st.plotly_chart(
                 figure,
                 key=f"mosaic-chart-{shown}",

@@ -1,0 +1,7 @@
+"""`make bench`: every measurement, one after the other. Numbers only; nothing is asserted."""
+
+from benchmarks import app_latency, decoding
+
+if __name__ == "__main__":
+    decoding.main()
+    app_latency.main()

@@ -1,0 +1,52 @@
+"""Makes the README's pictures from the running app: wide and phone, light and dark. `make screenshots`."""
+
+import sys
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from benchmarks import served
+
+DOCS = Path(__file__).resolve().parent
+
+# name, query, width, height, colour scheme, whole page
+SHOTS = (
+    ("explore-light", "?text=reversethis&step=7", 1440, 900, "light", False),
+    ("explore-dark", "?text=Mississippi%202026%21&step=11", 1440, 900, "dark", False),
+    ("decoder-light", "?text=reversethis&kind=decoder&layer=1&head=1&step=8", 1440, 900, "light", True),
+    ("longest-light", "?text=abcdefghijklmnopqrstuvwxyz012345", 1440, 900, "light", False),
+    ("phone-light", "?text=reversethis&step=7", 390, 844, "light", True),
+    ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
+)
+
+
+def main(folder: Path) -> None:
+    """Writes one PNG per shot into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    chromium = served.chromium()
+    if chromium is None:
+        sys.exit("Chromium is needed (Debian: apt install chromium)")
+    with served.app() as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=served.FLAGS)
+        for name, query, width, height, scheme, is_whole in SHOTS:
+            _shoot(browser, f"{url}/{query}", folder / f"{name}.png", width, height, scheme, is_whole)
+            print(folder / f"{name}.png")
+        browser.close()
+
+
+def _shoot(browser: Browser, url: str, path: Path, width: int, height: int, scheme: str, is_whole: bool) -> None:
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light")
+    page.goto(url)
+    page.wait_for_function(served.DRAWN)
+    page.wait_for_timeout(1200)
+    if is_whole:
+        # Streamlit scrolls inside the page, so the window grows to what is in it.
+        whole = page.evaluate("document.querySelector('.stMain').scrollHeight")
+        page.set_viewport_size({"width": width, "height": int(whole)})
+        page.wait_for_timeout(800)
+    page.screenshot(path=path)
+    page.close()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else DOCS / "images")

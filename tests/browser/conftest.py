@@ -1,0 +1,53 @@
+"""A real server and a real headless Chromium, one of each for all tests here."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from benchmarks import served
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = served.chromium()
+    if found is None and os.environ.get("TRANSFORMER_VIZ_REQUIRE_BROWSER"):
+        pytest.fail("Chromium is required here and not installed (Debian: apt install chromium)")
+    if found is None:
+        pytest.skip("no Chromium on this machine (Debian: apt install chromium)")
+    return found
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    with served.app() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=served.FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page that fails its test at the end if a script failed or a request left the machine."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    strayed: list[str] = []
+    errors: list[str] = []
+    page.on("request", lambda request: None if _is_here(request.url) else strayed.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    yield page
+    context.close()
+    assert not strayed, f"requests left the machine: {strayed}"
+    assert not errors, f"scripts failed: {errors}"
+
+
+def _is_here(url: str) -> bool:
+    return url.startswith(("http://localhost:", "ws://localhost:", "data:", "blob:"))

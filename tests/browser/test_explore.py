@@ -1,0 +1,211 @@
+"""The main job, in a real browser: type, step, click a tile, share the link. The shipped checkpoints are used."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import transformer_viz as tv
+
+pytestmark = pytest.mark.browser
+
+CHART = ".st-key-focus .js-plotly-plot"
+READY = """([text, kind]) => {
+  const chart = document.querySelector('.st-key-focus .js-plotly-plot');
+  const typed = document.querySelector('input[aria-label="Source text"]');
+  return chart?._fullLayout && chart.layout.meta?.run && typed?.value === text
+    && document.querySelectorAll('[class*="st-key-mosaic-"] .js-plotly-plot .main-svg').length >= 3
+    && chart.__step !== undefined && (!kind || chart.layout.meta.id.includes(kind));
+}"""
+
+
+def open_app(page: Page, server: str, query: str = "", text: str = "reversethis", kind: str = "") -> None:
+    page.goto(f"{server}/{query}")
+    page.wait_for_function(READY, arg=[text, kind])
+
+
+def enter(page: Page, text: str) -> None:
+    before = run_of(page)
+    box = page.get_by_label("Source text")
+    box.fill(text)
+    box.press("Enter")
+    page.wait_for_function(f"(before) => document.querySelector('{CHART}')?.layout?.meta?.run !== before", arg=before)
+
+
+def run_of(page: Page) -> str:
+    return page.evaluate(f"document.querySelector('{CHART}').layout.meta.run")
+
+
+def step_of(page: Page) -> int:
+    return page.evaluate(f"document.querySelector('{CHART}').__step")
+
+
+def drawn(page: Page) -> np.ndarray:
+    """The weights that the browser holds, (query, key); what is blank or masked is NaN."""
+    z: Any = page.evaluate(
+        f"document.querySelector('{CHART}')._fullData[0].z.map(row => [...row].map(w => isNaN(w) ? null : w))"
+    )
+    return np.array([[np.nan if w is None else w for w in row] for row in z])
+
+
+def sentence(page: Page) -> str:
+    return page.locator("[data-part=sentence]").inner_text()
+
+
+def output(page: Page) -> list[str]:
+    return page.locator("[data-part=output] button").all_inner_texts()
+
+
+@pytest.fixture(scope="module")
+def checkpoint() -> tv.Checkpoint:
+    return tv.load_checkpoint("reverse", device="cpu")
+
+
+def test_the_first_screen_shows_a_decoded_word(page: Page, server: str) -> None:
+    open_app(page, server)
+    assert output(page) == [*"sihtesrever", "<end>"]
+    assert "the model writes r" in sentence(page)
+    # Nothing below the fold: what went in, what came out, where it looked, and all heads.
+    lowest = page.evaluate(
+        "Math.max(...[...document.querySelectorAll('.js-plotly-plot')].slice(0, 4).map(c => c.getBoundingClientRect().bottom))"
+    )
+    assert lowest <= 900
+
+
+def test_what_is_drawn_is_what_the_model_did(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
+    open_app(page, server)
+    enter(page, "Mississippi 2026!")
+    trace = tv.decode(checkpoint, "Mississippi 2026!")
+    assert "".join(output(page)) == "!6202␣ippississiM<end>"
+    best = checkpoint.metrics["best_head"]
+    page.keyboard.press("Escape")
+    page.locator("[data-part=output] button").last.click()
+    page.wait_for_function(f"document.querySelector('{CHART}').__step === 17")
+    page.wait_for_timeout(200)
+    assert trace.cross_attentions is not None
+    np.testing.assert_allclose(drawn(page), trace.cross_attentions[best["layer"], best["head"]], atol=1e-5)
+
+
+def test_the_keyboard_steps_and_rows_to_come_are_blank(page: Page, server: str) -> None:
+    open_app(page, server)
+    page.locator("body").click(position={"x": 720, "y": 4})
+    page.keyboard.press("Home")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function(f"document.querySelector('{CHART}').__step === 3")
+    page.wait_for_timeout(200)
+    rows = drawn(page)
+    assert np.isfinite(rows[:4]).all()
+    assert np.isnan(rows[4:]).all()
+    assert sentence(page).startswith("Step 4 of 12: having written sih")
+    expect(page).to_have_url(re.compile(r"[?&]step=4\b"))
+
+
+def test_keys_belong_to_the_text_field_while_it_has_the_focus(page: Page, server: str) -> None:
+    open_app(page, server)
+    before = step_of(page)
+    page.get_by_label("Source text").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Home")
+    page.wait_for_timeout(300)
+    assert step_of(page) == before
+
+
+def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, server: str) -> None:
+    open_app(page, server)
+    page.locator("[data-part=output] button").nth(7).click()
+    tile = page.locator(".st-key-mosaic-decoder .js-plotly-plot")
+    box = tile.bounding_box()
+    assert box is not None
+    # Layer 2, head 3 of 2 x 4: the third column, the lower row.
+    tile.click(position={"x": box["width"] * 0.625, "y": box["height"] * 0.8})
+    page.wait_for_function(f"document.querySelector('{CHART}').layout.meta.id.includes('decoder-1-2')")
+    page.wait_for_function(f"document.querySelector('{CHART}').__step === 7")
+    expect(page).to_have_url(re.compile(r"kind=decoder"))
+    assert "layer 2 head 3" in sentence(page)
+    page.wait_for_function("location.search.includes('step=8')")
+    page.reload()
+    page.wait_for_function(READY, arg=["reversethis", "decoder-1-2"])
+    page.wait_for_function(f"document.querySelector('{CHART}').__step === 7")
+    assert sentence(page).startswith("Step 8 of 12")
+
+
+def test_a_link_opens_the_same_view(page: Page, server: str) -> None:
+    open_app(page, server, "?text=level%20up%21&kind=encoder&layer=2&head=mean&step=3", text="level up!", kind="encoder-1-mean")
+    assert sentence(page).startswith("Step 3 of 10: having written !p")
+    assert output(page)[:3] == ["!", "p", "u"]
+
+
+def test_an_impossible_link_is_said(page: Page, server: str) -> None:
+    open_app(page, server, "?head=9&step=99")
+    expect(page.get_by_text("head=9 in the link is not possible here")).to_be_visible()
+    expect(page.get_by_text("step=99 in the link is not possible here")).to_be_visible()
+
+
+@pytest.mark.parametrize("text", ["<b>bold</b>", "$x^2$ **a** :red[b]", "<img src=x onerror=alert(1)>"[:30], "   "])
+def test_what_is_typed_shows_literally(page: Page, server: str, text: str) -> None:
+    open_app(page, server)
+    enter(page, text)
+    source = page.locator("[data-part=source] span").all_inner_texts()
+    assert source == ["<start>", *text.replace(" ", "␣"), "<end>"]
+    assert page.locator("[data-part=source] b, [data-part=source] img, .katex").count() == 0
+    ticks = page.locator(f"{CHART} .xaxislayer-above .xtick text").all_inner_texts()
+    assert ticks[1:-1] == [f"{n}·{letter.replace(' ', '␣')}" for n, letter in enumerate(text, start=2)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "The text is empty"),
+        ("ab😀", "GRINNING FACE"),
+        ("x" * 40, "40 characters"),
+        ("e\u0301", "COMBINING ACUTE ACCENT"),
+        ("שלום", "HEBREW LETTER SHIN"),
+    ],
+)
+def test_bad_input_is_said_and_kept(page: Page, server: str, text: str, said: str) -> None:
+    open_app(page, server)
+    box = page.get_by_label("Source text")
+    box.fill(text)
+    box.press("Enter")
+    expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
+    assert box.input_value() == text
+    assert page.get_by_text("Traceback").count() == 0
+
+
+def test_playing_goes_to_the_end(page: Page, server: str) -> None:
+    open_app(page, server, "?text=abc&step=1", text="abc")
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function(f"document.querySelector('{CHART}').__step === 3")
+    expect(page.get_by_role("button", name="Play")).to_be_visible()
+
+
+def test_two_people_do_not_meet(page: Page, server: str, browser: Any) -> None:
+    """What one session types is never seen by another."""
+    open_app(page, server)
+    other_context = browser.new_context(viewport={"width": 1440, "height": 900})
+    other = other_context.new_page()
+    open_app(other, server)
+    enter(page, "mine only")
+    enter(other, "yours")
+    assert "".join(output(page)) == "ylno␣enim<end>"
+    assert "".join(output(other)) == "sruoy<end>"
+    other_context.close()
+
+
+def test_a_phone_has_the_candidates_below_the_map(browser: Any, server: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    open_app(page, server)
+    page.wait_for_function(f"document.querySelector('{CHART}').layout.xaxis.domain[1] === 1")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
+
+
+def test_candidates_in_the_browser_are_the_steps(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
+    open_app(page, server)
+    trace = tv.decode(checkpoint, "reversethis")
+    bars = page.evaluate(f"document.querySelector('{CHART}')._fullData.find(t => t.type === 'bar').customdata.map(c => c[0])")
+    assert bars == [token.replace("<", "&lt;").replace(">", "&gt;") for token, _ in trace.steps[10].candidates[:6]]

@@ -1,0 +1,383 @@
+"""Checkpoint folders: a round trip, and every way in which one can be missing, damaged or hostile."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from transformer_viz import checkpoints, load_checkpoint
+from transformer_viz.errors import CheckpointError, DeviceError, OptionError
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.tasks.reverse import Reverse
+
+TASK = Reverse("abcd", 7, (1, 5))
+
+
+def tiny_model(seed: int = 0) -> Transformer:
+    torch.manual_seed(seed)
+    sizes: dict[str, Any] = {
+        "d_model": 6,
+        "n_heads": 3,
+        "d_ff": 5,
+        "n_encoder_layers": 1,
+        "n_decoder_layers": 2,
+        "max_positions": 11,
+    }
+    return Transformer(ModelConfig(source_vocabulary_size=8, target_vocabulary_size=8, **sizes))
+
+
+def save(folder: Path, **changes: Any) -> None:
+    arguments: dict[str, Any] = {
+        "variant": "pre-norm",
+        "recipe": {"steps": 3, "note": "ä␣"},
+        "metrics": {"exact_match": 0.5},
+        "history": [{"step": 1, "loss": 0.25, "entropy": None}],
+    }
+    checkpoints.save_checkpoint(folder, tiny_model(), TASK, **{**arguments, **changes})
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    """A folder of checkpoints that names are looked up in; nothing shipped is in the way."""
+    monkeypatch.setattr(checkpoints, "_ROOT", tmp_path / "root")
+    monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(tmp_path / "home"))
+    save(tmp_path / "home" / "good")
+    return tmp_path / "home"
+
+
+def edited(home: Path, **changes: Any) -> Path:
+    """A copy of the good folder with another config.json."""
+    shutil.copytree(home / "good", home / "bad")
+    path = home / "bad" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text(encoding="utf-8")), **changes}), encoding="utf-8")
+    return home / "bad"
+
+
+def refusal(home: Path, name: str = "bad") -> str:
+    """The message with which loading is refused; `entries()` must go on, with the reason beside the damaged one."""
+    with pytest.raises(CheckpointError) as caught:
+        load_checkpoint(name, device="cpu")
+    found = {entry.name: entry for entry in checkpoints.entries()}
+    assert found["good"].error is None
+    assert load_checkpoint("good", device="cpu").name == "good"
+    assert name in str(caught.value)
+    return str(caught.value)
+
+
+def test_round_trip(home):
+    checkpoint = load_checkpoint("good", device="cpu")
+    want = tiny_model().state_dict()
+    got = checkpoint.model.state_dict()
+    assert want.keys() == got.keys()
+    assert all(torch.equal(want[name], got[name]) for name in want)
+    assert checkpoint.model.config == tiny_model().config
+    assert checkpoint.task.options() == TASK.options()
+    assert (checkpoint.variant, checkpoint.name) == ("pre-norm", "good")
+    assert checkpoint.recipe == {"steps": 3, "note": "ä␣"}
+    assert checkpoint.metrics == {"exact_match": 0.5}
+    assert checkpoint.folder == home / "good"
+    assert checkpoint.n_parameters == sum(p.numel() for p in tiny_model().parameters())
+    assert checkpoint.device_title == "cpu"
+    assert not checkpoint.model.training
+    assert (home / "good" / "history.csv").read_text(encoding="utf-8") == "step,loss,entropy\n1,0.25,\n"
+    assert sorted(path.name for path in (home / "good").iterdir()) == ["config.json", "history.csv", "model.safetensors"]
+    assert sorted(path.name for path in home.iterdir()) == ["good"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_other_precisions_load_as_float32(home, dtype):
+    path = home / "good" / "model.safetensors"
+    save_file({name: tensor.to(dtype) for name, tensor in load_file(path).items()}, path)
+    model = load_checkpoint("good", device="cpu").model
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+
+
+# Missing, damaged, foreign
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_missing_file_is_named(home, name):
+    shutil.copytree(home / "good", home / "bad")
+    (home / "bad" / name).unlink()
+    assert name in refusal(home)
+    (home / "bad" / name).mkdir()
+    assert name in refusal(home)
+
+
+def test_an_empty_folder_and_foreign_files_do_not_stop_the_others(home):
+    (home / "bad").mkdir()
+    (home / "a file.txt").write_text("x")
+    (home / ".hidden").mkdir()
+    assert "config.json is missing" in refusal(home)
+    assert [entry.name for entry in checkpoints.entries()] == ["bad", "good"]
+    assert checkpoints.entries()[0].summary == {}
+    assert checkpoints.entries()[1].summary["variant"] == "pre-norm"
+
+
+def test_truncated_and_changed_weights(home):
+    shutil.copytree(home / "good", home / "bad")
+    path = home / "bad" / "model.safetensors"
+    data = path.read_bytes()
+    for end in [*range(0, 200, 7), *range(200, len(data), 997), len(data) - 1]:
+        path.write_bytes(data[:end])
+        with pytest.raises(CheckpointError, match=r"model\.safetensors"):
+            load_checkpoint("bad", device="cpu")
+    assert "model.safetensors" in refusal(home)
+    rng = random.Random(0)
+    header = 8 + int.from_bytes(data[:8], "little")
+    for _ in range(200):
+        broken = bytearray(data)
+        broken[rng.randrange(header)] = rng.randrange(256)
+        path.write_bytes(bytes(broken))
+        try:
+            load_checkpoint("bad", device="cpu")
+        except CheckpointError:
+            continue
+
+
+def test_a_pickled_checkpoint_is_not_opened(home):
+    shutil.copytree(home / "good", home / "bad")
+    torch.save(tiny_model().state_dict(), home / "bad" / "model.safetensors")
+    assert "damaged" in refusal(home)
+
+
+def change_weights(home: Path, change) -> None:
+    shutil.copytree(home / "good", home / "bad")
+    path = home / "bad" / "model.safetensors"
+    weights = load_file(path)
+    change(weights)
+    save_file(weights, path)
+
+
+def test_renamed_weights_are_listed(home):
+    def rename(weights):
+        weights["decoder.0.attention.q.weight"] = weights.pop("decoder.0.attention.query.weight")
+
+    change_weights(home, rename)
+    message = refusal(home)
+    assert "missing decoder.0.attention.query.weight" in message
+    assert "unexpected decoder.0.attention.q.weight" in message
+    assert {e.name: bool(e.error) for e in checkpoints.entries()} == {"bad": True, "good": False}
+
+
+def test_wrong_shapes_are_listed(home):
+    def transpose(weights):
+        weights["output.weight"] = weights["output.weight"].T.contiguous()
+
+    change_weights(home, transpose)
+    message = refusal(home)
+    assert "output.weight is [6, 8] and should be [8, 6]" in message
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite(home, value):
+    change_weights(home, lambda weights: weights["output.bias"].fill_(value))
+    assert "not finite" in refusal(home)
+
+
+def test_whole_numbers_are_no_weights(home):
+    def to_integers(weights):
+        weights["output.bias"] = weights["output.bias"].to(torch.int32)
+
+    change_weights(home, to_integers)
+    message = refusal(home)
+    assert "I32" in message
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '"x"', '{"model_type": "bert"}', "\xff\xfe", "[" * 100_000, '{"format": 1}', "1" * 5000],
+    ids=lambda t: t[:20],
+)
+def test_foreign_json(home, text):
+    shutil.copytree(home / "good", home / "bad")
+    (home / "bad" / "config.json").write_bytes(text.encode("latin1"))
+    assert "config.json" in refusal(home)
+
+
+@pytest.mark.parametrize("number", [0, 2, 99])
+def test_other_formats_are_named(home, number):
+    edited(home, format=number)
+    message = refusal(home)
+    assert f"format {number}" in message
+    assert "format 1" in message
+
+
+MODEL = {**tiny_model().config.to_json()}
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"model": {}}, ["missing", "source_vocabulary_size"]),
+        ({"model": {**MODEL, "d_modle": 3}}, ["d_modle", "d_model"]),
+        ({"model": {**MODEL, "d_model": -6}}, ["d_model=-6"]),
+        ({"model": {**MODEL, "d_model": 10**12}}, ["d_model=1000000000000"]),
+        ({"model": {**MODEL, "d_model": 8190}}, ["is [6] and should be [8190]", "more"]),
+        ({"model": {**MODEL, "n_heads": [3]}}, ["n_heads=[3]"]),
+        ({"model": {**MODEL, "norm": {"a": 1}}}, ["norm="]),
+        ({"model": {**MODEL, "dropout": "x"}}, ["dropout='x'"]),
+        ({"model": {**MODEL, "n_decoder_layers": 3}}, ["missing decoder.2"]),
+        ({"task": {}}, ["None", "reverse"]),
+        ({"task": {"name": "../x", "options": {}}}, ["'../x'", "reverse"]),
+        ({"task": {"name": ["reverse"], "options": {}}}, ["reverse"]),
+        ({"task": {"name": "reverse", "options": ["alphabet"]}}, ["options"]),
+        ({"task": {"name": "reverse", "options": "abcd"}}, ["options"]),
+        ({"task": {"name": "reverse", "options": 5}}, ["options"]),
+        ({"task": {"name": "reverse", "options": {"alphabet": 5}}}, ["alphabet=5"]),
+        ({"task": {"name": "reverse", "options": {"alphabet": "abcd", "trained_lengths": 5}}}, ["trained_lengths"]),
+        ({"task": {"name": "reverse", "options": {"alphabet": "abdc"}}}, ["vocabulary"]),
+        ({"task": {"name": "reverse", "options": {"alphabet": "abcde"}}}, ["vocabulary"]),
+        ({"vocabularies": {}}, ["vocabulary"]),
+        ({"vocabularies": {"source": 5, "target": None}}, ["vocabulary"]),
+        ({"variant": 5}, ["config.json"]),
+        ({"recipe": []}, ["config.json"]),
+        ({"metrics": None}, ["config.json"]),
+    ],
+    ids=str,
+)
+def test_impossible_descriptions_are_refused_and_stop_nothing(home, changes, named):
+    edited(home, **changes)
+    message = refusal(home)
+    for part in named:
+        assert part in message
+    assert {entry.name for entry in checkpoints.entries() if entry.error} == {"bad"}
+
+
+def test_an_absurdly_large_description_is_not_read(home, monkeypatch):
+    monkeypatch.setattr(checkpoints, "_LARGEST_CONFIG", 10_000)
+    edited(home, metrics={"x": "y" * 20_000})
+    assert "larger than" in refusal(home)
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "..",
+        "../x",
+        "../home/good",
+        "a/../../b",
+        "/etc",
+        "good/",
+        "./good",
+        "good\n",
+        "~",
+        "C:\\x",
+        "good\x00",
+        "a" * 300,
+    ],
+    ids=repr,
+)
+def test_a_name_never_becomes_a_path(home, name, monkeypatch):
+    """What the app takes from its URL."""
+    monkeypatch.chdir(home)
+    with pytest.raises(CheckpointError, match="Known are good"):
+        checkpoints.find_name(name)
+
+
+def test_an_unknown_name_lists_the_known(home):
+    save(home / "better")
+    with pytest.raises(CheckpointError, match="Known are better, good") as caught:
+        load_checkpoint("best")
+    assert "'best'" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["no/where", "../x", "x/\x00", "a" * 300 + "/b"], ids=lambda n: repr(n)[:20])
+def test_a_folder_that_is_not_there(home, name):
+    with pytest.raises(CheckpointError):
+        load_checkpoint(name)
+
+
+def test_a_folder_needs_a_separator(home, monkeypatch, tmp_path):
+    save(tmp_path / "elsewhere" / "mine")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    with pytest.raises(CheckpointError, match=r"\./mine"):
+        load_checkpoint("mine")
+    assert load_checkpoint("./mine", device="cpu").name == "mine"
+    assert load_checkpoint(str(tmp_path / "elsewhere" / "mine"), device="cpu").name == "mine"
+
+
+def test_look_up_order_is_shipped_then_trained_then_the_variable(home, tmp_path):
+    root = tmp_path / "root"
+    assert checkpoints.find_name("good") == home / "good"
+    save(root / "trained" / "good", variant="post-norm")
+    assert checkpoints.find_name("good") == root / "trained" / "good"
+    save(root / "checkpoints" / "good")
+    assert checkpoints.find_name("good") == root / "checkpoints" / "good"
+    assert [entry.folder for entry in checkpoints.entries()] == [root / "checkpoints" / "good"]
+
+
+def test_without_the_variable_or_with_a_wrong_one(home, monkeypatch, tmp_path):
+    monkeypatch.delenv("TRANSFORMER_VIZ_CHECKPOINTS")
+    assert checkpoints.entries() == []
+    with pytest.raises(CheckpointError, match="Known are none"):
+        load_checkpoint("good")
+    for wrong in (tmp_path / "nowhere", home / "good" / "config.json"):
+        monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(wrong))
+        assert checkpoints.entries() == []
+
+
+def test_impossible_devices(home, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(DeviceError, match="cuda"):
+        load_checkpoint("good", device="cuda")
+    with pytest.raises(OptionError, match="tpu"):
+        load_checkpoint("good", device="tpu")
+
+
+# Saving
+
+
+def test_an_existing_folder_is_refused_without_replace(home):
+    before = (home / "good" / "config.json").read_bytes()
+    with pytest.raises(CheckpointError, match=r"good exists already.*--force"):
+        save(home / "good", variant="post-norm")
+    assert (home / "good" / "config.json").read_bytes() == before
+    (home / "good" / "stale.txt").write_text("x")
+    save(home / "good", variant="post-norm", replace=True)
+    assert load_checkpoint("good", device="cpu").variant == "post-norm"
+    assert sorted(path.name for path in home.iterdir()) == ["good"]
+    assert not (home / "good" / "stale.txt").exists()
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_failed_save_leaves_nothing_half_written(home, monkeypatch, replace):
+    """Disk full, a metric that is no JSON, a rename that fails: the old folder stays, and nothing lies beside it."""
+
+    def fail(*args, **kwargs):
+        raise OSError("No space left on device")
+
+    name = "good" if replace else "new"
+    before = {path.name: path.read_bytes() for path in (home / "good").iterdir()}
+    with pytest.raises(TypeError):
+        save(home / name, metrics={"x": object()}, replace=replace)
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints, "save_file", fail)
+        with pytest.raises(OSError, match="No space"):
+            save(home / name, replace=replace)
+    rename, calls = Path.rename, []
+
+    def last_rename_fails(self, target):
+        calls.append(target)
+        if self.name.endswith(".partial"):
+            fail()
+        return rename(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", last_rename_fails)
+        with pytest.raises(OSError, match="No space"):
+            save(home / name, replace=replace)
+    assert calls
+    assert [path.name for path in home.iterdir()] == ["good"]
+    assert {path.name: path.read_bytes() for path in (home / "good").iterdir()} == before

@@ -1,0 +1,156 @@
+"""The arrows of the house: who may import whom, and what must not be imported at all.
+
+errors, terms, vocabulary <- model <- tasks, training, decoding, checkpoints <- trace <- runs <- analysis <- figures
+<- views <- app.py; commands may use all but views.
+"""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = "transformer_viz"
+CHAIN = (
+    {"errors", "terms", "vocabulary"},
+    {"model"},
+    {"tasks", "training", "decoding", "checkpoints"},
+    {"trace"},
+    {"runs"},
+    {"analysis"},
+    {"figures"},
+    {"views"},
+    {"app"},
+)
+RANK = {name: rank for rank, names in enumerate(CHAIN) for name in names}
+FILES = sorted((ROOT / PACKAGE).rglob("*.py")) + [ROOT / "app.py"] * (ROOT / "app.py").exists()
+
+
+def part_of(file: Path) -> str:
+    """`transformer_viz/model/masks.py` is in `model`, `app.py` in `app`."""
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return parts[1] if parts[0] == PACKAGE else parts[0]
+
+
+def imports_of(tree: ast.AST) -> list[tuple[int, str]]:
+    """Line and dotted name of everything imported, `if TYPE_CHECKING` and imports inside functions included."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "relative import"
+            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names]
+    return found
+
+
+def is_wrong(importer: str, name: str) -> str | None:
+    """Why `importer` may not import `name`, or None."""
+    top, *rest = name.split(".")
+    if top == "plotly" and importer != "figures":
+        return "plotly belongs in figures only"
+    if top == "streamlit" and importer not in ("views", "app"):
+        return "streamlit belongs in views and app.py only"
+    if top == "torch" and importer in ("figures", "views", "analysis", "app"):
+        return "torch has no place here"
+    if top == "app":
+        return "nothing imports app.py"
+    if top != PACKAGE or importer in ("__init__", "__main__") or not rest:
+        return None
+    part = rest[0]
+    if part not in RANK and part != "commands":  # a name of the package itself, as in `from transformer_viz import decode`
+        return None if importer in ("views", "app", "commands") else f"{part} comes from the package's top; import its module"
+    if importer == "commands":
+        return "commands may use all but views" if part in ("views", "app") else None
+    if part == "commands":
+        return "only __main__ uses commands"
+    return None if RANK[part] <= RANK[importer] else f"the arrow points from {part} to {importer}"
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda f: str(f.relative_to(ROOT)))
+def test_arrows(file):
+    importer = part_of(file)
+    assert importer in RANK or importer in ("commands", "__init__", "__main__"), f"{importer} has no place in the chain"
+    wrong = [
+        f"line {line}: {name}: {why}"
+        for line, name in imports_of(ast.parse(file.read_text(encoding="utf-8")))
+        if (why := is_wrong(importer, name))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("importer", "name", "allowed"),
+    [
+        ("model", "transformer_viz.errors.ConfigError", True),
+        ("model", "transformer_viz.tasks.make", False),
+        ("tasks", "transformer_viz.checkpoints.find", True),
+        ("trace", "transformer_viz.runs.decode", False),
+        ("analysis", "transformer_viz.figures", False),
+        ("figures", "transformer_viz.analysis.heads", True),
+        ("figures", "torch", False),
+        ("views", "torch.nn", False),
+        ("views", "transformer_viz.runs.decode.decode", True),
+        ("runs", "plotly.graph_objects", False),
+        ("commands", "streamlit", False),
+        ("commands", "transformer_viz.views.pages", False),
+        ("commands", "transformer_viz.runs.decode", True),
+        ("views", "transformer_viz.commands.train", False),
+        ("errors", "transformer_viz.vocabulary", True),
+        ("vocabulary", "transformer_viz.model.masks", False),
+        ("trace", "transformer_viz.Trace", False),
+    ],
+)
+def test_the_rule_itself(importer, name, allowed):
+    assert (is_wrong(importer, name) is None) == allowed
+
+
+def python(program: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_the_package_loads_lazily():
+    """Guards a start that waits seconds for torch before it can print a usage line."""
+    heavy = ("torch", "numpy", "pandas", "plotly", "streamlit", "safetensors")
+    loaded = python(f"import sys, transformer_viz; print([m for m in {heavy!r} if m in sys.modules])")
+    assert loaded == "[]"
+
+
+def test_all_public_names_are_there():
+    out = python("import transformer_viz as tv; print([n for n in tv.__all__ if not hasattr(tv, n)])")
+    assert out == "[]"
+    out = python("import transformer_viz as tv\ntry: tv.nope\nexcept AttributeError as e: print(e)")
+    assert "nope" in out
+    assert "load_trace" in out
+
+
+BLOCKED = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {blocked!r}:
+            raise ImportError(name + " is blocked")
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+@pytest.mark.parametrize("part", ["figures", "analysis"])
+def test_figures_and_analysis_load_without_torch_and_streamlit(part):
+    """Also transitively: every module of theirs is imported where torch cannot be."""
+    names = [".".join(f.relative_to(ROOT).with_suffix("").parts) for f in sorted((ROOT / PACKAGE / part).rglob("*.py"))]
+    names = [name.removesuffix(".__init__") for name in names]
+    program = BLOCKED.format(blocked=("torch", "streamlit", "safetensors"))
+    program += f"import importlib\nfor name in {names!r}: importlib.import_module(name)\nprint('torch' in sys.modules)"
+    assert python(program) == "False"
+
+
+def test_a_trace_loads_without_torch_and_plotly():
+    program = BLOCKED.format(blocked=("torch", "plotly", "streamlit"))
+    assert (
+        python(program + "import transformer_viz as tv; tv.load_trace; tv.Trace; tv.TransformerVizError; print('good')")
+        == "good"
+    )
