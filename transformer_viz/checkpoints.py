@@ -178,6 +178,8 @@ def save_checkpoint(
     try:
         (partial / "config.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         save_file({k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}, partial / "model.safetensors")
+        # safetensors writes for the owner alone; a checkpoint is meant to be shared like its other files.
+        (partial / "model.safetensors").chmod((partial / "config.json").stat().st_mode)
         (partial / "history.csv").write_text(_csv(list(history)), encoding="utf-8")
         _move_into_place(partial, folder)
     finally:

@@ -19,13 +19,14 @@ ALPHABET = "helo abcd"
 
 
 class PlantedReversal(torch.nn.Module):
-    """Reverses perfectly except at one length; head (1, 2) holds 0.75 of its weight on the true key."""
+    """Reverses perfectly, but for one length writes a wrong letter or one too many; head (1, 2) has 0.75 on the true key."""
 
-    def __init__(self, wrong_length: int | None = None) -> None:
+    def __init__(self, wrong_length: int | None = None, too_long: bool = False) -> None:
         super().__init__()
         self.eval()
         self.config = SimpleNamespace(max_positions=41)
         self.wrong_length = wrong_length
+        self.too_long = too_long
 
     def encode(self, source: Tensor, source_padding=None, *, tap=None) -> Tensor:
         return source
@@ -39,7 +40,9 @@ class PlantedReversal(torch.nn.Module):
         n, t = memory.shape[1] - 2, cache.length
         cache.length += 1
         wanted = memory[:, n - t] if t < n else torch.full_like(memory[:, 0], END_ID)
-        if n == self.wrong_length and t == n - 1:
+        if n == self.wrong_length and t == n and self.too_long:
+            wanted = torch.full_like(wanted, 4)
+        if n == self.wrong_length and t == n - 1 and not self.too_long:
             wanted = torch.where(wanted == 4, 5, 4)
         for layer in range(2):
             weights = torch.full((len(memory), 3, 1, n + 2), 0.25 / (n + 1))
@@ -75,9 +78,10 @@ def test_a_perfect_model_scores_one_and_its_best_head_is_found(make_tiny):
     assert (result["samples"], result["seed"]) == (97, 0)
 
 
-def test_one_wrong_letter_makes_a_string_wrong(make_tiny):
+@pytest.mark.parametrize("too_long", [False, True])
+def test_one_wrong_or_added_letter_makes_a_string_wrong(make_tiny, too_long):
     task = Remembering(ALPHABET, 11, (2, 7))
-    result = evaluate(make_tiny(PlantedReversal(wrong_length=5), task), samples=97)
+    result = evaluate(make_tiny(PlantedReversal(5, too_long), task), samples=97)
     assert len(task.drawn) == 97
     assert result["by_length"] == {str(n): float(n != 5) for n in range(2, 8)}
     assert result["exact_match"] == pytest.approx(np.mean([length != 5 for _, length, _ in task.drawn]), abs=1e-6)

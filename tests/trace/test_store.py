@@ -110,6 +110,8 @@ def test_unusual_traces_come_back(hello, tiny):
 def test_two_saves_are_the_same_bytes(hello, saved):
     assert to_bytes(hello) == saved
     assert to_bytes(load(saved)) == saved
+    with zipfile.ZipFile(io.BytesIO(saved)) as archive:
+        assert {info.date_time for info in archive.infolist()} == {(2017, 6, 12, 0, 0, 0)}, "no clock in the file"
 
 
 def test_numpy_reads_the_arrays_without_pickle(hello, saved):
