@@ -151,7 +151,7 @@ def test_what_is_typed_shows_literally(page: Page, server: str, text: str) -> No
     source = page.locator("[data-part=source] span").all_inner_texts()
     assert source == ["<start>", *text.replace(" ", "␣"), "<end>"]
     assert page.locator("[data-part=source] b, [data-part=source] img, .katex").count() == 0
-    ticks = page.locator(f"{CHART} .xaxislayer-above .xtick text").all_inner_texts()
+    ticks = page.locator(f"{CHART} .xaxislayer-above .xtick text").all_text_contents()
     assert ticks[1:-1] == [f"{n}·{letter.replace(' ', '␣')}" for n, letter in enumerate(text, start=2)]
 
 
@@ -170,7 +170,7 @@ def test_bad_input_is_said_and_kept(page: Page, server: str, text: str, said: st
     box = page.get_by_label("Source text")
     box.fill(text)
     box.press("Enter")
-    expect(page.get_by_role("alert").filter(has_text=said)).to_be_visible()
+    expect(page.locator("[role=alert], [role=status]").filter(has_text=said)).to_be_visible()
     assert box.input_value() == text
     assert page.get_by_text("Traceback").count() == 0
 
