@@ -72,7 +72,7 @@ def test_history_and_events_are_the_same_numbers(made):
         row = dict(zip(names, line.split(","), strict=True))
         assert int(row["step"]) == event.step
         assert math.isclose(float(row["loss"]), event.loss, rel_tol=1e-5)
-        assert row["cross_entropy_of_attention"] == ""
+        assert row["attention_entropy"] == ""
 
 
 def test_the_same_recipe_makes_the_same_weights(made, tmp_path):

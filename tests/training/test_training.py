@@ -115,7 +115,7 @@ def test_the_reported_loss_is_the_mean_over_real_tokens():
     (event,) = train(model, batches(recipe, TASK), recipe, CPU)
     assert event.step == 1
     assert event.loss == pytest.approx(np.mean(losses), abs=1e-5)
-    assert event.cross_entropy_of_attention is None
+    assert event.attention_entropy is None
 
 
 def test_the_entropy_tap_is_the_formula_and_sees_cross_attention_only():
@@ -161,8 +161,8 @@ def test_the_entropy_penalty_sharpens_cross_attention():
     for weight in (1e-9, 3.0):
         recipe = replace(RECIPE, steps=40, sharpness=weight, sharpness_from=0.0, sharpness_until=0.01)
         events = list(train(make_model(recipe, TASK), batches(recipe, TASK), recipe, CPU, every=1))
-        assert events[0].cross_entropy_of_attention is None
-        ends[weight] = events[-1].cross_entropy_of_attention
+        assert events[0].attention_entropy is None
+        ends[weight] = events[-1].attention_entropy
     assert ends[3.0] < 0.5 * ends[1e-9]
 
 

@@ -55,17 +55,21 @@ def run(arguments: argparse.Namespace) -> int:
 
     recipe = _named(arguments) if arguments.recipe else _own(arguments)
     folder = arguments.output or _ROOT / "trained" / f"{recipe.task}-{recipe.variant}-{recipe.seed}"
-    print(f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}", file=sys.stderr)
+    print(
+        f"training {recipe.task}, {recipe.variant}, {sum(stage.steps for stage in recipe.stages())} steps, into {folder}",
+        file=sys.stderr,
+    )
     from tqdm import tqdm
 
-    with tqdm(total=recipe.steps, unit="step", file=sys.stderr) as bar:
+    steps = sum(stage.steps for stage in recipe.stages())
+    with tqdm(total=steps, unit="step", file=sys.stderr) as bar:
 
         def show(event: Any) -> None:
             bar.update(event.step - bar.n)
             bar.set_postfix(loss=f"{event.loss:.4f}", exact=f"{event.sequence_accuracy:.3f}")
 
         metrics = make_checkpoint(
-            recipe, folder, device=arguments.device, replace=arguments.force, samples=arguments.samples, on_event=show
+            recipe, folder, device=arguments.device, replace_existing=arguments.force, samples=arguments.samples, on_event=show
         )
     from transformer_viz.commands.evaluate import print_table
 

@@ -24,7 +24,7 @@ class MultiHeadAttention(nn.Module):
         self.kind: Kind = kind
         self.layer = layer
         self.n_heads = config.n_heads
-        self.dropout = config.dropout
+        self.dropout = config.block_dropout
         keys, values = config.n_heads * config.key_width, config.n_heads * config.value_width
         self.query = nn.Linear(config.d_model, keys, bias=config.attention_bias)
         self.key = nn.Linear(config.d_model, keys, bias=config.attention_bias)
@@ -71,7 +71,7 @@ class FeedForward(nn.Module):
         self.inner = nn.Linear(config.d_model, config.d_ff, bias=config.feed_forward_bias)
         self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.feed_forward_bias)
         self.activation = F.relu if config.activation == "relu" else F.gelu
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.block_dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, d_model) -> (…, d_model)."""
@@ -85,7 +85,7 @@ class Residual(nn.Module):
         super().__init__()
         self.placement = config.norm
         self.norm = layer_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = nn.Dropout(config.block_dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
         """(batch, length, d_model) -> the same."""

@@ -13,6 +13,7 @@ PositionEncoding = Literal["sinusoid", "learned", "none"]
 EmbeddingScale = Literal["none", "encoder", "both"]
 Initialization = Literal["torch", "xavier-stacks", "xavier"]
 Activation = Literal["relu", "gelu"]
+DropoutPlace = Literal["everywhere", "embeddings"]
 
 MAX_POSITIONS = 4096
 
@@ -40,7 +41,9 @@ class ModelConfig:
     d_ff: int = 512
     """Width of the feed-forward layer."""
     dropout: float = 0.0
-    """On embeddings, attention weights, the feed-forward layer and every sublayer's output."""
+    """Probability with which a number is dropped in training."""
+    dropout_in: DropoutPlace = "everywhere"
+    """everywhere: embeddings, attention weights, feed-forward layer, every sublayer's output; embeddings: only there."""
     activation: Activation = "relu"
     norm: NormPlacement = "pre"
     """pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))."""
@@ -93,6 +96,11 @@ class ModelConfig:
     def key_width(self) -> int:
         """d_k, filled in."""
         return self.d_k or self.d_model // self.n_heads
+
+    @property
+    def block_dropout(self) -> float:
+        """Dropout inside the blocks of both stacks."""
+        return self.dropout if self.dropout_in == "everywhere" else 0.0
 
     @property
     def value_width(self) -> int:
