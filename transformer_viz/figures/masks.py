@@ -47,7 +47,7 @@ def mask(
     figure.update_layout(
         **{**base_layout(colours, 12), "showlegend": True},
         title={"text": f"{KIND_TITLES[kind]}: {(matrix > 0).sum()} of {matrix.size} cells masked", "font": {"size": 14}},
-        xaxis=cells.key_axis(trace.keys(kind), kind, colours, 11),
+        xaxis=cells.key_axis(trace.keys(kind), kind, colours, 11, tickangle=-90),
         yaxis=cells.query_axis(cells.query_labels(trace.queries(kind), None), kind, colours, 11),
         legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 12}},
         height=height,

@@ -26,7 +26,7 @@ def mosaic(
     *,
     theme: ThemeName = "light",
     large: bool = False,
-    height: int = 225,
+    height: int | None = None,
 ) -> go.Figure:
     """Every layer and head of a kind as small maps; range 0 to 1, masked cells grey.
 
@@ -36,7 +36,7 @@ def mosaic(
         focus: layer and head to outline; `mean` and `max` outline the whole layer.
         theme: `light` or `dark`.
         large: bigger letters, for a projector.
-        height: in pixels.
+        height: in pixels; by default as many rows of tiles as layers need.
     """
     weights = trace.attentions(kind)
     assert weights is not None, f"the run has no {kind} attention"
@@ -53,7 +53,7 @@ def mosaic(
         ],
         {
             **base_layout(colours, size),
-            "height": height,
+            "height": height or 28 + min(4, weights.shape[0]) * 98,
             "title": {
                 "text": KIND_TITLES[kind],
                 "font": {"size": size + 2, "color": colours.ink},

@@ -174,6 +174,7 @@ class _Picture:
             "zeroline": False,
             "fixedrange": True,
             "ticks": "",
+            "automargin": True,
             "anchor": "x2",
         }
 
@@ -191,6 +192,7 @@ class _Picture:
                 "standoff": 6,
             },
             "gridcolor": self.theme.grid,
+            "automargin": True,
             "zeroline": False,
             "fixedrange": True,
             "anchor": "y2",
@@ -203,7 +205,7 @@ def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
     if narrow:
         tall = 330 + 14 * rows
         below = 170 / tall
-        return {"height": tall, "x": [0, 1], "y": [below + 110 / tall, 1], "x2": [0.1, 0.97], "y2": [0, below], "scale": False}
+        return {"height": tall, "x": [0, 1], "y": [below + 120 / tall, 1], "x2": [0.02, 0.97], "y2": [0, below], "scale": False}
     height = (520 if large else 372) + max(0, rows - 14) * (22 if large else 12)
     return {"height": height, "x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.79, 1], "y2": [0, 1], "scale": True}
 

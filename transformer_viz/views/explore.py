@@ -44,7 +44,7 @@ def show() -> None:
     _mosaics(trace, chosen)
     charts.show(trace.kinds, on_tile=_tile_clicked)
     if not chosen.is_large:
-        _tables(trace)
+        _tables(trace, chosen.checkpoint)
     _write_link(chosen, chosen.checkpoint, trace)
 
 
@@ -54,10 +54,9 @@ def _decoded(chosen: bar.Bar) -> Trace | None:
     try:
         return model.run(chosen.checkpoint, chosen.device, chosen.text)
     except InputError as error:
-        if chosen.text:
-            st.error(literal(str(error)), icon=":material/edit:")
-        else:
-            st.info(literal(str(error)) + " Or take an example from **Try**.", icon=":material/keyboard:")
+        say = st.error if chosen.text else st.info
+        say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
+        bar.offer_examples(chosen.checkpoint)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
     return None
@@ -222,15 +221,19 @@ def _mosaics(trace: Trace, chosen: bar.Bar) -> None:
 
 
 @st.fragment
-def _tables(trace: Trace) -> None:
+def _tables(trace: Trace, checkpoint: Checkpoint) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(trace, _theme())
+    tables.show(trace, checkpoint, _theme())
 
 
 # ---- link
 
 
 def _say_complaints() -> None:
+    """What was wrong with the link, until the person goes on to another run or focus."""
+    seen = (st.session_state.run, *_focus()[:3])
+    if st.session_state.setdefault("complained_at", seen) != seen:
+        link.complaints().said.clear()
     for said in link.complaints().said:
         st.warning(literal(said), icon=":material/link_off:")
 

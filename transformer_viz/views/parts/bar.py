@@ -44,7 +44,7 @@ def show() -> Bar:
         with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
             _examples()
         st.selectbox("Checkpoint", usable, key="checkpoint", width=190)
-        st.selectbox("Device", ["auto", *devices.available()], key="device", width=110)
+        st.selectbox("Device", ["auto", *devices.available()], key="device", width=150, format_func=_device_words)
         with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer"):
             st.toggle("Projector: large letters, maps only", key="projector")
             st.toggle("Hide the answer", key="hide_answer", help="No ring on the true letter, no mark on a wrong one")
@@ -57,6 +57,10 @@ def show() -> Bar:
         st.session_state.projector,
         not st.session_state.hide_answer,
     )
+
+
+def _device_words(name: str) -> str:
+    return f"auto ({devices.resolve('auto').type})" if name == "auto" else devices.title(devices.resolve(name))
 
 
 def _start(usable: list[str]) -> None:
@@ -109,6 +113,14 @@ def _examples() -> None:
             args=(str(failures[0]["source"]),),
             width="stretch",
         )
+
+
+def offer_examples(checkpoint: Checkpoint, most: int = 4) -> None:
+    """A row of examples, for a page that has nothing to show."""
+    with st.container(horizontal=True, key="offer"):
+        for number, example in enumerate(checkpoint.task.examples()[:most]):
+            st.button(literal(example.text), key=f"offer-{number}", help=example.note, on_click=_put, args=(example.text,))
+        st.button("Surprise me", key="offer-surprise", icon=":material/casino:", on_click=_surprise, args=(checkpoint,))
 
 
 def _put(text: str) -> None:

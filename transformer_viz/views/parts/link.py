@@ -11,7 +11,6 @@ import streamlit as st
 
 from transformer_viz.analysis.heads import COMBINED, Head
 from transformer_viz.errors import listed
-from transformer_viz.terms import KINDS
 
 KEYS = ("text", "checkpoint", "kind", "layer", "head", "step")
 LONGEST_TEXT = 1500
@@ -76,11 +75,6 @@ def head(given: str | None, most: int, default: Head) -> Head:
         complaints().add("head", given, f"1 to {most}, mean, max")
         return default
     return default if given is None else int(given[:9]) - 1
-
-
-def kinds() -> tuple[str, ...]:
-    """The kinds as the link spells them."""
-    return KINDS
 
 
 def write(values: Mapping[str, str | None]) -> None:

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from transformer_viz import figures
+from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
@@ -10,8 +11,8 @@ from transformer_viz.trace.trace import Trace
 _MOST_ROWS = 20_000
 
 
-def show(trace: Trace, theme: ThemeName) -> None:
-    """Tabs; the focus head's numbers first."""
+def show(trace: Trace, checkpoint: Checkpoint, theme: ThemeName) -> None:
+    """Tabs; only the open one is made."""
     # With on_change="rerun" only the open tab is made: closed ones would cost each run 50 ms.
     masks, numbers, run = st.tabs(["Masks in force", "Numbers", "This run"], key="tables", on_change="rerun")
     with masks:
@@ -23,6 +24,7 @@ def show(trace: Trace, theme: ThemeName) -> None:
     with run:
         if run.open:
             _run(trace)
+            _model(checkpoint)
 
 
 def _masks(trace: Trace, theme: ThemeName) -> None:
@@ -57,3 +59,31 @@ def _run(trace: Trace) -> None:
         f"{made_by.get('strategy')} decoding on {made_by.get('device')}"
         + (f", {1000 * seconds:.0f} ms for {len(trace.steps)} steps" if isinstance(seconds, int | float) else "")
     )
+
+
+def _model(checkpoint: Checkpoint) -> None:
+    """How good the model is, and every preference that its training had about attention."""
+    config, metrics = checkpoint.model.config, checkpoint.metrics
+    st.text(
+        f"model: {config.n_encoder_layers}+{config.n_decoder_layers} layers, {config.n_heads} heads, "
+        f"d_model {config.d_model}, {checkpoint.n_parameters:,} parameters"
+    )
+    if "exact_match" in metrics:
+        st.text(
+            f"on {metrics['samples']:,} fresh strings: {metrics['exact_match']:.2%} exact; "
+            f"its best head has {metrics['best_head_mass']:.1%} of its weight on the true letter"
+        )
+    st.text(_preference(checkpoint))
+
+
+def _preference(checkpoint: Checkpoint) -> str:
+    """Said wherever training preferred sharp attention: without it a reader would take the sharpness for the model's own."""
+    stages = [checkpoint.recipe, checkpoint.recipe.get("fine_tuning") or {}]
+    sharpened = next((stage for stage in stages if stage.get("sharpness")), None)
+    if sharpened is None:
+        return "Attention was left alone in training: where and how sharply to look is all the model's own."
+    layer = sharpened.get("sharpness_layer")
+    place = "all cross-attention" if layer is None else f"the cross-attention of decoder layer {layer + 1}"
+    before = checkpoint.metrics.get("before_fine_tuning", {}).get("best_head_mass")
+    grown = f" (before that, the best head had {before:.1%} of its weight on the true letter)" if before else ""
+    return f"Towards the end of training {place} was made to prefer sharp rows{grown}. Where to look was never trained."
