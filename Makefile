@@ -3,13 +3,16 @@ PYTHON ?= python3
 PORT ?= 8501
 VENV := .venv
 BIN := $(VENV)/bin
+IS_NEW := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+PIP := -m pip install --quiet --disable-pip-version-check
 
 .PHONY: help app test lint bench screenshots clean
 help: ## what can be made
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
 app: $(VENV)/.app-installed ## start the app; PORT=8501 is where it listens
-	"$(BIN)/python" -m transformer_viz app --port $(PORT)
+	@echo "Starting the app at http://localhost:$(PORT) - Ctrl-C stops it."
+	@"$(BIN)/python" -m transformer_viz app --port "$(PORT)"
 
 test: $(VENV)/.dev-installed ## run all tests; those in a browser need Chromium
 	"$(BIN)/python" -m pytest
@@ -26,15 +29,19 @@ screenshots: $(VENV)/.dev-installed ## the README's pictures, from the running a
 clean: ## remove the environment and caches
 	rm -rf "$(VENV)" .pytest_cache .ruff_cache .hypothesis
 
+# The stamps make a second start quick: pip runs again only when the lists of packages change.
 $(VENV)/.app-installed: requirements.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "Python 3.11 or later is needed; name one with: make app PYTHON=python3.12"; exit 1; }
-	@$(PYTHON) -m venv "$(VENV)" \
-	  || { echo "Python cannot make a virtual environment; on Debian or Ubuntu: apt install python3-venv"; exit 1; }
-	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	@"$(PYTHON)" $(IS_NEW) 2>/dev/null \
+	  || { echo "$(PYTHON) is not Python 3.11 or later; name one that is: make app PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" -m venv "$(VENV)" \
+	  || { echo "$(PYTHON) cannot make a virtual environment; on Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@"$(BIN)/python" $(IS_NEW) \
+	  || { echo "$(VENV) was made by a Python older than 3.11; remove it with: make clean" >&2; exit 1; }
+	@echo "Installing what requirements.txt lists into $(VENV); the first time takes about a minute."
+	@"$(BIN)/python" $(PIP) -r requirements.txt
 	@touch $@
 
 # The test tools go in after requirements.txt, whose exact torch keeps CUDA packages away.
 $(VENV)/.dev-installed: $(VENV)/.app-installed requirements-dev.txt
-	"$(BIN)/python" -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	@"$(BIN)/python" $(PIP) -r requirements-dev.txt
 	@touch $@

@@ -8,15 +8,17 @@ that help and mistakes answer at once.
 import argparse
 import os
 import sys
+import traceback
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import NoReturn
 
 from transformer_viz import __version__
+from transformer_viz.commands._shared import visible
 from transformer_viz.errors import TransformerVizError
 
-MISTAKE, OUR_FAULT = 2, 3
+MISTAKE, OUR_FAULT, INTERRUPTED = 2, 3, 130
 DEBUG_VARIABLE = "TRANSFORMER_VIZ_DEBUG"
 
 
@@ -29,23 +31,56 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs one command and returns its exit code; a mistake is one line on standard error."""
     try:
         parsed = _parser().parse_args(arguments)
-        return int(parsed.run(parsed))
-    except TransformerVizError as error:
+        code = int(parsed.run(parsed))
+    except SystemExit as stop:  # argparse: help, version, or a mistake that it has told
+        code = stop.code if isinstance(stop.code, int) else 0
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:
+        return _reader_has_gone()
+    except Exception as error:
+        code = _failed(error)
+    return _flushed(code)
+
+
+def _failed(error: Exception) -> int:
+    if isinstance(error, TransformerVizError):
         _say(str(error))
         return MISTAKE
-    except KeyboardInterrupt:
-        return 130
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exc()
+    if isinstance(error, ModuleNotFoundError) and not (error.name or "").startswith("transformer_viz"):
+        _say(f"{error.name} is not installed for {sys.executable}. Install it with: pip install -r requirements.txt")
+        return MISTAKE
+    if isinstance(error, OSError) and error.strerror:  # a full disk, a folder without permission, a name that is too long
+        _say(f"{error.filename or 'writing'}: {error.strerror}.")
+        return MISTAKE
+    _say(f"this is our fault: {type(error).__name__}: {error}. {DEBUG_VARIABLE}=1 shows where it happened; please report it.")
+    return OUR_FAULT
+
+
+def _flushed(code: int) -> int:
+    """Writes out what is still buffered while an error can be told in one line; at exit Python would print a traceback."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read us, `head` perhaps, has gone; Python must not complain once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        if os.environ.get(DEBUG_VARIABLE):
-            raise
-        _say(
-            f"this is our fault: {type(error).__name__}: {error}. {DEBUG_VARIABLE}=1 shows where it happened; please report it."
-        )
-        return OUR_FAULT
+        return _reader_has_gone()
+    except OSError as error:
+        _close_output()
+        return code or _failed(error)
+    return code
+
+
+def _reader_has_gone() -> int:
+    """Whoever read us, `head` perhaps, has seen enough; that is no error."""
+    _close_output()
+    return 0
+
+
+def _close_output() -> None:
+    """Python must not complain once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class _Parser(argparse.ArgumentParser):
@@ -57,12 +92,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="transformer_viz", description="See an encoder-decoder Transformer think.")
+    # Abbreviated options would break as soon as a longer name joins them.
+    parser = _Parser(prog="transformer_viz", description="See an encoder-decoder Transformer think.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"transformer_viz {__version__}")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     for name in names():
         module = _module(name)
-        command = commands.add_parser(name, help=module.HELP, description=module.__doc__)
+        command = commands.add_parser(name, help=module.HELP, description=module.__doc__, allow_abbrev=False)
         module.add_arguments(command)
         command.set_defaults(run=module.run)
     return parser
@@ -74,5 +110,4 @@ def _module(name: str) -> ModuleType:
 
 def _say(message: str) -> None:
     """One line, without anything that would act on the terminal."""
-    line = " ".join(message.split())
-    print("transformer_viz: " + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in line), file=sys.stderr)
+    print("transformer_viz: " + visible(" ".join(message.split())), file=sys.stderr)

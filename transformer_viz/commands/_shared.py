@@ -2,11 +2,14 @@
 
 import argparse
 import json
+import math
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from transformer_viz.errors import InputError
 
+LARGEST_SEED = 2**63 - 2
 _LONGEST_INPUT = 1_000_000
 
 
@@ -35,22 +38,72 @@ def add_text(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_decoding(parser: argparse.ArgumentParser) -> None:
+    """How to decode; `decoding` reads it back."""
+    parser.add_argument("--strategy", default="greedy", help="greedy (greedy)")
+    parser.add_argument(
+        "--max-length", type=int, metavar="N", help="the most tokens to write, <end> included (the task's limit + 1)"
+    )
+    parser.add_argument("--candidates", type=int, default=10, metavar="N", help="how many candidates each step keeps (10)")
+
+
+def decoding(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The keywords of `decode` that `add_decoding` asked for."""
+    return {name: getattr(arguments, name) for name in ("strategy", "max_length", "candidates")}
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """`--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """An argparse type: a whole number within limits."""
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = least - 1
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(f"{text[:40]!r} is not possible; it is a whole number from {least} to {most}")
+        return number
+
+    return read
+
+
+def decimal(least: float, *, or_equal: bool) -> Callable[[str], float]:
+    """An argparse type: a finite number above `least`, or equal to it where that is allowed."""
+
+    def read(text: str) -> float:
+        try:
+            number = float(text)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number) or number < least or (number == least and not or_equal):
+            raise argparse.ArgumentTypeError(
+                f"{text[:40]!r} is not possible; it is a number {'from' if or_equal else 'above'} {least:g}"
+            )
+        return number
+
+    return read
 
 
 def read_text(given: str) -> str:
     """TEXT itself, or standard input without its last line break."""
     if given != "-":
         return given
+    if sys.stdin is None:
+        raise InputError("TEXT is - and standard input is closed. Give the text itself, or pipe it in.")
+    # As bytes: the text layer would guess an encoding and turn every kind of line break into one.
+    data = sys.stdin.buffer.read(_LONGEST_INPUT + 1)
+    if len(data) > _LONGEST_INPUT:
+        raise InputError(f"Standard input has more than {_LONGEST_INPUT} bytes; give one source text.")
     try:
-        text = sys.stdin.read(_LONGEST_INPUT + 1)
+        text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError("Standard input is not UTF-8 text. Convert it, for example with iconv.") from error
-    if len(text) > _LONGEST_INPUT:
-        raise InputError(f"Standard input has more than {_LONGEST_INPUT} characters; give one source text.")
-    return text.removesuffix("\n").removesuffix("\r")
+    return text.removesuffix("\r\n") if text.endswith("\r\n") else text.removesuffix("\n")
 
 
 def print_json(data: dict[str, Any]) -> None:
@@ -61,3 +114,8 @@ def print_json(data: dict[str, Any]) -> None:
 def visible(text: str) -> str:
     """Text for a terminal: what would act on it is spelled out."""
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
+
+
+def visible_token(token: str) -> str:
+    """A token in a table: a space, too, is something to see."""
+    return "␣" if token == " " else visible(token)

@@ -1,10 +1,14 @@
 """Start the app in the browser."""
 
 import argparse
+import os
+import socket
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+from transformer_viz.commands import _shared
 from transformer_viz.errors import OptionError
 
 HELP = "start the app"
@@ -12,20 +16,45 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Where it listens."""
-    parser.add_argument("--port", type=int, default=8501, help="(8501)")
+    """Where it listens, and what else Streamlit should know."""
+    parser.add_argument("--port", type=_shared.whole(1, 65535), default=8501, metavar="N", help="(8501)")
     parser.add_argument(
         "--address", default="localhost", help="localhost is this machine only; 0.0.0.0 lets the room in (localhost)"
+    )
+    parser.add_argument(
+        "streamlit",
+        nargs="*",
+        metavar="ARGUMENT",
+        help="after --: passed on to Streamlit, as in: app -- --server.headless true",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """The app's exit code; it runs until it is stopped."""
-    if not 1 <= arguments.port <= 65535:
-        raise OptionError(f"port {arguments.port} is not possible; it is a number from 1 to 65535.")
     if not (_ROOT / "app.py").is_file():
         raise OptionError("app.py is not beside the package. Start it from a checkout of the repository: streamlit run app.py")
-    command = [sys.executable, "-m", "streamlit", "run", "app.py"]
-    options = [f"--server.port={arguments.port}", f"--server.address={arguments.address}"]
-    # From the root, because Streamlit looks for its settings in the folder where it starts.
-    return subprocess.run([*command, *options], cwd=_ROOT, check=False).returncode
+    if find_spec("streamlit") is None:
+        raise ModuleNotFoundError(name="streamlit")
+    _check_free(arguments.address, arguments.port)
+    options = [f"--server.port={arguments.port}", f"--server.address={arguments.address}", *arguments.streamlit]
+    return _become([sys.executable, "-m", "streamlit", "run", "app.py", *options])
+
+
+def _check_free(address: str, port: int) -> None:
+    """Streamlit's own word on this is long, and its exit code looks like a verdict."""
+    try:
+        family, _, _, _, where = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0]
+        with socket.create_server(where[:2], family=family):
+            pass
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "the address is not possible"
+        raise OptionError(f"The app cannot listen on {address}, port {port}: {reason}. Choose another with --port.") from error
+
+
+def _become(command: list[str]) -> int:
+    """Runs Streamlit from the root, where it finds its settings."""
+    if os.name == "nt":  # there a replaced process would look finished to the shell
+        return subprocess.run(command, cwd=_ROOT, check=False).returncode
+    # Streamlit takes this process's place, so that a signal to it stops the app and leaves nothing behind.
+    os.chdir(_ROOT)
+    os.execv(command[0], command)

@@ -1,11 +1,14 @@
 """List the checkpoints, the damaged ones with the reason."""
 
 import argparse
+import math
+from pathlib import Path
 from typing import Any
 
 from transformer_viz.commands import _shared
 
 HELP = "list the checkpoints"
+_COLUMNS = "{:20} {:10} {:20} {:>7} {:>10} {:>8} {:>7} {:>9}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,18 +23,8 @@ def run(arguments: argparse.Namespace) -> int:
     rows = [_row(entry) for entry in entries()]
     if arguments.json:
         _shared.print_json({"checkpoints": rows})
-        return 0
-    if not rows:
-        print("no checkpoints; make one with: python -m transformer_viz train --recipe reverse")
-    for row in rows:
-        name = _shared.visible(row["name"])
-        if row["error"]:
-            print(f"{name:20} cannot be used: {_shared.visible(row['error'])}")
-        else:
-            print(
-                f"{name:20} {row['task']:10} {row['variant']:20} {row['layers']:8} {_known(row['exact_match'])} exact  "
-                f"{_known(row['best_head_mass'])} best head"
-            )
+    else:
+        _print_table(rows)
     return 0
 
 
@@ -39,18 +32,64 @@ def _row(entry: Any) -> dict[str, Any]:
     """`entry` is a `checkpoints.Entry`; naming the class would import torch."""
     if entry.error:
         return {"name": entry.name, "folder": str(entry.folder), "error": entry.error}
-    model, metrics = entry.summary["model"], entry.summary["metrics"]
+    from transformer_viz.model.config import ModelConfig
+
+    model, metrics = ModelConfig.from_json(entry.summary["model"]), entry.summary["metrics"]
+    weights = entry.folder / "model.safetensors"
     return {
         "name": entry.name,
         "folder": str(entry.folder),
         "task": entry.summary["task"]["name"],
         "variant": entry.summary["variant"],
-        "layers": f"{model['n_encoder_layers']}+{model['n_decoder_layers']}x{model['n_heads']}",
-        "exact_match": metrics.get("exact_match"),
-        "best_head_mass": metrics.get("best_head_mass"),
+        "encoder_layers": model.n_encoder_layers,
+        "decoder_layers": model.n_decoder_layers,
+        "heads": model.n_heads,
+        "parameters": _n_parameters(weights),
+        "bytes": weights.stat().st_size,
+        "exact_match": _number(metrics.get("exact_match")),
+        "best_head_mass": _number(metrics.get("best_head_mass")),
         "error": None,
     }
 
 
+def _n_parameters(weights: Path) -> int:
+    """Counted from the file's header; the numbers themselves are not read."""
+    from safetensors import safe_open
+
+    with safe_open(weights, framework="np") as file:
+        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
+
+
+def _number(value: Any) -> float | None:
+    """Metrics are whatever stands in a file that anyone may have written."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool) and -1e9 < value < 1e9
+    return float(value) if is_number else None
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        print("no checkpoints; make one with: python -m transformer_viz train --recipe reverse")
+        return
+    print(_COLUMNS.format("name", "task", "variant", "layers", "parameters", "size", "exact", "best head"))
+    for row in rows:
+        if row["error"]:
+            print(_shared.visible(f"{row['name']:20} cannot be used: {row['error']}"))
+        else:
+            print(_shared.visible(_line(row)))
+
+
+def _line(row: dict[str, Any]) -> str:
+    return _COLUMNS.format(
+        row["name"],
+        row["task"],
+        row["variant"],
+        f"{row['encoder_layers']}+{row['decoder_layers']}x{row['heads']}",
+        f"{row['parameters']:,}",
+        f"{row['bytes'] / 1e6:.1f} MB",
+        _known(row["exact_match"]),
+        _known(row["best_head_mass"]),
+    )
+
+
 def _known(number: float | None) -> str:
-    return "     -" if number is None else f"{number:.4f}"
+    return "-" if number is None else f"{number:.4f}"

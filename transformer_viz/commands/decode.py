@@ -1,8 +1,12 @@
 """Decode a text and print what was written, step by step."""
 
 import argparse
+from typing import TYPE_CHECKING
 
 from transformer_viz.commands import _shared
+
+if TYPE_CHECKING:
+    from transformer_viz.trace.trace import Step, Trace
 
 HELP = "decode a text"
 
@@ -11,32 +15,42 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """TEXT, the model, the strategy."""
     _shared.add_text(parser)
     _shared.add_model(parser)
-    parser.add_argument("--strategy", default="greedy", help="greedy (greedy)")
-    parser.add_argument(
-        "--max-length", type=int, metavar="N", help="the most tokens to write, <end> included (the task's limit + 1)"
-    )
-    parser.add_argument("--candidates", type=int, default=10, metavar="N", help="how many candidates each step keeps (10)")
+    _shared.add_decoding(parser)
     _shared.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """0, whatever was written: a wrong answer is an answer."""
+    text = _shared.read_text(arguments.text)
+
     from transformer_viz.checkpoints import load_checkpoint
     from transformer_viz.runs.decode import decode
     from transformer_viz.trace.as_json import summary
 
-    trace = decode(
-        load_checkpoint(arguments.checkpoint, arguments.device),
-        _shared.read_text(arguments.text),
-        strategy=arguments.strategy,
-        max_length=arguments.max_length,
-        candidates=arguments.candidates,
-    )
+    trace = decode(load_checkpoint(arguments.checkpoint, arguments.device), text, **_shared.decoding(arguments))
     if arguments.json:
         _shared.print_json(summary(trace))
-        return 0
-    print(_shared.visible(trace.text))
-    for number, step in enumerate(trace.steps, start=1):
-        others = "  ".join(f"{_shared.visible(token)} {p:.4f}" for token, p in step.candidates[1:4])
-        print(f"{number:4}  {_shared.visible(step.token):8} {step.probability:.4f}   {others}")
+    else:
+        _print_table(trace)
     return 0
+
+
+def _print_table(trace: "Trace") -> None:
+    """The text alone on its line, then how it came about."""
+    print(_shared.visible(trace.text))
+    print(f"{'step':>4}  {'token':8} {'p':6}   instead")
+    for number, step in enumerate(trace.steps, start=1):
+        print(f"{number:4}  {_shared.visible_token(step.token):8} {step.probability:.4f}   {_others(step)}".rstrip())
+    print(_shared.visible(f"{_verdict(trace)}; {trace.made_by['checkpoint']} on {trace.made_by['device']}"))
+
+
+def _others(step: "Step", most: int = 3) -> str:
+    others = [candidate for rank, candidate in enumerate(step.candidates) if rank != step.rank]
+    return "  ".join(f"{_shared.visible_token(token)} {probability:.4f}" for token, probability in others[:most])
+
+
+def _verdict(trace: "Trace") -> str:
+    ending = "" if trace.finished == "end" else f"stopped after {len(trace.steps)} tokens without <end>; "
+    if trace.is_right is None:
+        return f"{ending}no true answer is known"
+    return f"{ending}right" if trace.is_right else f"{ending}the true answer is “{trace.expected}”"

@@ -12,7 +12,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model and the sample."""
     _shared.add_model(parser)
     parser.add_argument("--samples", type=int, default=10_000, metavar="N", help="strings in total, split evenly (10000)")
-    parser.add_argument("--seed", type=int, default=0, help="another seed draws other strings (0)")
+    parser.add_argument(
+        "--seed",
+        type=_shared.whole(0, _shared.LARGEST_SEED),
+        default=0,
+        metavar="N",
+        help="another seed draws other strings (0)",
+    )
     _shared.add_json(parser)
 
 
@@ -21,9 +27,10 @@ def run(arguments: argparse.Namespace) -> int:
     from transformer_viz.checkpoints import load_checkpoint
     from transformer_viz.runs.evaluate import evaluate
 
-    result = evaluate(load_checkpoint(arguments.checkpoint, arguments.device), arguments.samples, arguments.seed)
+    checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
+    result = evaluate(checkpoint, arguments.samples, arguments.seed)
     if arguments.json:
-        _shared.print_json({"checkpoint": arguments.checkpoint, **result})
+        _shared.print_json({"checkpoint": checkpoint.name, "device": checkpoint.device_title, **result})
     else:
         print_table(result)
     return 0
@@ -32,13 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
 def print_table(result: dict[str, Any]) -> None:
     """The evaluation for people."""
     best = result["best_head"]
-    print(f"exact match     {result['exact_match']:.4f}   of {result['samples']} fresh strings, seed {result['seed']}")
+    print(f"exact match   {result['exact_match']:.4f}   of {result['samples']} fresh strings, seed {result['seed']}")
     place = f"layer {best['layer'] + 1} head {best['head'] + 1}"
-    print(f"best head       {place}, {result['best_head_mass']:.3f} of its mass on the true key")
+    print(f"best head     {result['best_head_mass']:.4f}   of its mass on the true key, {place}")
+    print("by source")
     for source, share in result["by_source"].items():
-        print(f"  {_shared.visible(source):14}{share:.4f}")
+        print(f"  {_shared.visible(source):12}{share:.4f}")
     print("by length")
     for length, share in result["by_length"].items():
-        print(f"  {length:14}{share:.4f}")
+        print(f"  {length:12}{share:.4f}")
     for failure in result["failures"]:
-        print(f"wrong: {_shared.visible(failure['source'])!r} became {_shared.visible(failure['output'])!r}")
+        print(f"wrong: “{_shared.visible(failure['source'])}” became “{_shared.visible(failure['output'])}”")

@@ -30,18 +30,20 @@ def attention(
     """
     colours = theme_of(theme)
     size = 17 if large else 13
-    figure = go.Figure(map_traces(head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head), colours))
     written = None if kind == "encoder" else trace.output_tokens
-    figure.update_layout(
-        **base_layout(colours, size),
-        coloraxis=colour_axis(colours, size),
-        title={"text": f"{KIND_TITLES[kind]}, {title(layer, head)}", "font": {"size": size + 2}},
-        xaxis=cells.key_axis(trace.keys(kind), kind, colours, size),
-        yaxis=cells.query_axis(cells.query_labels(trace.queries(kind), written), kind, colours, size),
-        height=160 + max(240, 26 * len(trace.queries(kind))),
+    names = cells.query_labels(trace.queries(kind), written)
+    return go.Figure(
+        map_traces(head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head), colours),
+        {
+            **base_layout(colours, size),
+            "coloraxis": colour_axis(colours, size),
+            "title": {"text": f"{KIND_TITLES[kind]}, {title(layer, head)}", "font": {"size": size + 2}},
+            "xaxis": cells.key_axis(trace.keys(kind), kind, colours, size),
+            "yaxis": cells.query_axis(names, kind, colours, size),
+            "height": 160 + max(240, 26 * len(names)),
+            "margin": {"t": 48, "l": 8, "r": 8, "b": 8},
+        },
     )
-    figure.update_layout(margin={"t": 48})
-    return figure
 
 
 def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme) -> list[go.Heatmap | go.Scatter]:

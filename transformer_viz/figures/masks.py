@@ -4,7 +4,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.figures import cells
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
+from transformer_viz.figures.theme import ThemeName, base_layout, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, Reason
 from transformer_viz.trace.trace import Trace
 
@@ -41,26 +41,26 @@ def mask(
     reasons = trace.mask_reasons[kind]
     matrix = reasons if reasons.ndim == 2 else reasons[layer, head]
     codes = [0, *cells.codes_in(matrix)]
-    figure = go.Figure([_layer(matrix, code, colours, theme) for code in codes])
-    for code in codes:
-        figure.add_trace(_legend_entry(code, theme))
-    figure.update_layout(
-        **{**base_layout(colours, 12), "showlegend": True},
-        title={"text": f"{KIND_TITLES[kind]}: {(matrix > 0).sum()} of {matrix.size} cells masked", "font": {"size": 14}},
-        xaxis=cells.key_axis(trace.keys(kind), kind, colours, 11, tickangle=-90),
-        yaxis=cells.query_axis(cells.query_labels(trace.queries(kind), None), kind, colours, 11),
-        legend={"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 12}},
-        height=height,
+    return go.Figure(
+        [*(_layer(matrix, code, theme) for code in codes), *(_legend_entry(code, theme) for code in codes)],
+        {
+            **base_layout(colours, 12),
+            "showlegend": True,
+            "title": {"text": f"{KIND_TITLES[kind]}: {(matrix > 0).sum()} of {matrix.size} cells masked", "font": {"size": 14}},
+            "xaxis": cells.key_axis(trace.keys(kind), kind, colours, 11, tickangle=-90),
+            "yaxis": cells.query_axis(cells.query_labels(trace.queries(kind), None), kind, colours, 11),
+            "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 12}},
+            "height": height,
+            "margin": {"t": 66, "l": 8, "r": 8, "b": 8},
+        },
     )
-    figure.update_layout(margin={"t": 66})
-    return figure
 
 
 def _colour(code: int, theme: ThemeName) -> str:
     return (_DARK if theme == "dark" else _LIGHT)[Reason(code)]
 
 
-def _layer(matrix: np.ndarray, code: int, colours: Theme, theme: ThemeName) -> go.Heatmap:
+def _layer(matrix: np.ndarray, code: int, theme: ThemeName) -> go.Heatmap:
     may = "may look at" if code == 0 else "may not look at"
     why = "" if code == 0 else f":<br><b>{REASON_WORDS[code]}</b>"
     return go.Heatmap(

@@ -7,6 +7,8 @@ import torch
 
 from transformer_viz.errors import DeviceError, OptionError, listed
 
+_SMALL = 5_000_000
+
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
@@ -53,6 +55,21 @@ def memory_errors(device: torch.device) -> Generator[None]:
             f"{title(device)} ran out of memory. Shorten the text, decode fewer texts at once, "
             "free the GPU, or choose device cpu."
         ) from error
+
+
+@contextmanager
+def few_threads(device: torch.device, n_parameters: int) -> Generator[None]:
+    """One CPU thread for a small model's decoding: more are no faster, and where another program is busy,
+    the wait for each other at every one of a hundred tiny operations makes them 50 times slower."""
+    before = torch.get_num_threads()
+    is_small = device.type == "cpu" and n_parameters < _SMALL and before > 1
+    if is_small:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if is_small:
+            torch.set_num_threads(before)
 
 
 def _is_there(name: str) -> bool:

@@ -87,7 +87,7 @@ def decode(
 
     started = time.perf_counter()
     recorder = Recorder()
-    with devices.memory_errors(checkpoint.device):
+    with devices.memory_errors(checkpoint.device), devices.few_threads(checkpoint.device, checkpoint.n_parameters):
         source = torch.tensor([checkpoint.task.source_vocabulary.encode(row) for row in rows], device=checkpoint.device)
         is_even = all(len(tokens) == width for tokens in framed)
         padding = None if is_even else masks.padding(source, PAD_ID)

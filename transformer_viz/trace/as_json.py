@@ -13,6 +13,9 @@ def summary(trace: Trace) -> dict[str, Any]:
         "text": trace.text,
         "expected": trace.expected,
         "finished": trace.finished,
+        "mistake": trace.mistake,
+        "checkpoint": trace.made_by.get("checkpoint"),
+        "device": trace.made_by.get("device"),
         "source_tokens": list(trace.source_tokens),
         "target_tokens": list(trace.target_tokens),
         "output_tokens": list(trace.output_tokens),
@@ -23,13 +26,16 @@ def summary(trace: Trace) -> dict[str, Any]:
 
 
 def _step(step: Step) -> dict[str, Any]:
-    return {
+    data = {
         "token": step.token,
         "probability": _finite(step.probability),
         "log_probability": _finite(step.log_probability),
         "rank": step.rank,
         "candidates": [[token, _finite(probability)] for token, probability in step.candidates],
     }
+    if step.sampling_probability is not None:
+        data["sampling_probability"] = _finite(step.sampling_probability)
+    return data
 
 
 def _finite(number: float) -> float | None:

@@ -195,7 +195,7 @@ def _focus_map(trace: Trace, chosen: bar.Bar) -> None:
     )
     looks = (kind, layer, head, _theme(), chosen.is_large, chosen.with_answer, narrow)
     identity = "-".join(map(str, (st.session_state.run, *looks)))
-    figure.update_layout(meta={**figure.layout.meta, "run": st.session_state.run, "id": identity})
+    figure.layout.meta = {**figure.layout.meta, "run": st.session_state.run, "id": identity}
     st.plotly_chart(figure, key="focus-chart", theme=None, config=_CONFIG, alt=_alt(trace, kind))
 
 
@@ -210,7 +210,7 @@ def _mosaics(trace: Trace, chosen: bar.Bar) -> None:
         with column, st.container(key=f"{player.MOSAIC_KEY}-{shown}"):
             chosen_tile = (layer, head) if shown == kind else None
             figure = figures.mosaic(trace, shown, chosen_tile, theme=_theme(), large=chosen.is_large)
-            figure.update_layout(meta={**figure.layout.meta, "run": st.session_state.run})
+            figure.layout.meta = {**figure.layout.meta, "run": st.session_state.run}
             st.plotly_chart(
                 figure,
                 key=f"mosaic-chart-{shown}",

@@ -19,7 +19,15 @@ export default function ({ parentElement, data, setStateValue, setTriggerValue }
   };
   attach();
   // Streamlit draws charts on its own schedule, before or after this component.
-  const observer = new MutationObserver(attach);
+  let waits = false;
+  const observer = new MutationObserver(() => {
+    if (waits) return;
+    waits = true;
+    requestAnimationFrame(() => {
+      waits = false;
+      attach();
+    });
+  });
   observer.observe(document.querySelector(".stMain") ?? document.body, { childList: true, subtree: true });
   return () => observer.disconnect();
 }

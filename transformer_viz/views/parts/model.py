@@ -29,9 +29,9 @@ def run(checkpoint: Checkpoint, device: str, text: str) -> Trace:
     return _run(checkpoint.name, device, _stamp(checkpoint.folder), text, checkpoint)
 
 
-@st.cache_data(ttl=5, show_spinner=False)
+@st.cache_data(ttl=30, show_spinner=False)
 def entries() -> list[Entry]:
-    """The checkpoint folders, looked up again every few seconds so that new ones appear."""
+    """The checkpoint folders, looked up again after half a minute so that new ones appear."""
     return checkpoints.entries()
 
 

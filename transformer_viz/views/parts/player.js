@@ -28,7 +28,7 @@ class Player {
     this.part("slider").addEventListener("input", (event) => this.go(Number(event.target.value)));
     document.addEventListener("keydown", (event) => this.key(event));
     // Streamlit redraws charts on its own schedule; a chart that appears or is redrawn is attached again.
-    new MutationObserver(() => this.attach()).observe(document.body, { childList: true, subtree: true });
+    new MutationObserver(oncePerFrame(() => this.attach())).observe(document.body, { childList: true, subtree: true });
   }
 
   part(name) {
@@ -174,6 +174,19 @@ class Player {
     }
     if (this.chart.__step !== this.step && meta.run === this.run) this.draw();
   }
+}
+
+// Drawing one chart changes the page a thousand times; one look a frame is enough.
+function oncePerFrame(act) {
+  let waits = false;
+  return () => {
+    if (waits) return;
+    waits = true;
+    requestAnimationFrame(() => {
+      waits = false;
+      act();
+    });
+  };
 }
 
 function chartIn(key) {

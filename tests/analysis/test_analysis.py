@@ -1,0 +1,114 @@
+"""Sentences and scores against brute force and planted answers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer_viz.analysis.alignment import best_head, head_mass
+from transformer_viz.analysis.sentences import percent_words, place_words, plain, probability_words, step_sentence
+from transformer_viz.trace.trace import Step, Trace
+
+SOURCE = ("<start>", *"hello", "<end>")
+OUTPUT = (*"olleh", "<end>")
+
+
+def planted(weights: np.ndarray | None = None, output: tuple[str, ...] = OUTPUT, **changes: Any) -> Trace:
+    """`hello` with two layers of three heads; head (1, 2) looks at the true key, the others everywhere."""
+    alignment = (5, 4, 3, 2, 1, None)
+    if weights is None:
+        weights = np.full((2, 3, 6, 7), 1 / 7, dtype=np.float32)
+        weights[1, 2] = 0
+        for t, key in enumerate(alignment):
+            weights[1, 2, t, 6 if key is None else key] = 1
+    steps = tuple(Step(token=x, probability=0.9991, log_probability=-0.0009, rank=0, candidates=((x, 0.9991),)) for x in output)
+    fields: dict[str, Any] = {
+        "source": "hello",
+        "text": "olleh",
+        "source_tokens": SOURCE,
+        "target_tokens": ("<start>", *output[:-1]),
+        "output_tokens": output,
+        "steps": steps,
+        "encoder_attentions": None,
+        "decoder_attentions": None,
+        "cross_attentions": weights,
+        "mask_reasons": {"cross": np.zeros((6, 7), dtype=np.uint8)},
+        "finished": "end",
+        "alignment": alignment,
+        "source_letters": (None, 0, 1, 2, 3, 4, None),
+        "expected": "olleh",
+        "expected_tokens": OUTPUT,
+    }
+    return Trace(**{**fields, **changes})
+
+
+def test_a_planted_head_scores_one_and_a_uniform_one_its_share() -> None:
+    mass = head_mass(planted())
+    assert mass is not None
+    assert mass[1, 2] == 1
+    np.testing.assert_allclose(np.delete(mass.ravel(), 5), 1 / 7, atol=1e-7)
+    assert best_head(planted()) == (1, 2, 1.0)
+
+
+def test_head_mass_agrees_with_the_frame_and_leaves_the_end_out(hello: Trace) -> None:
+    mass = head_mass(hello)
+    assert mass is not None
+    frame = hello.to_frame()
+    cross = frame[frame.kind == "cross"]
+    for layer, head in np.ndindex(mass.shape):
+        rows = cross[(cross.layer == layer) & (cross["head"] == head)]
+        on_key = [
+            float(rows[(rows["query"] == t) & (rows["key"] == key)].weight.iloc[0])
+            for t, key in enumerate(hello.alignment)
+            if key is not None
+        ]
+        assert mass[layer, head] == pytest.approx(np.mean(on_key), abs=1e-7)
+
+
+def test_there_is_no_mass_without_a_true_key() -> None:
+    assert head_mass(planted(alignment=(None,) * 6)) is None
+
+
+def test_the_sentence_of_the_design() -> None:
+    weights = np.zeros((1, 2, 6, 7), dtype=np.float32)
+    weights[0, 1, 2, 3], weights[0, 1, 2, 4] = 0.96, 0.04
+    said = plain(step_sentence(planted(weights), "cross", 0, 1, 2))
+    assert (
+        said
+        == "Step 3 of 6: having written `ol`, layer 1 head 2 looks 96 % at `l` (letter 3) and the model writes `l`, p = 0.999."
+    )
+
+
+def test_a_row_of_zeros_looks_at_nothing() -> None:
+    said = plain(step_sentence(planted(np.zeros((1, 2, 6, 7), dtype=np.float32)), "cross", 0, 0, 1))
+    assert "may look at nothing" in said
+
+
+def test_a_wrong_letter_says_which_is_right_unless_the_answer_is_hidden() -> None:
+    wrong = planted(output=("o", "x", "l", "e", "h", "<end>"))
+    assert "writes `x`" in plain(step_sentence(wrong, "cross", 0, 0, 1))
+    assert "Right would be `l`." in plain(step_sentence(wrong, "cross", 0, 0, 1))
+    assert "Right" not in plain(step_sentence(wrong, "cross", 0, 0, 1, with_answer=False))
+    assert "Right" not in plain(step_sentence(wrong, "cross", 0, 0, 2))
+
+
+def test_special_tokens_have_a_position_not_a_letter() -> None:
+    assert place_words(planted(), "cross", 6) == "position 7"
+    assert place_words(planted(), "cross", 1) == "letter 1"
+    assert place_words(planted(), "decoder", 1) == "position 2"
+
+
+@given(st.floats(0, 1))
+def test_no_probability_is_rounded_to_certainty(p: float) -> None:
+    words = probability_words(p)
+    assert (words == "= 1.000") == (p == 1)
+    assert (words == "= 0.000") == (p == 0)
+
+
+@given(st.floats(0, 1))
+def test_no_share_is_rounded_to_everything(share: float) -> None:
+    if share < 1 - 1e-6:
+        assert percent_words(share) != "100 %"
+    assert percent_words(share).endswith(" %")

@@ -1,0 +1,91 @@
+"""A tiny random checkpoint on disk, and the command line run inside this process."""
+
+import io
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from transformer_viz import checkpoints
+from transformer_viz.commands import main
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.tasks.reverse import Reverse
+
+TASK = Reverse("-abc d\\", 7, (2, 4))
+
+
+def save_tiny(folder: Path, task: Reverse = TASK, **changes: Any) -> None:
+    torch.manual_seed(5)
+    size = len(task.source_vocabulary)
+    sizes: dict[str, Any] = {"d_model": 6, "n_heads": 3, "d_ff": 5, "n_encoder_layers": 1, "n_decoder_layers": 2}
+    model = Transformer(ModelConfig(source_vocabulary_size=size, target_vocabulary_size=size, max_positions=11, **sizes))
+    metrics = {"exact_match": 0.25, "best_head_mass": 0.125}
+    arguments: dict[str, Any] = {"variant": "pre-norm", "recipe": {}, "metrics": metrics, **changes}
+    checkpoints.save_checkpoint(folder, model, task, **arguments)
+
+
+@pytest.fixture
+def save() -> Callable[..., None]:
+    """`save(folder, task, **changes)`: a tiny checkpoint on disk."""
+    return save_tiny
+
+
+@dataclass
+class Done:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The one object on standard output."""
+        data = json.loads(self.out)
+        assert isinstance(data, dict)
+        assert self.out.count("\n") == 1
+        return data
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    """Names are looked up here and nowhere else, so that no test depends on what is shipped."""
+    monkeypatch.setattr(checkpoints, "_ROOT", tmp_path / "root")
+    monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    save_tiny(tmp_path / "home" / "tiny")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def cli(capsys, monkeypatch) -> Callable[..., Done]:
+    """`cli("decode", "abc", stdin=b"…")` runs the command line here."""
+
+    def run(*arguments: str, stdin: bytes = b"") -> Done:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
+        code = main(list(arguments))
+        out, err = capsys.readouterr()
+        return Done(code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def mistake(cli) -> Callable[..., str]:
+    """Runs what must be refused as the user's mistake; gives the one line that says why."""
+
+    def run(*arguments: str, stdin: bytes = b"") -> str:
+        done = cli(*arguments, stdin=stdin)
+        assert done.code == 2, done
+        assert done.out == ""
+        assert done.err.startswith("transformer_viz: ")
+        assert done.err.endswith("\n")
+        line = done.err.removesuffix("\n")
+        assert line.isprintable(), "more than one line, or something that acts on the terminal"
+        return line
+
+    return run

@@ -1,0 +1,79 @@
+"""`app`: how Streamlit is started, and what is refused before. The page itself is tested in a browser."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer_viz.commands import app
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Streamlit does not start; what would have been run is kept."""
+    commands: list[list[str]] = []
+    monkeypatch.setattr(app, "_become", lambda command: commands.append(command) or 0)
+    return commands
+
+
+@pytest.fixture
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def test_what_is_started(cli, started, free_port):
+    port = str(free_port)
+    assert cli("app", "--port", port).code == 0
+    assert cli("app", "--port", port, "--address", "127.0.0.1", "--", "--server.headless", "true", "-v").code == 0
+    run = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    assert started[0] == [*run, "--server.address=localhost"]
+    assert started[1] == [*run, "--server.address=127.0.0.1", "--server.headless", "true", "-v"]
+
+
+def test_streamlits_own_options_go_after_the_dashes(mistake, started):
+    assert "--server.headless" in mistake("app", "--server.headless", "true")
+    assert not started
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there it stays a child")
+def test_streamlit_takes_the_process_over_in_the_root(cli, monkeypatch, free_port, tmp_path):
+    """Guards an app that goes on when its parent is stopped, and one that misses the settings beside app.py."""
+    seen = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "execv", lambda path, command: seen.append((path, command, Path.cwd())))
+    app._become(["a", "b"])
+    assert seen == [("a", ["a", "b"], ROOT)]
+
+
+def test_a_port_in_use_is_said(mistake, started):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        line = mistake("app", "--port", port, "--address", "127.0.0.1")
+    assert port in line
+    assert "in use" in line
+    assert "--port" in line
+    assert not started
+
+
+@pytest.mark.parametrize("address", ["nowhere.invalid", "300.1.1.1", "a" * 300])
+def test_impossible_addresses(mistake, started, free_port, address):
+    assert "cannot listen" in mistake("app", "--port", str(free_port), "--address", address)
+    assert not started
+
+
+def test_outside_a_checkout(mistake, started, monkeypatch, tmp_path):
+    monkeypatch.setattr(app, "_ROOT", tmp_path)
+    assert "streamlit run app.py" in mistake("app")
+
+
+def test_without_streamlit(mistake, started, monkeypatch):
+    monkeypatch.setattr(app, "find_spec", lambda name: None)
+    line = mistake("app")
+    assert "streamlit is not installed" in line
+    assert "requirements.txt" in line

@@ -1,0 +1,235 @@
+"""What all commands share: finding them, exit codes, one-line errors, and starting without torch."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from transformer_viz import __version__, commands
+from transformer_viz.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[2]
+COMMANDS = ["app", "checkpoints", "decode", "evaluate", "trace", "train"]
+
+
+def python(*arguments: str, stdin: bytes | None = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, *arguments],
+        input=stdin,
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        timeout=60,
+    )
+
+
+def program(*arguments: str, **more) -> subprocess.CompletedProcess[bytes]:
+    return python("-m", "transformer_viz", *arguments, **more)
+
+
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    """`planted(code)`: a command `zz-planted` whose `run` is this code; one new file and nothing else."""
+
+    def plant(body: str) -> None:
+        source = f"HELP = 'planted'\ndef add_arguments(parser): pass\ndef run(arguments):\n{textwrap.indent(body, '    ')}\n"
+        (tmp_path / "zz_planted.py").write_text(source, encoding="utf-8")
+        monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
+
+    yield plant
+    sys.modules.pop("transformer_viz.commands.zz_planted", None)
+
+
+def test_the_commands_of_the_contract_are_there():
+    assert set(commands.names()) >= set(COMMANDS)
+    assert not [name for name in commands.names() if name.startswith("-") or "shared" in name]
+
+
+def test_a_command_is_one_new_file(planted, cli):
+    planted("print('here')\nreturn 1")
+    assert "zz-planted" in commands.names()
+    done = cli("zz-planted")
+    assert (done.code, done.out, done.err) == (1, "here\n", "")
+    assert "zz-planted" in cli("--help").out
+
+
+def test_every_command_explains_itself(cli):
+    for name in COMMANDS:
+        done = cli(name, "--help")
+        assert (done.code, done.err) == (0, "")
+        assert f"transformer_viz {name}" in done.out
+    everything = cli("--help").out
+    assert all(name in everything for name in COMMANDS)
+
+
+def test_version(cli):
+    done = cli("--version")
+    assert (done.code, done.out) == (0, f"transformer_viz {__version__}\n")
+
+
+@pytest.mark.parametrize("arguments", [["decodd", "abc"], [""], ["../decode"], ["_shared"]])
+def test_an_unknown_command_lists_the_known(mistake, arguments):
+    line = mistake(*arguments)
+    assert all(name in line for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], "COMMAND"),
+        (["--nope"], "COMMAND"),
+        (["decode"], "TEXT"),
+        (["decode", "abc", "--nope"], "--nope"),
+        (["decode", "abc", "--js"], "--js"),
+        (["decode", "abc", "def"], "def"),
+        (["decode", "-abc"], "TEXT"),
+        (["decode", "abc", "--candidates", "many"], "'many'"),
+        (["trace", "abc"], "-o"),
+        (["evaluate", "--seed", "-1"], "'-1'"),
+        (["evaluate", "--seed", "9" * 30], "whole number from 0"),
+        (["app", "--port", "0"], "'0'"),
+        (["app", "--port", "65536"], "from 1 to 65535"),
+        (["checkpoints", "x\x1b[31m\ny"], "\\u001b"),
+    ],
+    ids=str,
+)
+def test_impossible_arguments_are_one_line(mistake, arguments, named):
+    """Abbreviated options are refused as well: they would break when a longer name joins."""
+    assert named in mistake(*arguments)
+
+
+def test_our_own_fault_is_said_to_be_ours(planted, cli, monkeypatch):
+    planted("raise ValueError('a\\nb\\x1b[2J')")
+    done = cli("zz-planted")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.count("\n") == 1
+    assert "our fault: ValueError: a b\\u001b[2J" in done.err
+    assert "TRANSFORMER_VIZ_DEBUG=1" in done.err
+    monkeypatch.setenv("TRANSFORMER_VIZ_DEBUG", "1")
+    done = cli("zz-planted")
+    assert done.code == 3
+    assert "Traceback" in done.err
+
+
+def test_a_users_mistake_never_shows_a_traceback(planted, mistake, monkeypatch):
+    monkeypatch.setenv("TRANSFORMER_VIZ_DEBUG", "1")
+    planted(f"from {InputError.__module__} import InputError\nraise InputError('bad\\n\\ntext')")
+    assert mistake("zz-planted") == "transformer_viz: bad text"
+
+
+def test_a_missing_package_is_not_our_fault(planted, mistake):
+    planted("import package_that_is_not_there")
+    line = mistake("zz-planted")
+    assert "package_that_is_not_there is not installed" in line
+    assert "requirements.txt" in line
+
+
+@pytest.mark.skipif(os.name == "nt", reason="other words there")
+def test_what_the_machine_refuses_is_not_our_fault(planted, mistake):
+    planted("open('/' + 'a' * 300)")
+    assert "aaa: File name too long" in mistake("zz-planted")
+
+
+def test_an_interrupt_is_quiet(planted, cli):
+    planted("raise KeyboardInterrupt")
+    done = cli("zz-planted")
+    assert (done.code, done.out, done.err) == (130, "", "")
+
+
+# In a process of its own
+
+
+def test_help_and_mistakes_answer_without_torch():
+    """Guards a program that takes seconds to say that an option is misspelt."""
+    blocked = "import sys\nfor name in ('torch', 'numpy', 'pandas', 'streamlit', 'plotly', 'tqdm'): sys.modules[name] = None\n"
+    main = blocked + "from transformer_viz.commands import main\nsys.exit(main(sys.argv[1:]))"
+    for arguments, code in ((["--help"], 0), (["train", "--help"], 0), (["--version"], 0), (["decode"], 2), (["nope"], 2)):
+        done = python("-c", main, *arguments)
+        assert done.returncode == code, done.stderr
+    done = python("-c", main, "decode", "abc")
+    assert done.returncode == 2
+    assert done.stderr.count(b"\n") == 1
+    assert b"is not installed" in done.stderr
+
+
+def test_decoding_in_a_process_gives_pure_json(home):
+    done = program("decode", "-", "--checkpoint", str(home / "tiny"), "--device", "cpu", "--json", stdin=b"abc\n")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"{")
+    assert done.stdout.endswith(b"}\n")
+    assert done.stdout.count(b"\n") == 1
+
+
+def test_exit_codes_reach_the_shell(home):
+    assert program("--version").returncode == 0
+    done = program("decode", "xyz", "--checkpoint", str(home / "tiny"))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.count(b"\n") == 1
+    assert b"Traceback" not in done.stderr
+
+
+def test_what_the_terminal_cannot_show_is_escaped(home):
+    """Quotation marks on an ASCII terminal; guards a UnicodeEncodeError that calls itself our fault."""
+    done = program("decode", "a b", "--checkpoint", str(home / "tiny"), PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert rb"\u201cb a\u201d" in done.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pipes of another kind")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_reader_that_goes_away_is_no_error(unbuffered):
+    """`python -m transformer_viz … | head -1`: whether the pipe breaks while printing or when the rest is written out."""
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "transformer_viz", "checkpoints", "--json"],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            check=False,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        )
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_full_disk_is_told_in_one_line(unbuffered):
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "transformer_viz", "checkpoints"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+            text=True,
+        )
+    assert (done.returncode, done.stderr) == (2, "transformer_viz: writing: No space left on device.\n")
+
+
+INTERRUPTED = """
+import os, signal, sys, time
+from transformer_viz.commands import main
+class Keyboard:
+    @property
+    def buffer(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(20)
+sys.stdin = Keyboard()
+sys.exit(main(["decode", "-"]))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+def test_control_c_in_a_process():
+    """A real signal, while the program waits for what is typed."""
+    done = python("-c", INTERRUPTED)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")

@@ -1,0 +1,271 @@
+"""`decode` and `trace`: what goes in by argument and by pipe, what comes out for people and for programs."""
+
+import json
+import math
+import shutil
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from transformer_viz import decode, load_checkpoint, load_trace
+from transformer_viz.commands import _shared
+from transformer_viz.commands.decode import _verdict
+from transformer_viz.errors import InputError
+from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.trace.as_json import summary
+
+
+@pytest.fixture
+def run(cli):
+    """`run("abc", …)`: `decode` with the tiny checkpoint on the CPU."""
+    return lambda *arguments, **more: cli("decode", "--checkpoint", "tiny", "--device", "cpu", *arguments, **more)
+
+
+@pytest.fixture
+def refused(mistake, home):
+    return lambda *arguments, **more: mistake("decode", "--checkpoint", "tiny", "--device", "cpu", *arguments, **more)
+
+
+def test_json_is_the_run_itself(home, run):
+    """Every number against decoding by the Python API."""
+    done = run("abc d", "--json")
+    assert (done.code, done.err) == (0, "")
+    data, trace = done.json, decode(load_checkpoint("tiny", device="cpu"), "abc d")
+    assert data["source"] == "abc d"
+    assert data["text"] == trace.text
+    assert data["expected"] == "d cba"
+    assert data["source_tokens"] == ["<start>", *"abc d", "<end>"]
+    assert data["target_tokens"] == list(trace.target_tokens)
+    assert data["output_tokens"] == list(trace.output_tokens)
+    assert data["finished"] == trace.finished
+    assert (data["checkpoint"], data["device"]) == ("tiny", "cpu")
+    assert len(data["steps"]) == len(trace.steps)
+    for given, step in zip(data["steps"], trace.steps, strict=True):
+        assert given["token"] == step.token
+        assert given["rank"] == step.rank == 0
+        assert given["probability"] == pytest.approx(step.probability, abs=1e-6)
+        assert given["log_probability"] == pytest.approx(step.log_probability, abs=1e-5)
+        assert [token for token, _ in given["candidates"]] == [token for token, _ in step.candidates]
+        assert given["candidates"][0] == [given["token"], pytest.approx(given["probability"], abs=1e-6)]
+
+
+def test_options_reach_the_decoding(home, run):
+    data = run("abc", "--json", "--max-length", "2", "--candidates", "3", "--strategy", "greedy").json
+    assert len(data["steps"]) == 2
+    assert all(len(step["candidates"]) == 3 for step in data["steps"])
+    assert data["made_by"]["max_length"] == 2
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"abc", "abc"),
+        (b"abc\n", "abc"),
+        (b"abc\r\n", "abc"),
+        (b" a b \n", " a b "),
+        (b"-", "-"),
+        (b"--\n", "--"),
+    ],
+)
+def test_standard_input_loses_one_line_break_and_nothing_else(home, run, data, text):
+    assert run("-", "--json", stdin=data).json["source"] == text
+
+
+@pytest.mark.parametrize(
+    ("data", "named"),
+    [
+        (b"", "empty"),
+        (b"\n", "empty"),
+        (b"abc\n\n", "Character 4"),
+        (b"abc\r", "U+000D"),
+        (b"a\nb\n", "Character 2"),
+        (b"\xff\xfe", "not UTF-8"),
+        ("é".encode(), "Character 1"),
+        (b"a" * 1_000_001, "one source text"),
+    ],
+    ids=lambda x: str(x)[:20],
+)
+def test_bad_standard_input(refused, data, named):
+    """The fixture's stream claims to be ASCII: bytes are UTF-8 whatever the machine's locale."""
+    assert named in refused("-", stdin=data)
+
+
+def test_closed_standard_input(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InputError, match="closed"):
+        _shared.read_text("-")
+
+
+@pytest.mark.parametrize("text", ["-abc", "--", "-", "--a-b", "-c"])
+def test_text_that_begins_with_a_dash(home, run, text):
+    if text == "-":  # still means standard input
+        assert run("--json", "--", text, stdin=b"d\n").json["source"] == "d"
+    else:
+        assert run("--json", "--", text).json["source"] == text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([""], "empty"),
+        (["abcx"], "Character 4"),
+        (["abcabcab"], "at most 7"),
+        (["a\x1b[2J"], "Character 2"),
+        (["a\u202eb"], "U+202E"),
+        (["abc", "--strategy", "bean"], "greedy"),
+        (["abc", "--max-length", "0"], "max_length=0"),
+        (["abc", "--max-length", "999"], "from 1 to 11"),
+        (["abc", "--candidates", "0"], "candidates=0"),
+        (["abc", "--device", "tpu"], "cpu"),
+    ],
+    ids=str,
+)
+def test_mistakes(refused, arguments, named):
+    assert named in refused(*arguments)
+    assert named in refused(*arguments, "--json")
+
+
+def test_the_table_for_people(home, run):
+    lines = run("a b").out.splitlines()
+    data = run("a b", "--json").json
+    assert lines[0] == data["text"]
+    assert len(lines) == len(data["steps"]) + 3
+    for number, (line, step) in enumerate(zip(lines[2:-1], data["steps"], strict=True), start=1):
+        token = "␣" if step["token"] == " " else step["token"]
+        others = [("␣" if t == " " else t, p) for t, p in step["candidates"][1:4]]
+        assert line.split() == [
+            str(number),
+            token,
+            f"{step['probability']:.4f}",
+            *[part for token, p in others for part in (token, f"{p:.4f}")],
+        ]
+    assert lines[-1].endswith("tiny on cpu")
+
+
+def test_the_last_line_judges(home):
+    """Right, wrong, cut off, and without a true answer; by planted traces."""
+    trace = decode(load_checkpoint("tiny", device="cpu"), "ab")
+    right = replace(trace, text="ba", finished="end")
+    assert _verdict(right) == "right"
+    assert _verdict(replace(right, text="ab")) == "the true answer is “ba”"
+    cut = _verdict(replace(right, finished="length"))
+    assert cut == f"stopped after {len(trace.steps)} tokens without <end>; the true answer is “ba”"
+    assert _verdict(replace(right, expected=None)) == "no true answer is known"
+
+
+def test_nothing_in_the_table_acts_on_the_terminal(home, run, save):
+    """A checkpoint may come from anywhere: control and direction characters in its vocabulary are spelled out."""
+    alphabet = "".join(map(chr, [*range(0x00, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
+    save(home / "wild", Reverse(alphabet, 7, (2, 4)))
+    done = run("--checkpoint", "wild", "\x1b\x07\u202e", "--candidates", "50")
+    assert done.code == 0
+    assert all(line.isprintable() for line in done.out.split("\n"))
+    assert "\\u001b" in done.out
+
+
+# Which checkpoint
+
+
+def test_the_default_checkpoint_is_reverse(home, cli, mistake):
+    assert "no checkpoint 'reverse'" in mistake("decode", "abc")
+    (home / "tiny").rename(home / "reverse")
+    assert cli("decode", "abc", "--json").json["checkpoint"] == "reverse"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "nope", "tiny\x1b[2J", "a" * 300, "~", "home"])
+def test_bad_names_list_the_known(home, mistake, name):
+    line = mistake("decode", "abc", "--checkpoint", name)
+    assert "Known are tiny" in line
+
+
+@pytest.mark.parametrize("name", ["../../etc", "/etc/passwd", "home/nope", "/", "./", "a" * 300 + "/b", "home/"])
+def test_folders_that_are_no_checkpoints(home, mistake, name):
+    mistake("decode", "abc", "--checkpoint", name)
+
+
+def test_a_folder_by_its_path(home, cli):
+    for path in ("home/tiny", "./home/../home/tiny", str(home / "tiny"), "home/tiny/"):
+        assert cli("decode", "abc", "--checkpoint", path, "--json").json["checkpoint"] == "tiny"
+
+
+@pytest.mark.parametrize("damage", ["no config", "no weights", "cut off", "foreign"])
+def test_damaged_checkpoints(home, mistake, damage):
+    shutil.copytree(home / "tiny", home / "bad")
+    weights = home / "bad" / "model.safetensors"
+    if damage == "no config":
+        (home / "bad" / "config.json").unlink()
+    elif damage == "no weights":
+        weights.unlink()
+    elif damage == "cut off":
+        weights.write_bytes(weights.read_bytes()[:-9])
+    else:
+        (home / "bad" / "config.json").write_text('{"model_type": "bert"}')
+    assert "bad: " in mistake("decode", "abc", "--checkpoint", "bad")
+
+
+# The file
+
+
+def test_trace_writes_what_decode_shows(home, cli, tmp_path):
+    done = cli("trace", "abc", "--checkpoint", "tiny", "--device", "cpu", "-o", "run.npz", "--candidates", "4")
+    loaded, want = load_trace(tmp_path / "run.npz"), decode(load_checkpoint("tiny", device="cpu"), "abc")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == f"run.npz: {want.text}\n"
+    assert len(loaded.steps[0].candidates) == 4
+    assert loaded.output_tokens == want.output_tokens
+    for kind in want.kinds:
+        weights, wanted = loaded.attentions(kind), want.attentions(kind)
+        assert weights is not None and wanted is not None
+        np.testing.assert_allclose(weights, wanted, atol=1e-6)
+
+
+def test_trace_does_not_overwrite_unasked(home, cli, mistake, tmp_path):
+    path = tmp_path / "run.npz"
+    path.write_bytes(b"precious")
+    arguments = ("trace", "abc", "--checkpoint", "tiny", "-o", "run.npz")
+    line = mistake(*arguments)
+    assert "--force" in line
+    assert path.read_bytes() == b"precious"
+    assert cli(*arguments, "--force").code == 0
+    assert load_trace(path).source == "abc"
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("run.txt", ".npz"),
+        ("nowhere/run.npz", "no folder nowhere"),
+        ("folder.npz", "is a folder"),
+        ("a" * 300 + ".npz", "too long"),
+    ],
+)
+def test_trace_files_that_cannot_be(home, mistake, tmp_path, name, named):
+    (tmp_path / "folder.npz").mkdir()
+    before = sorted(tmp_path.iterdir())
+    assert named in mistake("trace", "abc", "--checkpoint", "tiny", "-o", name, "--force")
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_mistake_in_the_text_leaves_no_file(home, mistake, tmp_path):
+    mistake("trace", "xyz", "--checkpoint", "tiny", "-o", "run.npz")
+    assert not (tmp_path / "run.npz").exists()
+
+
+# The conversion
+
+
+def test_numbers_that_are_not_finite_become_null(home):
+    trace = decode(load_checkpoint("tiny", device="cpu"), "abc")
+    step = replace(
+        trace.steps[0], probability=math.nan, log_probability=-math.inf, candidates=(("a", math.nan),), sampling_probability=0.5
+    )
+    data = summary(replace(trace, steps=(step, *trace.steps[1:]), mistake="future"))
+    assert data["steps"][0]["probability"] is None
+    assert data["steps"][0]["log_probability"] is None
+    assert data["steps"][0]["candidates"] == [["a", None]]
+    assert data["steps"][0]["sampling_probability"] == 0.5
+    assert "sampling_probability" not in data["steps"][1]
+    assert data["mistake"] == "future"
+    json.dumps(data, allow_nan=False)

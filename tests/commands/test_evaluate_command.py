@@ -1,0 +1,107 @@
+"""`evaluate` and `checkpoints`."""
+
+import json
+import shutil
+
+import pytest
+
+from transformer_viz import evaluate, load_checkpoint
+
+SMALL = ("--checkpoint", "tiny", "--device", "cpu", "--samples", "12")
+
+
+def test_evaluate_prints_the_evaluation(home, cli):
+    done = cli("evaluate", *SMALL, "--seed", "3", "--json")
+    assert (done.code, done.err) == (0, "")
+    want = evaluate(load_checkpoint("tiny", device="cpu"), 12, 3)
+    assert done.json == {"checkpoint": "tiny", "device": "cpu", **want}
+    assert set(done.json) >= {"exact_match", "by_source", "by_length", "best_head_mass", "seed"}
+    assert set(done.json["by_length"]) == {"2", "3", "4"}
+
+
+def test_evaluate_for_people(home, cli):
+    done = cli("evaluate", *SMALL)
+    data = cli("evaluate", *SMALL, "--json").json
+    assert (done.code, done.err) == (0, "")
+    lines = [line.split() for line in done.out.splitlines()]
+    assert ["exact", "match", f"{data['exact_match']:.4f}"] == lines[0][:3]
+    assert ["best", "head", f"{data['best_head_mass']:.4f}"] == lines[1][:3]
+    best = data["best_head"]
+    assert lines[1][-4:] == ["layer", str(best["layer"] + 1), "head", str(best["head"] + 1)]
+    for name, share in [*data["by_source"].items(), *data["by_length"].items()]:
+        assert [name, f"{share:.4f}"] in lines
+    assert done.out.count("wrong: ") == len(data["failures"]) > 0
+
+
+@pytest.mark.parametrize("samples", ["0", "11", "-5", "many", "10000000000"])
+def test_impossible_samples(home, mistake, samples):
+    assert samples in mistake("evaluate", "--checkpoint", "tiny", "--samples", samples)
+
+
+def test_evaluate_refuses_unknown_names(home, mistake):
+    assert "Known are tiny" in mistake("evaluate", "--checkpoint", "nope", "--json")
+
+
+def test_checkpoints_lists_the_good_and_the_damaged(home, cli):
+    shutil.copytree(home / "tiny", home / "damaged")
+    (home / "damaged" / "model.safetensors").write_bytes(b"\x1b[2J")
+    done = cli("checkpoints", "--json")
+    assert (done.code, done.err) == (0, "")
+    damaged, tiny = done.json["checkpoints"]
+    assert damaged["name"] == "damaged"
+    assert "model.safetensors is damaged" in damaged["error"]
+    checkpoint = load_checkpoint("tiny", device="cpu")
+    assert tiny == {
+        "name": "tiny",
+        "folder": str(home / "tiny"),
+        "task": "reverse",
+        "variant": "pre-norm",
+        "encoder_layers": 1,
+        "decoder_layers": 2,
+        "heads": 3,
+        "parameters": checkpoint.n_parameters,
+        "bytes": (home / "tiny" / "model.safetensors").stat().st_size,
+        "exact_match": 0.25,
+        "best_head_mass": 0.125,
+        "error": None,
+    }
+    done = cli("checkpoints")
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert len(lines) == 3
+    assert all(line.isprintable() for line in lines)
+    assert lines[1].startswith("damaged ")
+    assert "cannot be used: damaged: model.safetensors" in lines[1]
+    for part in ("tiny", "reverse", "pre-norm", "1+2x3", f"{checkpoint.n_parameters:,}", "0.2500", "0.1250"):
+        assert part in lines[2].split()
+
+
+def test_no_checkpoints(cli, home, monkeypatch, tmp_path):
+    monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(tmp_path / "nowhere"))
+    assert cli("checkpoints", "--json").json == {"checkpoints": []}
+    done = cli("checkpoints")
+    assert done.code == 0
+    assert "train --recipe reverse" in done.out
+
+
+@pytest.mark.parametrize("value", ["high", None, [], True, float("nan"), float("inf"), 10**400])
+def test_odd_metrics_do_not_stop_the_list(home, cli, value):
+    """A checkpoint may come from anywhere; `config.json` is checked for what the model needs only."""
+    path = home / "tiny" / "config.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["metrics"] = {"exact_match": value}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    (row,) = cli("checkpoints", "--json").json["checkpoints"]
+    assert (row["exact_match"], row["best_head_mass"], row["error"]) == (None, None, None)
+    assert cli("checkpoints").out.splitlines()[1].split()[-2:] == ["-", "-"]
+
+
+def test_sizes_left_to_the_default_are_shown(home, cli):
+    """A config that leaves out what is the default loads, so the list must show it too."""
+    path = home / "tiny" / "config.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    del data["model"]["n_decoder_layers"]  # 2, the default
+    path.write_text(json.dumps(data), encoding="utf-8")
+    assert load_checkpoint("tiny", device="cpu")
+    (row,) = cli("checkpoints", "--json").json["checkpoints"]
+    assert row["decoder_layers"] == 2

@@ -1,0 +1,234 @@
+"""`train`: which recipe the options make, what is refused before an hour of training, and a tiny run to the end."""
+
+import argparse
+import dataclasses
+import json
+
+import pytest
+
+from transformer_viz import load_checkpoint
+from transformer_viz.commands import train
+from transformer_viz.errors import ConfigError
+from transformer_viz.model import variants
+from transformer_viz.training.recipe import RECIPES, FineTuning, Recipe
+
+QUICK = ("--steps", "3", "--batch-size", "2", "--samples", "128", "--device", "cpu")
+SIZES = ("--d-model", "6", "--heads", "3", "--layers", "1", "--d-ff", "5")
+
+
+@pytest.fixture
+def recipe_of():
+    """`recipe_of("reverse", "--steps", "7")`: the recipe that these options make."""
+
+    def make(*options: str) -> Recipe:
+        parser = argparse.ArgumentParser()
+        train.add_arguments(parser)
+        arguments = parser.parse_args(options)
+        return train._named(arguments) if arguments.recipe else train._own(arguments)
+
+    return make
+
+
+@pytest.fixture
+def made(monkeypatch, tmp_path):
+    """Training itself is replaced: `made` collects (recipe, folder, keywords)."""
+    from transformer_viz.runs import make_checkpoint
+
+    calls: list[tuple] = []
+
+    def pretend(recipe, folder, **more):
+        calls.append((recipe, folder, more))
+        shares = {"exact_match": 1.0, "by_source": {}, "by_length": {}, "best_head_mass": 0.5, "failures": []}
+        return {**shares, "best_head": {"layer": 0, "head": 0}, "samples": 1, "seed": 0}
+
+    monkeypatch.setattr(make_checkpoint, "make_checkpoint", pretend)
+    monkeypatch.setattr(train, "_ROOT", tmp_path)
+    return calls
+
+
+def test_a_tiny_run_to_the_end(home, cli, tmp_path):
+    done = cli("train", "reverse", *QUICK, *SIZES, "--seed", "11", "-o", "new/tiny one")
+    assert done.code == 0
+    assert done.out.startswith("exact match")
+    assert done.out.endswith("written: new/tiny one\n")
+    assert "3/3" in done.err
+    checkpoint = load_checkpoint(str(tmp_path / "new" / "tiny one"), device="cpu")
+    assert checkpoint.variant == "pre-norm"
+    assert checkpoint.recipe["seed"] == 11
+    assert checkpoint.recipe["steps"] == 3
+    sizes = checkpoint.model.config
+    assert (sizes.d_model, sizes.n_heads, sizes.n_encoder_layers, sizes.n_decoder_layers, sizes.d_ff) == (6, 3, 1, 1, 5)
+    assert f"{checkpoint.metrics['exact_match']:.4f}" in done.out.splitlines()[0]
+
+
+def test_an_existing_folder_is_refused_without_force(home, cli, mistake):
+    before = (home / "tiny" / "config.json").read_bytes()
+    arguments = ("train", "reverse", *QUICK, *SIZES, "-o", "home/tiny")
+    done = cli(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert "--force" in done.err.splitlines()[-1]
+    assert (home / "tiny" / "config.json").read_bytes() == before
+    assert cli(*arguments, "--force").code == 0
+    assert json.loads((home / "tiny" / "config.json").read_text(encoding="utf-8"))["recipe"]["steps"] == 3
+
+
+def test_training_that_falls_apart_is_said_and_leaves_nothing(home, cli, tmp_path):
+    done = cli("train", "reverse", *QUICK, *SIZES, "--learning-rate", "1e30", "-o", "new")
+    assert done.code == 2
+    assert "fell apart" in done.err.splitlines()[-1]
+    assert "--learning-rate" in done.err
+    assert "Traceback" not in done.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["home"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], "either a TASK or --recipe"),
+        (["reverse", "--recipe", "reverse"], "either a TASK or --recipe"),
+        (["nope"], "choose one of"),
+        (["../reverse"], "choose one of"),
+        (["--recipe", "nope"], "reverse, reverse-small"),
+        (["reverse", "--variant", "nope"], "pre-norm"),
+        (["reverse", "--steps", "0"], "'0'"),
+        (["reverse", "--batch-size", "-3"], "'-3'"),
+        (["reverse", "--seed", "-1"], "'-1'"),
+        (["reverse", "--learning-rate", "nan"], "'nan'"),
+        (["reverse", "--learning-rate", "0"], "above 0"),
+        (["reverse", "--sharpness", "-0.1"], "from 0"),
+        (["reverse", "--sharpness", "inf"], "'inf'"),
+        (["--recipe", "reverse", "--d-model", "64"], "a recipe fixes --d-model"),
+        (["--recipe", "reverse", "--variant", "post-norm"], "a recipe fixes --variant"),
+        (["--recipe", "reverse", "--layers", "1"], "a recipe fixes --layers"),
+        (["--recipe", "reverse", "--learning-rate", "1"], "only --steps, --sharpness, --seed"),
+        (["--recipe", "reverse", "--steps", "1"], "two stages"),
+        (["reverse", "-o", "home/tiny/config.json/new"], "cannot be made"),
+    ],
+    ids=str,
+)
+def test_mistakes_are_found_before_anything_is_trained(home, mistake, made, arguments, named):
+    assert named in mistake("train", *arguments)
+    assert not made
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--d-model", "13"], "d_model=13"),
+        (["--heads", "5"], "n_heads=5"),
+        (["--device", "tpu"], "'tpu'"),
+        (["--samples", "5"], "samples=5"),
+    ],
+    ids=str,
+)
+def test_settings_that_cannot_work_leave_nothing(home, cli, tmp_path, arguments, named):
+    done = cli("train", "reverse", "--steps", "3", "-o", "new", "--device", "cpu", *arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert named in done.err.splitlines()[-1]
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["reverse"], "reverse-pre-norm-0"),
+        (["reverse", "--variant", "post-norm", "--seed", "7"], "reverse-post-norm-7"),
+        (["--recipe", "reverse"], "reverse-pre-norm-2017"),
+        (["--recipe", "reverse", "--seed", "3"], "reverse-pre-norm-3"),
+    ],
+    ids=str,
+)
+def test_the_folder_says_what_it_is(home, cli, made, tmp_path, arguments, name):
+    done = cli("train", *arguments)
+    assert done.code == 0
+    ((_, folder, more),) = made
+    assert folder == tmp_path / "trained" / name
+    assert more["replace_existing"] is False
+    assert more["samples"] == 10_000
+    assert done.out.endswith(f"written: {folder}\n")
+
+
+# Options to recipes
+
+
+@pytest.mark.parametrize("name", variants.names())
+def test_a_variant_keeps_its_own_sizes(recipe_of, name):
+    """Guards defaults of the command that silently replace what was published."""
+    recipe = recipe_of("reverse", "--variant", name)
+    assert recipe.variant == name
+    assert not set(recipe.model) & set(variants.settings(name))
+    assert recipe_of("reverse", "--variant", name, "--d-ff", "40").model == {"d_ff": 40}
+
+
+def test_every_option_reaches_the_recipe(recipe_of):
+    recipe = recipe_of(
+        *("reverse", "--layers", "3", "--decoder-layers", "5", "--d-model", "22", "--heads", "11", "--d-ff", "17"),
+        *("--steps", "19", "--batch-size", "23", "--learning-rate", "0.5", "--sharpness", "0.25", "--seed", "29"),
+    )
+    assert recipe.model == {"n_encoder_layers": 3, "n_decoder_layers": 5, "d_model": 22, "n_heads": 11, "d_ff": 17}
+    assert (recipe.steps, recipe.batch_size, recipe.learning_rate) == (19, 23, 0.5)
+    assert (recipe.sharpness, recipe.seed, recipe.fine_tuning) == (0.25, 29, None)
+    plain = recipe_of("reverse")
+    assert (plain.steps, plain.batch_size, plain.learning_rate, plain.sharpness, plain.seed) == (2000, 128, 2e-3, 0, 0)
+    assert plain.model == {"d_ff": 256}
+
+
+@pytest.mark.parametrize("name", list(RECIPES))
+def test_a_recipe_without_overrides_is_the_shipped_one(recipe_of, name):
+    assert recipe_of("--recipe", name) == RECIPES[name]
+
+
+@pytest.fixture
+def two_stages(monkeypatch):
+    tuning = FineTuning(steps=250, learning_rate=4e-4, sharpness=0.1, sharpness_floor=0.2)
+    recipe = dataclasses.replace(RECIPES["reverse"], steps=750, fine_tuning=tuning)
+    monkeypatch.setitem(RECIPES, "two", recipe)
+    return recipe
+
+
+def test_overrides_reach_both_stages(recipe_of, two_stages):
+    """Guards `--sharpness 0` that trains a sharp model all the same, and `--steps 40` that trains hundreds."""
+    soft = recipe_of("--recipe", "two", "--sharpness", "0")
+    assert all(stage.sharpness == 0 for stage in soft.stages())
+    assert [stage.steps for stage in soft.stages()] == [750, 250]
+    assert dataclasses.replace(soft, fine_tuning=two_stages.fine_tuning) == two_stages
+    assert [stage.sharpness for stage in recipe_of("--recipe", "two", "--sharpness", "0.5").stages()] == [0, 0.5]
+    short = recipe_of("--recipe", "two", "--steps", "40")
+    assert [stage.steps for stage in short.stages()] == [30, 10]
+    assert [stage.steps for stage in recipe_of("--recipe", "two", "--steps", "2").stages()] == [1, 1]
+    assert [stage.steps for stage in recipe_of("--recipe", "two", "--steps", "1000").stages()] == [750, 250]
+    assert [stage.seed for stage in recipe_of("--recipe", "two", "--seed", "5").stages()] == [5, 6]
+
+
+def test_overrides_of_one_stage(recipe_of, monkeypatch):
+    monkeypatch.setitem(RECIPES, "one", dataclasses.replace(RECIPES["reverse"], fine_tuning=None))
+    recipe = recipe_of("--recipe", "one", "--steps", "9", "--sharpness", "0.5", "--seed", "5")
+    assert recipe == dataclasses.replace(RECIPES["one"], steps=9, sharpness=0.5, seed=5)
+
+
+def test_what_came_before_fine_tuning_is_printed(cli, made, monkeypatch):
+    from transformer_viz.runs import make_checkpoint
+
+    pretend = make_checkpoint.make_checkpoint
+    before = {"exact_match": 0.75, "best_head_mass": 0.25}
+    monkeypatch.setattr(make_checkpoint, "make_checkpoint", lambda *a, **k: {**pretend(*a, **k), "before_fine_tuning": before})
+    assert "before fine-tuning: exact match 0.7500, best head 0.2500" in cli("train", "--recipe", "reverse").out
+
+
+def test_the_bar_follows_the_steps_and_stops_at_nonsense(cli, monkeypatch, tmp_path):
+    from transformer_viz.runs import make_checkpoint
+    from transformer_viz.training.loop import Event
+
+    def pretend(recipe, folder, *, on_event, **more):
+        on_event(Event(2, 1.5, 0.5, 0.25, 0.1, None))
+        with pytest.raises(ConfigError, match="nan after step 3"):
+            on_event(Event(3, float("nan"), 0.5, 0.25, 0.1, None))
+        raise ConfigError("stop")
+
+    monkeypatch.setattr(make_checkpoint, "make_checkpoint", pretend)
+    done = cli("train", "reverse", "--steps", "8", "-o", str(tmp_path / "x"))
+    assert "2/8" in done.err
+    assert "loss=1.5000" in done.err
+    assert done.code == 2

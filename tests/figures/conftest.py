@@ -1,0 +1,63 @@
+"""A run with all-different prime sizes and tokens that would act as markup."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transformer_viz.terms import Reason
+from transformer_viz.trace.trace import Step, Trace
+
+SOURCE = ("<start>", "<b>", "$x$", " ", "&amp;", "l", "l", "</s>", "e\u0301", "\u202e", "<end>")
+OUTPUT = ("l", "<i>", "l", " ", "$", "&", "<end>")
+
+
+def softmax_rows(shape: tuple[int, ...], masked: np.ndarray, seed: int) -> np.ndarray:
+    """Random rows that sum to 1 over allowed keys and are exactly 0 on masked ones."""
+    raw = np.random.default_rng(seed).random(shape) + 0.01
+    raw = np.where(masked, 0.0, raw)
+    return (raw / raw.sum(-1, keepdims=True)).astype(np.float32)
+
+
+def build(**changes: Any) -> Trace:
+    s, t = len(SOURCE), len(OUTPUT)
+    padding = np.zeros(s, dtype=np.uint8)
+    padding[3] = Reason.PADDING
+    future = np.triu(np.full((t, t), int(Reason.FUTURE), dtype=np.uint8), 1)
+    reasons = {"encoder": np.tile(padding, (s, 1)), "decoder": future, "cross": np.tile(padding, (t, 1))}
+    rng = np.random.default_rng(7)
+    steps = []
+    for token in OUTPUT:
+        p = np.sort(rng.dirichlet(np.full(8, 0.3)))[::-1]
+        others = [x for x in ("a", "b", "<u>", "$", "c", "d", "f", "g", "h") if x != token][:7]
+        candidates = tuple(zip((token, *others), p.tolist(), strict=True))
+        steps.append(
+            Step(token=token, probability=float(p[0]), log_probability=float(np.log(p[0])), rank=0, candidates=candidates)
+        )
+    fields: dict[str, Any] = {
+        "source": "".join(SOURCE[1:-1]),
+        "text": "".join(OUTPUT[:-1]),
+        "source_tokens": SOURCE,
+        "target_tokens": ("<start>", *OUTPUT[:-1]),
+        "output_tokens": OUTPUT,
+        "steps": tuple(steps),
+        "encoder_attentions": softmax_rows((2, 5, s, s), reasons["encoder"] > 0, 1),
+        "decoder_attentions": softmax_rows((3, 5, t, t), reasons["decoder"] > 0, 2),
+        "cross_attentions": softmax_rows((3, 5, t, s), reasons["cross"] > 0, 3),
+        "mask_reasons": reasons,
+        "finished": "end",
+        "alignment": (6, 5, 6, 4, 2, 1, None),
+        "source_letters": (None, *range(s - 2), None),
+    }
+    return Trace(**{**fields, **changes})
+
+
+@pytest.fixture(scope="session")
+def make_trace() -> Callable[..., Trace]:
+    return build
+
+
+@pytest.fixture(scope="session")
+def trace() -> Trace:
+    return build()

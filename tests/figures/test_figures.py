@@ -1,0 +1,233 @@
+"""Figures as data: what is drawn is what the trace holds, where it says, and labels never act as markup."""
+
+import ast
+import base64
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from transformer_viz import figures
+from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import DARK, LIGHT, escape, labels
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.trace import Trace
+
+ROOT = Path(__file__).resolve().parents[2]
+PLACES = [("encoder", 1, 3), ("decoder", 2, 1), ("cross", 0, 4)]
+
+
+def numbers(value: Any) -> np.ndarray:
+    """An array of a figure's JSON, typed base64 or list, as float64."""
+    if isinstance(value, dict):
+        flat = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"])
+        return flat.reshape([int(n) for n in str(value.get("shape", len(flat))).split(",")]).astype(np.float64)
+    return np.array(value, dtype=np.float64)
+
+
+def spec(figure: go.Figure) -> dict[str, Any]:
+    """What is sent to the browser."""
+    return json.loads(figure.to_json())
+
+
+def texts(value: Any) -> list[str]:
+    """Every string in a figure that Plotly could render as text."""
+    if isinstance(value, dict):
+        return [t for key, entry in value.items() if key not in ("bdata", "hovertemplate", "template") for t in texts(entry)]
+    if isinstance(value, list):
+        return [t for entry in value for t in texts(entry)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.parametrize(("kind", "layer", "head"), PLACES)
+def test_a_map_is_the_traces_matrix_rows_are_queries(trace: Trace, kind: Kind, layer: int, head: int) -> None:
+    drawn = spec(figures.attention(trace, kind, layer, head))
+    weights, masked = trace.attentions(kind), trace.masks[kind]
+    assert weights is not None
+    z = numbers(drawn["data"][0]["z"])
+    np.testing.assert_array_equal(np.isnan(z), masked)
+    np.testing.assert_array_equal(z[~masked], weights[layer, head][~masked])
+    layout = drawn["layout"]
+    assert layout["yaxis"]["range"][0] > layout["yaxis"]["range"][1], "row 0 must be on top"
+    assert layout["xaxis"]["range"] == [-0.5, len(trace.keys(kind)) - 0.5]
+    assert len(layout["xaxis"]["ticktext"]) == len(trace.keys(kind))
+    assert len(layout["yaxis"]["ticktext"]) == len(trace.queries(kind))
+    assert (layout["coloraxis"]["cmin"], layout["coloraxis"]["cmax"]) == (0, 1)
+    assert "query" in layout["yaxis"]["title"]["text"]
+    assert "key" in layout["xaxis"]["title"]["text"]
+
+
+def test_masked_cells_have_a_grey_trace_that_says_why(trace: Trace) -> None:
+    for kind, words in (("decoder", "in the future"), ("cross", "padding")):
+        grey = spec(figures.attention(trace, kind))["data"][1]
+        np.testing.assert_array_equal(~np.isnan(numbers(grey["z"])), trace.masks[kind])
+        assert "may not look at" in grey["hovertemplate"]
+        assert words in grey["hovertemplate"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_are_unique_and_inert(trace: Trace, kind: Kind) -> None:
+    layout = spec(figures.attention(trace, kind))["layout"]
+    for axis in ("xaxis", "yaxis"):
+        ticks = layout[axis]["ticktext"]
+        assert len(set(ticks)) == len(ticks)
+        assert all(tick.startswith(f"{n}·") for n, tick in enumerate(ticks, start=1))
+
+
+def test_no_token_reaches_any_figure_as_markup(trace: Trace) -> None:
+    drawn = [figures.attention(trace, k) for k in KINDS] + [figures.mask(trace, k) for k in KINDS]
+    drawn += [figures.player(trace, k) for k in KINDS] + [figures.mosaic(trace, k) for k in KINDS]
+    for figure in drawn:
+        for text in texts(spec(figure)):
+            # Our own bold and superscript around an escaped token are all the markup there is.
+            bare = re.sub(r"</?(b|sup)>", "", text) if not re.search(r"<b><b>|<b>\$", text) else text
+            assert "<" not in bare, text
+            assert bare.count("$") == 0, text
+            assert "\u202e" not in bare
+
+
+def test_escape_keeps_what_was_written() -> None:
+    assert escape("<a href='x'>&lt;</a>") == "&lt;a href='x'&gt;&amp;lt;&lt;/a&gt;"
+    assert escape("$x$") == "&#36;x&#36;"
+    assert labels(("l", " ", "l", "\u202e")) == ["1·l", "2·␣", "3·l", "4·\\u202e"]
+
+
+@pytest.mark.parametrize("combine", ["mean", "max"])
+def test_mean_and_max_are_over_the_heads_of_one_layer(trace: Trace, combine: Any) -> None:
+    assert trace.cross_attentions is not None
+    z = numbers(spec(figures.attention(trace, "cross", 2, combine))["data"][0]["z"])
+    expected = getattr(np, combine)(trace.cross_attentions[2], axis=0)
+    allowed = ~trace.masks["cross"]
+    np.testing.assert_allclose(z[allowed], expected[allowed], atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("kind", "layer", "head"),
+    [("cross", 3, 0), ("cross", -1, 0), ("cross", 0, 5), ("cross", True, 0), ("middle", 0, 0), ("cross", 0, "sum")],
+)
+def test_impossible_places_are_refused(trace: Trace, kind: Any, layer: Any, head: Any) -> None:
+    with pytest.raises(OptionError, match=r"not (possible|known)"):
+        figures.attention(trace, kind, layer, head)
+
+
+@pytest.mark.parametrize("kind", ["decoder", "cross"])
+def test_a_frame_draws_nothing_that_has_not_happened(trace: Trace, kind: Kind) -> None:
+    figure = spec(figures.player(trace, kind, 1, 2, step=3))
+    weights, masked = trace.attentions(kind), trace.masks[kind]
+    assert weights is not None
+    assert [frame["name"] for frame in figure["frames"]] == [str(t) for t in range(len(trace.steps))]
+    for t, frame in enumerate(figure["frames"]):
+        z = numbers(frame["data"][0]["z"])
+        assert np.isnan(z[t + 1 :]).all()
+        np.testing.assert_array_equal(np.isnan(z[: t + 1]), masked[: t + 1])
+        np.testing.assert_array_equal(z[: t + 1][~masked[: t + 1]], weights[1, 2][: t + 1][~masked[: t + 1]])
+        grey = numbers(frame["data"][1]["z"])
+        assert np.isnan(grey[t + 1 :]).all()
+        np.testing.assert_array_equal(~np.isnan(grey[: t + 1]), masked[: t + 1])
+        (row,) = frame["layout"]["shapes"]
+        assert (row["y0"], row["y1"]) == (t - 0.5, t + 0.5)
+
+
+def test_the_first_picture_is_the_frame_of_its_step(trace: Trace) -> None:
+    figure = spec(figures.player(trace, "cross", 1, 2, step=3))
+    frame = figure["frames"][3]
+    for place, update in zip(frame["traces"], frame["data"], strict=True):
+        drawn = figure["data"][place]
+        assert drawn["type"] == update["type"]
+        for name in ("z", "x", "y", "text"):
+            if name in update and update[name] is not None and name != "text":
+                np.testing.assert_array_equal(numbers(drawn[name]), numbers(update[name]))
+    assert figure["layout"]["shapes"] == frame["layout"]["shapes"]
+
+
+def test_rings_are_on_the_true_keys_until_now(trace: Trace) -> None:
+    frames = spec(figures.player(trace, "cross"))["frames"]
+    rings = frames[4]["data"][-2]
+    assert list(zip(rings["x"], rings["y"], strict=True)) == [(6, 0), (5, 1), (6, 2), (4, 3), (2, 4)]
+    assert len(frames[6]["data"][-2]["x"]) == 6, "the end has no true key"
+    hidden = spec(figures.player(trace, "cross", with_answer=False))["frames"][4]["data"][-2]
+    assert hidden["x"] == []
+
+
+def test_candidates_are_the_steps_own(trace: Trace) -> None:
+    for t, frame in enumerate(spec(figures.player(trace, "cross"))["frames"]):
+        bars = frame["data"][-1]
+        best = trace.steps[t].candidates[:6]
+        np.testing.assert_allclose(bars["x"], [max(p, 1e-4) for _, p in best])
+        assert frame["layout"]["yaxis2"]["ticktext"] == [f"<b>{escape(token)}</b>".replace(" ", "␣") for token, _ in best]
+
+
+def test_the_encoders_map_does_not_grow(trace: Trace) -> None:
+    first, *_, last = spec(figures.player(trace, "encoder", 1, 3))["frames"]
+    np.testing.assert_array_equal(numbers(first["data"][0]["z"]), numbers(last["data"][0]["z"]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_unchecked_frames_are_valid_plotly(trace: Trace, kind: Kind) -> None:
+    figure = figures.player(trace, kind)
+    checked = go.Figure(figure.to_dict())
+    assert len(checked.frames) == len(figure.frames) == len(trace.steps)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_tile_is_its_heads_matrix_and_a_click_finds_it(trace: Trace, kind: Kind) -> None:
+    figure = spec(figures.mosaic(trace, kind, (1, 2)))
+    canvas, grey, grid = numbers(figure["data"][0]["z"]), numbers(figure["data"][1]["z"]), figure["layout"]["meta"]
+    weights, masked = trace.attentions(kind), trace.masks[kind]
+    assert weights is not None
+    n_layers, n_heads, n_queries, n_keys = weights.shape
+    assert (grid["layers"], grid["heads"], grid["kind"]) == (n_layers, n_heads, kind)
+    covered = np.zeros(canvas.shape, dtype=bool)
+    for layer in range(n_layers):
+        for head in range(n_heads):
+            top, left = layer * grid["pitch_y"], head * grid["pitch_x"]
+            tile = (slice(top, top + n_queries), slice(left, left + n_keys))
+            covered[tile] = True
+            np.testing.assert_array_equal(np.isnan(canvas[tile]), masked)
+            np.testing.assert_array_equal(canvas[tile][~masked], weights[layer, head][~masked])
+            np.testing.assert_array_equal(~np.isnan(grey[tile]), masked)
+            # The inverse, as charts.js computes it from a click at the middle of any cell.
+            ys, xs = np.mgrid[tile]
+            assert set(np.floor((xs + 0.5) / grid["pitch_x"]).astype(int).ravel()) == {head}
+            assert set(np.floor((ys + 0.5) / grid["pitch_y"]).astype(int).ravel()) == {layer}
+    assert np.isnan(canvas[~covered]).all()
+    assert np.isnan(grey[~covered]).all()
+
+
+def test_masked_is_drawn_unlike_any_weight() -> None:
+    """The grey of masked cells is far from every colour of the scale in both themes."""
+
+    def rgb(colour: str) -> np.ndarray:
+        if colour.startswith("#"):
+            return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)], dtype=float)
+        return np.array([float(n) for n in re.findall(r"[\d.]+", colour)])
+
+    for theme in (LIGHT, DARK):
+        distances = [np.linalg.norm(rgb(theme.masked) - rgb(stop)) for stop in theme.scale]
+        assert min(distances) > 25
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mask_figure_shows_each_reason(trace: Trace, kind: Kind) -> None:
+    figure = spec(figures.mask(trace, kind))
+    reasons = trace.mask_reasons[kind]
+    layers = [entry for entry in figure["data"] if entry["type"] == "heatmap"]
+    total = np.zeros(reasons.shape, dtype=int)
+    for code, layer in zip([0, *sorted(set(reasons.ravel().tolist()) - {0})], layers, strict=True):
+        shown = ~np.isnan(numbers(layer["z"]))
+        np.testing.assert_array_equal(shown, reasons == code)
+        total += shown
+    assert (total == 1).all()
+
+
+@pytest.mark.parametrize("folder", ["figures", "views"])
+def test_nothing_drawn_is_random(folder: str) -> None:
+    """Numbers that are drawn come from a trace. The one use of chance is which example to offer."""
+    for path in (ROOT / "transformer_viz" / folder).rglob("*.py"):
+        calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Attribute)]
+        used = {node.attr for node in calls} & {"rand", "randn", "random", "normal", "uniform", "default_rng"}
+        assert not used or path.name == "model.py", f"{path.name} uses {used}"

@@ -1,0 +1,193 @@
+"""Every widget of the page through AppTest, on a tiny random checkpoint of its own."""
+
+import base64
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from transformer_viz import checkpoints
+from transformer_viz.checkpoints import save_checkpoint
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.runs.decode import decode
+from transformer_viz.tasks.reverse import Reverse
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only checkpoints that the app finds: `reverse`, tiny and untrained."""
+    task = Reverse()
+    size = len(task.source_vocabulary)
+    model = Transformer(
+        ModelConfig(source_vocabulary_size=size, target_vocabulary_size=size, d_model=12, n_heads=3, d_ff=7, n_encoder_layers=1)
+    )
+    metrics: dict[str, Any] = {"best_head": {"layer": 1, "head": 2}, "exact_match": 0.0, "best_head_mass": 0.1, "samples": 128}
+    save_checkpoint(tmp_path / "reverse", model, task, variant="pre-norm", recipe={}, metrics=metrics)
+    monkeypatch.setattr(checkpoints, "folders", lambda: [tmp_path])
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    return tmp_path
+
+
+@pytest.fixture
+def start(folder: Path) -> Callable[..., AppTest]:
+    def run(**query: str) -> AppTest:
+        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for key, value in query.items():
+            at.query_params[key] = value
+        return at.run()
+
+    return run
+
+
+def charts(at: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+def weights_drawn(at: AppTest) -> np.ndarray:
+    z = charts(at)[0]["data"][0]["z"]
+    return np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"]).reshape([int(n) for n in z["shape"].split(",")])
+
+
+def said(at: AppTest) -> str:
+    return " ".join(str(element.value) for element in [*at.error, *at.info, *at.warning]).replace("\\", "")
+
+
+def test_the_page_opens_with_a_decoded_word(start: Callable[..., AppTest]) -> None:
+    at = start()
+    assert not at.exception
+    assert at.text_input(key="text").value == "reversethis"
+    titles = [chart["layout"].get("title", {}).get("text", "") for chart in charts(at)]
+    assert titles[1:4] == ["encoder self-attention", "decoder self-attention", "cross-attention"]
+    assert len([title for title in titles if "cells masked" in title]) == 3
+
+
+def test_the_focus_chart_follows_the_boxes(start: Callable[..., AppTest], folder: Path) -> None:
+    checkpoint = checkpoints.load_checkpoint(str(folder / "reverse"), "cpu")
+    trace = decode(checkpoint, "abc")
+    at = start(text="abc", step=str(len(trace.steps)))
+    assert trace.cross_attentions is not None
+    assert trace.decoder_attentions is not None
+    np.testing.assert_allclose(weights_drawn(at), trace.cross_attentions[1, 2], atol=1e-6)
+    at.selectbox(key="layer").set_value(0)
+    at.selectbox(key="head").set_value("mean").run()
+    np.testing.assert_allclose(weights_drawn(at), trace.cross_attentions[0].mean(0), atol=1e-6)
+    at.session_state["kind"] = "decoder"
+    at.run()
+    drawn, masked = weights_drawn(at), trace.masks["decoder"]
+    np.testing.assert_allclose(drawn[~masked], trace.decoder_attentions[0].mean(0)[~masked], atol=1e-6)
+    assert not at.exception
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "The text is empty"),
+        ("ab😀", "GRINNING FACE"),
+        ("a" * 33, "33 characters"),
+        ("na\u0308ive", "COMBINING DIAERESIS"),
+        ("a\u202eb", "RIGHT-TO-LEFT OVERRIDE"),
+        ("tab\there", "U+0009"),
+    ],
+)
+def test_bad_input_is_named_and_kept(start: Callable[..., AppTest], text: str, words: str) -> None:
+    at = start()
+    at.text_input(key="text").set_value(text).run()
+    assert not at.exception
+    assert words in said(at)
+    assert at.text_input(key="text").value == text
+    assert not at.get("plotly_chart")
+
+
+def test_an_example_helps_out_of_an_empty_page(start: Callable[..., AppTest]) -> None:
+    at = start(text="")
+    at.button(key="offer-1").click().run()
+    assert at.text_input(key="text").value == "Mississippi 2026!"
+    assert charts(at)
+
+
+@pytest.mark.parametrize("text", ["   ", "<b>x</b>", "$x^2$", "**a** :red[b]", "[a](http://b)", "</script>"])
+def test_marks_are_letters(start: Callable[..., AppTest], text: str) -> None:
+    at = start(text=text)
+    assert not at.exception
+    assert not said(at)
+    ticks = charts(at)[0]["layout"]["xaxis"]["ticktext"]
+    assert len(ticks) == len(text) + 2
+    assert not any("<" in tick or "$" in tick for tick in ticks)
+
+
+def test_a_link_sets_everything(start: Callable[..., AppTest]) -> None:
+    at = start(text="abc", kind="decoder", layer="2", head="max", step="2")
+    state = at.session_state
+    assert (state["text"], state["kind"], state["layer"], state["head"], state["step"]) == ("abc", "decoder", 1, "max", 1)
+    assert not said(at)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("kind", "sideways"),
+        ("layer", "0"),
+        ("layer", "²"),
+        ("head", "4"),
+        ("head", "-1"),
+        ("step", "999999999999"),
+        ("checkpoint", "../x"),
+    ],
+)
+def test_an_impossible_link_is_said_and_replaced_openly(start: Callable[..., AppTest], key: str, value: str) -> None:
+    at = start(text="abc", **{key: value})
+    assert not at.exception
+    assert f"{key}={value} in the link is not possible here" in said(at)
+    assert charts(at)
+
+
+def test_a_complaint_goes_when_the_person_goes_on(start: Callable[..., AppTest]) -> None:
+    at = start(text="abc", head="9")
+    assert "head=9" in said(at)
+    at.text_input(key="text").set_value("abcd").run()
+    assert not said(at)
+
+
+def test_defaults_stay_out_of_the_link(start: Callable[..., AppTest]) -> None:
+    at = start()
+    assert dict(at.query_params) == {}
+    at.text_input(key="text").set_value("abc").run()
+    at.selectbox(key="head").set_value(0).run()
+    assert at.query_params["text"] in ("abc", ["abc"])
+    assert at.query_params["head"] in ("1", ["1"])
+
+
+def test_a_damaged_checkpoint_is_reported_and_the_others_go_on(start: Callable[..., AppTest], folder: Path) -> None:
+    (folder / "broken").mkdir()
+    (folder / "broken" / "config.json").write_text("{", encoding="utf-8")
+    st.cache_data.clear()
+    at = start()
+    assert not at.exception
+    assert charts(at)
+    assert any("broken" in str(text.value) for text in at.text)
+    assert at.selectbox(key="checkpoint").options == ["reverse"]
+
+
+def test_without_any_checkpoint_the_page_says_how_to_get_one(start: Callable[..., AppTest], folder: Path) -> None:
+    (folder / "reverse" / "config.json").unlink()
+    st.cache_data.clear()
+    at = start()
+    assert not at.exception
+    assert "train --recipe reverse" in said(at)
+
+
+def test_the_projector_shows_maps_only(start: Callable[..., AppTest]) -> None:
+    at = start()
+    at.toggle(key="projector").set_value(True).run()
+    assert not at.exception
+    assert len(charts(at)) == 4
+    assert charts(at)[0]["layout"]["font"]["size"] > 13
