@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.runs.decode import decode
 from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.views.parts.markdown import literal
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -191,3 +193,10 @@ def test_the_projector_shows_maps_only(start: Callable[..., AppTest]) -> None:
     assert not at.exception
     assert len(charts(at)) == 4
     assert charts(at)[0]["layout"]["font"]["size"] > 13
+
+
+def test_every_mark_of_markdown_is_escaped() -> None:
+    typed = r"**a** $x$ :red[b] <b> `c` ~d~ #e |f| \g"
+    shown = literal(typed)
+    assert re.sub(r"\\(.)", r"\1", shown) == typed
+    assert not re.search(r"(?<!\\)[*$\[\]<>`~#|:]", shown)

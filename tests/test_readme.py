@@ -1,0 +1,53 @@
+"""What the README tells people to type works as written, on the shipped checkpoints."""
+
+import ast
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from transformer_viz import commands
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+LINES = re.findall(r"^python -m transformer_viz (.+)$", README, flags=re.MULTILINE)
+# What would take minutes, or not end, is asked for a little less.
+LESS = {"evaluate": ["--samples", "128"], "train": ["--steps", "2", "--samples", "128", "-o", "trained-here"]}
+
+
+def test_the_python_example_runs_and_says_what_its_comments_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(go.Figure, "show", lambda self: None)
+    (block,) = re.findall(r"```python\n(.+?)```", README, flags=re.DOTALL)
+    names: dict[str, Any] = {}
+    checked = 0
+    for line in block.splitlines():
+        code, _, comment = line.partition("  # ")
+        exec(compile(code, "README.md", "exec"), names)
+        literal = re.match(r"\s*('[^']*'|\(.*?\))(?=$|:)", comment)
+        if literal:
+            assert eval(code, names) == ast.literal_eval(literal.group(1))
+            checked += 1
+    assert checked >= 3
+    assert (tmp_path / "hello.npz").is_file()
+
+
+@pytest.mark.parametrize("line", [line for line in LINES if not line.startswith("app")])
+def test_each_command_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line)
+    assert commands.main([*words, *LESS.get(words[0], [])]) == 0
+
+
+def test_the_make_targets_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for target in re.findall(r"make ([a-z]+)", README):
+        assert f"\n{target}:" in makefile
+
+
+def test_every_file_that_is_linked_is_there() -> None:
+    for link in re.findall(r"\]\(([^)#:]+)\)", README):
+        assert (ROOT / link).exists(), link
