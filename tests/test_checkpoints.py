@@ -381,3 +381,38 @@ def test_a_failed_save_leaves_nothing_half_written(home, monkeypatch, replace):
     assert calls
     assert [path.name for path in home.iterdir()] == ["good"]
     assert {path.name: path.read_bytes() for path in (home / "good").iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"metrics": {"best_head": {"layer": 2, "head": 0}}},
+        {"metrics": {"best_head": {"layer": -1, "head": 0}}},
+        {"metrics": {"best_head": {"layer": 0, "head": 3}}},
+        {"metrics": {"best_head": {"layer": True, "head": 0}}},
+        {"metrics": {"best_head": "<b>"}},
+        {"metrics": {"exact_match": "good"}},
+        {"metrics": {"samples": None}},
+        {"metrics": {"failures": "all"}},
+        {"metrics": {"failures": [{"source": 3}]}},
+        {"metrics": {"before_fine_tuning": []}},
+        {"metrics": {"before_fine_tuning": {"best_head_mass": "x"}}},
+        {"recipe": {"fine_tuning": "yes"}},
+        {"recipe": {"sharpness_layer": "<b>"}},
+    ],
+    ids=str,
+)
+def test_tampered_metrics_are_refused_because_the_page_reads_them(home, changes):
+    edited(home, **changes)
+    assert "metrics or the recipe" in refusal(home)
+
+
+def test_real_metrics_are_accepted(home):
+    metrics = {
+        "best_head": {"layer": 1, "head": 2},
+        "exact_match": 1,
+        "samples": 3,
+        "failures": [{"source": "ab", "output": ""}],
+    }
+    edited(home, metrics=metrics, recipe={"fine_tuning": None, "sharpness_layer": 1})
+    assert load_checkpoint("bad", "cpu").metrics == metrics

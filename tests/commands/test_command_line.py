@@ -224,6 +224,7 @@ class Keyboard:
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(20)
 sys.stdin = Keyboard()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started to ignore it
 sys.exit(main(["decode", "-"]))
 """
 

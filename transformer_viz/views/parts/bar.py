@@ -11,6 +11,7 @@ from transformer_viz.views.parts import link, model
 from transformer_viz.views.parts.markdown import literal
 
 DEFAULT_CHECKPOINT = "reverse"
+DEFAULT_TEXT = "reversethis"
 # A stranger's text is cut here; every real limit is the task's and is said in words.
 _MOST_TYPED = 10_000
 
@@ -59,6 +60,13 @@ def show() -> Bar:
     )
 
 
+def link_values(chosen: Bar) -> dict[str, str | None]:
+    """What the URL says of the bar; None is a default, or a text too long for a URL."""
+    is_plain = chosen.text == DEFAULT_TEXT or len(chosen.text) > link.LONGEST_TEXT
+    name = chosen.checkpoint.name if chosen.checkpoint else DEFAULT_CHECKPOINT
+    return {"text": None if is_plain else chosen.text, "checkpoint": None if name == DEFAULT_CHECKPOINT else name}
+
+
 def _device_words(name: str) -> str:
     return f"auto ({devices.resolve('auto').type})" if name == "auto" else devices.title(devices.resolve(name))
 
@@ -74,7 +82,7 @@ def _start(usable: list[str]) -> None:
         state.device = "auto"
     if "text" not in state:
         given = link.take("text")
-        state.text = "reversethis" if given is None else given[:_MOST_TYPED]
+        state.text = DEFAULT_TEXT if given is None else given[:_MOST_TYPED]
     # A widget on another page would lose its value; assigning it keeps it.
     for key in ("projector", "hide_answer"):
         state[key] = state.get(key, False)

@@ -1,0 +1,126 @@
+"""The focus: which kind, layer, head and step the page shows. It lives in the session under these names."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.analysis.alignment import best_head
+from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import link
+
+
+@dataclass(frozen=True)
+class Focus:
+    """What is looked at; all numbers from 0."""
+
+    run: str
+    """Tells one run from another, here and in the browser."""
+    kind: Kind
+    layer: int
+    head: Head
+    step: int
+
+
+def start(trace: Trace, checkpoint: Checkpoint) -> None:
+    """First values from the link, and values that this run does not have brought back into range."""
+    state = st.session_state
+    if "kind" not in state:
+        state.kind = link.choice("kind", link.take("kind"), trace.kinds, "cross" if "cross" in trace.kinds else trace.kinds[0])
+    if state.kind not in trace.kinds:
+        state.kind = trace.kinds[-1]
+    n_layers, n_heads = n_layers_heads(trace, state.kind)
+    layer, head = default_head(checkpoint, state.kind)
+    if "layer" not in state:
+        state.layer = link.number("layer", link.take("layer"), n_layers, layer)
+        state.head = link.head(link.take("head"), n_heads, head)
+    if state.layer >= n_layers or (isinstance(state.head, int) and state.head >= n_heads):
+        state.layer, state.head = layer, head
+    run = _fingerprint(trace)
+    if "run" not in state:
+        state.step = link.number("step", link.take("step"), len(trace.steps), default_step(trace))
+    elif state.run != run:
+        state.step = default_step(trace)
+    state.run = run
+
+
+def current() -> Focus:
+    """The focus as it stands."""
+    state = st.session_state
+    return Focus(state.run, state.kind, state.layer, state.head, state.step)
+
+
+def keep() -> None:
+    """Holds on to the focus in a run that does not draw its boxes; Streamlit would forget what they said."""
+    for key in ("kind", "layer", "head"):
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]
+
+
+def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
+    """Makes a clicked tile the focus, at the step that the player has reached."""
+    if not tile or tile.get("kind") not in trace.kinds:
+        return
+    state = st.session_state
+    n_layers, n_heads = n_layers_heads(trace, tile["kind"])
+    if tile.get("layer") in range(n_layers) and tile.get("head") in range(n_heads):
+        state.kind, state.layer, state.head = tile["kind"], tile["layer"], tile["head"]
+        go_to_step(tile.get("step"), trace)
+
+
+def go_to_step(step: Any, trace: Trace) -> None:
+    """Moves to a step that the browser reports; what is no step of this run is passed over."""
+    if isinstance(step, int) and step in range(len(trace.steps)):
+        st.session_state.step = step
+
+
+def default_head(checkpoint: Checkpoint, kind: Kind) -> tuple[int, Head]:
+    """The head that the checkpoint's own evaluation found best, for cross-attention."""
+    best = checkpoint.metrics.get("best_head") if kind == "cross" else None
+    return (best["layer"], best["head"]) if best else (0, 0)
+
+
+def default_step(trace: Trace) -> int:
+    """The last letter: the whole way is drawn, and the sentence still speaks of a letter."""
+    return max(0, len(trace.steps) - (2 if trace.finished == "end" else 1))
+
+
+def link_values(trace: Trace, checkpoint: Checkpoint) -> dict[str, str | None]:
+    """What the URL says of the focus, counted from 1; None is a default."""
+    now = current()
+    is_default = (now.layer, now.head) == default_head(checkpoint, now.kind)
+    head = now.head if isinstance(now.head, str) else str(now.head + 1)
+    return {
+        "kind": None if now.kind == "cross" else now.kind,
+        "layer": None if is_default else str(now.layer + 1),
+        "head": None if is_default else head,
+        "step": None if now.step == default_step(trace) else str(now.step + 1),
+    }
+
+
+def controls(trace: Trace) -> None:
+    """Boxes for kind, layer and head: the keyboard's way to what a click on a tile does."""
+    n_layers, n_heads = n_layers_heads(trace, st.session_state.kind)
+    quiet: dict[str, Any] = {"label_visibility": "collapsed"}
+    with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
+        st.segmented_control("Attention", trace.kinds, key="kind", format_func=KIND_TITLES.__getitem__, required=True, **quiet)
+        st.selectbox("Layer", range(n_layers), key="layer", format_func=lambda n: f"layer {n + 1}", width=110, **quiet)
+        st.selectbox("Head", [*range(n_heads), *COMBINED], key="head", format_func=_head_words, width=130, **quiet)
+        if (best := best_head(trace)) is not None:
+            layer, head, mass = best
+            words = f"best cross head: {layer + 1}·{head + 1}, {100 * mass:.0f} % on the true letter"
+            st.badge(words, icon=":material/target:", color="gray")
+
+
+def _head_words(head: Head) -> str:
+    return f"head {head + 1}" if isinstance(head, int) else f"{head} of heads"
+
+
+def _fingerprint(trace: Trace) -> str:
+    made_by = trace.made_by
+    words = "\0".join([trace.source, str(made_by.get("checkpoint")), str(made_by.get("device")), str(made_by.get("seconds"))])
+    return hashlib.sha256(words.encode()).hexdigest()[:12]
