@@ -11,10 +11,11 @@ import pytest
 
 from transformer_viz import decode, load_checkpoint, load_trace
 from transformer_viz.commands import _shared
-from transformer_viz.commands.decode import _verdict
+from transformer_viz.commands.decode import _others, _verdict
 from transformer_viz.errors import InputError
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.as_json import summary
+from transformer_viz.trace.trace import Step
 
 
 @pytest.fixture
@@ -155,6 +156,14 @@ def test_the_last_line_judges(home):
     assert _verdict(replace(right, expected=None)) == "no true answer is known"
 
 
+def test_what_was_written_is_not_listed_as_its_own_alternative():
+    """A sampled token need not be the most probable one."""
+    best = (("a", 0.5), ("b", 0.25), (" ", 0.125), ("d", 0.0625), ("e", 0.0))
+    step = Step(token="b", probability=0.25, log_probability=-1.4, rank=1, candidates=best)
+    assert _others(step) == "a 0.5000  ␣ 0.1250  d 0.0625"
+    assert _others(replace(step, rank=9)).startswith("a 0.5000  b 0.2500")
+
+
 def test_nothing_in_the_table_acts_on_the_terminal(home, run, save):
     """A checkpoint may come from anywhere: control and direction characters in its vocabulary are spelled out."""
     alphabet = "".join(map(chr, [*range(0x00, 0x20), *range(0x7F, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)]))
@@ -269,3 +278,9 @@ def test_numbers_that_are_not_finite_become_null(home):
     assert "sampling_probability" not in data["steps"][1]
     assert data["mistake"] == "future"
     json.dumps(data, allow_nan=False)
+
+
+def test_what_json_cannot_say_is_never_printed():
+    """`NaN` is no JSON; most readers refuse the whole object."""
+    with pytest.raises(ValueError, match="JSON"):
+        _shared.print_json({"x": math.nan})

@@ -84,16 +84,36 @@ def test_no_checkpoints(cli, home, monkeypatch, tmp_path):
     assert "train --recipe reverse" in done.out
 
 
-@pytest.mark.parametrize("value", ["high", None, [], True, float("nan"), float("inf"), 10**400])
-def test_odd_metrics_do_not_stop_the_list(home, cli, value):
-    """A checkpoint may come from anywhere; `config.json` is checked for what the model needs only."""
-    path = home / "tiny" / "config.json"
-    data = json.loads(path.read_text(encoding="utf-8"))
-    data["metrics"] = {"exact_match": value}
-    path.write_text(json.dumps(data), encoding="utf-8")
+@pytest.fixture
+def with_exact_match(home):
+    """`with_exact_match(value)`: what a stranger wrote into the tiny checkpoint's metrics."""
+
+    def write(value: object) -> None:
+        path = home / "tiny" / "config.json"
+        data = json.loads(path.read_text(encoding="utf-8"))
+        data["metrics"] = {"exact_match": value}
+        path.write_text(json.dumps(data), encoding="utf-8")
+
+    return write
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400])
+def test_metrics_that_are_no_shares_are_left_out(cli, with_exact_match, value):
+    """Python's JSON reads `NaN`, and writing it would make the whole object unreadable for others."""
+    with_exact_match(value)
     (row,) = cli("checkpoints", "--json").json["checkpoints"]
     assert (row["exact_match"], row["best_head_mass"], row["error"]) == (None, None, None)
     assert cli("checkpoints").out.splitlines()[1].split()[-2:] == ["-", "-"]
+
+
+@pytest.mark.parametrize("value", ["high", None, [], True])
+def test_metrics_of_another_type_do_not_stop_the_list(home, cli, with_exact_match, value, save):
+    save(home / "good")
+    with_exact_match(value)
+    good, tiny = cli("checkpoints", "--json").json["checkpoints"]
+    assert (good["name"], good["error"]) == ("good", None)
+    assert "metrics" in tiny["error"]
+    assert "tiny                 cannot be used" in cli("checkpoints").out
 
 
 def test_sizes_left_to_the_default_are_shown(home, cli):
