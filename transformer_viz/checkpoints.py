@@ -287,10 +287,11 @@ def _is_usable(metrics: Mapping[str, Any], recipe: Mapping[str, Any], config: Mo
 
 
 def _has(data: Any, kind: type | tuple[type, ...], *names: str) -> bool:
-    """Whether `data` is an object in which each name holds a `kind`; true and false are no numbers."""
-    return isinstance(data, dict) and all(
-        isinstance(data.get(name), kind) and not isinstance(data.get(name), bool) for name in names
-    )
+    """Whether `data` is an object in which each name holds a `kind`; true, false and what is not finite are no numbers."""
+    if not isinstance(data, dict):
+        return False
+    values = [data.get(name) for name in names]
+    return all(isinstance(v, kind) and not isinstance(v, bool) and (isinstance(v, str) or abs(v) < 1e300) for v in values)
 
 
 def _check_weights(folder: Path, config: ModelConfig) -> None:

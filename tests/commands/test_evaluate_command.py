@@ -97,16 +97,7 @@ def with_exact_match(home):
     return write
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400])
-def test_metrics_that_are_no_shares_are_left_out(cli, with_exact_match, value):
-    """Python's JSON reads `NaN`, and writing it would make the whole object unreadable for others."""
-    with_exact_match(value)
-    (row,) = cli("checkpoints", "--json").json["checkpoints"]
-    assert (row["exact_match"], row["best_head_mass"], row["error"]) == (None, None, None)
-    assert cli("checkpoints").out.splitlines()[1].split()[-2:] == ["-", "-"]
-
-
-@pytest.mark.parametrize("value", ["high", None, [], True])
+@pytest.mark.parametrize("value", ["high", None, [], True, float("nan"), float("inf"), 10**400], ids=lambda v: str(v)[:8])
 def test_metrics_of_another_type_do_not_stop_the_list(home, cli, with_exact_match, value, save):
     save(home / "good")
     with_exact_match(value)
