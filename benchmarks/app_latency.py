@@ -58,7 +58,7 @@ def main() -> None:
         print(f"app · Chromium {browser.version}, software rendering, {platform.machine()}, texts like {WORDS[0]!r}")
         _print("Enter to all maps drawn", [_enter(page, word) for word in WORDS[:TRIES]])
         _print("one step of the player", [_step(page, n) for n in range(TRIES)])
-        _print("tile click to focus drawn", [_tile(page, n) for n in range(TRIES)])
+        _print("tile click to focus drawn", [_tile(page, n) for n in range(1, TRIES + 1)])
         browser.close()
 
 

@@ -395,10 +395,7 @@ def test_a_failed_save_leaves_nothing_half_written(home, monkeypatch, replace):
         {"metrics": {"samples": None}},
         {"metrics": {"failures": "all"}},
         {"metrics": {"failures": [{"source": 3}]}},
-        {"metrics": {"before_fine_tuning": []}},
-        {"metrics": {"before_fine_tuning": {"best_head_mass": "x"}}},
-        {"recipe": {"fine_tuning": "yes"}},
-        {"recipe": {"sharpness_layer": "<b>"}},
+        {"recipe": {"sharpness": "<b>"}},
     ],
     ids=str,
 )
@@ -414,5 +411,5 @@ def test_real_metrics_are_accepted(home):
         "samples": 3,
         "failures": [{"source": "ab", "output": ""}],
     }
-    edited(home, metrics=metrics, recipe={"fine_tuning": None, "sharpness_layer": 1})
+    edited(home, metrics=metrics, recipe={"sharpness": 0.3})
     assert load_checkpoint("bad", "cpu").metrics == metrics

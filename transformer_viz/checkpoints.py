@@ -272,17 +272,13 @@ def _parsed(folder: Path, data: Mapping[str, Any]) -> tuple[ModelConfig, Task]:
 def _is_usable(metrics: Mapping[str, Any], recipe: Mapping[str, Any], config: ModelConfig) -> bool:
     """Whether what the app reads out of a stranger's metrics and recipe has the types that it needs."""
     best: Any = metrics.get("best_head")
-    before, tuning = metrics.get("before_fine_tuning", {}), recipe.get("fine_tuning") or {}
     has_place = _has(best, int, "layer", "head")
     return (
         (best is None or (has_place and 0 <= best["layer"] < config.n_decoder_layers and 0 <= best["head"] < config.n_heads))
         and all(_has(metrics, (int, float), name) for name in ("exact_match", "best_head_mass", "samples") if name in metrics)
-        and isinstance(before, dict)
-        and _has({"best_head_mass": 0.0, **before}, (int, float), "best_head_mass")
         and isinstance(metrics.get("failures", []), list)
         and all(_has(failure, str, "source") for failure in metrics.get("failures", []))
-        and isinstance(tuning, dict)
-        and all(stage.get("sharpness_layer") is None or _has(stage, int, "sharpness_layer") for stage in (recipe, tuning))
+        and _has({"sharpness": 0.0, **recipe}, (int, float), "sharpness")
     )
 
 

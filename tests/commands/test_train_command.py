@@ -10,7 +10,7 @@ from transformer_viz import load_checkpoint
 from transformer_viz.commands import train
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import variants
-from transformer_viz.training.recipe import RECIPES, FineTuning, Recipe
+from transformer_viz.training.recipe import RECIPES, Recipe
 
 QUICK = ("--steps", "3", "--batch-size", "2", "--samples", "128", "--device", "cpu")
 SIZES = ("--d-model", "6", "--heads", "3", "--layers", "1", "--d-ff", "5")
@@ -102,7 +102,6 @@ def test_training_that_falls_apart_is_said_and_leaves_nothing(home, cli, tmp_pat
         (["--recipe", "reverse", "--variant", "post-norm"], "a recipe fixes --variant"),
         (["--recipe", "reverse", "--layers", "1"], "a recipe fixes --layers"),
         (["--recipe", "reverse", "--learning-rate", "1"], "only --steps, --sharpness, --seed"),
-        (["--recipe", "reverse", "--steps", "1"], "two stages"),
         (["reverse", "-o", "home/tiny/config.json/new"], "cannot be made"),
     ],
     ids=str,
@@ -145,7 +144,7 @@ def test_the_folder_says_what_it_is(home, cli, made, tmp_path, arguments, name):
     assert done.code == 0
     ((_, folder, more),) = made
     assert folder == tmp_path / "trained" / name
-    assert more["replace_existing"] is False
+    assert more["replace"] is False
     assert more["samples"] == 10_000
     assert done.out.endswith(f"written: {folder}\n")
 
@@ -169,7 +168,7 @@ def test_every_option_reaches_the_recipe(recipe_of):
     )
     assert recipe.model == {"n_encoder_layers": 3, "n_decoder_layers": 5, "d_model": 22, "n_heads": 11, "d_ff": 17}
     assert (recipe.steps, recipe.batch_size, recipe.learning_rate) == (19, 23, 0.5)
-    assert (recipe.sharpness, recipe.seed, recipe.fine_tuning) == (0.25, 29, None)
+    assert (recipe.sharpness, recipe.seed) == (0.25, 29)
     plain = recipe_of("reverse")
     assert (plain.steps, plain.batch_size, plain.learning_rate, plain.sharpness, plain.seed) == (2000, 128, 2e-3, 0, 0)
     assert plain.model == {"d_ff": 256}
@@ -180,41 +179,9 @@ def test_a_recipe_without_overrides_is_the_shipped_one(recipe_of, name):
     assert recipe_of("--recipe", name) == RECIPES[name]
 
 
-@pytest.fixture
-def two_stages(monkeypatch):
-    tuning = FineTuning(steps=250, learning_rate=4e-4, sharpness=0.1, sharpness_floor=0.2)
-    recipe = dataclasses.replace(RECIPES["reverse"], steps=750, fine_tuning=tuning)
-    monkeypatch.setitem(RECIPES, "two", recipe)
-    return recipe
-
-
-def test_overrides_reach_both_stages(recipe_of, two_stages):
-    """Guards `--sharpness 0` that trains a sharp model all the same, and `--steps 40` that trains hundreds."""
-    soft = recipe_of("--recipe", "two", "--sharpness", "0")
-    assert all(stage.sharpness == 0 for stage in soft.stages())
-    assert [stage.steps for stage in soft.stages()] == [750, 250]
-    assert dataclasses.replace(soft, fine_tuning=two_stages.fine_tuning) == two_stages
-    assert [stage.sharpness for stage in recipe_of("--recipe", "two", "--sharpness", "0.5").stages()] == [0, 0.5]
-    short = recipe_of("--recipe", "two", "--steps", "40")
-    assert [stage.steps for stage in short.stages()] == [30, 10]
-    assert [stage.steps for stage in recipe_of("--recipe", "two", "--steps", "2").stages()] == [1, 1]
-    assert [stage.steps for stage in recipe_of("--recipe", "two", "--steps", "1000").stages()] == [750, 250]
-    assert [stage.seed for stage in recipe_of("--recipe", "two", "--seed", "5").stages()] == [5, 6]
-
-
-def test_overrides_of_one_stage(recipe_of, monkeypatch):
-    monkeypatch.setitem(RECIPES, "one", dataclasses.replace(RECIPES["reverse"], fine_tuning=None))
-    recipe = recipe_of("--recipe", "one", "--steps", "9", "--sharpness", "0.5", "--seed", "5")
-    assert recipe == dataclasses.replace(RECIPES["one"], steps=9, sharpness=0.5, seed=5)
-
-
-def test_what_came_before_fine_tuning_is_printed(cli, made, monkeypatch):
-    from transformer_viz.runs import make_checkpoint
-
-    pretend = make_checkpoint.make_checkpoint
-    before = {"exact_match": 0.75, "best_head_mass": 0.25}
-    monkeypatch.setattr(make_checkpoint, "make_checkpoint", lambda *a, **k: {**pretend(*a, **k), "before_fine_tuning": before})
-    assert "before fine-tuning: exact match 0.7500, best head 0.2500" in cli("train", "--recipe", "reverse").out
+def test_overrides_reach_a_recipe(recipe_of):
+    recipe = recipe_of("--recipe", "reverse", "--steps", "9", "--sharpness", "0.5", "--seed", "5")
+    assert recipe == dataclasses.replace(RECIPES["reverse"], steps=9, sharpness=0.5, seed=5)
 
 
 def test_the_bar_follows_the_steps_and_stops_at_nonsense(cli, monkeypatch, tmp_path):

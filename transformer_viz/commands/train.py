@@ -29,7 +29,7 @@ _MODEL_OPTIONS = {
     "d_ff": "width of the feed-forward layer",
 }
 _RECIPE_OPTIONS = {
-    "steps": (_COUNT, "N", f"batches to train on, all stages together ({_DEFAULTS['steps']}, or the recipe's)"),
+    "steps": (_COUNT, "N", f"batches to train on ({_DEFAULTS['steps']}, or the recipe's)"),
     "batch_size": (_COUNT, "N", f"strings in a batch ({_DEFAULTS['batch_size']})"),
     "learning_rate": (_shared.decimal(0, or_equal=False), "X", f"the highest one ({_DEFAULTS['learning_rate']})"),
     "sharpness": (
@@ -71,7 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
     recipe = _named(arguments) if arguments.recipe else _own(arguments)
     folder = arguments.output or _ROOT / "trained" / f"{recipe.task}-{recipe.variant}-{recipe.seed}"
     _check_place(folder)
-    _print_table(_train(recipe, folder, arguments))
+    metrics = _train(recipe, folder, arguments)
+    from transformer_viz.commands.evaluate import print_table
+
+    print_table(metrics)
     print(_shared.visible(f"written: {folder}"))
     return 0
 
@@ -81,10 +84,9 @@ def _train(recipe: "Recipe", folder: Path, arguments: argparse.Namespace) -> dic
 
     from transformer_viz.runs.make_checkpoint import make_checkpoint
 
-    steps = sum(stage.steps for stage in recipe.stages())
-    words = f"training {recipe.task}, {recipe.variant}, {steps} steps, into {folder}"
+    words = f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}"
     print(_shared.visible(words), file=sys.stderr)
-    with tqdm(total=steps, unit="step", file=sys.stderr) as bar:
+    with tqdm(total=recipe.steps, unit="step", file=sys.stderr) as bar:
 
         def show(event: "Event") -> None:
             if not math.isfinite(event.loss):
@@ -96,16 +98,8 @@ def _train(recipe: "Recipe", folder: Path, arguments: argparse.Namespace) -> dic
             bar.set_postfix(loss=f"{event.loss:.4f}", exact=f"{event.sequence_accuracy:.3f}")
 
         return make_checkpoint(
-            recipe, folder, device=arguments.device, replace_existing=arguments.force, samples=arguments.samples, on_event=show
+            recipe, folder, device=arguments.device, replace=arguments.force, samples=arguments.samples, on_event=show
         )
-
-
-def _print_table(metrics: dict[str, Any]) -> None:
-    from transformer_viz.commands.evaluate import print_table
-
-    print_table(metrics)
-    if before := metrics.get("before_fine_tuning"):
-        print(f"before fine-tuning: exact match {before['exact_match']:.4f}, best head {before['best_head_mass']:.4f}")
 
 
 def _check_place(folder: Path) -> None:
@@ -123,25 +117,7 @@ def _named(arguments: argparse.Namespace) -> "Recipe":
         raise OptionError(
             f"a recipe fixes {_flags(given)}; only {_flags(_FREE_IN_RECIPES)} can be changed. Or train a TASK with your own"
         )
-    return _changed(RECIPES[arguments.recipe], **_given(arguments, _FREE_IN_RECIPES))
-
-
-def _changed(recipe: "Recipe", steps: int | None = None, sharpness: float | None = None, seed: int | None = None) -> "Recipe":
-    """With two stages, `steps` are shared out as in the recipe, and `sharpness` is that of the second, the final one."""
-    if seed is not None:
-        recipe = replace(recipe, seed=seed)
-    tuning = recipe.fine_tuning
-    if tuning is None:
-        changes = {"steps": steps, "sharpness": sharpness}
-        return replace(recipe, **{name: value for name, value in changes.items() if value is not None})
-    if sharpness is not None:
-        tuning = replace(tuning, sharpness=sharpness)
-    if steps is None:
-        return replace(recipe, fine_tuning=tuning)
-    if steps < 2:
-        raise OptionError(f"steps={steps} is not possible; this recipe has two stages and needs at least 2")
-    second = max(1, round(steps * tuning.steps / (recipe.steps + tuning.steps)))
-    return replace(recipe, steps=steps - second, fine_tuning=replace(tuning, steps=second))
+    return replace(RECIPES[arguments.recipe], **_given(arguments, _FREE_IN_RECIPES))
 
 
 def _own(arguments: argparse.Namespace) -> "Recipe":

@@ -109,14 +109,15 @@ class _Run:
         self.weights = {kind: _numpy(recorder.gathered(kind, "weights")) for kind in ("encoder", "decoder", "cross")}
         # A key that a step could not see because it was not written yet is masked by the causal rule.
         self.masked = {kind: _numpy(recorder.gathered(kind, "mask", fill=True)) for kind in ("encoder", "decoder", "cross")}
-        log_probabilities = decoded.logits.log_softmax(-1)
+        # In float32 a probability of 1 - 1e-9 would be 1. On the CPU, because not every device has float64.
+        log_probabilities = decoded.logits.cpu().double().log_softmax(-1)
         # By logit, as decoding chooses: log-probabilities can round to a tie. Ties: lowest id first.
-        order = decoded.logits.sort(dim=-1, descending=True, stable=True).indices
+        order = decoded.logits.cpu().sort(dim=-1, descending=True, stable=True).indices
         self.ids = _numpy(decoded.ids)
         self.lengths = _numpy(decoded.lengths)
         self.ended = _numpy(decoded.ended)
-        self.written = _numpy(log_probabilities.gather(-1, decoded.ids[..., None])[..., 0])
-        self.rank = _numpy((order == decoded.ids[..., None]).int().argmax(-1))
+        self.written = _numpy(log_probabilities.gather(-1, decoded.ids.cpu()[..., None])[..., 0])
+        self.rank = _numpy((order == decoded.ids.cpu()[..., None]).int().argmax(-1))
         self.candidates = _numpy(order[..., :n_candidates])
         self.candidate_scores = _numpy(log_probabilities.gather(-1, order[..., :n_candidates]))
 

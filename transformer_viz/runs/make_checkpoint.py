@@ -1,7 +1,7 @@
 """From a recipe to a checkpoint folder: draw, train, evaluate, save."""
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ def make_checkpoint(
     folder: Path,
     *,
     device: str = "auto",
-    replace_existing: bool = False,
+    replace: bool = False,
     samples: int = 10_000,
     on_event: Callable[[Event], None] = lambda event: None,
 ) -> dict[str, Any]:
@@ -34,31 +34,23 @@ def make_checkpoint(
         The evaluation, as it stands in the folder's `config.json`.
 
     Raises:
-        CheckpointError: the folder exists and `replace_existing` is false; found before training starts.
+        CheckpointError: the folder exists and `replace` is false; found before training starts.
         ConfigError: a setting that cannot work.
     """
-    refuse_existing(folder, replace_existing)
+    refuse_existing(folder, replace)
     where = devices.resolve(device)
     task = tasks.make(recipe.task, recipe.task_options)
     # Found now, not after an hour of training.
     check_samples(task, samples)
     model = make_model(recipe, task)
+    history = []
+    with devices.memory_errors(where):
+        for event in train(model, batches(recipe, task), recipe, where):
+            history.append(asdict(event))
+            on_event(event)
+    model.eval().requires_grad_(False)
     checkpoint = Checkpoint(folder.name, folder, model, task, recipe.variant, recipe.to_json(), {}, where)
-    history: list[dict[str, Any]] = []
-    metrics: dict[str, Any] = {}
-    for stage in recipe.stages():
-        done = history[-1]["step"] if history else 0
-        model.train().requires_grad_(True)
-        with devices.memory_errors(where):
-            for event in train(model, batches(stage, task), stage, where):
-                counted = replace(event, step=event.step + done)
-                history.append(asdict(counted))
-                on_event(counted)
-        model.eval().requires_grad_(False)
-        before = metrics
-        metrics = evaluate(checkpoint, samples)
-        if before:
-            metrics["before_fine_tuning"] = before
+    metrics = evaluate(checkpoint, samples)
     save_checkpoint(
         folder,
         model,
@@ -67,7 +59,7 @@ def make_checkpoint(
         recipe=recipe.to_json(),
         metrics=metrics,
         history=history,
-        replace=replace_existing,
+        replace=replace,
     )
     return metrics
 

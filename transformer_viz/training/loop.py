@@ -24,30 +24,23 @@ class Event:
     sequence_accuracy: float
     learning_rate: float
     attention_entropy: float | None
-    """What the recipe penalizes: mean entropy of the cross-attention rows above the floor, where it does."""
+    """Mean entropy of the cross-attention rows, where the recipe weighs it."""
 
 
 class EntropyTap:
-    """Collects, with gradient, how far the entropy of cross-attention rows is above a floor.
+    """Collects the mean entropy of every cross-attention row, with gradient."""
 
-    Args:
-        floor: in nats; rows below it cost nothing.
-        layer: the only decoder layer that counts; None = all.
-    """
-
-    def __init__(self, floor: float = 0.0, layer: int | None = None) -> None:
-        self.floor, self.layer = floor, layer
-        self.excesses: list[Tensor] = []
+    def __init__(self) -> None:
+        self.entropies: list[Tensor] = []
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if site.kind == "cross" and name == "weights" and self.layer in (None, site.layer):
-            entropy = torch.special.entr(value.clamp_min(1e-9)).sum(-1)
-            self.excesses.append(F.relu(entropy - self.floor).mean())
+        if site.kind == "cross" and name == "weights":
+            self.entropies.append(torch.special.entr(value.clamp_min(1e-9)).sum(-1).mean())
         return value
 
     def mean(self) -> Tensor:
         """Over layers, heads, rows and sentences, in nats."""
-        return torch.stack(self.excesses).mean()
+        return torch.stack(self.entropies).mean()
 
 
 def train(
@@ -78,7 +71,7 @@ def _step(
     for group in optimizer.param_groups:
         group["lr"] = recipe.learning_rate_at(step)
     weight = recipe.sharpness_at(step)
-    tap = EntropyTap(recipe.sharpness_floor, recipe.sharpness_layer) if weight > 0 else None
+    tap = EntropyTap() if weight > 0 else None
     logits = model(batch.source, batch.target_in, batch.source_padding, batch.target_padding, tap=tap)
     loss = F.cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD_ID)
     optimizer.zero_grad(set_to_none=True)

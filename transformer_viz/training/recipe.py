@@ -1,7 +1,7 @@
 """How a checkpoint is made, as data: what is drawn, the optimizer, the schedule, the penalty, the seed."""
 
 import math
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from transformer_viz.errors import ConfigError
@@ -41,15 +41,9 @@ class Recipe:
     """Share of the steps over which the learning rate rises."""
     sharpness: float = 0.0
     """Final weight of the cross-attention's entropy (nats) in the loss. It prefers sharp rows, wherever they point."""
-    sharpness_floor: float = 0.0
-    """Entropy that costs nothing, in nats; without a floor every penalized head ends at one-hot rows."""
-    sharpness_layer: int | None = None
-    """The decoder layer whose cross-attention is penalized; None = all."""
     sharpness_from: float = 0.5
     sharpness_until: float = 0.8
     seed: int = 0
-    fine_tuning: "FineTuning | None" = None
-    """A second stage, from the weights of the first."""
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.batch_size < 1:
@@ -62,23 +56,6 @@ class Recipe:
             )
         if self.epoch_size is not None and len(self.mix) != 1:
             raise ConfigError(f"epoch_size={self.epoch_size} needs a mix of one source; this one has {len(self.mix)}")
-
-    def stages(self) -> "list[Recipe]":
-        """What is trained one after the other, each with a fresh optimizer."""
-        first = replace(self, fine_tuning=None)
-        tuning = self.fine_tuning
-        if tuning is None:
-            return [first]
-        second = replace(
-            first,
-            **asdict(tuning),
-            warm_up=0.1,
-            growing_until=0.0,
-            sharpness_from=0.0,
-            sharpness_until=0.5,
-            seed=self.seed + 1,
-        )
-        return [first, second]
 
     def learning_rate_at(self, step: int) -> float:
         """The learning rate of step `step`, counted from 0."""
@@ -108,17 +85,6 @@ class Recipe:
         return asdict(self)
 
 
-@dataclass(frozen=True, kw_only=True)
-class FineTuning:
-    """What differs in the second stage; the strings are as long as they get in the first."""
-
-    steps: int
-    learning_rate: float
-    sharpness: float
-    sharpness_floor: float = 0.0
-    sharpness_layer: int | None = None
-
-
 RECIPES: dict[str, Recipe] = {
     "reverse": Recipe(
         task="reverse",
@@ -135,7 +101,6 @@ RECIPES: dict[str, Recipe] = {
         schedule="cosine",
         warm_up=0.08,
         seed=2017,
-        fine_tuning=FineTuning(steps=2500, learning_rate=4e-4, sharpness=0.1, sharpness_floor=0.2, sharpness_layer=1),
     ),
     # The published setting: 50,000 random strings of 10-19 letters, 3 epochs of batches of 256.
     "reverse-small": Recipe(

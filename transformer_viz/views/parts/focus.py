@@ -8,6 +8,7 @@ import streamlit as st
 
 from transformer_viz.analysis.alignment import best_head
 from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -112,7 +113,7 @@ def controls(trace: Trace) -> None:
         st.selectbox("Head", [*range(n_heads), *COMBINED], key="head", format_func=_head_words, width=130, **quiet)
         if (best := best_head(trace)) is not None:
             layer, head, mass = best
-            words = f"best cross head: {layer + 1}·{head + 1}, {100 * mass:.0f} % on the true letter"
+            words = f"best cross head: {layer + 1}·{head + 1}, {percent_words(mass)} on the true letter"
             st.badge(words, icon=":material/target:", color="gray")
 
 

@@ -78,12 +78,6 @@ def _model(checkpoint: Checkpoint) -> None:
 
 def _preference(checkpoint: Checkpoint) -> str:
     """Said wherever training preferred sharp attention: without it a reader would take the sharpness for the model's own."""
-    stages = [checkpoint.recipe, checkpoint.recipe.get("fine_tuning") or {}]
-    sharpened = next((stage for stage in stages if stage.get("sharpness")), None)
-    if sharpened is None:
-        return "Attention was left alone in training: where and how sharply to look is all the model's own."
-    layer = sharpened.get("sharpness_layer")
-    place = "all cross-attention" if layer is None else f"the cross-attention of decoder layer {layer + 1}"
-    before = checkpoint.metrics.get("before_fine_tuning", {}).get("best_head_mass")
-    grown = f" (before that, the best head had {before:.1%} of its weight on the true letter)" if before else ""
-    return f"Towards the end of training {place} was made to prefer sharp rows{grown}. Where to look was never trained."
+    if not checkpoint.recipe.get("sharpness"):
+        return "Attention was left alone in training: where to look, and how sharply, is all the model's own."
+    return "Towards the end of training, cross-attention was made to prefer sharp rows. Where to look was never trained."
