@@ -13,7 +13,7 @@ DOCS = Path(__file__).resolve().parent
 SHOTS = (
     ("explore-light", "?text=reversethis&step=7", 1440, 900, "light", False),
     ("explore-dark", "?text=Mississippi%202026%21&step=11", 1440, 900, "dark", False),
-    ("decoder-light", "?text=reversethis&kind=decoder&layer=1&head=1&step=8", 1440, 900, "light", True),
+    ("decoder-light", "?text=reversethis&kind=decoder&layer=2&head=4&step=8", 1440, 900, "light", True),
     ("longest-light", "?text=abcdefghijklmnopqrstuvwxyz012345", 1440, 900, "light", False),
     ("phone-light", "?text=reversethis&step=7", 390, 844, "light", True),
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
@@ -40,6 +40,8 @@ def _shoot(browser: Browser, url: str, path: Path, width: int, height: int, sche
     page.wait_for_function(served.DRAWN)
     page.wait_for_timeout(1200)
     if is_whole:
+        page.get_by_role("tab", name="Masks in force").click()
+        page.wait_for_timeout(1500)
         # Streamlit scrolls inside the page, so the window grows to what is in it.
         whole = page.evaluate("document.querySelector('.stMain').scrollHeight")
         page.set_viewport_size({"width": width, "height": int(whole)})

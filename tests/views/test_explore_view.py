@@ -69,7 +69,22 @@ def test_the_page_opens_with_a_decoded_word(start: Callable[..., AppTest]) -> No
     assert at.text_input(key="text").value == "reversethis"
     titles = [chart["layout"].get("title", {}).get("text", "") for chart in charts(at)]
     assert titles[1:4] == ["encoder self-attention", "decoder self-attention", "cross-attention"]
-    assert len([title for title in titles if "cells masked" in title]) == 3
+    assert "Attention was left alone in training" in " ".join(str(text.value) for text in at.text)
+
+
+def test_the_masks_and_the_numbers_are_a_tab_away(start: Callable[..., AppTest]) -> None:
+    at = start(text="abc", kind="decoder", layer="1", head="2")
+    at.session_state["tables"] = "Masks in force"
+    at.run()
+    titles = [chart["layout"].get("title", {}).get("text", "") for chart in charts(at)]
+    assert next(title for title in titles if "cells masked" in title).startswith("encoder self-attention: 0 of 25")
+    at.session_state["tables"] = "Numbers"
+    at.run()
+    assert not at.exception
+    frame = at.dataframe[0].value
+    assert set(frame.kind) == {"decoder"}
+    assert set(frame.layer) == {0}
+    assert set(frame["head"]) == {1}
 
 
 def test_the_focus_chart_follows_the_boxes(start: Callable[..., AppTest], folder: Path) -> None:
