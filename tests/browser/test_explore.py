@@ -132,6 +132,23 @@ def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, ser
     assert sentence(page).startswith("Step 8 of 12")
 
 
+def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(page: Page, server: str) -> None:
+    """The report goes out 300 ms after the step; here the click on a tile comes before, at and after that."""
+    open_app(page, server)
+    for turn, delay in enumerate((0, 50, 150, 225, 275)):
+        page.locator("[data-part=output] button").nth(turn + 1).click()
+        page.wait_for_timeout(delay)
+        tile = page.locator(".st-key-mosaic-decoder .js-plotly-plot")
+        box = tile.bounding_box()
+        assert box is not None
+        head = turn % 4
+        tile.click(position={"x": box["width"] * (head + 0.5) / 4, "y": box["height"] * 0.8})
+        page.wait_for_function(f"document.querySelector('{CHART}').layout.meta.id.includes('decoder-1-{head}')")
+        page.wait_for_timeout(800)
+        expect(page).to_have_url(re.compile(rf"kind=decoder.*head={head + 1}\b"))
+        expect(page).to_have_url(re.compile(rf"[?&]step={turn + 2}\b"))
+
+
 def test_a_link_opens_the_same_view(page: Page, server: str) -> None:
     open_app(page, server, "?text=level%20up%21&kind=encoder&layer=2&head=mean&step=3", text="level up!", kind="encoder-1-mean")
     assert sentence(page).startswith("Step 3 of 10: having written !p")

@@ -1,5 +1,7 @@
 """Explore: one run, step by step, with every layer's and head's attention and every mask."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from transformer_viz import figures
@@ -35,7 +37,7 @@ def show() -> None:
     focus.start(trace, chosen.checkpoint)
     _say_complaints()
     with st.container(key="player-area"):
-        _player(trace, chosen, chosen.checkpoint)
+        _player(trace, chosen, chosen.checkpoint, focus.current())
     focus.controls(trace)
     with st.container(key=player.FOCUS_KEY):
         _focus_map(trace, chosen)
@@ -43,7 +45,6 @@ def show() -> None:
     charts.show(trace.kinds, on_tile=lambda: focus.go_to_tile(charts.clicked_tile(), trace))
     if not chosen.is_large:
         _tables(trace, chosen.checkpoint)
-    _write_link(trace, chosen, chosen.checkpoint)
 
 
 def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
@@ -64,13 +65,17 @@ def _theme() -> ThemeName:
 
 
 @st.fragment
-def _player(trace: Trace, chosen: bar.Bar, checkpoint: Checkpoint) -> None:
-    """A fragment, so that a rested step reruns these lines only, and redraws no chart."""
-    now = focus.current()
+def _player(trace: Trace, chosen: bar.Bar, checkpoint: Checkpoint, at: focus.Focus) -> None:
+    """A fragment, so that a rested step reruns these lines only, and redraws no chart.
+
+    Its kind, layer and head are those of the page's last whole run. A report that was on its way while
+    a click moved the focus still carries the values of the boxes from before the click.
+    """
+    now = replace(at, step=st.session_state.step)
     looks = {"large": chosen.is_large, "dark": _theme() == "dark", "with_answer": chosen.with_answer}
     content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=_LEGEND[now.kind], **looks)
     player.show(content, on_step=lambda: _step_rested(trace))
-    _write_link(trace, chosen, checkpoint)
+    _write_link(trace, chosen, checkpoint, now)
 
 
 def _step_rested(trace: Trace) -> None:
@@ -121,5 +126,5 @@ def _say_complaints() -> None:
         st.warning(literal(said), icon=":material/link_off:")
 
 
-def _write_link(trace: Trace, chosen: bar.Bar, checkpoint: Checkpoint) -> None:
-    link.write({**bar.link_values(chosen), **focus.link_values(trace, checkpoint)})
+def _write_link(trace: Trace, chosen: bar.Bar, checkpoint: Checkpoint, now: focus.Focus) -> None:
+    link.write({**bar.link_values(chosen), **focus.link_values(trace, checkpoint, now)})

@@ -90,9 +90,8 @@ def default_step(trace: Trace) -> int:
     return max(0, len(trace.steps) - (2 if trace.finished == "end" else 1))
 
 
-def link_values(trace: Trace, checkpoint: Checkpoint) -> dict[str, str | None]:
-    """What the URL says of the focus, counted from 1; None is a default."""
-    now = current()
+def link_values(trace: Trace, checkpoint: Checkpoint, now: Focus) -> dict[str, str | None]:
+    """What the URL says of a focus, counted from 1; None is a default."""
     is_default = (now.layer, now.head) == default_head(checkpoint, now.kind)
     head = now.head if isinstance(now.head, str) else str(now.head + 1)
     return {

@@ -79,8 +79,8 @@ def head(given: str | None, most: int, default: Head) -> Head:
 
 def write(values: Mapping[str, str | None]) -> None:
     """Makes the URL say `values`; None is a default and stays out. Other keys are left alone."""
-    for key, value in values.items():
-        if value is None:
-            st.query_params.pop(key, None)
-        elif st.query_params.get(key) != value:
-            st.query_params[key] = value
+    before = st.query_params.to_dict()
+    after = {key: value for key, value in {**before, **values}.items() if value is not None}
+    if after != before:
+        # All at once: every message is an entry in the browser's history.
+        st.query_params.from_dict(after)
