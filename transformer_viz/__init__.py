@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
     from transformer_viz.errors import TransformerVizError as TransformerVizError
+    from transformer_viz.runs.check_masks import check_masks as check_masks
     from transformer_viz.runs.decode import decode as decode
     from transformer_viz.runs.evaluate import evaluate as evaluate
     from transformer_viz.trace.store import load_trace as load_trace
@@ -22,6 +23,7 @@ _HOMES = {
     "Checkpoint": "checkpoints",
     "load_checkpoint": "checkpoints",
     "TransformerVizError": "errors",
+    "check_masks": "runs.check_masks",
     "decode": "runs.decode",
     "evaluate": "runs.evaluate",
     "load_trace": "trace.store",

@@ -330,7 +330,7 @@ def places(value: Any, path: tuple = ()) -> list[tuple]:
         for key in value:
             found += places(value[key], (*path, key))
     elif isinstance(value, list):
-        for i in sorted({0, len(value) - 1} - {-1}):
+        for i in sorted({0, len(value) - 1} & set(range(len(value)))):
             found += places(value[i], (*path, i))
     return found
 

@@ -39,6 +39,7 @@ def greedy(
     *,
     max_length: int,
     tap: Tap | None = None,
+    cached: bool = True,
 ) -> Decoded:
     """Writes the most probable token again and again; of equal ones the lowest id.
 
@@ -48,17 +49,26 @@ def greedy(
         source_padding: bool (batch, source), or None when nothing is padded.
         max_length: the most tokens to write, `<end>` included.
         tap: sees every attention of the encoder and of every step.
+        cached: False computes every row again at every step. Only then may a tap let a query see a later token;
+            the tap's last pass is then the one over everything that was read.
     """
     assert not model.training, "decoding needs a model in eval mode"
     batch = source.shape[0]
     memory = model.encode(source, source_padding, tap=tap)
-    cache = model.new_cache()
+    cache = model.new_cache() if cached else None
     token = torch.full((batch, 1), START_ID, device=source.device)
+    read: list[Tensor] = []
+    after_end: list[Tensor] = []
     ended = torch.zeros(batch, dtype=torch.bool, device=source.device)
     written: list[Tensor] = []
     logits: list[Tensor] = []
     for _ in range(max_length):
-        row = model.decode(token, memory, source_padding, cache=cache, tap=tap)[:, -1]
+        if cached:
+            row = model.decode(token, memory, source_padding, cache=cache, tap=tap)[:, -1]
+        else:
+            read.append(token)
+            after_end.append(ended[:, None])
+            row = model.decode(torch.cat(read, 1), memory, source_padding, torch.cat(after_end, 1), tap=tap)[:, -1]
         # argmax gives the first of several equal maxima, so ties take the lowest id.
         token = row.argmax(-1, keepdim=True).masked_fill(ended[:, None], PAD_ID)
         ended = ended | (token[:, 0] == END_ID)

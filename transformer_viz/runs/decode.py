@@ -1,56 +1,54 @@
 """Decoding with everything recorded: text in, Trace out."""
 
 import time
-from collections.abc import Sequence
-from importlib.metadata import version
-from typing import Any, overload
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypedDict, Unpack, overload
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_viz import edits as plain_edits
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.greedy import Decoded, greedy
+from transformer_viz.decoding.teacher_forcing import teacher_forced
+from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError, OptionError, listed
 from transformer_viz.model import devices, masks
-from transformer_viz.terms import Kind, Reason
+from transformer_viz.model.tap import TapName, compose
+from transformer_viz.runs import mistakes
+from transformer_viz.runs.collected import Collected, Made, Sentence, made_by
+from transformer_viz.runs.edit_tap import changing_tap, kind_sizes, looks_ahead
+from transformer_viz.runs.mistakes import Mistake
 from transformer_viz.trace.recorder import Recorder
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, PAD, PAD_ID, START
 
 STRATEGIES = ("greedy",)
+TEACHER_FORCING = "teacher forcing"
+RECORDED: tuple[TapName, ...] = ("weights", "scores")
 LONGEST = 512
 
 
+class Options(TypedDict, total=False):
+    """The keywords of `decode`."""
+
+    strategy: str
+    max_length: int | None
+    candidates: int
+    pad_to: int | None
+    pad_target_to: int | None
+    target: str | Sequence[str] | None
+    edits: Iterable[Edit | str]
+    mistake: str | None
+    record: Sequence[str]
+
+
 @overload
-def decode(
-    checkpoint: Checkpoint,
-    text: str,
-    *,
-    strategy: str = "greedy",
-    max_length: int | None = None,
-    candidates: int = 10,
-    pad_to: int | None = None,
-) -> Trace: ...
+def decode(checkpoint: Checkpoint, text: str, **options: Unpack[Options]) -> Trace: ...
 @overload
-def decode(
-    checkpoint: Checkpoint,
-    text: list[str] | tuple[str, ...],
-    *,
-    strategy: str = "greedy",
-    max_length: int | None = None,
-    candidates: int = 10,
-    pad_to: int | None = None,
-) -> list[Trace]: ...
-def decode(
-    checkpoint: Checkpoint,
-    text: str | list[str] | tuple[str, ...],
-    *,
-    strategy: str = "greedy",
-    max_length: int | None = None,
-    candidates: int = 10,
-    pad_to: int | None = None,
-) -> Trace | list[Trace]:
+def decode(checkpoint: Checkpoint, text: list[str] | tuple[str, ...], **options: Unpack[Options]) -> list[Trace]: ...
+def decode(checkpoint: Checkpoint, text: str | list[str] | tuple[str, ...], **options: Unpack[Options]) -> Trace | list[Trace]:
     """Decodes one text, or several as one padded batch, and records every attention and mask.
 
     Args:
@@ -60,155 +58,141 @@ def decode(
         max_length: the most tokens to write, `<end>` included; at most 512. Default: the task's limit + 1.
         candidates: how many of the most probable tokens each step keeps.
         pad_to: pad every source to this many tokens (special tokens counted) and keep the padded columns.
+        pad_target_to: with `target`, pad every target to this many tokens and keep the padded rows.
+        target: a target text for each source text: it is read in one pass (teacher forcing), nothing is decoded.
+        edits: changes to masks, heads and rows of weights, in every sentence; objects or text (see `edits`).
+        mistake: a deliberate mask mistake (see `runs.mistakes`).
+        record: `weights`, and `scores` where the scores before the mask are wanted too.
+
+    Where an edit or a mistake lets a row see a later token, every step computes all rows again, and the maps
+    are those of the last pass.
 
     Raises:
         InputError: a text that the task cannot read.
         OptionError: an impossible keyword.
         DeviceError: the device ran out of memory.
     """
-    texts = [text] if isinstance(text, str) else list(text)
+    traces = _decode(checkpoint, [text] if isinstance(text, str) else list(text), **options)
+    return traces[0] if isinstance(text, str) else traces
+
+
+def _decode(
+    checkpoint: Checkpoint,
+    texts: list[str],
+    *,
+    strategy: str = "greedy",
+    max_length: int | None = None,
+    candidates: int = 10,
+    pad_to: int | None = None,
+    pad_target_to: int | None = None,
+    target: str | Sequence[str] | None = None,
+    edits: Iterable[Edit | str] = (),
+    mistake: str | None = None,
+    record: Sequence[str] = ("weights",),
+) -> list[Trace]:
+    targets = [target] if isinstance(target, str) else None if target is None else list(target)
     if not texts:
         raise InputError("There is no text to decode; give at least one.")
     if strategy not in STRATEGIES:
         raise OptionError(f"strategy {strategy!r} is not known; choose one of {listed(STRATEGIES)}")
-    model_limit = checkpoint.model.config.max_positions
-    limit = _whole(
-        "max_length", max_length, 1, min(LONGEST, model_limit), default=min(checkpoint.task.max_length + 1, model_limit)
-    )
+    if unknown := [name for name in record if name not in RECORDED]:
+        raise OptionError(f"record={unknown[0]!r} is not possible; choose from {listed(RECORDED)}")
     n_candidates = _whole("candidates", candidates, 1, 100_000)
+    model_limit = checkpoint.model.config.max_positions
+    default_limit = min(checkpoint.task.max_length + 1, model_limit)
+    limit = _whole("max_length", max_length, 1, min(LONGEST, model_limit), default=default_limit)
+    sources = _framed_sources(checkpoint, texts, pad_to)
+    forced = None if targets is None else _framed_targets(checkpoint, targets, len(texts), pad_target_to)
+    if forced is None and pad_target_to is not None:
+        raise OptionError("pad_target_to pads a given target; give target too")
+    change = _Change(plain_edits.read(edits), None if mistake is None else mistakes.named(mistake))
+    most_steps = limit if forced is None else forced.width
+    plain_edits.check(change.edits, kind_sizes(checkpoint.model.config), sources.width, most_steps)
+
+    started = time.perf_counter()
+    recorder = Recorder(("mask", "weights", *(("scores",) if "scores" in record else ())))
+    with devices.memory_errors(checkpoint.device), devices.few_threads(checkpoint.device, checkpoint.n_parameters):
+        decoded = _run(checkpoint, sources, forced, change, recorder, limit)
+        collected = Collected(recorder, decoded, n_candidates)
+    seconds = time.perf_counter() - started
+    by = made_by(checkpoint, strategy if forced is None else TEACHER_FORCING, most_steps, seconds)
+    made = Made(by, mistake, tuple(map(str, change.edits)))
+    traces = []
+    for i, source in enumerate(texts):
+        tokens = sources.padded(i) if pad_to is not None else sources.rows[i]
+        n_padded = forced.width - len(forced.rows[i]) if forced is not None and pad_target_to is not None else 0
+        traces.append(collected.trace(i, checkpoint, Sentence(source, tokens, n_padded), made))
+    return traces
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Framed tokens of every sentence, and how long they are once padded."""
+
+    rows: list[list[str]]
+    width: int
+
+    @property
+    def is_even(self) -> bool:
+        return all(len(row) == self.width for row in self.rows)
+
+    def padded(self, i: int) -> list[str]:
+        return [*self.rows[i], *[PAD] * (self.width - len(self.rows[i]))]
+
+
+@dataclass(frozen=True)
+class _Change:
+    edits: tuple[Edit, ...]
+    mistake: Mistake | None
+
+
+def _framed_sources(checkpoint: Checkpoint, texts: Sequence[str], pad_to: int | None) -> _Rows:
+    model_limit = checkpoint.model.config.max_positions
     framed = [checkpoint.task.frame(checkpoint.task.read(t)) for t in texts]
     longest = max(map(len, framed))
     if longest > model_limit:
         raise InputError(
             f"The text makes {longest} tokens with {START} and {END}; this model reads at most {model_limit}. Shorten it."
         )
-    width = longest if pad_to is None else _whole("pad_to", pad_to, longest, model_limit)
-    rows = [[*tokens, *[PAD] * (width - len(tokens))] for tokens in framed]
-
-    started = time.perf_counter()
-    recorder = Recorder()
-    with devices.memory_errors(checkpoint.device), devices.few_threads(checkpoint.device, checkpoint.n_parameters):
-        source = torch.tensor([checkpoint.task.source_vocabulary.encode(row) for row in rows], device=checkpoint.device)
-        is_even = all(len(tokens) == width for tokens in framed)
-        padding = None if is_even else masks.padding(source, PAD_ID)
-        decoded = greedy(checkpoint.model, source, padding, max_length=limit, tap=recorder)
-        run = _Run(recorder, decoded, n_candidates)
-    seconds = time.perf_counter() - started
-    made_by = _made_by(checkpoint, strategy, limit, seconds)
-    traces = [
-        _trace(checkpoint, run, i, texts[i], rows[i][: width if pad_to is not None else len(framed[i])], made_by)
-        for i in range(len(texts))
-    ]
-    return traces[0] if isinstance(text, str) else traces
+    return _Rows(framed, longest if pad_to is None else _whole("pad_to", pad_to, longest, model_limit))
 
 
-class _Run:
-    """The arrays of a whole batch, moved to the CPU in one go each."""
-
-    def __init__(self, recorder: Recorder, decoded: Decoded, n_candidates: int) -> None:
-        self.weights = {kind: _numpy(recorder.gathered(kind, "weights")) for kind in ("encoder", "decoder", "cross")}
-        # A key that a step could not see because it was not written yet is masked by the causal rule.
-        self.masked = {kind: _numpy(recorder.gathered(kind, "mask", fill=True)) for kind in ("encoder", "decoder", "cross")}
-        # In float32 a probability of 1 - 1e-9 would be 1. On the CPU, because not every device has float64.
-        log_probabilities = decoded.logits.cpu().double().log_softmax(-1)
-        # By logit, as decoding chooses: log-probabilities can round to a tie. Ties: lowest id first.
-        order = decoded.logits.cpu().sort(dim=-1, descending=True, stable=True).indices
-        self.ids = _numpy(decoded.ids)
-        self.lengths = _numpy(decoded.lengths)
-        self.ended = _numpy(decoded.ended)
-        self.written = _numpy(log_probabilities.gather(-1, decoded.ids.cpu()[..., None])[..., 0])
-        self.rank = _numpy((order == decoded.ids.cpu()[..., None]).int().argmax(-1))
-        self.candidates = _numpy(order[..., :n_candidates])
-        self.candidate_scores = _numpy(log_probabilities.gather(-1, order[..., :n_candidates]))
+def _framed_targets(checkpoint: Checkpoint, targets: Sequence[str], n_sources: int, pad_to: int | None) -> _Rows:
+    """What should be written: the symbols of each target and `<end>`."""
+    if len(targets) != n_sources:
+        raise InputError(f"There are {n_sources} sources and {len(targets)} targets; give one target for each source.")
+    model_limit = min(LONGEST, checkpoint.model.config.max_positions)
+    rows = [[*checkpoint.task.read_target(target), END] for target in targets]
+    longest = max(map(len, rows))
+    if longest > model_limit:
+        raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {model_limit}. Shorten it.")
+    return _Rows(rows, longest if pad_to is None else _whole("pad_target_to", pad_to, longest, model_limit))
 
 
-def _trace(checkpoint: Checkpoint, run: _Run, i: int, text: str, source_tokens: list[str], made_by: dict[str, Any]) -> Trace:
-    task = checkpoint.task
-    n_steps, n_source = int(run.lengths[i]), len(source_tokens)
-    output = task.target_vocabulary.decode(run.ids[i, :n_steps].tolist())
-    symbols = task.read(text)
-    sizes: dict[Kind, tuple[int, int]] = {
-        "encoder": (n_source, n_source),
-        "decoder": (n_steps, n_steps),
-        "cross": (n_steps, n_source),
-    }
-    weights = {
-        kind: np.ascontiguousarray(run.weights[kind][i, :, :, :q, :k], dtype=np.float32) for kind, (q, k) in sizes.items()
-    }
-    return Trace(
-        source=text,
-        text=task.join(output),
-        source_tokens=tuple(source_tokens),
-        target_tokens=(START, *output[:-1]),
-        output_tokens=tuple(output),
-        steps=tuple(_step(run, i, t, output[t], task.target_vocabulary.tokens) for t in range(n_steps)),
-        encoder_attentions=weights["encoder"],
-        decoder_attentions=weights["decoder"],
-        cross_attentions=weights["cross"],
-        mask_reasons=_reasons(run, i, source_tokens, n_steps, sizes),
-        finished="end" if run.ended[i] and output[-1] == END else "length",
-        alignment=tuple(task.alignment(len(symbols), n_steps)),
-        source_letters=tuple(task.letters(source_tokens)),
-        expected=task.join(task.answer(symbols)),
-        expected_tokens=(*task.answer(symbols), END),
-        made_by=made_by,
-    )
+def _run(
+    checkpoint: Checkpoint, sources: _Rows, forced: _Rows | None, change: _Change, recorder: Recorder, limit: int
+) -> Decoded:
+    model, task = checkpoint.model, checkpoint.task
+    changing = changing_tap(change.edits, change.mistake, model.config)
+    tap = recorder if changing is None else compose(changing, recorder)
+    source = _ids(checkpoint, [task.source_vocabulary.encode(sources.padded(i)) for i in range(len(sources.rows))])
+    source_padding = None if sources.is_even else masks.padding(source, PAD_ID)
+    if forced is None:
+        cached = not looks_ahead(change.edits, change.mistake)
+        return greedy(model, source, source_padding, max_length=limit, tap=tap, cached=cached)
+    target_out = _ids(checkpoint, [task.target_vocabulary.encode(forced.padded(i)) for i in range(len(forced.rows))])
+    lengths = torch.tensor([len(row) for row in forced.rows], device=checkpoint.device)
+    places = torch.arange(forced.width, device=checkpoint.device)
+    start = _ids(checkpoint, [task.target_vocabulary.encode([START])] * len(forced.rows))
+    is_padding = places >= lengths[:, None]
+    # The `<end>` that is written last is never read.
+    target_in = torch.cat([start, target_out[:, :-1]], 1).masked_fill(is_padding, PAD_ID)
+    target_padding = None if forced.is_even else is_padding
+    return teacher_forced(model, source, source_padding, target_in, target_out, target_padding, tap=tap)
 
 
-def _step(run: _Run, i: int, t: int, token: str, tokens: Sequence[str]) -> Step:
-    best = zip(run.candidates[i, t].tolist(), np.exp(run.candidate_scores[i, t].astype(np.float64)).tolist(), strict=True)
-    log_probability = float(run.written[i, t])
-    return Step(
-        token=token,
-        probability=float(np.exp(log_probability)),
-        log_probability=log_probability,
-        rank=int(run.rank[i, t]),
-        candidates=tuple((tokens[number], probability) for number, probability in best),
-    )
-
-
-def _reasons(
-    run: _Run, i: int, source_tokens: Sequence[str], n_steps: int, sizes: dict[Kind, tuple[int, int]]
-) -> dict[Kind, np.ndarray]:
-    """Why each cell is masked: the rule's reason where the model masked by the rule, EDITED where it did not.
-
-    What was masked comes from the run itself, so a mask that the model did not apply is never shown.
-    """
-    source_padding = torch.tensor([[token == PAD for token in source_tokens]])
-    rules = {
-        "encoder": masks.padding_reasons(source_padding, len(source_tokens)),
-        "decoder": masks.decoder_reasons(torch.zeros(1, n_steps, dtype=torch.bool)),
-        "cross": masks.padding_reasons(source_padding, n_steps),
-    }
-    # A mask that is the same for all sentences has a batch axis of 1.
-    masked = {kind: whole[i if len(whole) > 1 else 0] for kind, whole in run.masked.items()}
-    return {kind: _explained(masked[kind][:, :, :q, :k], rules[kind][0].numpy()) for kind, (q, k) in sizes.items()}
-
-
-def _explained(masked: np.ndarray, rule: np.ndarray) -> np.ndarray:
-    """(layer, head or 1, query, key) bool and (query, key) codes -> (query, key) codes where all heads agree."""
-    codes = np.where(masked, np.where(rule > 0, rule, int(Reason.EDITED)), 0).astype(np.uint8)
-    if (codes == codes[:1, :1]).all():
-        return np.ascontiguousarray(codes[0, 0])
-    return codes
-
-
-def _made_by(checkpoint: Checkpoint, strategy: str, max_length: int, seconds: float) -> dict[str, Any]:
-    return {
-        "checkpoint": checkpoint.name,
-        "variant": checkpoint.variant,
-        "task": checkpoint.task.name,
-        "device": checkpoint.device_title,
-        "strategy": strategy,
-        "max_length": max_length,
-        "seconds": round(seconds, 6),
-        "versions": {"torch": version("torch"), "numpy": version("numpy")},
-    }
-
-
-def _numpy(tensor: Tensor | None) -> np.ndarray:
-    assert tensor is not None
-    return tensor.cpu().numpy()
+def _ids(checkpoint: Checkpoint, rows: list[list[int]]) -> Tensor:
+    return torch.tensor(rows, device=checkpoint.device)
 
 
 def _whole(name: str, value: int | None, least: int, most: int, default: int | None = None) -> int:

@@ -52,6 +52,14 @@ class Task(ABC):
             InputError: the text is empty, too long, or has a symbol that is not in the vocabulary.
         """
 
+    def read_target(self, text: str) -> list[str]:
+        """The symbols of a target text that somebody gives; as `read`, where both sides have the same symbols.
+
+        Raises:
+            InputError: as `read`.
+        """
+        return self.read(text)
+
     @abstractmethod
     def join(self, tokens: Sequence[str]) -> str:
         """The text that target tokens spell, special tokens left out."""

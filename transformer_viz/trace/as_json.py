@@ -14,6 +14,7 @@ def summary(trace: Trace) -> dict[str, Any]:
         "expected": trace.expected,
         "finished": trace.finished,
         "mistake": trace.mistake,
+        "edits": list(trace.edits),
         "checkpoint": trace.made_by.get("checkpoint"),
         "device": trace.made_by.get("device"),
         "source_tokens": list(trace.source_tokens),

@@ -25,7 +25,11 @@ class Recorder:
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
         if name in self.names and (self.kinds is None or site.kind in self.kinds):
-            self._pieces[site.kind, name, site.layer].append((site.first_query, value.detach()))
+            pieces = self._pieces[site.kind, name, site.layer]
+            if site.first_query == 0:
+                # A pass that begins anew, as in decoding without a cache, replaces what was seen.
+                pieces.clear()
+            pieces.append((site.first_query, value.detach()))
         return value
 
     def gathered(self, kind: Kind, name: TapName, fill: float | bool = 0) -> Tensor | None:
@@ -45,7 +49,9 @@ class Recorder:
         n_keys = max(piece.shape[-1] for _, piece in first)
         batch = max(piece.shape[0] for _, piece in first)
         like = first[0][1]
-        whole = torch.full((batch, len(layers), like.shape[1], n_queries, n_keys), fill, dtype=like.dtype, device=like.device)
+        # An edit of one head gives its layer's mask an axis for heads that the others do not have.
+        n_heads = max(self._pieces[kind, name, layer][0][1].shape[1] for layer in layers)
+        whole = torch.full((batch, len(layers), n_heads, n_queries, n_keys), fill, dtype=like.dtype, device=like.device)
         for place, layer in enumerate(layers):
             for start, piece in self._pieces[kind, name, layer]:
                 whole[:, place, :, start : start + piece.shape[-2], : piece.shape[-1]] = piece

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from transformer_viz.errors import TraceError, TransformerVizError
-from transformer_viz.terms import KINDS
+from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Step, Trace
 
 FORMAT = 1
@@ -27,7 +27,7 @@ LARGEST = 2**30
 """The most bytes that a file may unpack to."""
 _LARGEST_META = 64 * 2**20
 _META = "meta.json"
-_DTYPES = {"attentions": np.dtype("<f4"), "mask_reasons": np.dtype("u1")}
+_DTYPES = {"attentions": np.dtype("<f4"), "mask_reasons": np.dtype("u1"), "scores": np.dtype("<f4")}
 # What numpy writes before an array, and nothing else: its own parser evaluates literals and can fail in many ways.
 _HEADER = re.compile(
     rb"\{'descr': '([<|][a-z]\d)', 'fortran_order': False, 'shape': \((\d{1,9}(?:, \d{1,9}){1,3})\), \} *\n", re.ASCII
@@ -88,6 +88,8 @@ def _arrays(trace: Trace) -> dict[str, np.ndarray]:
         assert weights is not None
         arrays[f"{kind}_attentions"] = weights.astype(_DTYPES["attentions"], copy=False)
         arrays[f"{kind}_mask_reasons"] = trace.mask_reasons[kind]
+        if kind in trace.scores:
+            arrays[f"{kind}_scores"] = trace.scores[kind].astype(_DTYPES["scores"], copy=False)
     return arrays
 
 
@@ -99,8 +101,21 @@ def _meta(trace: Trace) -> dict[str, Any]:
         "expected_tokens": trace.expected_tokens,
         "made_by": dict(trace.made_by),
         "mistake": trace.mistake,
+        "edits": trace.edits,
     }
-    return {"format": FORMAT, **meta, "steps": [asdict(step) for step in trace.steps]}
+    return {"format": FORMAT, **meta, "steps": [_step_meta(step) for step in trace.steps]}
+
+
+def _step_meta(step: Step) -> dict[str, Any]:
+    """JSON has no NaN: a number that a mistake made NaN is null."""
+    data = asdict(step)
+    for name in ("probability", "log_probability"):
+        data[name] = _or_null(data[name])
+    return {**data, "candidates": [(token, _or_null(p)) for token, p in step.candidates]}
+
+
+def _or_null(number: float) -> float | None:
+    return None if math.isnan(number) else number
 
 
 def _read(archive: zipfile.ZipFile) -> Trace:
@@ -145,8 +160,8 @@ def _array(data: bytes, name: str) -> np.ndarray:
 
 
 def _built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
-    steps = tuple(_step(step) for step in _list(meta["steps"]))
     mistake, expected_tokens = meta["mistake"], meta["expected_tokens"]
+    steps = tuple(_step(step, may_be_nan=mistake is not None) for step in _list(meta["steps"]))
     if meta["finished"] not in ("end", "length"):
         raise TraceError(f"finished is {meta['finished']!r}; it is 'end' or 'length'")
     return Trace(
@@ -159,7 +174,8 @@ def _built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
         encoder_attentions=arrays.get("encoder_attentions.npy"),
         decoder_attentions=arrays.get("decoder_attentions.npy"),
         cross_attentions=arrays.get("cross_attentions.npy"),
-        mask_reasons={kind: arrays[f"{kind}_mask_reasons.npy"] for kind in KINDS if f"{kind}_mask_reasons.npy" in arrays},
+        mask_reasons=_by_kind(arrays, "mask_reasons"),
+        scores=_by_kind(arrays, "scores"),
         finished=meta["finished"],
         alignment=tuple(_index(i, len(meta["source_tokens"])) for i in _list(meta["alignment"])),
         source_letters=tuple(_index(i, len(meta["source_tokens"])) for i in _list(meta["source_letters"])),
@@ -167,17 +183,27 @@ def _built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
         expected_tokens=None if expected_tokens is None else tuple(map(_text, _list(expected_tokens))),
         made_by=_dict(meta["made_by"]),
         mistake=None if mistake is None else _text(mistake),
+        # Files of before there were edits have none.
+        edits=tuple(map(_text, _list(meta.get("edits", [])))),
     )
 
 
-def _step(data: Any) -> Step:
+def _by_kind(arrays: Mapping[str, np.ndarray], what: str) -> dict[Kind, np.ndarray]:
+    return {kind: arrays[f"{kind}_{what}.npy"] for kind in KINDS if f"{kind}_{what}.npy" in arrays}
+
+
+def _step(data: Any, may_be_nan: bool) -> Step:
     sampling = data["sampling_probability"]
+
+    def number(value: Any) -> float:
+        return math.nan if value is None and may_be_nan else _number(value)
+
     return Step(
         token=_text(data["token"]),
-        probability=_number(data["probability"]),
-        log_probability=_number(data["log_probability"]),
+        probability=number(data["probability"]),
+        log_probability=number(data["log_probability"]),
         rank=_index(data["rank"], 10**9) or 0,
-        candidates=tuple((_text(token), _number(p)) for token, p in _list(data["candidates"])),
+        candidates=tuple((_text(token), number(p)) for token, p in _list(data["candidates"])),
         sampling_probability=None if sampling is None else _number(sampling),
     )
 

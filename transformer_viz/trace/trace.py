@@ -64,7 +64,10 @@ class Trace:
         expected: the task's true answer, or None where there is none.
         expected_tokens: the tokens of the true answer, `<end>` included, or None.
         made_by: checkpoint, variant, task, device, strategy, versions, seconds.
-        mistake: name of a deliberate mask mistake in this run; only then may numbers be NaN.
+        mistake: name of a deliberate mask mistake in this run; only then may weights and probabilities be NaN.
+        edits: what was changed in this run, as text (see `transformer_viz.edits`).
+        scores: per kind, float32 (layer, head, query, key) before the mask, where they were asked for;
+            NaN where a key did not exist yet.
 
     Raises:
         TraceError: the parts do not fit together; the message names them.
@@ -87,6 +90,8 @@ class Trace:
     expected_tokens: tuple[str, ...] | None = None
     made_by: Mapping[str, Any] = field(default_factory=dict)
     mistake: str | None = None
+    edits: tuple[str, ...] = ()
+    scores: Mapping[Kind, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_lengths()
@@ -95,6 +100,8 @@ class Trace:
                 self._check_attentions(kind, weights)
             elif kind in self.mask_reasons:
                 raise TraceError(f"{kind}: there is a mask but no attention")
+            elif kind in self.scores:
+                raise TraceError(f"{kind}: there are scores but no attention")
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -169,8 +176,11 @@ class Trace:
             raise TraceError(f"{kind}: the mask holds code {int(reasons.max())}; codes are 0 to {int(Reason.EDITED)}")
         if self.mistake is None and not np.isfinite(weights).all():
             raise TraceError(f"{kind}: attention holds numbers that are not finite")
-        _frozen(weights)
-        _frozen(reasons)
+        scores = self.scores.get(kind)
+        if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):
+            raise TraceError(f"{kind}: the scores are {scores.dtype} {scores.shape}; float32 {weights.shape} is needed")
+        for array in (weights, reasons, *(() if scores is None else (scores,))):
+            _frozen(array)
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -1,0 +1,45 @@
+"""The leak certificate: does anything that must not be seen change anything?"""
+
+import argparse
+
+from transformer_viz.commands import _shared
+
+HELP = "prove that no mask leaks; exit 0 sound, 1 not"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The model, and what to break on purpose."""
+    _shared.add_model(parser)
+    parser.add_argument("--mistake", metavar="NAME", help="make this mistake on purpose; the certificate must then fail")
+    parser.add_argument("--edits", default="", metavar="TEXT", help="edits to check with, for example cross:3-5,decoder:off")
+    parser.add_argument(
+        "--replacements",
+        type=_shared.whole(1, 100),
+        default=3,
+        metavar="N",
+        help="random replacements of each position (3)",
+    )
+    parser.add_argument(
+        "--seed", type=_shared.whole(0, _shared.LARGEST_SEED), default=0, metavar="N", help="another seed, other pairs (0)"
+    )
+    _shared.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """0 sound, 1 leaking or faulty."""
+    from transformer_viz.checkpoints import load_checkpoint
+    from transformer_viz.runs.check_masks import check_masks
+
+    checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
+    report = check_masks(
+        checkpoint,
+        mistake=arguments.mistake,
+        edits=[arguments.edits],
+        replacements=arguments.replacements,
+        seed=arguments.seed,
+    )
+    if arguments.json:
+        _shared.print_json({"checkpoint": checkpoint.name, "mistake": arguments.mistake, **report.to_json()})
+    else:
+        print(report)
+    return 0 if report.sound else 1

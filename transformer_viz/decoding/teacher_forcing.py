@@ -1,0 +1,43 @@
+"""One pass over a target that is given, instead of step after step over what the model writes."""
+
+import torch
+from torch import Tensor
+
+from transformer_viz.decoding.greedy import Decoded
+from transformer_viz.model.tap import Tap
+from transformer_viz.model.transformer import Transformer
+
+
+@torch.inference_mode()
+def teacher_forced(
+    model: Transformer,
+    source: Tensor,
+    source_padding: Tensor | None,
+    target_in: Tensor,
+    target_out: Tensor,
+    target_padding: Tensor | None,
+    *,
+    tap: Tap | None = None,
+) -> Decoded:
+    """Reads `target_in` in one pass, as in training (Vaswani et al. 2017, section 3.1: masked self-attention).
+
+    Args:
+        model: in eval mode.
+        source: int (batch, source), framed.
+        source_padding: bool (batch, source), or None when nothing is padded.
+        target_in: int (batch, step), `<start>` first.
+        target_out: int (batch, step), what each step should write.
+        target_padding: bool (batch, step), or None when nothing is padded.
+        tap: sees every attention.
+
+    Returns:
+        `target_out` as what was written, with the logits of every step; padded steps are not counted in the lengths.
+    """
+    assert not model.training, "teacher forcing for a Trace needs a model in eval mode"
+    logits = model(source, target_in, source_padding, target_padding, tap=tap)
+    n_steps = target_out.shape[1]
+    if target_padding is None:
+        lengths = torch.full((len(target_out),), n_steps, device=target_out.device)
+    else:
+        lengths = n_steps - target_padding.sum(1)
+    return Decoded(target_out, lengths, torch.ones_like(lengths, dtype=torch.bool), logits)

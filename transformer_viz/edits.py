@@ -1,0 +1,227 @@
+"""What can be changed in a run's attention, and how a change is written as short text.
+
+An edit is data: runs apply it through the tap, a Trace keeps its text, the URL carries it.
+In Python everything counts from 0; in the text, as everywhere a person reads, from 1:
+
+| text                      | what it does                                                          |
+|---------------------------|-----------------------------------------------------------------------|
+| `cross:off`               | nothing is masked                                                     |
+| `cross:3-5`               | the cell of query 3 and key 5 is flipped: masked becomes allowed and the other way round |
+| `cross:3-*`, `cross:*-5`  | a whole row or column is flipped                                      |
+| `cross.2.4:zero`          | the head's output is zeros                                            |
+| `cross.2.4:3=5`           | the row of query 3 puts all its weight on key 5                       |
+| `cross.2.4:3=5@0.75+1@0.25` | … or divides it                                                     |
+| `cross.2.4:3=even`        | … or spreads it evenly over all keys                                  |
+
+`cross` is all layers and heads, `cross.2` all heads of layer 2. Several edits are separated by commas.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.terms import KINDS, Kind
+
+MOST_EDITS = 200
+_HIGHEST = 512
+_PLACE = re.compile(r"(?P<kind>[a-z]+)(?:\.(?P<layer>\d{1,3})(?:\.(?P<head>\d{1,3}))?)?", re.ASCII)
+_CELL = re.compile(r"(\d{1,3}|\*)-(\d{1,3}|\*)", re.ASCII)
+_ROW = re.compile(r"(\d{1,3}|\*)=(.+)", re.ASCII)
+_SHARE = re.compile(r"(\d{1,3})(?:@(\d{1,3}(?:\.\d{1,6})?))?", re.ASCII)
+_FORMS = "cross:off, cross:3-5, cross:3-*, cross:*-5, cross.2.4:zero, cross.2.4:3=5, cross.2.4:3=even"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Which attention; None is every layer, or every head. A head needs its layer."""
+
+    kind: Kind
+    layer: int | None = None
+    head: int | None = None
+
+    def __str__(self) -> str:
+        numbers = [number for number in (self.layer, self.head) if number is not None]
+        return ".".join([self.kind, *(str(number + 1) for number in numbers)])
+
+
+@dataclass(frozen=True)
+class MaskOff:
+    """Nothing is masked."""
+
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{self.place}:off"
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Masked becomes allowed and the other way round; None is every query, or every key."""
+
+    place: Place
+    query: int | None
+    key: int | None
+
+    def __str__(self) -> str:
+        return f"{self.place}:{_number(self.query)}-{_number(self.key)}"
+
+
+@dataclass(frozen=True)
+class HeadOff:
+    """The head's output is zeros; its weights stay what they are."""
+
+    place: Place
+
+    def __str__(self) -> str:
+        return f"{self.place}:zero"
+
+
+@dataclass(frozen=True)
+class Force:
+    """A row of weights is replaced. `shares` are (key, weight) pairs; empty spreads the weight evenly. None is every query.
+
+    What a forced row looks at is allowed, whatever the mask says: a masked cell never has weight.
+    """
+
+    place: Place
+    query: int | None
+    shares: tuple[tuple[int, float], ...]
+
+    def __str__(self) -> str:
+        if not self.shares:
+            return f"{self.place}:{_number(self.query)}=even"
+        alone = len(self.shares) == 1 and self.shares[0][1] == 1
+        parts = [str(key + 1) if alone else f"{key + 1}@{_decimal(weight)}" for key, weight in self.shares]
+        return f"{self.place}:{_number(self.query)}={'+'.join(parts)}"
+
+
+Edit = MaskOff | Flip | HeadOff | Force
+
+
+def parse(text: str) -> tuple[Edit, ...]:
+    """Edits from their text.
+
+    Raises:
+        OptionError: a part is none of the forms; the message names it and them.
+    """
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    if len(parts) > MOST_EDITS:
+        raise OptionError(f"{len(parts)} edits are too many; at most {MOST_EDITS} are possible. A row or column is one edit.")
+    return tuple(_one(part) for part in parts)
+
+
+def written(edits: Iterable[Edit]) -> str:
+    """The text that `parse` reads."""
+    return ",".join(map(str, edits))
+
+
+def read(edits: Iterable[Edit | str]) -> tuple[Edit, ...]:
+    """Edits given as objects or as text, in any mixture."""
+    if isinstance(edits, str):
+        return parse(edits)
+    return tuple(e for edit in edits for e in (parse(edit) if isinstance(edit, str) else (edit,)))
+
+
+def check(edits: Iterable[Edit], kind_sizes: dict[Kind, tuple[int, int]], n_source: int, most_steps: int) -> None:
+    """Raises an OptionError where an edit names a layer, head or position that this run cannot have.
+
+    Args:
+        edits: what is to be done.
+        kind_sizes: layers and heads of every kind.
+        n_source: source tokens, padding included.
+        most_steps: the most target tokens that can come.
+    """
+    for edit in edits:
+        n_layers, n_heads = kind_sizes[edit.place.kind]
+        _within(edit, "layer", edit.place.layer, n_layers)
+        _within(edit, "head", edit.place.head, n_heads)
+        n_queries = n_source if edit.place.kind == "encoder" else most_steps
+        n_keys = most_steps if edit.place.kind == "decoder" else n_source
+        if isinstance(edit, Flip | Force):
+            _within(edit, "query", edit.query, n_queries)
+        keys = [edit.key] if isinstance(edit, Flip) else [key for key, _ in edit.shares] if isinstance(edit, Force) else []
+        for key in keys:
+            _within(edit, "key", key, n_keys)
+
+
+def may_look_ahead(edits: Iterable[Edit]) -> bool:
+    """Whether a decoder row could see a later token, so that earlier rows must be computed again at every step."""
+    return any(edit.place.kind == "decoder" and not isinstance(edit, HeadOff) for edit in edits)
+
+
+def _one(part: str) -> Edit:
+    place_text, colon, what = part.partition(":")
+    place = _place(place_text, part) if colon else None
+    if place is None:
+        raise _wrong(part)
+    if what == "off":
+        return MaskOff(place)
+    if what == "zero":
+        return HeadOff(place)
+    if cell := _CELL.fullmatch(what):
+        query, key = (_position(number, part) for number in cell.groups())
+        if query is None and key is None:
+            raise _wrong(part)
+        return Flip(place, query, key)
+    if row := _ROW.fullmatch(what):
+        return Force(place, _position(row[1], part), _shares(row[2], part))
+    raise _wrong(part)
+
+
+def _place(text: str, part: str) -> Place:
+    match = _PLACE.fullmatch(text)
+    if match is None:
+        raise _wrong(part)
+    kind = next((kind for kind in KINDS if kind == match["kind"]), None)
+    if kind is None:
+        raise OptionError(f"edit {part[:60]!r}: {match['kind']!r} is no kind of attention; choose one of {listed(KINDS)}")
+    layer, head = (None if match[name] is None else _position(match[name], part) for name in ("layer", "head"))
+    return Place(kind, layer, head)
+
+
+def _shares(text: str, part: str) -> tuple[tuple[int, float], ...]:
+    if text == "even":
+        return ()
+    shares = []
+    for share in text.split("+"):
+        match = _SHARE.fullmatch(share)
+        if match is None:
+            raise _wrong(part)
+        key = _position(match[1], part)
+        assert key is not None
+        shares.append((key, 1.0 if match[2] is None else float(match[2])))
+    total = math.fsum(weight for _, weight in shares)
+    if abs(total - 1) > 1e-5 or len({key for key, _ in shares}) != len(shares):
+        raise OptionError(
+            f"edit {part[:60]!r}: the weights of a row add up to 1 and name each key once; these add up to {total:g}"
+        )
+    return tuple(shares)
+
+
+def _position(number: str, part: str) -> int | None:
+    if number == "*":
+        return None
+    if not 1 <= int(number) <= _HIGHEST:
+        raise OptionError(
+            f"edit {part[:60]!r}: {number} is not possible; positions, layers and heads count from 1 to {_HIGHEST}"
+        )
+    return int(number) - 1
+
+
+def _within(edit: Edit, name: str, value: int | None, size: int) -> None:
+    if value is not None and value >= size:
+        raise OptionError(f"edit {str(edit)!r}: there is no {name} {value + 1} here; possible is 1 to {size}")
+
+
+def _number(position: int | None) -> str:
+    return "*" if position is None else str(position + 1)
+
+
+def _decimal(weight: float) -> str:
+    return f"{weight:.6f}".rstrip("0").rstrip(".")
+
+
+def _wrong(part: str) -> OptionError:
+    return OptionError(f"edit {part[:60]!r} is not understood; edits look like {_FORMS}")

@@ -1,0 +1,204 @@
+"""The classic mask mistakes, each as a tap that makes a sound model make it.
+
+A tap sees the mask that the model rightly uses; a mistake puts the wrong one in its place. Nothing here
+is a picture of a mistake: the model really runs with it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.model import masks
+from transformer_viz.model.tap import Site, TapName
+from transformer_viz.terms import Kind
+
+
+@dataclass(frozen=True)
+class Right:
+    """The right mask of one attention call, taken apart. All bool, broadcastable to (batch, head, query, key)."""
+
+    kind: Kind
+    masked: Tensor
+    key_padding: Tensor
+    """(batch or 1, head or 1, 1, key)."""
+    query_padding: Tensor
+    """(batch or 1, head or 1, query, 1)."""
+    future: Tensor
+    """(query, key); all False where nothing is causal."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One mistake: what is wrong, where it comes from, and how it is put right."""
+
+    name: str
+    title: str
+    wrong: str
+    """What is wrong, in a sentence or two."""
+    faulty_code: str
+    fixed_code: str
+    mask: Callable[[Right], Tensor]
+    looks_ahead: bool = False
+    """A decoder row may see later tokens: decoding must compute earlier rows again at every step."""
+    needs_padding: bool = True
+    """Nothing happens where nothing is padded."""
+
+
+def _no_causal(right: Right) -> Tensor:
+    return right.key_padding.expand_as(right.masked) if right.kind == "decoder" else right.masked
+
+
+def _off_by_one(right: Right) -> Tensor:
+    if right.kind != "decoder":
+        return right.masked
+    n_queries, n_keys = right.future.shape
+    return right.key_padding | torch.ones_like(right.future).triu(n_keys - n_queries + 2)
+
+
+def _invalid_by_invalid(right: Right) -> Tensor:
+    return (right.query_padding & right.key_padding) | right.future
+
+
+def _cross_forgotten(right: Right) -> Tensor:
+    return torch.zeros_like(right.masked) if right.kind == "cross" else right.masked
+
+
+def _padded_queries(right: Right) -> Tensor:
+    return right.masked | right.query_padding
+
+
+def _inverted(right: Right) -> Tensor:
+    return torch.where(right.masked.any(-1, keepdim=True), ~right.masked, right.masked)
+
+
+def _wrong_axis(right: Right) -> Tensor:
+    # In cross-attention the two axes differ in length, and torch would refuse the shape.
+    return right.masked if right.kind == "cross" else (right.query_padding | right.future).expand_as(right.masked)
+
+
+_ALL = (
+    Mistake(
+        name="no-causal",
+        title="No causal mask",
+        wrong="The decoder reads the tokens that it is about to write. A model that is trained so looks perfect, since the "
+        "answer is in its input, and writes nonsense as soon as it must decode.",
+        faulty_code="model(source, target)",
+        fixed_code="model(source, target, tgt_mask=nn.Transformer.generate_square_subsequent_mask(target.shape[1]))",
+        mask=_no_causal,
+        looks_ahead=True,
+        needs_padding=False,
+    ),
+    Mistake(
+        name="causal-off-by-one",
+        title="Causal mask off by one",
+        wrong="Every query may see one token too many: exactly the one that it must predict.",
+        faulty_code="future = torch.ones(n, n, dtype=torch.bool).triu(diagonal=2)",
+        fixed_code="future = torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)",
+        mask=_off_by_one,
+        looks_ahead=True,
+        needs_padding=False,
+    ),
+    Mistake(
+        name="invalid-by-invalid",
+        title="Padding as invalid ⊗ invalid",
+        wrong="A cell is masked only where the query and the key are both padding, so every real query still looks at "
+        "padded keys.",
+        faulty_code="masked = padding[:, :, None] & padding[:, None, :]",
+        fixed_code="masked = padding[:, None, :].expand(-1, n_queries, -1)",
+        mask=_invalid_by_invalid,
+    ),
+    Mistake(
+        name="source-mask-forgotten",
+        title="Source mask forgotten in decoding",
+        wrong="The encoder masks the source's padding, the cross-attention of the decoder does not: what a sentence becomes "
+        "depends on how long its neighbours in the batch are.",
+        faulty_code="logits = model.decode(target, memory)",
+        fixed_code="logits = model.decode(target, memory, source_padding)",
+        mask=_cross_forgotten,
+    ),
+    Mistake(
+        name="padded-queries-nan",
+        title="Padded queries give NaN",
+        wrong="The rows of padded queries are masked as well. The softmax of a row of −∞ is NaN, and 0 · NaN is NaN: the next "
+        "layer carries it into every real token.",
+        faulty_code='masked = padding[:, :, None] | padding[:, None, :]; scores.masked_fill(masked, float("-inf")).softmax(-1)',
+        fixed_code="masked = padding[:, None, :].expand(-1, n_queries, -1)  # nobody reads a padded row",
+        mask=_padded_queries,
+    ),
+    Mistake(
+        name="wrong-sign",
+        title="Additive mask with the wrong sign",
+        wrong="The mask is added with a plus: what must not be seen wins every softmax. In float32 a score vanishes "
+        "beside 10⁹, so the weight is spread evenly over the forbidden cells.",
+        faulty_code="scores = scores + masked * 1e9",
+        fixed_code='scores = scores.masked_fill(masked, float("-inf"))',
+        mask=_inverted,
+        looks_ahead=True,
+        needs_padding=False,
+    ),
+    Mistake(
+        name="wrong-axis",
+        title="Mask broadcast over the wrong axis",
+        wrong="The padding mask lies on the query axis instead of the key axis. No shape complains; padded queries see nothing "
+        "and real ones see all the padding.",
+        faulty_code="masked = padding[:, None, :, None]  # (batch, head, query, key)",
+        fixed_code="masked = padding[:, None, None, :]  # (batch, head, query, key)",
+        mask=_wrong_axis,
+    ),
+)
+MISTAKES: dict[str, Mistake] = {mistake.name: mistake for mistake in _ALL}
+
+
+def named(name: str) -> Mistake:
+    """A mistake by name.
+
+    Raises:
+        OptionError: there is none of that name.
+    """
+    if name not in MISTAKES:
+        raise OptionError(f"mistake {name!r} is not known; choose one of {listed(MISTAKES)}")
+    return MISTAKES[name]
+
+
+class MistakeTap:
+    """Makes one mistake in every attention it sees. One for each run: it remembers what it saw."""
+
+    def __init__(self, mistake: Mistake) -> None:
+        self.mistake = mistake
+        self._scores: Tensor | None = None
+        self._right: Tensor | None = None
+        self._target_padding: Tensor | None = None
+
+    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
+        match name:
+            case "scores":
+                self._scores = value
+            case "mask":
+                self._right = value
+                return self.mistake.mask(self._taken_apart(site, value))
+            case "weights":
+                return self._weights(value)
+        return value
+
+    def _taken_apart(self, site: Site, masked: Tensor) -> Right:
+        """The last query has no future: its row is the padding of the keys."""
+        n_queries, n_keys = masked.shape[-2:]
+        key_padding = masked[..., -1:, :]
+        if site.kind == "decoder":
+            self._target_padding = key_padding
+        is_causal = site.kind == "decoder"
+        future = masks.future(n_queries, n_keys, site.first_query, masked.device) & is_causal
+        of_queries = self._target_padding if site.kind == "cross" and self._target_padding is not None else key_padding
+        return Right(site.kind, masked, key_padding, of_queries[..., -n_queries:].transpose(-2, -1), future)
+
+    def _weights(self, weights: Tensor) -> Tensor:
+        assert self._scores is not None and self._right is not None
+        if self.mistake.name == "wrong-sign":
+            return (self._scores + self._right.to(self._scores.dtype) * 1e9).softmax(-1)
+        if self.mistake.name == "padded-queries-nan":
+            # Ours gives an empty row zeros; the plain softmax of the published code gives it NaN.
+            return weights.masked_fill((weights == 0).all(-1, keepdim=True), float("nan"))
+        return weights
