@@ -30,6 +30,10 @@ RECORDED: tuple[TapName, ...] = ("weights", "scores")
 LONGEST = 512
 
 
+Target = str | tuple[str, ...]
+"""A target as text, or as tokens without `<end>`."""
+
+
 class Options(TypedDict, total=False):
     """The keywords of `decode`."""
 
@@ -38,17 +42,28 @@ class Options(TypedDict, total=False):
     candidates: int
     pad_to: int | None
     pad_target_to: int | None
-    target: str | Sequence[str] | None
     edits: Iterable[Edit | str]
     mistake: str | None
     record: Sequence[str]
 
 
 @overload
-def decode(checkpoint: Checkpoint, text: str, **options: Unpack[Options]) -> Trace: ...
+def decode(checkpoint: Checkpoint, text: str, *, target: Target | None = None, **options: Unpack[Options]) -> Trace: ...
 @overload
-def decode(checkpoint: Checkpoint, text: list[str] | tuple[str, ...], **options: Unpack[Options]) -> list[Trace]: ...
-def decode(checkpoint: Checkpoint, text: str | list[str] | tuple[str, ...], **options: Unpack[Options]) -> Trace | list[Trace]:
+def decode(
+    checkpoint: Checkpoint,
+    text: list[str] | tuple[str, ...],
+    *,
+    target: Sequence[Target] | None = None,
+    **options: Unpack[Options],
+) -> list[Trace]: ...
+def decode(
+    checkpoint: Checkpoint,
+    text: str | list[str] | tuple[str, ...],
+    *,
+    target: Target | Sequence[Target] | None = None,
+    **options: Unpack[Options],
+) -> Trace | list[Trace]:
     """Decodes one text, or several as one padded batch, and records every attention and mask.
 
     Args:
@@ -59,7 +74,8 @@ def decode(checkpoint: Checkpoint, text: str | list[str] | tuple[str, ...], **op
         candidates: how many of the most probable tokens each step keeps.
         pad_to: pad every source to this many tokens (special tokens counted) and keep the padded columns.
         pad_target_to: with `target`, pad every target to this many tokens and keep the padded rows.
-        target: a target text for each source text: it is read in one pass (teacher forcing), nothing is decoded.
+        target: a target for each source text, as text or as a tuple of tokens without `<end>`. It is read in one
+            pass (teacher forcing), nothing is decoded.
         edits: changes to masks, heads and rows of weights, in every sentence; objects or text (see `edits`).
         mistake: a deliberate mask mistake (see `runs.mistakes`).
         record: `weights`, and `scores` where the scores before the mask are wanted too.
@@ -72,8 +88,12 @@ def decode(checkpoint: Checkpoint, text: str | list[str] | tuple[str, ...], **op
         OptionError: an impossible keyword.
         DeviceError: the device ran out of memory.
     """
-    traces = _decode(checkpoint, [text] if isinstance(text, str) else list(text), **options)
-    return traces[0] if isinstance(text, str) else traces
+    if isinstance(text, str):
+        targets = None if target is None else [target if isinstance(target, str) else tuple(map(str, target))]
+        return _decode(checkpoint, [text], targets=targets, **options)[0]
+    if isinstance(target, str):
+        raise InputError("There are several sources and one target text; give a list with one target for each source.")
+    return _decode(checkpoint, list(text), targets=target, **options)
 
 
 def _decode(
@@ -85,12 +105,11 @@ def _decode(
     candidates: int = 10,
     pad_to: int | None = None,
     pad_target_to: int | None = None,
-    target: str | Sequence[str] | None = None,
+    targets: Sequence[Target] | None = None,
     edits: Iterable[Edit | str] = (),
     mistake: str | None = None,
     record: Sequence[str] = ("weights",),
 ) -> list[Trace]:
-    targets = [target] if isinstance(target, str) else None if target is None else list(target)
     if not texts:
         raise InputError("There is no text to decode; give at least one.")
     if strategy not in STRATEGIES:
@@ -157,16 +176,26 @@ def _framed_sources(checkpoint: Checkpoint, texts: Sequence[str], pad_to: int | 
     return _Rows(framed, longest if pad_to is None else _whole("pad_to", pad_to, longest, model_limit))
 
 
-def _framed_targets(checkpoint: Checkpoint, targets: Sequence[str], n_sources: int, pad_to: int | None) -> _Rows:
+def _framed_targets(checkpoint: Checkpoint, targets: Sequence[Target], n_sources: int, pad_to: int | None) -> _Rows:
     """What should be written: the symbols of each target and `<end>`."""
     if len(targets) != n_sources:
         raise InputError(f"There are {n_sources} sources and {len(targets)} targets; give one target for each source.")
     model_limit = min(LONGEST, checkpoint.model.config.max_positions)
-    rows = [[*checkpoint.task.read_target(target), END] for target in targets]
+    rows = [[*_symbols(checkpoint, target), END] for target in targets]
     longest = max(map(len, rows))
     if longest > model_limit:
         raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {model_limit}. Shorten it.")
     return _Rows(rows, longest if pad_to is None else _whole("pad_target_to", pad_to, longest, model_limit))
+
+
+def _symbols(checkpoint: Checkpoint, target: Target) -> list[str]:
+    """Tokens of a target; the empty one is `<end>` alone."""
+    if isinstance(target, str):
+        return checkpoint.task.read_target(target) if target else []
+    vocabulary = checkpoint.task.target_vocabulary
+    if unknown := [token for token in target if token not in vocabulary]:
+        raise InputError(f"Target token {str(unknown[0])[:40]!r} is not in the vocabulary of this model.")
+    return list(target)
 
 
 def _run(

@@ -1,0 +1,44 @@
+"""The masks of a run as the matrices that people build them from."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.trace import Trace
+
+
+@dataclass(frozen=True)
+class MaskPart:
+    """One matrix: reasons (query, key), and the tokens on its axes."""
+
+    title: str
+    kind: Kind
+    reasons: np.ndarray
+    queries: tuple[str, ...]
+    keys: tuple[str, ...]
+
+
+def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, ...]:
+    """Encoder padding, decoder padding, causal, the decoder's two combined, and cross, as they were in force.
+
+    Args:
+        trace: the run; padding shows where it was kept (`pad_to`, `pad_target_to`).
+        layer: from 0; matters only where an edit made layers differ.
+        head: from 0; likewise.
+    """
+    found: dict[Kind, np.ndarray] = {}
+    for kind in trace.kinds:
+        reasons = trace.mask_reasons[kind]
+        found[kind] = reasons if reasons.ndim == 2 else reasons[layer % len(reasons), head]
+    parts: list[tuple[str, Kind, np.ndarray]] = []
+    if "encoder" in found:
+        parts.append(("encoder: padding", "encoder", found["encoder"]))
+    if "decoder" in found:
+        combined = found["decoder"]
+        parts.append(("decoder: padding", "decoder", combined & Reason.PADDING))
+        parts.append(("decoder: causal", "decoder", combined & Reason.FUTURE))
+        parts.append(("decoder: combined", "decoder", combined))
+    if "cross" in found:
+        parts.append(("cross: padding", "cross", found["cross"]))
+    return tuple(MaskPart(title, kind, reasons, trace.queries(kind), trace.keys(kind)) for title, kind, reasons in parts)
