@@ -12,9 +12,11 @@ import plotly.graph_objects as go
 import pytest
 
 from transformer_viz import figures
+from transformer_viz.analysis.loss import losses
+from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import DARK, LIGHT, escape, labels
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.trace import Trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -81,6 +83,8 @@ def test_labels_are_unique_and_inert(trace: Trace, kind: Kind) -> None:
 def test_no_token_reaches_any_figure_as_markup(trace: Trace) -> None:
     drawn = [figures.attention(trace, k) for k in KINDS] + [figures.mask(trace, k) for k in KINDS]
     drawn += [figures.player(trace, k) for k in KINDS] + [figures.mosaic(trace, k) for k in KINDS]
+    drawn += [figures.mask_grid([mask_parts(trace)], [trace.source]), figures.token_losses([trace], losses([trace]))]
+    drawn += [figures.before_and_after(trace, trace, k, 0, 0) for k in KINDS]
     for figure in drawn:
         for text in texts(spec(figure)):
             # Our own bold and superscript around an escaped token are all the markup there is.
@@ -215,13 +219,14 @@ def test_masked_is_drawn_unlike_any_weight() -> None:
 def test_a_mask_figure_shows_each_reason(trace: Trace, kind: Kind) -> None:
     figure = spec(figures.mask(trace, kind))
     reasons = trace.mask_reasons[kind]
-    layers = [entry for entry in figure["data"] if entry["type"] == "heatmap"]
-    total = np.zeros(reasons.shape, dtype=int)
-    for code, layer in zip([0, *sorted(set(reasons.ravel().tolist()) - {0})], layers, strict=True):
-        shown = ~np.isnan(numbers(layer["z"]))
-        np.testing.assert_array_equal(shown, reasons == code)
-        total += shown
-    assert (total == 1).all()
+    (drawn,) = [entry for entry in figure["data"] if entry["type"] == "heatmap"]
+    np.testing.assert_array_equal(numbers(drawn["z"]), reasons)
+    # Each code has a flat band of its own: the colour at its place in the range is the legend's.
+    names = {entry["name"]: entry["marker"]["color"] for entry in figure["data"] if entry["type"] == "scatter"}
+    for code in {0, *reasons.ravel().tolist()}:
+        place = (code - drawn["zmin"]) / (drawn["zmax"] - drawn["zmin"])
+        colours = {colour for edge, colour in drawn["colorscale"] if abs(edge - place) < 0.1 + 1e-9}
+        assert names[REASON_WORDS[code]] in colours
 
 
 @pytest.mark.parametrize("folder", ["figures", "views"])

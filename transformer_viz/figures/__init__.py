@@ -1,8 +1,10 @@
 """Results in, Plotly figures out. Nothing here displays, reads a file, or needs torch."""
 
 from transformer_viz.figures.attention import attention
-from transformer_viz.figures.masks import mask
+from transformer_viz.figures.losses import token_losses
+from transformer_viz.figures.maps import before_and_after, softmax_maps
+from transformer_viz.figures.masks import mask, mask_grid
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.player import player
 
-__all__ = ["attention", "mask", "mosaic", "player"]
+__all__ = ["attention", "before_and_after", "mask", "mask_grid", "mosaic", "player", "softmax_maps", "token_losses"]

@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from transformer_viz.figures.theme import Theme, flat, labels
 from transformer_viz.terms import REASON_WORDS, Kind
+from transformer_viz.vocabulary import PAD
 
 QUERY_TITLES: dict[Kind, str] = {
     "encoder": "query: the letter that looks",
@@ -107,13 +108,12 @@ def query_axis(tick_labels: Sequence[str], kind: Kind, theme: Theme, font_size: 
 
 
 def query_labels(queries: tuple[str, ...], written: tuple[str, ...] | None) -> list[str]:
-    """`3·l→o` for a decoder row that read `l` and wrote `o`; `3·l` for an encoder row."""
+    """`3·l→o` for a decoder row that read `l` and wrote `o`; `3·l` for an encoder row, and for padding."""
     names = labels(queries)
-    return (
-        names
-        if written is None
-        else [f"{name}→{out.split('·', 1)[1]}" for name, out in zip(names, labels(written), strict=True)]
-    )
+    if written is None:
+        return names
+    outs = [out.split("·", 1)[1] for out in labels(written)]
+    return [name if query == PAD else f"{name}→{out}" for name, query, out in zip(names, queries, outs, strict=True)]
 
 
 def _axis(tick_labels: Sequence[str], title: str, theme: Theme, font_size: int) -> dict[str, Any]:

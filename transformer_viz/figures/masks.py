@@ -1,31 +1,33 @@
-"""A mask as a matrix, each cell coloured by its reason."""
+"""Masks as matrices, each cell coloured by its reason: one, or all of a sentence or a batch side by side."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.figures import cells
-from transformer_viz.figures.theme import ThemeName, base_layout, flat, theme_of
-from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, Reason
+from transformer_viz.analysis.mask_parts import MaskPart
+from transformer_viz.errors import OptionError
+from transformer_viz.figures import cells, reasons
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, labels, shown, theme_of
+from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
-_LIGHT = {
-    Reason.ALLOWED: "#f4f7fa",
-    Reason.PADDING: "#e0a458",
-    Reason.FUTURE: "#7b8fa6",
-    Reason.BOTH: "#8c5a2b",
-    Reason.EDITED: "#b5488a",
-}
-_DARK = {
-    Reason.ALLOWED: "#1b222c",
-    Reason.PADDING: "#d9a05b",
-    Reason.FUTURE: "#5f7896",
-    Reason.BOTH: "#96683f",
-    Reason.EDITED: "#c56aa2",
-}
+_TITLE, _LEGEND = 26, 34
+"""Pixels: above a panel for its title, above everything for the legend."""
+_LEAST_LABELLED = 9
+"""Cells smaller than this many pixels get no tick labels: they would overlap. The hover still has them."""
 
 
 def mask(
-    trace: Trace, kind: Kind, layer: int = 0, head: int = 0, *, theme: ThemeName = "light", height: int = 330
+    trace: Trace,
+    kind: Kind,
+    layer: int = 0,
+    head: int = 0,
+    *,
+    theme: ThemeName = "light",
+    height: int = 330,
+    before: np.ndarray | None = None,
 ) -> go.Figure:
     """The mask in force for a kind: rows are queries, columns are keys, colours are reasons.
 
@@ -36,50 +38,149 @@ def mask(
         head: from 0; likewise.
         theme: `light` or `dark`.
         height: in pixels.
+        before: bool (query, key), the mask of another run; cells that differ from it get a frame.
     """
     colours = theme_of(theme)
-    reasons = trace.mask_reasons[kind]
-    matrix = reasons if reasons.ndim == 2 else reasons[layer, head]
+    matrix = trace.mask_reasons[kind]
+    matrix = matrix if matrix.ndim == 2 else matrix[layer, head]
     codes = [0, *cells.codes_in(matrix)]
+    frames = [] if before is None else [_frames(_differs(matrix > 0, before), colours)]
     return go.Figure(
-        [*(_layer(matrix, code, theme) for code in codes), *(_legend_entry(code, theme) for code in codes)],
+        [reasons.cells(matrix, trace.keys(kind), theme), *frames, *reasons.legend(codes, theme)],
         {
             **base_layout(colours, 12),
             "showlegend": True,
             "title": {"text": f"{KIND_TITLES[kind]}: {(matrix > 0).sum()} of {matrix.size} cells masked", "font": {"size": 14}},
             "xaxis": cells.key_axis(trace.keys(kind), kind, colours, 11, tickangle=-90),
             "yaxis": cells.query_axis(cells.query_labels(trace.queries(kind), None), kind, colours, 11),
-            "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "font": {"size": 12}},
+            "legend": _legend(1.0),
             "height": height,
             "margin": {"t": 66, "l": 8, "r": 8, "b": 8},
         },
     )
 
 
-def _colour(code: int, theme: ThemeName) -> str:
-    return (_DARK if theme == "dark" else _LIGHT)[Reason(code)]
+def mask_grid(
+    sentences: Sequence[Sequence[MaskPart]],
+    names: Sequence[str],
+    *,
+    columns: int = 5,
+    theme: ThemeName = "light",
+    large: bool = False,
+) -> go.Figure:
+    """The masks of one sentence or of a whole batch, as one figure.
+
+    Args:
+        sentences: the matrices of each sentence, from `analysis.mask_parts`.
+        names: what to call each sentence; drawn above its matrices.
+        columns: matrices side by side; 1 on a phone.
+        theme: `light` or `dark`.
+        large: bigger cells and letters.
+
+    Raises:
+        OptionError: there is no sentence, or not one name for each.
+    """
+    if not sentences or len(sentences) != len(names):
+        raise OptionError(
+            f"{len(sentences)} sentences and {len(names)} names are given; give at least one, and a name for each"
+        )
+    colours, size = theme_of(theme), 14 if large else 11
+    gap = 6 * size  # below a panel, for its tick labels
+    rows = [
+        (name if start == 0 else "", list(parts[start : start + columns]))
+        for name, parts in zip(names, sentences, strict=True)
+        for start in range(0, len(parts), columns)
+    ]
+    heights = [max(_height(part, columns, large) for part in parts) for _, parts in rows]
+    total = _LEGEND + sum(height + _TITLE + gap + (18 if name else 0) for height, (name, _) in zip(heights, rows, strict=True))
+    layout: dict[str, Any] = {**base_layout(colours, size), "height": total, "showlegend": True, "legend": _legend(1.0)}
+    layout |= {"margin": {"t": _LEGEND, "l": 4, "r": 8, "b": 4}, "annotations": []}
+    traces: list[Any] = []
+    inner, top = total - _LEGEND - 4, 0.0
+    for (name, parts), height in zip(rows, heights, strict=True):
+        if name:
+            layout["annotations"].append(_words(f"<b>{shown(name)}</b>", 0, 1 - top / inner, size + 2, colours.ink))
+            top += 18
+        for column, part in enumerate(parts):
+            left, right = _span(column, columns)
+            bottom = 1 - (top + _TITLE + height) / inner
+            number = len(traces) + 1
+            title = f"{part.title} ({(part.reasons > 0).sum()} of {part.reasons.size})"
+            layout["annotations"].append(_words(title, left, 1 - (top + 4) / inner, size + 1, colours.muted))
+            traces.append(
+                reasons.cells(part.reasons, part.keys, theme, xaxis=f"x{number}", yaxis=f"y{number}", gap=int(height > 120))
+            )
+            shows = height / len(part.queries) >= _LEAST_LABELLED
+            layout |= _axes(number, part, (left, right), (max(0.0, bottom), bottom + height / inner), shows, colours, size - 1)
+        top += height + _TITLE + gap
+    codes = sorted({int(code) for parts in sentences for part in parts for code in np.unique(part.reasons)} | {0})
+    return go.Figure([*traces, *reasons.legend(codes, theme)], layout)
 
 
-def _layer(matrix: np.ndarray, code: int, theme: ThemeName) -> go.Heatmap:
-    may = "may look at" if code == 0 else "may not look at"
-    why = "" if code == 0 else f":<br><b>{REASON_WORDS[code]}</b>"
-    return go.Heatmap(
-        z=cells.only(matrix, code),
-        colorscale=flat(_colour(code, theme)),
-        showscale=False,
-        xgap=1,
-        ygap=1,
-        hoverongaps=False,
-        hovertemplate=f"query %{{y}} {may} key %{{x}}{why}<extra></extra>",
-    )
+def _differs(masked: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """Where two masks differ; what only one of them has does not count."""
+    n_queries, n_keys = min(len(masked), len(before)), min(masked.shape[1], before.shape[1])
+    found = np.zeros_like(masked)
+    found[:n_queries, :n_keys] = masked[:n_queries, :n_keys] != before[:n_queries, :n_keys]
+    return found
 
 
-def _legend_entry(code: int, theme: ThemeName) -> go.Scatter:
-    return go.Scatter(
-        x=[None],
-        y=[None],
-        mode="markers",
-        name=REASON_WORDS[code],
-        marker={"symbol": "square", "size": 12, "color": _colour(code, theme), "line": {"width": 1, "color": "#8a94a0"}},
-        hoverinfo="skip",
-    )
+def _frames(found: np.ndarray, colours: Theme) -> go.Scatter:
+    x, y = cells.hatch_outline(found)
+    return go.Scatter(x=x, y=y, mode="lines", line={"width": 2, "color": colours.accent}, hoverinfo="skip", showlegend=False)
+
+
+def _height(part: MaskPart, columns: int, large: bool) -> int:
+    """Pixels of a panel: square cells where the page is 1400 pixels wide, within limits."""
+    room = 1400 / columns * 0.76 if columns > 1 else 300
+    cell = min(34 if large else 22, room / max(1, len(part.keys)))
+    return int(np.clip(cell * len(part.queries), 70, 520 if large else 300))
+
+
+def _span(column: int, columns: int) -> tuple[float, float]:
+    """Left and right of a panel, as shares of the width; the labels of the rows stand before it."""
+    before = 0.05 if columns > 1 else 0.2
+    width = 1 / columns
+    return column * width + before, (column + 1) * width - 0.012
+
+
+def _axes(
+    number: int,
+    part: MaskPart,
+    x: tuple[float, float],
+    y: tuple[float, float],
+    shows: bool,
+    colours: Theme,
+    size: int,
+) -> dict[str, Any]:
+    shared = {"automargin": False, "title": None, "showticklabels": shows}
+    key_axis = cells.key_axis(part.keys, part.kind, colours, size, tickangle=-90, domain=x, anchor=f"y{number}", **shared)
+    names = labels(part.queries)
+    query_axis = cells.query_axis(names, part.kind, colours, size, domain=y, anchor=f"x{number}", **shared)
+    return {f"xaxis{number}": key_axis, f"yaxis{number}": query_axis}
+
+
+def _words(text: str, x: float, y: float, size: int, colour: str) -> dict[str, Any]:
+    return {
+        "text": text,
+        "x": x,
+        "y": y,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "left",
+        "yanchor": "top",
+        "showarrow": False,
+        "font": {"size": size, "color": colour},
+    }
+
+
+def _legend(y: float) -> dict[str, Any]:
+    return {
+        "orientation": "h",
+        "x": 0,
+        "y": y,
+        "yanchor": "bottom",
+        "font": {"size": 12},
+        "itemclick": False,
+        "itemdoubleclick": False,
+    }

@@ -32,6 +32,10 @@ class Theme:
     chosen: str
     other: str
     scale: list[str]
+    diverging: list[str]
+    """Negative orange, positive blue, 0 the colour of the page: even for the colour-blind."""
+    broken: str
+    """A number that is none."""
 
 
 LIGHT = Theme(
@@ -46,6 +50,8 @@ LIGHT = Theme(
     chosen="#2f6f9f",
     other="#a9b7c6",
     scale=list(plotly.colors.cmocean.dense),
+    diverging=["#8f3400", "#d9722e", "#f3bd94", "#ffffff", "#9cc4e0", "#3f83b5", "#0b4a78"],
+    broken="#d6336c",
 )
 DARK = Theme(
     paper="#0e1117",
@@ -59,6 +65,8 @@ DARK = Theme(
     chosen="#7fb8e0",
     other="#4b5868",
     scale=list(plotly.colors.cmocean.ice),
+    diverging=["#ffc48a", "#d97a2b", "#6e3c13", "#0e1117", "#164a6e", "#3f8fc4", "#a8dcff"],
+    broken="#f06595",
 )
 
 _CONTROL = {"\n": "↵", "\t": "⇥", " ": "␣"}

@@ -63,13 +63,18 @@ def effect(
     texts = [task.sample(task.sources[i % len(task.sources)], int(n), 1, rng)[0] for i, n in enumerate(lengths)]
     before: list[list[str]] = []
     after: list[list[str]] = []
-    with devices.memory_errors(checkpoint.device):
+    with devices.memory_errors(checkpoint.device), devices.few_threads(checkpoint.device, checkpoint.n_parameters):
         for start in range(0, samples, _BATCH):
             batch = texts[start : start + _BATCH]
             before += _outputs(checkpoint, batch, (), None)
             after += _outputs(checkpoint, batch, read, made)
     answers = [[*task.answer(task.read(text)), END] for text in texts]
-    return Effect(samples, _share(before, answers), _share(after, answers), 1 - _share(before, after))
+    return Effect(
+        samples,
+        _equal(before, answers) / samples,
+        _equal(after, answers) / samples,
+        (samples - _equal(before, after)) / samples,
+    )
 
 
 def _outputs(
@@ -90,5 +95,5 @@ def _outputs(
     return [task.target_vocabulary.decode(row[:n]) for row, n in zip(decoded.ids.tolist(), lengths, strict=True)]
 
 
-def _share(given: list[list[str]], wanted: list[list[str]]) -> float:
-    return sum(a == b for a, b in zip(given, wanted, strict=True)) / len(wanted)
+def _equal(given: list[list[str]], wanted: list[list[str]]) -> int:
+    return sum(a == b for a, b in zip(given, wanted, strict=True))

@@ -124,7 +124,8 @@ _ALL = (
         title="Padded queries give NaN",
         wrong="The rows of padded queries are masked as well. The softmax of a row of −∞ is NaN, and 0 · NaN is NaN: the next "
         "layer carries it into every real token.",
-        faulty_code='masked = padding[:, :, None] | padding[:, None, :]; scores.masked_fill(masked, float("-inf")).softmax(-1)',
+        faulty_code="masked = padding[:, :, None] | padding[:, None, :]\n"
+        'weights = scores.masked_fill(masked, float("-inf")).softmax(-1)',
         fixed_code="masked = padding[:, None, :].expand(-1, n_queries, -1)  # nobody reads a padded row",
         mask=_padded_queries,
     ),

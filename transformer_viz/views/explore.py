@@ -7,10 +7,9 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError
-from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, focus, link, model, player, tables
+from transformer_viz.views.parts import bar, charts, focus, link, model, player, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
@@ -27,11 +26,9 @@ def show() -> None:
     """The page."""
     chosen = bar.show()
     if chosen.checkpoint is None:
-        focus.keep()
         return
     trace = _decoded(chosen, chosen.checkpoint)
     if trace is None:
-        focus.keep()
         link.write(bar.link_values(chosen))
         return
     focus.start(trace, chosen.checkpoint)
@@ -60,10 +57,6 @@ def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
     return None
 
 
-def _theme() -> ThemeName:
-    return "dark" if st.context.theme.type == "dark" else "light"
-
-
 @st.fragment
 def _player(trace: Trace, chosen: bar.Bar, checkpoint: Checkpoint, at: focus.Focus) -> None:
     """A fragment, so that a rested step reruns these lines only, and redraws no chart.
@@ -72,7 +65,7 @@ def _player(trace: Trace, chosen: bar.Bar, checkpoint: Checkpoint, at: focus.Foc
     a click moved the focus still carries the values of the boxes from before the click.
     """
     now = replace(at, step=st.session_state.step)
-    looks = {"large": chosen.is_large, "dark": _theme() == "dark", "with_answer": chosen.with_answer}
+    looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
     content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=_LEGEND[now.kind], **looks)
     player.show(content, on_step=lambda: _step_rested(trace))
     _write_link(trace, chosen, checkpoint, now)
@@ -85,7 +78,7 @@ def _step_rested(trace: Trace) -> None:
 
 
 def _focus_map(trace: Trace, chosen: bar.Bar) -> None:
-    now, theme, narrow = focus.current(), _theme(), charts.is_narrow()
+    now, theme, narrow = focus.current(), style.theme(), charts.is_narrow()
     looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": narrow}
     figure = figures.player(trace, now.kind, now.layer, now.head, now.step, theme=theme, **looks)
     # By these the browser knows whether a redrawn figure is another one, and of which run.
@@ -104,7 +97,7 @@ def _mosaics(trace: Trace, chosen: bar.Bar) -> None:
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
             tile = (now.layer, now.head) if kind == now.kind else None
-            figure = figures.mosaic(trace, kind, tile, theme=_theme(), large=chosen.is_large)
+            figure = figures.mosaic(trace, kind, tile, theme=style.theme(), large=chosen.is_large)
             figure.layout.meta = {**figure.layout.meta, "run": now.run}
             words = f"All layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
             st.plotly_chart(figure, key=f"mosaic-chart-{kind}", theme=None, config=_CONFIG, alt=words)
@@ -113,7 +106,7 @@ def _mosaics(trace: Trace, chosen: bar.Bar) -> None:
 @st.fragment
 def _tables(trace: Trace, checkpoint: Checkpoint) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(trace, checkpoint, _theme())
+    tables.show(trace, checkpoint, style.theme())
 
 
 def _say_complaints() -> None:

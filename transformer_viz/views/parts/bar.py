@@ -7,7 +7,7 @@ import streamlit as st
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import devices
-from transformer_viz.views.parts import link, model
+from transformer_viz.views.parts import kept, link, model
 from transformer_viz.views.parts.markdown import literal
 
 DEFAULT_CHECKPOINT = "reverse"
@@ -28,8 +28,9 @@ class Bar:
     with_answer: bool
 
 
-def show() -> Bar:
-    """Draws the bar. A checkpoint that cannot be loaded is said, and comes back as None."""
+def show(*, with_text: bool = True) -> Bar:
+    """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None."""
+    kept.keep()
     entries = model.entries()
     usable = [entry.name for entry in entries if entry.error is None]
     if not usable:
@@ -41,11 +42,25 @@ def show() -> Bar:
         st.stop()
     _start(usable)
     with st.container(horizontal=True, vertical_alignment="bottom", key="bar"):
-        st.text_input("Source text", key="text", max_chars=_MOST_TYPED, placeholder="Type, then press Enter")
-        with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
-            _examples()
-        st.selectbox("Checkpoint", usable, key="checkpoint", width=190)
-        st.selectbox("Device", ["auto", *devices.available()], key="device", width=150, format_func=_device_words)
+        if with_text:
+            st.text_input(
+                "Source text",
+                key="text",
+                max_chars=_MOST_TYPED,
+                placeholder="Type, then press Enter",
+                label_visibility="collapsed",
+            )
+            with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
+                _examples()
+        st.selectbox("Checkpoint", usable, key="checkpoint", width=190, label_visibility="collapsed")
+        st.selectbox(
+            "Device",
+            ["auto", *devices.available()],
+            key="device",
+            width=150,
+            format_func=_device_words,
+            label_visibility="collapsed",
+        )
         with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer"):
             st.toggle("Projector: large letters, maps only", key="projector")
             st.toggle("Hide the answer", key="hide_answer", help="No ring on the true letter, no mark on a wrong one")
@@ -83,7 +98,6 @@ def _start(usable: list[str]) -> None:
     if "text" not in state:
         given = link.take("text")
         state.text = DEFAULT_TEXT if given is None else given[:_MOST_TYPED]
-    # A widget on another page would lose its value; assigning it keeps it.
     for key in ("projector", "hide_answer"):
         state[key] = state.get(key, False)
 

@@ -27,8 +27,8 @@ class Focus:
     step: int
 
 
-def start(trace: Trace, checkpoint: Checkpoint) -> None:
-    """First values from the link, and values that this run does not have brought back into range."""
+def start_place(trace: Trace, checkpoint: Checkpoint) -> None:
+    """Kind, layer and head from the link or by default; what this run does not have is brought back into range."""
     state = st.session_state
     if "kind" not in state:
         state.kind = link.choice("kind", link.take("kind"), trace.kinds, "cross" if "cross" in trace.kinds else trace.kinds[0])
@@ -41,6 +41,12 @@ def start(trace: Trace, checkpoint: Checkpoint) -> None:
         state.head = link.head(link.take("head"), n_heads, head)
     if state.layer >= n_layers or (isinstance(state.head, int) and state.head >= n_heads):
         state.layer, state.head = layer, head
+
+
+def start(trace: Trace, checkpoint: Checkpoint) -> None:
+    """As `start_place`, and the step."""
+    start_place(trace, checkpoint)
+    state = st.session_state
     run = _fingerprint(trace)
     if "run" not in state:
         state.step = link.number("step", link.take("step"), len(trace.steps), default_step(trace))
@@ -53,13 +59,6 @@ def current() -> Focus:
     """The focus as it stands."""
     state = st.session_state
     return Focus(state.run, state.kind, state.layer, state.head, state.step)
-
-
-def keep() -> None:
-    """Holds on to the focus in a run that does not draw its boxes; Streamlit would forget what they said."""
-    for key in ("kind", "layer", "head"):
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
 
 
 def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
@@ -92,25 +91,42 @@ def default_step(trace: Trace) -> int:
 
 def link_values(trace: Trace, checkpoint: Checkpoint, now: Focus) -> dict[str, str | None]:
     """What the URL says of a focus, counted from 1; None is a default."""
-    is_default = (now.layer, now.head) == default_head(checkpoint, now.kind)
-    head = now.head if isinstance(now.head, str) else str(now.head + 1)
     return {
-        "kind": None if now.kind == "cross" else now.kind,
-        "layer": None if is_default else str(now.layer + 1),
-        "head": None if is_default else head,
+        **place_link_values(checkpoint, now.kind, now.layer, now.head),
         "step": None if now.step == default_step(trace) else str(now.step + 1),
     }
 
 
-def controls(trace: Trace) -> None:
-    """Boxes for kind, layer and head: the keyboard's way to what a click on a tile does."""
+def place_link_values(checkpoint: Checkpoint, kind: Kind, layer: int, head: Head) -> dict[str, str | None]:
+    """What the URL says of kind, layer and head."""
+    is_default = (layer, head) == default_head(checkpoint, kind)
+    words = head if isinstance(head, str) else str(head + 1)
+    return {
+        "kind": None if kind == "cross" else kind,
+        "layer": None if is_default else str(layer + 1),
+        "head": None if is_default else words,
+    }
+
+
+def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> None:
+    """Boxes for kind, layer and head: the keyboard's way to what a click on a tile does.
+
+    Args:
+        trace: the run.
+        combined: offer the mean and the maximum of a layer's heads too.
+        with_best: name the best head beside the boxes.
+    """
+    if not combined and not isinstance(st.session_state.head, int):
+        st.session_state.head = 0
     n_layers, n_heads = n_layers_heads(trace, st.session_state.kind)
     quiet: dict[str, Any] = {"label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
         st.segmented_control("Attention", trace.kinds, key="kind", format_func=KIND_TITLES.__getitem__, required=True, **quiet)
         st.selectbox("Layer", range(n_layers), key="layer", format_func=lambda n: f"layer {n + 1}", width=110, **quiet)
-        st.selectbox("Head", [*range(n_heads), *COMBINED], key="head", format_func=_head_words, width=130, **quiet)
-        if (best := best_head(trace)) is not None:
+        st.selectbox(
+            "Head", [*range(n_heads), *(COMBINED if combined else ())], key="head", format_func=_head_words, width=130, **quiet
+        )
+        if with_best and (best := best_head(trace)) is not None:
             layer, head, mass = best
             words = f"best cross head: {layer + 1}·{head + 1}, {percent_words(mass)} on the true letter"
             st.badge(words, icon=":material/target:", color="gray")

@@ -1,4 +1,4 @@
-"""What a link holds: text, checkpoint, kind, layer, head, step. Counting from 1, as a person reads.
+"""What a link holds: every control of every page. Counting from 1, as a person reads.
 
 Read once, when a session opens; written after every run, defaults left out. A value that is not
 possible is said and then left out, never silently replaced.
@@ -12,7 +12,10 @@ import streamlit as st
 from transformer_viz.analysis.heads import COMBINED, Head
 from transformer_viz.errors import listed
 
-KEYS = ("text", "checkpoint", "kind", "layer", "head", "step")
+KEYS = (
+    *("text", "checkpoint", "kind", "layer", "head", "step"),
+    *("sources", "targets", "sentence", "mask", "mistake", "tab", "show", "fill", "precision", "row"),
+)
 LONGEST_TEXT = 1500
 
 

@@ -21,12 +21,12 @@ _CHECKPOINTS, _RUNS = 6, 64
 def load(name: str, device: str) -> Checkpoint:
     """A checkpoint by name, loaded once for all sessions, and again when its files change."""
     folder = checkpoints.find_name(name)
-    return _load(name, device, _stamp(folder))
+    return _load(name, device, stamp(folder))
 
 
 def run(checkpoint: Checkpoint, device: str, text: str) -> Trace:
     """The greedy decoding of a text."""
-    return _run(checkpoint.name, device, _stamp(checkpoint.folder), text, checkpoint)
+    return _run(checkpoint.name, device, stamp(checkpoint.folder), text, checkpoint)
 
 
 @st.cache_data(ttl=30, show_spinner=False)
@@ -54,6 +54,6 @@ def _run(name: str, device: str, stamp: float, text: str, _checkpoint: Checkpoin
     return decode(_checkpoint, text)
 
 
-def _stamp(folder: Path) -> float:
+def stamp(folder: Path) -> float:
     """When the folder's files last changed."""
     return max((file.stat().st_mtime for file in folder.glob("*.*")), default=0.0)

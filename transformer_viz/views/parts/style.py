@@ -2,14 +2,23 @@
 
 import streamlit as st
 
+from transformer_viz.figures.theme import ThemeName
+
 _CSS = """
 <style>
-.stMainBlockContainer { padding: 1rem 2.2rem 2rem; max-width: 1680px; }
+/* Room for the navigation, which lies over the page. */
+.stAppHeader, [data-testid="stHeader"] { height: 2.9rem; min-height: 2.9rem; }
+.stMainBlockContainer { padding: 3.4rem 2.2rem 2rem; max-width: 1680px; }
 .stVerticalBlock { gap: 0.7rem; }
 .st-key-bar [data-testid="stTextInput"] { flex: 1 1 340px; }
-@media (max-width: 640px) { .stMainBlockContainer { padding: 1rem 0.7rem 1rem; } }
+@media (max-width: 640px) { .stMainBlockContainer { padding: 3.4rem 0.7rem 1rem; } }
 </style>
 """
+
+
+def theme() -> ThemeName:
+    """Light or dark, as the page is."""
+    return "dark" if st.context.theme.type == "dark" else "light"
 
 
 def apply() -> None:

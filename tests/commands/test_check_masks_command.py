@@ -1,0 +1,46 @@
+"""`check-masks`: the exit code is the verdict."""
+
+import pytest
+
+from transformer_viz.runs.mistakes import MISTAKES
+
+TINY = ("--checkpoint", "tiny", "--device", "cpu", "--replacements", "1")
+
+
+def test_a_sound_checkpoint(home, cli):
+    done = cli("check-masks", *TINY)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Sound: nothing that must not be seen changed anything in checkpoint tiny")
+    data = cli("check-masks", *TINY, "--json").json
+    assert (data["checkpoint"], data["mistake"], data["sound"], data["verdict"]) == ("tiny", None, True, "sound")
+    assert data["findings"] == data["causes"] == []
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_fails_and_is_named(home, cli, mistake):
+    done = cli("check-masks", *TINY, "--mistake", mistake, "--json")
+    assert done.code == 1
+    assert done.json["causes"] == [mistake]
+    done = cli("check-masks", *TINY, "--mistake", mistake)
+    assert done.code == 1
+    assert MISTAKES[mistake].title in done.out
+
+
+def test_edits_are_checked_too(home, cli):
+    done = cli("check-masks", *TINY, "--edits", "decoder.2.3:1-2, encoder.1:off", "--json")
+    assert done.code == 1
+    assert {finding["rule"] for finding in done.json["findings"]} >= {"future", "source padding"}
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (("--mistake", "nothing"), "no-causal"),
+        (("--edits", "sideways:off"), "encoder, decoder, cross"),
+        (("--edits", "cross.9:off"), "no layer 9"),
+        (("--replacements", "0"), "1 to 100"),
+        (("--checkpoint", "gone"), "gone"),
+    ],
+)
+def test_impossible_options(home, mistake, options, named):
+    assert named in mistake("check-masks", *TINY, *options)

@@ -1,0 +1,133 @@
+"""The laboratory's pictures as data: what is drawn is what was in force, on axes that say so."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from transformer_viz import decode, figures
+from transformer_viz.analysis.loss import losses
+from transformer_viz.analysis.mask_parts import mask_parts
+from transformer_viz.analysis.softmax import softmax
+from transformer_viz.errors import OptionError
+
+
+@pytest.fixture(scope="module")
+def batch(tiny):
+    return decode(
+        tiny,
+        ["hello", "a b"],
+        target=["abc", "e"],
+        pad_to=9,
+        pad_target_to=5,
+        record=("weights", "scores"),
+        edits=["cross:1-2"],
+    )
+
+
+def heatmaps(figure):
+    return [trace for trace in figure.data if trace.type == "heatmap"]
+
+
+def first_map(figure, x):
+    return next(trace for trace in heatmaps(figure) if trace.xaxis == x)
+
+
+def axis_of(figure, trace, which):
+    return figure.layout[f"{which}axis{getattr(trace, f'{which}axis')[1:]}"]
+
+
+def test_a_grid_draws_every_matrix_with_its_own_axes(batch):
+    parts = [mask_parts(trace) for trace in batch]
+    figure = figures.mask_grid(parts, ["one", "two"])
+    drawn = heatmaps(figure)
+    assert len(drawn) == 10
+    for trace, part in zip(drawn, [part for row in parts for part in row], strict=True):
+        np.testing.assert_array_equal(np.asarray(trace.z), part.reasons)
+        x, y = axis_of(figure, trace, "x"), axis_of(figure, trace, "y")
+        assert len(set(x.ticktext)) == len(part.keys)
+        assert len(set(y.ticktext)) == len(part.queries)
+        assert y.range[0] > y.range[1], "row 0 on top"
+        assert x.range[0] < x.range[1]
+    boxes = [(axis_of(figure, t, "x").domain, axis_of(figure, t, "y").domain) for t in drawn]
+    for i, (x1, y1) in enumerate(boxes):
+        assert 0 <= x1[0] < x1[1] <= 1
+        assert 0 <= y1[0] < y1[1] <= 1
+        for x2, y2 in boxes[:i]:
+            assert x1[1] <= x2[0] or x2[1] <= x1[0] or y1[1] <= y2[0] or y2[1] <= y1[0], "panels overlap"
+
+
+@pytest.mark.parametrize("columns", [1, 3, 5])
+def test_panels_never_overlap(batch, columns):
+    figure = figures.mask_grid([mask_parts(batch[0])], ["one"], columns=columns, large=True, theme="dark")
+    rows = sorted({axis_of(figure, trace, "y").domain for trace in heatmaps(figure)})
+    assert len(rows) == -(-5 // columns)
+    assert all(low[1] < high[0] for low, high in pairwise(rows))
+
+
+def test_the_hover_says_it_in_words(batch):
+    figure = figures.mask_grid([mask_parts(batch[0])], ["one"])
+    encoder, _, causal, combined, cross = heatmaps(figure)
+    assert encoder.text[0][8] == "may not look at key 9·&lt;pad&gt;: <b>it is padding</b>"
+    assert causal.text[0][1] == "may not look at key 2·a: <b>it is in the future</b>"
+    assert combined.text[0][4] == "may not look at key 5·&lt;pad&gt;: <b>it is padding, and in the future</b>"
+    assert cross.text[0][1] == "may not look at key 2·h: <b>an edit or a mistake masks it</b>"
+    assert cross.text[0][0] == "may look at key 1·&lt;start&gt;"
+    names = {trace.name for trace in figure.data if trace.type == "scatter"}
+    assert names == {"allowed", "padding", "in the future", "padding, and in the future", "masked by an edit"}
+
+
+def test_changed_cells_have_a_frame(batch):
+    before = np.array(batch[0].masks["cross"])
+    before[0, 1] = False
+    figure = figures.mask(batch[0], "cross", before=before)
+    frame = next(trace for trace in figure.data if trace.type == "scatter" and trace.x[0] is not None)
+    assert (min(v for v in frame.x if v is not None), max(v for v in frame.x if v is not None)) == (0.5, 1.5)
+    assert {v for v in frame.y if v is not None} == {-0.5, 0.5}
+
+
+def test_three_maps_from_scores_to_weights(batch):
+    trace = batch[1]
+    scores, masked = trace.scores["cross"][1, 2], trace.masks["cross"]
+    figure = figures.softmax_maps(trace, "cross", 1, 2, softmax(scores, masked), 3)
+    np.testing.assert_array_equal(first_map(figure, "x").z, scores)
+    np.testing.assert_array_equal(np.isnan(first_map(figure, "x2").z), masked)
+    np.testing.assert_allclose(first_map(figure, "x3").z, trace.attentions("cross")[1, 2], atol=1e-6)
+    assert [(shape.y0, shape.y1) for shape in figure.layout.shapes] == [(2.5, 3.5)] * 3
+    assert first_map(figure, "x").zmin == -first_map(figure, "x").zmax
+
+
+def test_a_row_that_is_no_number_is_drawn_as_that(batch):
+    trace = batch[1]
+    scores = trace.scores["cross"][0, 0]
+    figure = figures.softmax_maps(trace, "cross", 0, 0, softmax(scores, np.ones_like(scores, dtype=bool)), 0)
+    assert any("NaN" in str(drawn.hovertemplate) and np.nansum(drawn.z) == scores.size for drawn in heatmaps(figure))
+
+
+def test_before_after_and_the_signed_difference(tiny):
+    before, after = decode(tiny, "hello", pad_to=9), decode(tiny, "hello", pad_to=9, edits=["cross:2-*"])
+    figure = figures.before_and_after(before, after, "cross", 0, "mean")
+    a, b = (np.nan_to_num(np.asarray(first_map(figure, name).z)) for name in ("x", "x2"))
+    n = min(len(a), len(b))
+    signed = first_map(figure, "x3")
+    assert (signed.zmin, signed.zmax) == (-1, 1)
+    np.testing.assert_allclose(np.asarray(signed.z), b[:n] - a[:n], atol=1e-6)
+    backwards = figures.before_and_after(after, before, "cross", 0, "mean")
+    np.testing.assert_array_equal(np.asarray(first_map(backwards, "x3").z), -np.asarray(signed.z))
+
+
+def test_a_loss_for_every_token_and_none_for_padding(batch):
+    found = losses(batch)
+    figure = figures.token_losses(batch, found)
+    drawn, padding = heatmaps(figure)
+    np.testing.assert_array_equal(np.isnan(drawn.z), ~found.counted)
+    np.testing.assert_array_equal(np.isnan(padding.z), found.counted)
+    assert list(drawn.text[0]) == ["a", "b", "c", "&lt;end&gt;", "&lt;pad&gt;"]
+    assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
+
+
+def test_impossible_pictures_are_named(batch, hello):
+    with pytest.raises(OptionError, match="a name for each"):
+        figures.mask_grid([mask_parts(batch[0])], [])
+    with pytest.raises(OptionError, match="no cross scores"):
+        figures.softmax_maps(hello, "cross", 0, 0, softmax(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool)), 0)

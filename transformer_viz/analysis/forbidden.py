@@ -1,0 +1,43 @@
+"""How much weight goes where the right mask forbids it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from transformer_viz.analysis.difference import weight_on
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import PAD
+
+
+def forbidden_weight(right: Sequence[Trace], given: Sequence[Trace]) -> tuple[Kind, float] | None:
+    """The kind of attention with the most weight on forbidden keys, and its mean share; None where nothing is forbidden.
+
+    Args:
+        right: teacher-forced runs with the right masks.
+        given: the same sentences and targets with other masks.
+
+    Only real queries count, and of them only those that have a forbidden key; the mean is over sentences,
+    layers, heads and queries.
+    """
+    shares: dict[Kind, float] = {}
+    for kind in KINDS:
+        found = [
+            weight_on(after, kind, cells)
+            for before, after in zip(right, given, strict=True)
+            if (cells := _forbidden(before, kind)) is not None and cells.any()
+        ]
+        if found:
+            shares[kind] = float(np.mean(found))
+    if not shares:
+        return None
+    kind = max(shares, key=lambda each: shares[each])
+    return kind, shares[kind]
+
+
+def _forbidden(trace: Trace, kind: Kind) -> np.ndarray | None:
+    if kind not in trace.kinds:
+        return None
+    real = np.array([token != PAD for token in trace.queries(kind)])
+    masked = trace.masks[kind]
+    return (masked if masked.ndim == 2 else masked.all((0, 1))) & real[:, None]

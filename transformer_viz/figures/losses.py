@@ -1,0 +1,88 @@
+"""The loss of each token of a padded batch; padded positions are drawn as left out."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer_viz.analysis.loss import Losses
+from transformer_viz.figures import cells
+from transformer_viz.figures.theme import ThemeName, base_layout, flat, shown, theme_of
+from transformer_viz.trace.trace import Trace
+
+
+def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "light", large: bool = False) -> go.Figure:
+    """Rows are sentences, columns are steps, colour is −log p; each cell names the token that should be written.
+
+    Args:
+        traces: teacher-forced runs with the same number of steps.
+        found: from `analysis.losses` of the same runs.
+        theme: `light` or `dark`.
+        large: bigger letters.
+    """
+    colours, size = theme_of(theme), 16 if large else 13
+    losses = np.where(found.counted, found.per_token, np.nan).astype(np.float32)
+    text = [[shown(step.token) for step in trace.steps] for trace in traces]
+    most = float(np.nanmax(losses, initial=1.0))
+    drawn = go.Heatmap(
+        z=losses,
+        zmin=0,
+        zmax=most,
+        colorscale=colours.scale,
+        text=text,
+        texttemplate="%{text}",
+        textfont={"size": size},
+        hoverongaps=False,
+        xgap=2,
+        ygap=2,
+        colorbar={"thickness": 10, "outlinewidth": 0, "title": {"text": "−log p"}, "tickfont": {"color": colours.muted}},
+        hovertemplate="sentence %{y}, step %{x}: should write <b>%{text}</b><br>loss <b>%{z:.4f}</b><extra></extra>",
+    )
+    padding = go.Heatmap(
+        z=np.where(found.counted, np.nan, np.float32(1)),
+        customdata=found.per_token.astype(np.float32),
+        colorscale=flat(colours.masked),
+        showscale=False,
+        hoverongaps=False,
+        xgap=2,
+        ygap=2,
+        hovertemplate="sentence %{y}, step %{x}: padding, left out<br>its loss would be %{customdata:.4f}<extra></extra>",
+    )
+    broken = [
+        go.Heatmap(
+            z=np.where(np.isnan(found.per_token), np.float32(1), np.nan), colorscale=flat(colours.broken), showscale=False
+        )
+    ]
+    n_steps = found.per_token.shape[1]
+    return go.Figure(
+        [drawn, padding, cells.hatch_trace(~found.counted, colours), *(broken if np.isnan(found.per_token).any() else [])],
+        {
+            **base_layout(colours, size),
+            "height": 100 + (48 if large else 40) * len(traces),
+            "margin": {"l": 8, "r": 8, "t": 8, "b": 56},
+            "xaxis": {
+                "range": [-0.5, n_steps - 0.5],
+                "tickvals": list(range(n_steps)),
+                "ticktext": [str(t + 1) for t in range(n_steps)],
+                "title": {"text": "step", "standoff": 6},
+                "ticks": "",
+                "showgrid": False,
+                "zeroline": False,
+                "fixedrange": True,
+            },
+            "yaxis": {
+                "range": [len(traces) - 0.5, -0.5],
+                "tickvals": list(range(len(traces))),
+                "ticktext": [f"{i}·{_short(trace.source)}" for i, trace in enumerate(traces, 1)],
+                "showgrid": False,
+                "zeroline": False,
+                "fixedrange": True,
+                "automargin": True,
+                "ticks": "",
+            },
+        },
+    )
+
+
+def _short(source: str, most: int = 14) -> str:
+    return shown(source if len(source) <= most else source[: most - 1] + "…")

@@ -1,0 +1,198 @@
+"""Several maps of one head side by side, on shared rows: scores to weights, and before against after."""
+
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer_viz.analysis.difference import difference_map
+from transformer_viz.analysis.heads import Head, check_place, head_map, reasons_map
+from transformer_viz.analysis.softmax import Softmax
+from transformer_viz.errors import OptionError
+from transformer_viz.figures import cells
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
+
+
+def softmax_maps(
+    trace: Trace,
+    kind: Kind,
+    layer: int,
+    head: int,
+    computed: Softmax,
+    row: int,
+    *,
+    theme: ThemeName = "light",
+    large: bool = False,
+    columns: int = 3,
+) -> go.Figure:
+    """Scores before the mask, after it, and weights after the softmax; `row` has a frame.
+
+    Args:
+        trace: a run with scores (`record=("weights", "scores")`).
+        kind: `encoder`, `decoder` or `cross`.
+        layer: from 0.
+        head: from 0.
+        computed: from `analysis.softmax` of the same scores.
+        row: the query that has a frame.
+        theme: `light` or `dark`.
+        large: bigger letters.
+        columns: maps side by side; 1 on a phone.
+
+    Raises:
+        OptionError: the run has no scores of this kind, or no such head.
+    """
+    scores = scores_map(trace, kind, layer, head)
+    masked = reasons_map(trace, kind, layer, head) > 0
+    colours = theme_of(theme)
+    most = float(np.nanmax(np.abs(scores), initial=1e-6))
+    score_scale = {"zmin": -most, "zmax": most, "colorscale": colours.diverging, "showscale": False}
+    weight_scale = {"zmin": 0, "zmax": 1, "colorscale": colours.scale, "showscale": False}
+    after = np.where(masked, np.nan, computed.filled)
+    panels: list[tuple[str, list[Any]]] = [
+        ("1 · scores QKᵀ/√d_k", [_map(scores, "score", score_scale)]),
+        ("2 · after the mask", [_map(after, "score", score_scale), *_hidden(masked, colours)]),
+        (
+            "3 · weights after the softmax",
+            [_map(computed.weights, "weight", weight_scale), *_hidden_where_zero(masked, computed, colours)],
+        ),
+    ]
+    return _side_by_side(trace, trace, kind, panels, colours, 15 if large else 12, columns, row)
+
+
+def before_and_after(
+    before: Trace,
+    after: Trace,
+    kind: Kind,
+    layer: int,
+    head: Head,
+    *,
+    theme: ThemeName = "light",
+    large: bool = False,
+    columns: int = 3,
+) -> go.Figure:
+    """One head in two runs of the same source, and the signed difference where both have a cell.
+
+    Args:
+        before: the run as it was.
+        after: the changed run; its tokens label the rows of its own map.
+        kind: `encoder`, `decoder` or `cross`.
+        layer: from 0.
+        head: from 0, or `mean` or `max` over the heads of the layer.
+        theme: `light` or `dark`.
+        large: bigger letters.
+        columns: maps side by side; 1 on a phone.
+
+    Raises:
+        OptionError: a run has no such kind, layer or head.
+    """
+    colours = theme_of(theme)
+    weight_scale = {"zmin": 0, "zmax": 1, "colorscale": colours.scale, "showscale": False}
+    signed = {"zmin": -1, "zmax": 1, "colorscale": colours.diverging, "showscale": False}
+    panels = []
+    for title, trace in (("before", before), ("after", after)):
+        weights, masked = head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head) > 0
+        panels.append(
+            (
+                title,
+                [
+                    _map(np.where(masked, np.nan, weights), "weight", weight_scale),
+                    *_hidden(masked & ~np.isnan(weights), colours),
+                    *_broken(weights, colours),
+                ],
+            )
+        )
+    difference = difference_map(before, after, kind, layer, head)
+    panels.append(("after − before", [_map(difference, "difference", signed, "%{z:+.4f}"), *_broken(difference, colours)]))
+    return _side_by_side(before, after, kind, panels, colours, 15 if large else 12, columns, None)
+
+
+def scores_map(trace: Trace, kind: Kind, layer: int, head: int) -> np.ndarray:
+    """Scores of one head before the mask, (query, key)."""
+    scores = trace.scores.get(kind)
+    if scores is None:
+        raise OptionError(f'this run has no {kind} scores; decode with record=("weights", "scores")')
+    return scores[check_place("layer", layer, len(scores)), check_place("head", head, scores.shape[1])]
+
+
+def _map(values: np.ndarray, name: str, scale: dict[str, Any], number: str = "%{z:.4f}") -> go.Heatmap:
+    gap = int(max(values.shape) <= 40)
+    hover = f"query %{{y}}<br>key %{{x}}<br>{name} <b>{number}</b><extra></extra>"
+    return go.Heatmap(z=values.astype(np.float32), hoverongaps=False, xgap=gap, ygap=gap, hovertemplate=hover, **scale)
+
+
+def _hidden(masked: np.ndarray, colours: Theme) -> list[Any]:
+    return [_grey(masked, "masked", colours.masked), cells.hatch_trace(masked, colours)] if masked.any() else []
+
+
+def _hidden_where_zero(masked: np.ndarray, computed: Softmax, colours: Theme) -> list[Any]:
+    """Masked cells that really got nothing; with some fills a fully masked row has weights, or no numbers."""
+    return [*_hidden(masked & (computed.weights == 0), colours), *_broken(computed.weights, colours)]
+
+
+def _broken(values: np.ndarray, colours: Theme) -> list[Any]:
+    found = np.isnan(values)
+    return [_grey(found, "not a number (NaN)", colours.broken)] if found.any() else []
+
+
+def _grey(found: np.ndarray, words: str, colour: str) -> go.Heatmap:
+    gap = int(max(found.shape) <= 40)
+    return go.Heatmap(
+        z=np.where(found, np.float32(1), np.float32(np.nan)),
+        colorscale=flat(colour),
+        showscale=False,
+        hoverongaps=False,
+        xgap=gap,
+        ygap=gap,
+        hovertemplate=f"query %{{y}}<br>key %{{x}}<br><b>{words}</b><extra></extra>",
+    )
+
+
+def _side_by_side(
+    before: Trace,
+    after: Trace,
+    kind: Kind,
+    panels: list[tuple[str, list[Any]]],
+    colours: Theme,
+    size: int,
+    columns: int,
+    row: int | None,
+) -> go.Figure:
+    """Panels from left to right, or below each other; the middle one is `after`, the others `before`."""
+    n_rows = -(-len(panels) // columns)
+    runs = [before, after, before]
+    height = max(220, min(34 * max(len(run.queries(kind)) for run in runs), 460)) + 110
+    layout: dict[str, Any] = {**base_layout(colours, size), "height": height * n_rows, "annotations": [], "shapes": []}
+    layout["margin"] = {"l": 4, "r": 8, "t": 30, "b": 8}
+    drawn: list[Any] = []
+    for place, ((title, traces), run) in enumerate(zip(panels, runs, strict=True)):
+        line, column = divmod(place, columns)
+        left = column / columns + (0.06 if columns > 1 else 0.2)
+        x, y = (
+            (left, (column + 1) / columns - 0.01),
+            (1 - (line + 1) / n_rows + 78 / (height * n_rows), 1 - line / n_rows - 4 / height),
+        )
+        written = None if kind == "encoder" else run.output_tokens
+        names = cells.query_labels(run.queries(kind), written)
+        own = {"automargin": False}
+        layout[f"xaxis{place + 1}"] = cells.key_axis(
+            run.keys(kind), kind, colours, size - 1, domain=x, anchor=f"y{place + 1}", **own
+        )
+        layout[f"yaxis{place + 1}"] = {
+            **cells.query_axis(names, kind, colours, size - 1, domain=y, anchor=f"x{place + 1}", **own),
+            "title": None,
+        }
+        words = {"text": f"<b>{title}</b>", "x": x[0], "y": y[1], "xref": "paper", "yref": "paper", "showarrow": False}
+        layout["annotations"].append({**words, "xanchor": "left", "yanchor": "bottom", "font": {"size": size + 1}})
+        for trace in traces:
+            trace.update(xaxis=f"x{place + 1}", yaxis=f"y{place + 1}")
+            drawn.append(trace)
+        if row is not None:
+            layout["shapes"].append(_row_frame(row, len(run.keys(kind)), place + 1, colours))
+    return go.Figure(drawn, layout)
+
+
+def _row_frame(row: int, n_keys: int, number: int, colours: Theme) -> dict[str, Any]:
+    sides = {"x0": -0.5, "x1": n_keys - 0.5, "y0": row - 0.5, "y1": row + 0.5}
+    return {"type": "rect", "xref": f"x{number}", "yref": f"y{number}", "line": {"color": colours.accent, "width": 2}, **sides}

@@ -1,0 +1,85 @@
+"""Cells coloured by why they are masked: colours, words and the legend that all mask pictures share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer_viz.figures.theme import ThemeName, labels
+from transformer_viz.terms import REASON_WORDS, Reason
+
+_LIGHT = {
+    Reason.ALLOWED: "#f4f7fa",
+    Reason.PADDING: "#e0a458",
+    Reason.FUTURE: "#7b8fa6",
+    Reason.BOTH: "#8c5a2b",
+    Reason.EDITED: "#b5488a",
+}
+_DARK = {
+    Reason.ALLOWED: "#1b222c",
+    Reason.PADDING: "#d9a05b",
+    Reason.FUTURE: "#5f7896",
+    Reason.BOTH: "#96683f",
+    Reason.EDITED: "#c56aa2",
+}
+_BECAUSE = {
+    Reason.PADDING: "it is padding",
+    Reason.FUTURE: "it is in the future",
+    Reason.BOTH: "it is padding, and in the future",
+    Reason.EDITED: "an edit or a mistake masks it",
+}
+
+
+def colour(code: int, theme: ThemeName) -> str:
+    """The colour of a reason."""
+    return (_DARK if theme == "dark" else _LIGHT)[Reason(code)]
+
+
+def cells(reasons: np.ndarray, keys: tuple[str, ...], theme: ThemeName, gap: int = 1, **options: Any) -> go.Heatmap:
+    """One heatmap of reasons (query, key); the hover says each cell in words."""
+    return go.Heatmap(
+        z=reasons.astype(np.uint8),
+        zmin=-0.5,
+        zmax=max(Reason) + 0.5,
+        colorscale=_steps(theme),
+        showscale=False,
+        xgap=gap,
+        ygap=gap,
+        text=_words(reasons, labels(keys)),
+        hovertemplate="query %{y} %{text}<extra></extra>",
+        **options,
+    )
+
+
+def legend(codes: Sequence[int], theme: ThemeName) -> list[go.Scatter]:
+    """An entry for each reason; the points themselves are nowhere."""
+    return [
+        go.Scatter(
+            x=[None],
+            y=[None],
+            mode="markers",
+            name=REASON_WORDS[code],
+            showlegend=True,
+            marker={"symbol": "square", "size": 12, "color": colour(code, theme), "line": {"width": 1, "color": "#8a94a0"}},
+            hoverinfo="skip",
+        )
+        for code in codes
+    ]
+
+
+def _steps(theme: ThemeName) -> list[list[Any]]:
+    """Each code's own flat band."""
+    n = max(Reason) + 1
+    return [[(code + edge) / n, colour(code, theme)] for code in range(n) for edge in (0, 1)]
+
+
+def _words(reasons: np.ndarray, key_labels: list[str]) -> list[list[str]]:
+    by_code = {
+        code: [
+            f"may look at key {label}" if code == 0 else f"may not look at key {label}: <b>{_BECAUSE[Reason(code)]}</b>"
+            for label in key_labels
+        ]
+        for code in {int(c) for c in np.unique(reasons)}
+    }
+    return [[by_code[int(code)][place] for place, code in enumerate(row)] for row in reasons]

@@ -1,0 +1,118 @@
+"""Masks: see every mask of a batch, break it, and prove that nothing leaks."""
+
+import streamlit as st
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.runs.mistakes import MISTAKES
+from transformer_viz.views.parts import bar, charts, focus, link, style
+from transformer_viz.views.parts.lab import (
+    batch,
+    certificate_tab,
+    change_tab,
+    loss_tab,
+    masks_tab,
+    mistakes_tab,
+    scores_tab,
+    setup,
+)
+from transformer_viz.views.parts.lab.setup import NO_MISTAKE, TABS, Setup
+from transformer_viz.views.parts.markdown import literal
+
+TITLE, ICON, ORDER = "Masks", ":material/grid_off:", 1
+
+_SHOWN = dict(zip(TABS, (masks_tab, scores_tab, change_tab, mistakes_tab, certificate_tab, loss_tab), strict=True))
+
+
+def show() -> None:
+    """The page."""
+    chosen = bar.show(with_text=False)
+    charts.show((), on_tile=lambda: None)
+    checkpoint = chosen.checkpoint
+    if checkpoint is None:
+        return
+    batch.show(checkpoint)
+    try:
+        typed = batch.typed()
+        batch.check_readable(typed, checkpoint.task)
+        _lab(chosen, checkpoint, typed)
+    except InputError as error:
+        st.error(literal(str(error)), icon=":material/keyboard:")
+        st.button("Use examples of this checkpoint", on_click=_examples, args=(checkpoint,), icon=":material/lightbulb:")
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        st.button("Reset", on_click=setup.reset, icon=":material/restart_alt:", key="lab-reset-error")
+
+
+def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
+    now = setup.start(chosen, checkpoint, typed, style.theme(), charts.is_narrow())
+    focus.start_place(now.forced(changed=False)[now.sentence], checkpoint)
+    _say_complaints(now)
+    _header(now)
+    for tab, name in zip(st.tabs(TABS, key="lab_tab", on_change="rerun"), TABS, strict=True):
+        with tab:
+            if tab.open:
+                _SHOWN[name].show(now)
+    state = st.session_state
+    link.write(
+        {
+            **{key: value for key, value in bar.link_values(chosen).items() if key != "text"},
+            **focus.place_link_values(checkpoint, state.kind, state.layer, state.head),
+            **setup.link_values(now),
+            **masks_tab.link_values(),
+            **scores_tab.link_values(),
+        }
+    )
+
+
+def _header(now: Setup) -> None:
+    """The sentence in focus, the mistake, the way back, and in words what happens to it."""
+    sources = now.typed.sources
+    with st.container(horizontal=True, vertical_alignment="center", key="lab-header"):
+        st.segmented_control(
+            "Sentence",
+            range(len(sources)),
+            key="sentence",
+            required=True,
+            format_func=lambda i: literal(f"{i + 1} · {_short(sources[i])}"),
+            label_visibility="collapsed",
+        )
+        st.selectbox(
+            "Mistake",
+            [NO_MISTAKE, *MISTAKES],
+            key="mistake",
+            width=280,
+            format_func=lambda name: "no mistake" if name == NO_MISTAKE else MISTAKES[name].title,
+            label_visibility="collapsed",
+        )
+        if now.is_changed:
+            st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
+    before = now.decoded(changed=False)[now.sentence]
+    real = len([letter for letter in before.source_letters if letter is not None])
+    n = len(before.source_tokens)
+    words = (
+        f"Sentence {now.sentence + 1} of {len(sources)}: **{literal(before.source)}** becomes "
+        f"**{literal(before.text) or '(empty)'}**. "
+        f"It has {real} letters, {real + 2} tokens with its frame, and {n - real - 2} of padding."
+    )
+    if now.is_changed:
+        after = now.decoded(changed=True)[now.sentence]
+        words += f" With {literal(now.change_words())} it becomes **{literal(after.text) or '(empty)'}**."
+    st.markdown(words)
+
+
+def _say_complaints(now: Setup) -> None:
+    seen = (now.typed, now.sentence, now.edits, now.mistake)
+    if st.session_state.setdefault("lab_complained_at", seen) != seen:
+        link.complaints().said.clear()
+    for said in link.complaints().said:
+        st.warning(literal(said), icon=":material/link_off:")
+
+
+def _examples(checkpoint: Checkpoint) -> None:
+    st.session_state.lab_sources = batch.default_sources(checkpoint.task)
+    st.session_state.lab_targets = ""
+
+
+def _short(source: str, most: int = 18) -> str:
+    return source if len(source) <= most else source[: most - 1] + "…"

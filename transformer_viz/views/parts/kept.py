@@ -1,0 +1,16 @@
+"""Streamlit forgets what a widget said as soon as a page does not draw it; these are held on to across pages."""
+
+import streamlit as st
+
+KEYS = (
+    *("text", "checkpoint", "device", "projector", "hide_answer", "kind", "layer", "head", "tables"),
+    *("lab_sources", "lab_targets", "sentence", "mistake", "lab_edits", "lab_tab", "lab_view"),
+    *("lab_fill", "lab_precision", "lab_row", "lab_reach", "lab_click"),
+)
+
+
+def keep() -> None:
+    """Once a run, before any widget is drawn."""
+    for key in KEYS:
+        if key in st.session_state:
+            st.session_state[key] = st.session_state[key]

@@ -1,0 +1,49 @@
+"""The leak certificate of the checkpoint as it stands, with whatever is changed."""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz.runs.mask_report import RULES, MaskReport
+from transformer_viz.runs.mistakes import MISTAKES
+from transformer_viz.views.parts.lab import runs
+from transformer_viz.views.parts.lab.setup import Setup
+from transformer_viz.views.parts.markdown import literal
+
+
+def show(setup: Setup) -> None:
+    """A button, and the verdict."""
+    st.markdown(
+        "Every token that a query must not see is replaced by random others, one position after the other: later target tokens "
+        "and all padding. If any row of attention or any logit changes, something leaks."
+    )
+    asked = (setup.checkpoint.name, setup.edits, setup.mistake)
+    with_change = f" with {setup.change_words()}" if setup.is_changed else ""
+    if st.button(
+        f"Check {literal(setup.checkpoint.name)}{with_change}", icon=":material/verified_user:", type="primary", key="lab-check"
+    ):
+        st.session_state.lab_check_asked = asked
+    if st.session_state.get("lab_check_asked") == asked:
+        _report(runs.report(setup.checkpoint, setup.edits, setup.mistake))
+
+
+def _report(report: MaskReport) -> None:
+    box, icon = (st.success, ":material/verified:") if report.sound else (st.error, ":material/gpp_bad:")
+    box(literal(report.headline), icon=icon)
+    for name in report.causes:
+        st.markdown(f"This looks like **{MISTAKES[name].title}**. Put right:")
+        st.code(MISTAKES[name].fixed_code, language="python", wrap_lines=True)
+    worst = {finding.rule: str(finding) for finding in report.findings}
+    rows = [
+        {
+            "rule": RULES[rule],
+            "largest change": "not finite" if math.isinf(size) else f"{size:.2g}",
+            "verdict": "broken" if rule in worst else "holds",
+            "worst case": worst.get(rule, ""),
+        }
+        for rule, size in report.checked.items()
+    ]
+    st.table(pd.DataFrame(rows).set_index("rule"))
+    for note in report.notes:
+        st.markdown(literal(note))

@@ -1,0 +1,50 @@
+"""Every mask of the batch, or of one sentence, by its reasons."""
+
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.mask_parts import mask_parts
+from transformer_viz.views.parts import link
+from transformer_viz.views.parts.lab.setup import Setup
+
+_VIEWS = ("batch", "sentence")
+_VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
+
+
+def show(setup: Setup) -> None:
+    """The switch and the figure."""
+    if "lab_view" not in st.session_state:
+        st.session_state.lab_view = link.choice("show", link.take("show"), _VIEWS, _VIEWS[0])
+    st.segmented_control(
+        "Show", _VIEWS, key="lab_view", required=True, format_func=_VIEW_WORDS.__getitem__, label_visibility="collapsed"
+    )
+    traces = setup.forced()
+    is_batch = st.session_state.lab_view == _VIEWS[0]
+    chosen = range(len(traces)) if is_batch else [setup.sentence]
+    layer, head = st.session_state.layer, st.session_state.head
+    head = head if isinstance(head, int) else 0
+    columns = 1 if setup.is_narrow else 5 if is_batch else 3
+    figure = figures.mask_grid(
+        [mask_parts(traces[i], layer, head) for i in chosen],
+        [f"{i + 1} · {traces[i].source}" for i in chosen],
+        columns=columns,
+        theme=setup.theme,
+        large=setup.is_large or not is_batch,
+    )
+    st.plotly_chart(
+        figure,
+        key="lab-masks-chart",
+        theme=None,
+        config={"displayModeBar": False, "responsive": True, "scrollZoom": False},
+        alt="The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason",
+    )
+    st.caption(
+        "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "
+        "A padded query is left alone: nobody reads its row."
+    )
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says of this tab."""
+    view = st.session_state.get("lab_view", _VIEWS[0])
+    return {"show": None if view == _VIEWS[0] else view}

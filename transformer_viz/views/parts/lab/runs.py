@@ -1,0 +1,98 @@
+"""The runs behind the Masks page, shared by all sessions, and the queue in which the long ones stand."""
+
+import threading
+
+import streamlit as st
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.runs.check_masks import check_masks
+from transformer_viz.runs.decode import decode
+from transformer_viz.runs.effect import Effect, effect
+from transformer_viz.runs.mask_report import MaskReport
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts.lab.batch import Typed
+from transformer_viz.views.parts.model import stamp
+
+_BATCHES, _REPORTS = 64, 128
+_SAMPLES = 500
+# A certificate takes seconds of all that the machine has: strangers wait for each other, not on top of each other.
+_ONE_AT_A_TIME = threading.Semaphore(1)
+
+
+def decoded(checkpoint: Checkpoint, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
+    """What the model writes for each source, decoded as one padded batch with its padding kept."""
+    return _decoded(_name(checkpoint), typed.sources, edits, mistake, checkpoint)
+
+
+def forced(checkpoint: Checkpoint, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
+    """One pass over sources and targets, with scores and with the padding of both sides kept."""
+    return _forced(_name(checkpoint), typed.sources, typed.targets, edits, mistake, checkpoint)
+
+
+def report(checkpoint: Checkpoint, edits: tuple[str, ...], mistake: str | None) -> MaskReport:
+    """The certificate."""
+    return _report(_name(checkpoint), edits, mistake, checkpoint)
+
+
+def over_many(checkpoint: Checkpoint, edits: tuple[str, ...], mistake: str | None) -> Effect:
+    """The effect over 500 strings."""
+    return _over_many(_name(checkpoint), edits, mistake, checkpoint)
+
+
+def _name(checkpoint: Checkpoint) -> tuple[str, str, float]:
+    return checkpoint.name, checkpoint.device.type, stamp(checkpoint.folder)
+
+
+@st.cache_resource(max_entries=_BATCHES, show_spinner=False)
+def _decoded(
+    name: tuple[str, str, float], sources: tuple[str, ...], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint
+) -> list[Trace]:
+    return decode(_checkpoint, sources, pad_to=_width(_checkpoint, sources), edits=edits, mistake=mistake)
+
+
+@st.cache_resource(max_entries=_BATCHES, show_spinner=False)
+def _forced(
+    name: tuple[str, str, float],
+    sources: tuple[str, ...],
+    targets: tuple[str | None, ...],
+    edits: tuple[str, ...],
+    mistake: str | None,
+    _checkpoint: Checkpoint,
+) -> list[Trace]:
+    # Without a target it is what the sound model decodes: a change is judged on the same words.
+    written = _decoded(name, sources, (), None, _checkpoint)
+    framed = [_own(trace) if target is None else target for trace, target in zip(written, targets, strict=True)]
+    n_steps = max(1 + len(_checkpoint.task.read_target(t) if isinstance(t, str) else t) for t in framed)
+    width = _width(_checkpoint, sources)
+    return decode(
+        _checkpoint,
+        sources,
+        target=framed,
+        pad_to=width,
+        pad_target_to=n_steps,
+        edits=edits,
+        mistake=mistake,
+        record=("weights", "scores"),
+    )
+
+
+def _own(trace: Trace) -> tuple[str, ...]:
+    """What was written, without `<end>`; where the limit stopped it, without the last token, which leaves room for one."""
+    return trace.output_tokens[:-1]
+
+
+@st.cache_resource(max_entries=_REPORTS, show_spinner="Replacing what must not be seen …")
+def _report(name: tuple[str, str, float], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint) -> MaskReport:
+    with _ONE_AT_A_TIME:
+        return check_masks(_checkpoint, edits=edits, mistake=mistake)
+
+
+@st.cache_resource(max_entries=_REPORTS, show_spinner="Decoding 500 strings twice …")
+def _over_many(name: tuple[str, str, float], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint) -> Effect:
+    with _ONE_AT_A_TIME:
+        return effect(_checkpoint, edits=edits, mistake=mistake, samples=_SAMPLES)
+
+
+def _width(checkpoint: Checkpoint, sources: tuple[str, ...]) -> int:
+    task = checkpoint.task
+    return max(len(task.frame(task.read(source))) for source in sources)
