@@ -13,41 +13,10 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from transformer_viz import checkpoints
-from transformer_viz.checkpoints import save_checkpoint
-from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.transformer import Transformer
 from transformer_viz.runs.decode import decode
-from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.views.parts.markdown import literal
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only checkpoints that the app finds: `reverse`, tiny and untrained."""
-    task = Reverse()
-    size = len(task.source_vocabulary)
-    model = Transformer(
-        ModelConfig(source_vocabulary_size=size, target_vocabulary_size=size, d_model=12, n_heads=3, d_ff=7, n_encoder_layers=1)
-    )
-    metrics: dict[str, Any] = {"best_head": {"layer": 1, "head": 2}, "exact_match": 0.0, "best_head_mass": 0.1, "samples": 128}
-    save_checkpoint(tmp_path / "reverse", model, task, variant="pre-norm", recipe={}, metrics=metrics)
-    monkeypatch.setattr(checkpoints, "folders", lambda: [tmp_path])
-    st.cache_data.clear()
-    st.cache_resource.clear()
-    return tmp_path
-
-
-@pytest.fixture
-def start(folder: Path) -> Callable[..., AppTest]:
-    def run(**query: str) -> AppTest:
-        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        for key, value in query.items():
-            at.query_params[key] = value
-        return at.run()
-
-    return run
 
 
 def charts(at: AppTest) -> list[dict[str, Any]]:

@@ -1,0 +1,141 @@
+"""The mask laboratory in a real browser: click a cell, see the output change, share it, take it back."""
+
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+import transformer_viz as tv
+
+pytestmark = pytest.mark.browser
+
+EDIT = ".st-key-lab-edit .js-plotly-plot"
+SCORES = ".st-key-lab-scores .js-plotly-plot"
+
+
+def open_masks(page: Page, server: str, **query: str) -> None:
+    page.goto(f"{server}/masks?{urlencode(query)}")
+    expect(page.get_by_role("tab", name="Certificate")).to_be_visible()
+
+
+def ready(page: Page, chart: str) -> Locator:
+    page.wait_for_function("(chart) => document.querySelector(chart)?.__hearsCells", arg=chart)
+    return page.locator(chart)
+
+
+def click_cell(page: Page, chart: str, query: int | None, key: int | None) -> None:
+    """At the middle of a cell, from 0; None is the label beside the row or below the column."""
+    ready(page, chart).scroll_into_view_if_needed()
+    x, y = page.evaluate(
+        """([selector, query, key]) => {
+          const chart = document.querySelector(selector), plot = chart._fullLayout._plots.xy;
+          const box = chart.querySelector('.nsewdrag').getBoundingClientRect();
+          return [key === null ? box.left - 20 : box.left + plot.xaxis.d2p(key),
+                  query === null ? box.bottom + 15 : box.top + plot.yaxis.d2p(query)];
+        }""",
+        [chart, query, key],
+    )
+    page.mouse.click(x, y)
+
+
+def edits(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Edits as text")
+
+
+def words(page: Page) -> str:
+    return page.locator(".stMain").inner_text()
+
+
+@pytest.fixture(scope="module")
+def checkpoint() -> tv.Checkpoint:
+    return tv.load_checkpoint("reverse", device="cpu")
+
+
+def test_a_click_on_a_cell_changes_the_output_and_reset_takes_it_back(
+    page: Page, server: str, checkpoint: tv.Checkpoint
+) -> None:
+    open_masks(page, server, sources="reversethis\nhello", tab="Change and run again")
+    # Step 5 of 11 reads t and copies the e at key 8: exactly that cell is closed.
+    click_cell(page, EDIT, 4, 7)
+    expect(edits(page)).to_have_value("cross:5-8")
+    after = tv.decode(checkpoint, ["reversethis", "hello"], edits=["cross:5-8"])[0]
+    assert after.text != "sihtesrever"
+    expect(page.get_by_text(f"it becomes {after.text}").first).to_be_visible()
+    expect(page).to_have_url(re.compile("mask=cross%3A5-8"))
+    reasons: Any = page.evaluate(f"[...document.querySelector('{EDIT}')._fullData[0].z[4]]")
+    assert reasons[7] == 4
+    page.get_by_role("button", name="Reset", exact=True).click()
+    expect(edits(page)).to_have_value("")
+    expect(page.get_by_text("Nothing is changed yet")).to_be_visible()
+    expect(page).not_to_have_url(re.compile("mask="))
+
+
+def test_a_label_flips_its_row_or_column_and_a_second_click_takes_it_back(page: Page, server: str) -> None:
+    open_masks(page, server, sources="hello\nhello you", tab="Change and run again", kind="decoder", layer="1", head="1")
+    click_cell(page, EDIT, 2, None)
+    expect(edits(page)).to_have_value("decoder:3-*")
+    click_cell(page, EDIT, None, 1)
+    expect(edits(page)).to_have_value("decoder:3-*, decoder:*-2")
+    click_cell(page, EDIT, 2, None)
+    expect(edits(page)).to_have_value("decoder:*-2")
+
+
+def test_a_row_is_forced_onto_a_key_of_one_head(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
+    open_masks(page, server, sources="hello\nhello you", tab="Change and run again")
+    ready(page, EDIT)
+    page.get_by_label("A click on the mask").click()
+    page.get_by_role("option", name="forces the row onto the key").click()
+    page.get_by_label("and reaches").click()
+    page.get_by_role("option", name="this head").click()
+    click_cell(page, EDIT, 0, 1)
+    expect(edits(page)).to_have_value("cross.1.1:1=2")
+    after = tv.decode(checkpoint, ["hello", "hello you"], edits=["cross.1.1:1=2"])[0]
+    expect(page.get_by_text(f"it becomes {after.text}").first).to_be_visible()
+
+
+def test_a_link_opens_the_same_change_in_another_browser(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
+    open_masks(
+        page, server, sources="aaaaaaaa\nreversethis", sentence="1", mistake="wrong-sign", mask="cross.1.1:zero", tab="Loss"
+    )
+    after = tv.decode(checkpoint, ["aaaaaaaa", "reversethis"], mistake="wrong-sign", edits=["cross.1.1:zero"])[0]
+    expect(page.locator(".stMain")).to_contain_text(f"“Additive mask with the wrong sign” and 1 edit it becomes {after.text}")
+    expect(page.get_by_role("tab", name="Loss")).to_have_attribute("aria-selected", "true")
+    url = page.url
+    page.goto("about:blank")
+    page.goto(url)
+    expect(page.locator(".stMain")).to_contain_text(f"and 1 edit it becomes {after.text}")
+
+
+def test_a_click_on_a_row_shows_its_numbers(page: Page, server: str) -> None:
+    open_masks(page, server, sources="reversethis\nhello", sentence="2", tab="Scores to weights", kind="decoder")
+    click_cell(page, SCORES, 3, 1)
+    expect(page.get_by_text("Row 4 in numbers; the weights add up to 1.0000")).to_be_visible()
+    expect(page).to_have_url(re.compile("row=4"))
+
+
+def test_a_mistake_in_the_gallery_and_the_certificate_that_names_it(page: Page, server: str) -> None:
+    open_masks(page, server, sources="aaaaaaaa\nreversethis", tab="Mistakes")
+    card = page.locator(".st-key-mistake-source-mask-forgotten")
+    expect(card).to_contain_text("Forbidden keys get")
+    card.get_by_role("button", name="Make this mistake").click()
+    expect(card.get_by_role("button", name="Take it back")).to_be_visible()
+    page.get_by_role("tab", name="Certificate").click()
+    page.get_by_role("button", name=re.compile("^Check reverse")).click()
+    expect(page.get_by_text("This looks like Source mask forgotten in decoding")).to_be_visible()
+    assert "Leaking" in words(page)
+    page.get_by_role("button", name="Reset all").click()
+    expect(page.get_by_role("button", name="Check reverse", exact=True)).to_be_visible()
+    page.get_by_role("button", name=re.compile("^Check reverse")).click()
+    expect(page.get_by_text("Sound: nothing that must not be seen")).to_be_visible()
+
+
+def test_the_masks_are_drawn_on_a_phone_and_nothing_runs_off(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    open_masks(page, server, sources="hello\nab", show="sentence")
+    page.wait_for_function("document.querySelectorAll('.js-plotly-plot .heatmaplayer image').length >= 5")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.js-plotly-plot')].every(c => c.getBoundingClientRect().right <= window.innerWidth + 1)"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

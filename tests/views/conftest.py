@@ -1,0 +1,58 @@
+"""The app through AppTest, on a tiny random checkpoint of its own."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+from streamlit.util import calc_hash
+
+from transformer_viz import checkpoints
+from transformer_viz.checkpoints import save_checkpoint
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.tasks.reverse import Reverse
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only checkpoints that the app finds: `reverse`, tiny and untrained."""
+    task = Reverse()
+    size = len(task.source_vocabulary)
+    model = Transformer(
+        ModelConfig(source_vocabulary_size=size, target_vocabulary_size=size, d_model=12, n_heads=3, d_ff=7, n_encoder_layers=1)
+    )
+    metrics: dict[str, Any] = {"best_head": {"layer": 1, "head": 2}, "exact_match": 0.0, "best_head_mass": 0.1, "samples": 128}
+    save_checkpoint(tmp_path / "reverse", model, task, variant="pre-norm", recipe={}, metrics=metrics)
+    monkeypatch.setattr(checkpoints, "folders", lambda: [tmp_path])
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    return tmp_path
+
+
+def go(at: AppTest, page: str | None) -> AppTest:
+    """The next run shows this page; AppTest's own `switch_page` knows pages that are files only."""
+    at._page_hash = calc_hash(page or "")
+    return at
+
+
+@pytest.fixture
+def visit() -> Callable[[AppTest, str | None], AppTest]:
+    """`visit(at, page)`; None is the first page."""
+    return lambda at, page: go(at, page).run()
+
+
+@pytest.fixture
+def start(folder: Path) -> Callable[..., AppTest]:
+    def run(page: str | None = None, **query: str) -> AppTest:
+        at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        for key, value in query.items():
+            at.query_params[key] = value
+        go(at, page)
+        return at.run()
+
+    return run

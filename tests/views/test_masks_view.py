@@ -1,0 +1,235 @@
+"""The Masks page through AppTest: every tab, every change, everything that people can get wrong."""
+
+import base64
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from transformer_viz import decode, load_checkpoint
+from transformer_viz.runs.mistakes import MISTAKES
+from transformer_viz.views.parts.lab.setup import TABS
+
+Start = Callable[..., AppTest]
+
+
+def charts(at: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+
+
+def titles(at: AppTest) -> list[str]:
+    return [note["text"] for chart in charts(at) for note in chart["layout"].get("annotations", [])]
+
+
+def said(at: AppTest) -> str:
+    kinds = [*at.error, *at.info, *at.warning, *at.success, *at.markdown]
+    return " ".join(str(element.value) for element in kinds).replace("\\", "")
+
+
+def open_tab(at: AppTest, tab: str) -> AppTest:
+    at.session_state["lab_tab"] = tab
+    return at.run()
+
+
+def test_the_page_opens_with_a_padded_batch(start: Start) -> None:
+    at = start("masks")
+    assert not at.exception
+    assert at.text_area(key="lab_sources").value == "reversethis\nMississippi 2026!\naaaaaaaa"
+    drawn = titles(at)
+    assert [title[:9] for title in drawn if title.startswith("<b>")] == ["<b>1·reve", "<b>2·Miss", "<b>3·aaaa"]
+    assert sum(title.startswith("decoder: causal (") for title in drawn) == 3
+    assert "encoder: padding (114 of 361)" in drawn
+    assert "Sentence 1 of 3: **reversethis** becomes" in said(at)
+
+
+@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("mistake", [None, *MISTAKES])
+def test_every_tab_opens_whatever_is_wrong_with_the_masks(start: Start, tab: str, mistake: str | None) -> None:
+    at = start("masks", sources="ab\nc", tab=tab, **({"mistake": mistake} if mistake else {}))
+    assert not at.exception
+    assert not at.error
+    assert not at.warning
+
+
+def test_one_sentence_large(start: Start) -> None:
+    at = start("masks", sources="ab\nhello", sentence="2", show="sentence")
+    assert len([title for title in titles(at) if title.startswith("<b>")]) == 1
+    assert "<b>2·hello</b>" in titles(at)
+    assert at.query_params["show"] == "sentence"
+
+
+def test_an_edit_is_run_shown_linked_and_taken_back(start: Start) -> None:
+    at = start("masks", sources="hello\nab", tab=TABS[2])
+    assert "Nothing is changed yet" in said(at)
+    at.text_input(key="lab_edits").set_value("cross:1-2, cross.2.1:zero").run()
+    assert not at.exception
+    assert at.query_params["mask"] == "cross:1-2,cross.2.1:zero"
+    assert "With 2 edits it becomes" in said(at)
+    assert "cross-attention: 1 of" in str([chart["layout"].get("title") for chart in charts(at)])
+    at.button(key="lab-reset").click().run()
+    assert at.text_input(key="lab_edits").value == ""
+    assert "mask" not in at.query_params
+    assert "Nothing is changed yet" in said(at)
+
+
+def test_what_is_shown_is_what_the_api_gives(start: Start, folder) -> None:
+    at = start("masks", sources="hello\nab", tab=TABS[2], mask="cross.1:1-2")
+    checkpoint = load_checkpoint(str(folder / "reverse"), "cpu")
+    after = decode(checkpoint, ["hello", "ab"], pad_to=7, edits=["cross.1:1-2"])[0]
+    chart = next(chart for chart in charts(at) if "before" in str(chart["layout"].get("annotations")))
+    z = next(entry["z"] for entry in chart["data"] if entry.get("xaxis") == "x2")
+    drawn = np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"]).reshape([int(n) for n in z["shape"].split(",")])
+    assert after.cross_attentions is not None
+    expected = np.where(
+        np.broadcast_to(after.masks["cross"], after.cross_attentions.shape)[1, 2], np.nan, after.cross_attentions[1, 2]
+    )
+    np.testing.assert_allclose(drawn, expected, atol=1e-6)
+
+
+def test_heads_and_masks_are_switched_by_buttons_and_a_second_press_takes_it_back(start: Start) -> None:
+    at = start("masks", sources="hello", tab=TABS[2], kind="cross", layer="1", head="2")
+    for label, edit in (("Mask off", "cross:off"), ("Head 1·2 off", "cross.1.2:zero"), ("Head 1·2 even", "cross.1.2:*=even")):
+        button = next(button for button in at.button if button.label == label)
+        button.click().run()
+        assert at.text_input(key="lab_edits").value == edit
+        next(button for button in at.button if button.label == label).click().run()
+        assert at.text_input(key="lab_edits").value == ""
+
+
+def test_edits_that_make_no_sense_are_said_and_kept(start: Start) -> None:
+    at = start("masks", sources="hello", tab=TABS[2])
+    at.text_input(key="lab_edits").set_value("cross:3-<b>").run()
+    assert "is not understood" in said(at)
+    assert at.text_input(key="lab_edits").value == "cross:3-<b>"
+    at.text_input(key="lab_edits").set_value("cross:1-90").run()
+    assert "there is no key 90 here; possible is 1 to 7" in said(at)
+    assert at.text_area(key="lab_sources").value == "hello"
+    at.button(key="lab-reset-error").click().run()
+    assert not at.error
+
+
+def test_edits_too_long_for_a_link_are_offered_as_a_file(start: Start) -> None:
+    edits = ",".join(f"encoder.1.{head}:{q}-{k}" for head in (1, 2, 3) for q in range(1, 8) for k in range(1, 8))
+    at = start("masks", sources="hello", tab=TABS[2])
+    at.text_input(key="lab_edits").set_value(edits).run()
+    assert not at.exception
+    assert "too long for a link" in said(at)
+    assert "mask" not in at.query_params
+    assert at.get("download_button")
+
+
+def test_the_certificate_passes_and_fails(start: Start) -> None:
+    at = start("masks", sources="hello", tab="Certificate")
+    at.button(key="lab-check").click().run(timeout=120)
+    assert "Sound: nothing that must not be seen changed anything" in said(at)
+    at.selectbox(key="mistake").set_value("no-causal").run()
+    assert "Sound" not in said(at)
+    at.button(key="lab-check").click().run(timeout=120)
+    assert "Leaking" in said(at)
+    assert "This looks like **No causal mask**" in said(at)
+
+
+def test_a_mistake_is_made_and_taken_back_in_the_gallery(start: Start) -> None:
+    at = start("masks", sources="hello\nab", tab="Mistakes")
+    assert said(at).count("**Here:**") == len(MISTAKES)
+    at.button(key="make-wrong-sign").click().run()
+    assert at.selectbox(key="mistake").value == "wrong-sign"
+    assert at.query_params["mistake"] == "wrong-sign"
+    at.button(key="make-wrong-sign").click().run()
+    assert at.selectbox(key="mistake").value == "none"
+
+
+def test_without_padding_the_gallery_says_so(start: Start) -> None:
+    at = start("masks", sources="hello", tab="Mistakes")
+    assert said(at).count("Nothing is padded here") == sum(mistake.needs_padding for mistake in MISTAKES.values())
+
+
+def test_scores_a_row_and_its_sum(start: Start) -> None:
+    at = start(
+        "masks", sources="hello\nab", sentence="2", tab=TABS[1], kind="encoder", row="3", fill="-1e9", precision="float16"
+    )
+    assert not at.exception
+    assert "the weights add up to" in " ".join(caption.value for caption in at.caption)
+    frame = at.dataframe[0].value
+    assert list(frame["token"]) == ["<start>", "a", "b", "<end>", "<pad>", "<pad>", "<pad>"]
+    assert list(frame["after the mask"][4:]) == ["−∞"] * 3
+    assert float(frame["weight"].sum()) == pytest.approx(1, abs=2e-3)
+    fates = at.dataframe[1].value
+    assert list(fates["the row"])[:2] == ["NaN", "NaN"]
+    assert (at.query_params["fill"], at.query_params["precision"], at.query_params["row"]) == ("-1e9", "float16", "3")
+
+
+@pytest.mark.parametrize(
+    ("sources", "targets", "named"),
+    [
+        ("", "", "There is no source string"),
+        ("\n\n", "", "There is no source string"),
+        ("hello\n\nab", "", "Line 2 of the sources is empty"),
+        ("a\n" * 200, "", "200 source strings are given; this page shows at most 8"),
+        ("hello\nab", "olleh", "2 sources and 1 targets are given"),
+        ("hello\nab", "olleh\nba\nc", "2 sources and 3 targets are given"),
+        ("hello\n" + "x" * 40, "", "Line 2 of the sources: The text has 40 characters; this model reads at most 32"),
+        ("hello\n🙂", "", "Line 2 of the sources: Character 1 is"),
+        ("hello", "\u202eab", "Line 1 of the targets: Character 1 is"),
+    ],
+)
+def test_what_cannot_be_a_batch_is_said_and_nothing_is_lost(start: Start, sources: str, targets: str, named: str) -> None:
+    at = start("masks")
+    at.text_area(key="lab_targets").set_value(targets)
+    at.text_area(key="lab_sources").set_value(sources).run()
+    assert not at.exception
+    assert named in said(at)
+    assert at.text_area(key="lab_sources").value == sources
+    assert at.text_area(key="lab_targets").value == targets
+    button = next(button for button in at.button if button.label == "Use examples of this checkpoint")
+    button.click().run()
+    assert not at.error
+
+
+def test_lines_of_very_different_length_and_an_empty_target_line(start: Start) -> None:
+    at = start("masks", sources="a\n" + "x" * 32, targets="\nxyz")
+    assert not at.exception
+    assert not at.error
+    assert "encoder: padding (1054 of 1156)" in titles(at)
+
+
+def test_markup_is_text_here_too(start: Start) -> None:
+    nasty = "<b>$x$</b>\n**a** :red[b]\n`c` [d](e)"
+    for tab in TABS:
+        at = start("masks", sources=nasty, tab=tab)
+        assert not at.exception
+        assert not at.error
+        raw = " ".join(str(element.value) for element in at.markdown)
+        assert "<b>$x$" not in raw
+        assert ":red[b]" not in raw
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ({"mistake": "everything"}, "mistake=everything in the link is not possible"),
+        ({"sentence": "9"}, "sentence=9"),
+        ({"tab": "Nowhere"}, "tab=Nowhere"),
+        ({"tab": TABS[1], "fill": "0"}, "fill=0"),
+        ({"tab": TABS[1], "row": "99"}, "row=99"),
+        ({"show": "all"}, "show=all"),
+    ],
+)
+def test_impossible_links_are_said(start: Start, query: dict[str, str], named: str) -> None:
+    at = start("masks", **query)
+    at.run()
+    assert not at.exception
+    assert named in said(at)
+
+
+def test_what_was_typed_survives_a_visit_to_the_other_page(start: Start, visit: Callable[..., AppTest]) -> None:
+    at = start("masks", sources="hello\nab", mistake="no-causal", mask="cross:1-2")
+    visit(at, None)
+    assert at.text_input(key="text").value == "reversethis"
+    visit(at, "masks")
+    assert at.text_area(key="lab_sources").value == "hello\nab"
+    assert at.selectbox(key="mistake").value == "no-causal"
+    assert "1 edit" in said(at)
