@@ -42,9 +42,24 @@ def test_each_command_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.M
     assert commands.main([*words, *LESS.get(words[0], [])]) == 0
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_the_examples_about_masks_say_what_their_comments_say(capsys: pytest.CaptureFixture[str]) -> None:
+    text = (ROOT / "docs" / "masks.md").read_text(encoding="utf-8")
+    values = []
+    for block in re.findall(r"```python\n(.+?)```", text, flags=re.DOTALL):
+        names: dict[str, Any] = {}
+        exec(compile(block, "masks.md", "exec"), names)
+        for code, comment in re.findall(r"^(\S.*?)  # (\S.*)$", block, flags=re.MULTILINE):
+            if re.fullmatch(r"[\[('\d].*|True|False", comment) and "=" not in code:
+                assert eval(code, names) == ast.literal_eval(comment), code
+                values.append(code)
+    assert len(values) == 4
+    assert "Leaking" in capsys.readouterr().out
+
+
 def test_the_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"make ([a-z]+)", README):
+    for target in re.findall(r"(?:^|`)make ([a-z]+)", README, flags=re.MULTILINE):
         assert f"\n{target}:" in makefile
 
 

@@ -36,5 +36,5 @@ REASON_WORDS: dict[int, str] = {
     Reason.PADDING: "padding",
     Reason.FUTURE: "in the future",
     Reason.BOTH: "padding, and in the future",
-    Reason.EDITED: "masked by an edit",
+    Reason.EDITED: "masked by an edit or a mistake",
 }

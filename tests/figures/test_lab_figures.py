@@ -74,7 +74,7 @@ def test_the_hover_says_it_in_words(batch):
     assert cross.text[0][1] == "may not look at key 2·h: <b>an edit or a mistake masks it</b>"
     assert cross.text[0][0] == "may look at key 1·&lt;start&gt;"
     names = {trace.name for trace in figure.data if trace.type == "scatter"}
-    assert names == {"allowed", "padding", "in the future", "padding, and in the future", "masked by an edit"}
+    assert names == {"allowed", "padding", "in the future", "padding, and in the future", "masked by an edit or a mistake"}
 
 
 def test_changed_cells_have_a_frame(batch):

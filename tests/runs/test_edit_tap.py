@@ -218,6 +218,28 @@ def test_mistakes_leave_the_masks_where_they_do_not_belong(tiny, mistake):
         assert encoder
 
 
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistakes_reasons_are_its_own(tiny, mistake):
+    """Padding that a mistake forgets is no reason, even where the future masks the cell as well."""
+    trace = decode(tiny, ["hello", "a"], target=["olleh", "a"], pad_to=9, pad_target_to=8, mistake=mistake)[1]
+    padded = np.arange(8) >= 2
+    ahead = np.triu(np.ones((8, 8), dtype=bool), 1)
+    by_padding = {
+        "invalid-by-invalid": padded[:, None] & padded[None],
+        "wrong-axis": padded[:, None] & padded[None],
+        "wrong-sign": np.zeros((8, 8), dtype=bool),
+    }.get(mistake, np.broadcast_to(padded, (8, 8)))
+    by_future = {
+        "no-causal": np.zeros((8, 8), dtype=bool),
+        "wrong-sign": np.zeros((8, 8), dtype=bool),
+        "causal-off-by-one": np.triu(ahead, 2),
+    }.get(mistake, ahead)
+    reasons = trace.mask_reasons["decoder"]
+    np.testing.assert_array_equal((reasons & 1) > 0, by_padding)
+    np.testing.assert_array_equal((reasons & 2) > 0, by_future)
+    np.testing.assert_array_equal(trace.masks["decoder"] & (reasons == 4), trace.masks["decoder"] & ~by_padding & ~by_future)
+
+
 def test_only_a_run_with_a_mistake_holds_nan_and_keeps_it_in_its_file(tiny, tmp_path):
     trace = decode(tiny, "hello", mistake="padded-queries-nan", pad_to=9)
     assert np.isnan(weights_of(trace, "encoder")[0, :, 7:]).all()

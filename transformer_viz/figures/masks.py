@@ -50,12 +50,19 @@ def mask(
         {
             **base_layout(colours, 12),
             "showlegend": True,
-            "title": {"text": f"{KIND_TITLES[kind]}: {(matrix > 0).sum()} of {matrix.size} cells masked", "font": {"size": 14}},
+            "title": {
+                "text": f"{KIND_TITLES[kind]}: {(matrix > 0).sum()} of {matrix.size} cells masked",
+                "font": {"size": 14},
+                "y": 1,
+                "yref": "container",
+                "yanchor": "top",
+                "pad": {"t": 6},
+            },
             "xaxis": cells.key_axis(trace.keys(kind), kind, colours, 11, tickangle=-90),
             "yaxis": cells.query_axis(cells.query_labels(trace.queries(kind), None), kind, colours, 11),
             "legend": _legend(1.0),
             "height": height,
-            "margin": {"t": 66, "l": 8, "r": 8, "b": 8},
+            "margin": {"t": 76, "l": 8, "r": 8, "b": 8},
         },
     )
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.greedy import Decoded
 from transformer_viz.model import masks
+from transformer_viz.runs import mistakes
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.trace import Step, Trace
@@ -83,7 +84,7 @@ class Collected:
             encoder_attentions=weights["encoder"],
             decoder_attentions=weights["decoder"],
             cross_attentions=weights["cross"],
-            mask_reasons=self._reasons(i, sentence, sizes),
+            mask_reasons=self._reasons(i, sentence, sizes, made),
             scores={kind: _cropped(whole[i], sizes[kind]) for kind, whole in self.scores.items()},
             finished="end" if self.ended[i] and output[n_own - 1] == END else "length",
             alignment=tuple(task.alignment(len(symbols), n_steps)),
@@ -107,7 +108,7 @@ class Collected:
             candidates=tuple((tokens[number], probability) for number, probability in best),
         )
 
-    def _reasons(self, i: int, sentence: Sentence, sizes: dict[Kind, tuple[int, int]]) -> dict[Kind, np.ndarray]:
+    def _reasons(self, i: int, sentence: Sentence, sizes: dict[Kind, tuple[int, int]], made: Made) -> dict[Kind, np.ndarray]:
         """Why each cell is masked: the rule's reason where the model masked by the rule, EDITED where it did not.
 
         What was masked comes from the run itself, so a mask that the model did not apply is never shown.
@@ -115,17 +116,20 @@ class Collected:
         n_steps, _ = sizes["cross"]
         source_padding = torch.tensor([[token == PAD for token in sentence.source_tokens]])
         target_padding = torch.arange(n_steps)[None] >= n_steps - sentence.n_padded_steps
-        rules = {
-            "encoder": masks.padding_reasons(source_padding, len(sentence.source_tokens)),
-            "decoder": masks.decoder_reasons(target_padding),
-            "cross": masks.padding_reasons(source_padding, n_steps),
+        rules: dict[Kind, Tensor] = {
+            "encoder": masks.padding_reasons(source_padding, len(sentence.source_tokens))[0],
+            "decoder": masks.decoder_reasons(target_padding)[0],
+            "cross": masks.padding_reasons(source_padding, n_steps)[0],
         }
+        if made.mistake is not None:
+            mistake = mistakes.named(made.mistake)
+            queries = {"encoder": source_padding[0], "decoder": target_padding[0], "cross": target_padding[0]}
+            rules = {kind: mistakes.codes(mistake, kind, rule, queries[kind]) for kind, rule in rules.items()}
         # A mask that is the same for all sentences has a batch axis of 1.
         masked = {kind: whole[i if len(whole) > 1 else 0] for kind, whole in self.masked.items()}
         n_heads = {kind: self.weights[kind].shape[2] for kind in KINDS}
         return {
-            kind: _explained(masked[kind][:, :, :q, :k], rules[kind][0].numpy(), n_heads[kind])
-            for kind, (q, k) in sizes.items()
+            kind: _explained(masked[kind][:, :, :q, :k], rules[kind].numpy(), n_heads[kind]) for kind, (q, k) in sizes.items()
         }
 
 

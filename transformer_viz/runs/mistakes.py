@@ -13,7 +13,10 @@ from torch import Tensor
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.model import masks
 from transformer_viz.model.tap import Site, TapName
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, Reason
+
+Parts = tuple[Tensor, Tensor]
+"""What a faulty mask masks as padding, and what as the future; the mask is one or the other."""
 
 
 @dataclass(frozen=True)
@@ -40,43 +43,42 @@ class Mistake:
     """What is wrong, in a sentence or two."""
     faulty_code: str
     fixed_code: str
-    mask: Callable[[Right], Tensor]
+    parts: Callable[[Right], Parts]
     looks_ahead: bool = False
     """A decoder row may see later tokens: decoding must compute earlier rows again at every step."""
     needs_padding: bool = True
     """Nothing happens where nothing is padded."""
 
 
-def _no_causal(right: Right) -> Tensor:
-    return right.key_padding.expand_as(right.masked) if right.kind == "decoder" else right.masked
+def _no_causal(right: Right) -> Parts:
+    return right.key_padding, torch.zeros_like(right.future)
 
 
-def _off_by_one(right: Right) -> Tensor:
-    if right.kind != "decoder":
-        return right.masked
+def _off_by_one(right: Right) -> Parts:
     n_queries, n_keys = right.future.shape
-    return right.key_padding | torch.ones_like(right.future).triu(n_keys - n_queries + 2)
+    return right.key_padding, right.future & torch.ones_like(right.future).triu(n_keys - n_queries + 2)
 
 
-def _invalid_by_invalid(right: Right) -> Tensor:
-    return (right.query_padding & right.key_padding) | right.future
+def _invalid_by_invalid(right: Right) -> Parts:
+    return right.query_padding & right.key_padding, right.future
 
 
-def _cross_forgotten(right: Right) -> Tensor:
-    return torch.zeros_like(right.masked) if right.kind == "cross" else right.masked
+def _cross_forgotten(right: Right) -> Parts:
+    return right.key_padding & (right.kind != "cross"), right.future
 
 
-def _padded_queries(right: Right) -> Tensor:
-    return right.masked | right.query_padding
+def _padded_queries(right: Right) -> Parts:
+    return right.query_padding | right.key_padding, right.future
 
 
-def _inverted(right: Right) -> Tensor:
-    return torch.where(right.masked.any(-1, keepdim=True), ~right.masked, right.masked)
+def _inverted(right: Right) -> Parts:
+    """Neither: in a row with anything masked, exactly the rest is."""
+    return torch.where(right.masked.any(-1, keepdim=True), ~right.masked, right.masked), torch.zeros_like(right.future)
 
 
-def _wrong_axis(right: Right) -> Tensor:
+def _wrong_axis(right: Right) -> Parts:
     # In cross-attention the two axes differ in length, and torch would refuse the shape.
-    return right.masked if right.kind == "cross" else (right.query_padding | right.future).expand_as(right.masked)
+    return right.key_padding if right.kind == "cross" else right.query_padding, right.future
 
 
 _ALL = (
@@ -87,7 +89,7 @@ _ALL = (
         "answer is in its input, and writes nonsense as soon as it must decode.",
         faulty_code="model(source, target)",
         fixed_code="model(source, target, tgt_mask=nn.Transformer.generate_square_subsequent_mask(target.shape[1]))",
-        mask=_no_causal,
+        parts=_no_causal,
         looks_ahead=True,
         needs_padding=False,
     ),
@@ -97,7 +99,7 @@ _ALL = (
         wrong="Every query may see one token too many: exactly the one that it must predict.",
         faulty_code="future = torch.ones(n, n, dtype=torch.bool).triu(diagonal=2)",
         fixed_code="future = torch.ones(n, n, dtype=torch.bool).triu(diagonal=1)",
-        mask=_off_by_one,
+        parts=_off_by_one,
         looks_ahead=True,
         needs_padding=False,
     ),
@@ -108,7 +110,7 @@ _ALL = (
         "padded keys.",
         faulty_code="masked = padding[:, :, None] & padding[:, None, :]",
         fixed_code="masked = padding[:, None, :].expand(-1, n_queries, -1)",
-        mask=_invalid_by_invalid,
+        parts=_invalid_by_invalid,
     ),
     Mistake(
         name="source-mask-forgotten",
@@ -117,7 +119,7 @@ _ALL = (
         "depends on how long its neighbours in the batch are.",
         faulty_code="logits = model.decode(target, memory)",
         fixed_code="logits = model.decode(target, memory, source_padding)",
-        mask=_cross_forgotten,
+        parts=_cross_forgotten,
     ),
     Mistake(
         name="padded-queries-nan",
@@ -127,7 +129,7 @@ _ALL = (
         faulty_code="masked = padding[:, :, None] | padding[:, None, :]\n"
         'weights = scores.masked_fill(masked, float("-inf")).softmax(-1)',
         fixed_code="masked = padding[:, None, :].expand(-1, n_queries, -1)  # nobody reads a padded row",
-        mask=_padded_queries,
+        parts=_padded_queries,
     ),
     Mistake(
         name="wrong-sign",
@@ -136,7 +138,7 @@ _ALL = (
         "beside 10⁹, so the weight is spread evenly over the forbidden cells.",
         faulty_code="scores = scores + masked * 1e9",
         fixed_code='scores = scores.masked_fill(masked, float("-inf"))',
-        mask=_inverted,
+        parts=_inverted,
         looks_ahead=True,
         needs_padding=False,
     ),
@@ -147,7 +149,7 @@ _ALL = (
         "and real ones see all the padding.",
         faulty_code="masked = padding[:, None, :, None]  # (batch, head, query, key)",
         fixed_code="masked = padding[:, None, None, :]  # (batch, head, query, key)",
-        mask=_wrong_axis,
+        parts=_wrong_axis,
     ),
 )
 MISTAKES: dict[str, Mistake] = {mistake.name: mistake for mistake in _ALL}
@@ -162,6 +164,25 @@ def named(name: str) -> Mistake:
     if name not in MISTAKES:
         raise OptionError(f"mistake {name!r} is not known; choose one of {listed(MISTAKES)}")
     return MISTAKES[name]
+
+
+def codes(mistake: Mistake, kind: Kind, right: Tensor, query_padding: Tensor) -> Tensor:
+    """Why a faulty mask masks each cell, as far as its own parts and the right reason agree.
+
+    Args:
+        mistake: which mistake.
+        kind: of attention.
+        right: uint8 (query, key), the reasons of the right mask.
+        query_padding: bool (query,).
+
+    Returns:
+        uint8 (query, key) of `terms.Reason`; 0 where the mistake masks for no reason that there is, or does not mask.
+    """
+    padding = (right & Reason.PADDING).bool()[-1:]
+    future = (right & Reason.FUTURE).bool()
+    by_padding, by_future = mistake.parts(Right(kind, right > 0, padding, query_padding[:, None], future))
+    faulty = by_padding.to(torch.uint8) * int(Reason.PADDING) | by_future.to(torch.uint8) * int(Reason.FUTURE)
+    return faulty.expand_as(right) & right
 
 
 class MistakeTap:
@@ -179,7 +200,7 @@ class MistakeTap:
                 self._scores = value
             case "mask":
                 self._right = value
-                return self.mistake.mask(self._taken_apart(site, value))
+                return _joined(self.mistake.parts(self._taken_apart(site, value)), value)
             case "weights":
                 return self._weights(value)
         return value
@@ -203,3 +224,8 @@ class MistakeTap:
             # Ours gives an empty row zeros; the plain softmax of the published code gives it NaN.
             return weights.masked_fill((weights == 0).all(-1, keepdim=True), float("nan"))
         return weights
+
+
+def _joined(parts: Parts, like: Tensor) -> Tensor:
+    padding, future = parts
+    return (padding | future).expand_as(like)

@@ -90,7 +90,8 @@ def _row(trace: Trace, kind: Kind, layer: int, head: int, row: int, scores: np.n
     total = float(computed.weights[row].sum())
     left, right = st.columns([3, 2])
     with left:
-        st.caption(f"Row {row + 1} in numbers; the weights add up to {total:.4f}.")
+        sum_words = "are not numbers" if np.isnan(total) else f"add up to {total:.4f}"
+        st.caption(f"Row {row + 1} in numbers; the weights {sum_words}.")
         frame = pd.DataFrame(
             {
                 "key": range(1, len(reasons) + 1),
