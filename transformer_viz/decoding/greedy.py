@@ -1,87 +1,33 @@
-"""Greedy decoding of a padded batch: one new query row a step, the rest from the cache.
+"""Greedy decoding of a padded batch."""
 
-Everything stays on the device until the end. The one question asked of it at each step
-is whether every sentence has ended.
-"""
+from collections.abc import Sequence
 
-from dataclasses import dataclass
-
-import torch
 from torch import Tensor
 
+from transformer_viz.decoding.stepwise import Decoded, stepwise, without
 from transformer_viz.model.tap import Tap
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
 
-@dataclass(frozen=True)
-class Decoded:
-    """What a decoding wrote.
-
-    Attributes:
-        ids: int (batch, step); after a sentence's `<end>` come `<pad>`s.
-        lengths: int (batch,); steps of each sentence, its `<end>` included.
-        ended: bool (batch,); False where the length limit stopped the sentence.
-        logits: float (batch, step, target vocabulary).
-    """
-
-    ids: Tensor
-    lengths: Tensor
-    ended: Tensor
-    logits: Tensor
-
-
-@torch.inference_mode()
 def greedy(
     model: Transformer,
     source: Tensor,
     source_padding: Tensor | None,
     *,
     max_length: int,
+    prefix: Sequence[int] = (),
+    ban: Sequence[int] = (),
     tap: Tap | None = None,
     cached: bool = True,
 ) -> Decoded:
-    """Writes the most probable token again and again; of equal ones the lowest id.
+    """Writes the most probable token again and again; of equal ones the lowest id. Arguments as `stepwise`.
 
     Args:
-        model: in eval mode; a model in train mode would decode through dropout.
-        source: int (batch, source), framed.
-        source_padding: bool (batch, source), or None when nothing is padded.
-        max_length: the most tokens to write, `<end>` included.
-        tap: sees every attention of the encoder and of every step.
-        cached: False computes every row again at every step. Only then may a tap let a query see a later token;
-            the tap's last pass is then the one over everything that was read.
+        ban: ids that are never chosen.
     """
-    assert not model.training, "decoding needs a model in eval mode"
-    batch = source.shape[0]
-    memory = model.encode(source, source_padding, tap=tap)
-    cache = model.new_cache() if cached else None
-    token = torch.full((batch, 1), START_ID, device=source.device)
-    read: list[Tensor] = []
-    after_end: list[Tensor] = []
-    ended = torch.zeros(batch, dtype=torch.bool, device=source.device)
-    written: list[Tensor] = []
-    logits: list[Tensor] = []
-    for _ in range(max_length):
-        if cached:
-            row = model.decode(token, memory, source_padding, cache=cache, tap=tap)[:, -1]
-        else:
-            read.append(token)
-            after_end.append(ended[:, None])
-            row = model.decode(torch.cat(read, 1), memory, source_padding, torch.cat(after_end, 1), tap=tap)[:, -1]
+
+    def choose(logits: Tensor) -> tuple[Tensor, None]:
         # argmax gives the first of several equal maxima, so ties take the lowest id.
-        token = row.argmax(-1, keepdim=True).masked_fill(ended[:, None], PAD_ID)
-        ended = ended | (token[:, 0] == END_ID)
-        written.append(token)
-        logits.append(row)
-        if bool(ended.all()):
-            break
-    ids = torch.cat(written, 1)
-    lengths = _lengths(ids, ended)
-    return Decoded(ids, lengths, ended, torch.stack(logits, 1))
+        return without(logits, ban).argmax(-1), None
 
-
-def _lengths(ids: Tensor, ended: Tensor) -> Tensor:
-    """Steps until and with `<end>`, or all of them."""
-    first_end = (ids == END_ID).int().argmax(1) + 1
-    return torch.where(ended, first_end, ids.shape[1])
+    return stepwise(model, source, source_padding, choose, max_length=max_length, prefix=prefix, tap=tap, cached=cached)

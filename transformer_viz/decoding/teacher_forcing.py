@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.greedy import Decoded
+from transformer_viz.decoding.stepwise import Decoded
 from transformer_viz.model.tap import Tap
 from transformer_viz.model.transformer import Transformer
 

@@ -1,6 +1,6 @@
 """What a recorder and a decoding hold for a batch, made into one Trace a sentence."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.decoding.greedy import Decoded
+from transformer_viz.decoding.stepwise import Decoded
 from transformer_viz.model import masks
 from transformer_viz.runs import mistakes
 from transformer_viz.terms import KINDS, Kind, Reason
@@ -58,6 +58,7 @@ class Collected:
         self.written = _numpy(log_probabilities.gather(-1, decoded.ids.cpu()[..., None])[..., 0])
         self.rank = _numpy((order == decoded.ids.cpu()[..., None]).int().argmax(-1))
         self.candidates = _numpy(order[..., :n_candidates])
+        self.chances = None if decoded.chances is None else _numpy(decoded.chances)
         self.candidate_scores = _numpy(log_probabilities.gather(-1, order[..., :n_candidates]))
 
     def trace(self, i: int, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
@@ -106,6 +107,7 @@ class Collected:
             log_probability=log_probability,
             rank=int(self.rank[i, t]),
             candidates=tuple((tokens[number], probability) for number, probability in best),
+            sampling_probability=None if self.chances is None else float(self.chances[i, t]),
         )
 
     def _reasons(self, i: int, sentence: Sentence, sizes: dict[Kind, tuple[int, int]], made: Made) -> dict[Kind, np.ndarray]:
@@ -133,14 +135,18 @@ class Collected:
         }
 
 
-def made_by(checkpoint: Checkpoint, strategy: str, max_length: int, seconds: float) -> dict[str, Any]:
-    """What a Trace says of its making."""
+def made_by(
+    checkpoint: Checkpoint, strategy: str, max_length: int, seconds: float, choosing: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """What a Trace says of its making; `choosing` are the keywords of its strategy that were given."""
+    given = {name: list(value) if name in ("prefix", "ban") else value for name, value in (choosing or {}).items()}
     return {
         "checkpoint": checkpoint.name,
         "variant": checkpoint.variant,
         "task": checkpoint.task.name,
         "device": checkpoint.device_title,
         "strategy": strategy,
+        **given,
         "max_length": max_length,
         "seconds": round(seconds, 6),
         "versions": {"torch": version("torch"), "numpy": version("numpy")},

@@ -3,14 +3,17 @@
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypedDict, Unpack, overload
+from typing import Unpack, overload
 
 import torch
 from torch import Tensor
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.decoding.greedy import Decoded, greedy
+from transformer_viz.decoding.beam import Beam, Searched, beam_search
+from transformer_viz.decoding.greedy import greedy
+from transformer_viz.decoding.sampling import sample
+from transformer_viz.decoding.stepwise import Decoded
 from transformer_viz.decoding.teacher_forcing import teacher_forced
 from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError, OptionError, listed
@@ -20,11 +23,13 @@ from transformer_viz.runs import mistakes
 from transformer_viz.runs.collected import Collected, Made, Sentence, made_by
 from transformer_viz.runs.edit_tap import changing_tap, kind_sizes, looks_ahead
 from transformer_viz.runs.mistakes import Mistake
+from transformer_viz.runs.options import whole
+from transformer_viz.runs.searched import traces_of
+from transformer_viz.runs.strategies import Strategy, StrategyOptions, strategy_of
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, PAD, PAD_ID, START
 
-STRATEGIES = ("greedy",)
 TEACHER_FORCING = "teacher forcing"
 RECORDED: tuple[TapName, ...] = ("weights", "scores")
 LONGEST = 512
@@ -34,7 +39,7 @@ Target = str | tuple[str, ...]
 """A target as text, or as tokens without `<end>`."""
 
 
-class Options(TypedDict, total=False):
+class Options(StrategyOptions, total=False):
     """The keywords of `decode`."""
 
     strategy: str
@@ -69,7 +74,7 @@ def decode(
     Args:
         checkpoint: from `load_checkpoint`.
         text: one source text, or a list of them (then a list of Traces comes back).
-        strategy: `greedy`.
+        strategy: `greedy`, `beam` or `sample`.
         max_length: the most tokens to write, `<end>` included; at most 512. Default: the task's limit + 1.
         candidates: how many of the most probable tokens each step keeps.
         pad_to: pad every source to this many tokens (special tokens counted) and keep the padded columns.
@@ -79,6 +84,12 @@ def decode(
         edits: changes to masks, heads and rows of weights, in every sentence; objects or text (see `edits`).
         mistake: a deliberate mask mistake (see `runs.mistakes`).
         record: `weights`, and `scores` where the scores before the mask are wanted too.
+        prefix: tokens that the output begins with, whatever the model would write.
+        ban: tokens that are never written; probabilities are still those of the model.
+        beam_size: of `beam` (5); `length_penalty` α (0.6) divides a sum of log-probabilities by lengthᵅ; `n_best`
+            finished hypotheses are wanted (as many as the beam is wide); `stop` is `bound`, `first` or `never`
+            (see `decoding.beam`). The Trace holds the search, and `trace.hypothesis(i)` each hypothesis.
+        temperature: of `sample` (1), with `top_k`, `top_p` and `seed` (see `decoding.sampling`).
 
     Where an edit or a mistake lets a row see a later token, every step computes all rows again, and the maps
     are those of the last pass.
@@ -109,17 +120,17 @@ def _decode(
     edits: Iterable[Edit | str] = (),
     mistake: str | None = None,
     record: Sequence[str] = ("weights",),
+    **choosing: Unpack[StrategyOptions],
 ) -> list[Trace]:
     if not texts:
         raise InputError("There is no text to decode; give at least one.")
-    if strategy not in STRATEGIES:
-        raise OptionError(f"strategy {strategy!r} is not known; choose one of {listed(STRATEGIES)}")
     if unknown := [name for name in record if name not in RECORDED]:
         raise OptionError(f"record={unknown[0]!r} is not possible; choose from {listed(RECORDED)}")
-    n_candidates = _whole("candidates", candidates, 1, 100_000)
+    n_candidates = whole("candidates", candidates, 1, 100_000)
     model_limit = checkpoint.model.config.max_positions
     default_limit = min(checkpoint.task.max_length + 1, model_limit)
-    limit = _whole("max_length", max_length, 1, min(LONGEST, model_limit), default=default_limit)
+    limit = whole("max_length", max_length, 1, min(LONGEST, model_limit), default=default_limit)
+    chosen = strategy_of(checkpoint, strategy, limit, **choosing)
     sources = _framed_sources(checkpoint, texts, pad_to)
     forced = None if targets is None else _framed_targets(checkpoint, targets, len(texts), pad_target_to)
     if forced is None and pad_target_to is not None:
@@ -128,20 +139,23 @@ def _decode(
     most_steps = limit if forced is None else forced.width
     plain_edits.check(change.edits, kind_sizes(checkpoint.model.config), sources.width, most_steps)
 
+    _check_together(chosen, forced, change, record)
+
     started = time.perf_counter()
     recorder = Recorder(("mask", "weights", *(("scores",) if "scores" in record else ())))
+    sentences = [_sentence(i, text, sources, forced, pad_to, pad_target_to) for i, text in enumerate(texts)]
     with devices.memory_errors(checkpoint.device), devices.few_threads(checkpoint.device, checkpoint.n_parameters):
-        decoded = _run(checkpoint, sources, forced, change, recorder, limit)
-        collected = Collected(recorder, decoded, n_candidates)
+        if chosen.beam is not None:
+            searches = _search(checkpoint, sources, chosen, chosen.beam, recorder, limit)
+        else:
+            decoded = _run(checkpoint, sources, forced, change, chosen, recorder, limit)
+            collected = Collected(recorder, decoded, n_candidates)
     seconds = time.perf_counter() - started
-    by = made_by(checkpoint, strategy if forced is None else TEACHER_FORCING, most_steps, seconds)
+    by = made_by(checkpoint, strategy if forced is None else TEACHER_FORCING, most_steps, seconds, choosing)
     made = Made(by, mistake, tuple(map(str, change.edits)))
-    traces = []
-    for i, source in enumerate(texts):
-        tokens = sources.padded(i) if pad_to is not None else sources.rows[i]
-        n_padded = forced.width - len(forced.rows[i]) if forced is not None and pad_target_to is not None else 0
-        traces.append(collected.trace(i, checkpoint, Sentence(source, tokens, n_padded), made))
-    return traces
+    if chosen.beam is not None:
+        return traces_of(searches, recorder, checkpoint, sentences, made, chosen.beam, n_candidates)
+    return [collected.trace(i, checkpoint, sentence, made) for i, sentence in enumerate(sentences)]
 
 
 @dataclass(frozen=True)
@@ -165,6 +179,22 @@ class _Change:
     mistake: Mistake | None
 
 
+def _sentence(
+    i: int, text: str, sources: _Rows, forced: _Rows | None, pad_to: int | None, pad_target_to: int | None
+) -> Sentence:
+    tokens = sources.padded(i) if pad_to is not None else sources.rows[i]
+    n_padded = forced.width - len(forced.rows[i]) if forced is not None and pad_target_to is not None else 0
+    return Sentence(text, tokens, n_padded)
+
+
+def _check_together(chosen: Strategy, forced: _Rows | None, change: _Change, record: Sequence[str]) -> None:
+    """Keywords that are possible alone and not with each other."""
+    if chosen.beam is not None and (change.edits or change.mistake or "scores" in record):
+        raise OptionError("edits, mistake and recorded scores need strategy 'greedy' or 'sample'; a beam search has none")
+    if forced is not None and (chosen.name != "greedy" or chosen.prefix or chosen.ban):
+        raise OptionError("a target leaves nothing to choose; leave strategy, prefix and ban out")
+
+
 def _framed_sources(checkpoint: Checkpoint, texts: Sequence[str], pad_to: int | None) -> _Rows:
     model_limit = checkpoint.model.config.max_positions
     framed = [checkpoint.task.frame(checkpoint.task.read(t)) for t in texts]
@@ -173,7 +203,7 @@ def _framed_sources(checkpoint: Checkpoint, texts: Sequence[str], pad_to: int | 
         raise InputError(
             f"The text makes {longest} tokens with {START} and {END}; this model reads at most {model_limit}. Shorten it."
         )
-    return _Rows(framed, longest if pad_to is None else _whole("pad_to", pad_to, longest, model_limit))
+    return _Rows(framed, longest if pad_to is None else whole("pad_to", pad_to, longest, model_limit))
 
 
 def _framed_targets(checkpoint: Checkpoint, targets: Sequence[Target], n_sources: int, pad_to: int | None) -> _Rows:
@@ -185,7 +215,7 @@ def _framed_targets(checkpoint: Checkpoint, targets: Sequence[Target], n_sources
     longest = max(map(len, rows))
     if longest > model_limit:
         raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {model_limit}. Shorten it.")
-    return _Rows(rows, longest if pad_to is None else _whole("pad_target_to", pad_to, longest, model_limit))
+    return _Rows(rows, longest if pad_to is None else whole("pad_target_to", pad_to, longest, model_limit))
 
 
 def _symbols(checkpoint: Checkpoint, target: Target) -> list[str]:
@@ -198,17 +228,39 @@ def _symbols(checkpoint: Checkpoint, target: Target) -> list[str]:
     return list(target)
 
 
+def _search(
+    checkpoint: Checkpoint, sources: _Rows, chosen: Strategy, how: Beam, recorder: Recorder, limit: int
+) -> list[Searched]:
+    source, source_padding = _source(checkpoint, sources)
+    options = {"max_length": limit, "prefix": chosen.prefix, "ban": chosen.ban}
+    return beam_search(checkpoint.model, source, source_padding, how, tap=recorder, **options)
+
+
+def _source(checkpoint: Checkpoint, sources: _Rows) -> tuple[Tensor, Tensor | None]:
+    """Ids and padding of a batch, the latter None where there is none."""
+    source = _ids(checkpoint, [checkpoint.task.source_vocabulary.encode(sources.padded(i)) for i in range(len(sources.rows))])
+    return source, None if sources.is_even else masks.padding(source, PAD_ID)
+
+
 def _run(
-    checkpoint: Checkpoint, sources: _Rows, forced: _Rows | None, change: _Change, recorder: Recorder, limit: int
+    checkpoint: Checkpoint,
+    sources: _Rows,
+    forced: _Rows | None,
+    change: _Change,
+    chosen: Strategy,
+    recorder: Recorder,
+    limit: int,
 ) -> Decoded:
     model, task = checkpoint.model, checkpoint.task
     changing = changing_tap(change.edits, change.mistake, model.config)
     tap = recorder if changing is None else compose(changing, recorder)
-    source = _ids(checkpoint, [task.source_vocabulary.encode(sources.padded(i)) for i in range(len(sources.rows))])
-    source_padding = None if sources.is_even else masks.padding(source, PAD_ID)
+    source, source_padding = _source(checkpoint, sources)
     if forced is None:
         cached = not looks_ahead(change.edits, change.mistake)
-        return greedy(model, source, source_padding, max_length=limit, tap=tap, cached=cached)
+        options = {"max_length": limit, "prefix": chosen.prefix, "ban": chosen.ban, "tap": tap, "cached": cached}
+        if chosen.sampling is not None:
+            return sample(model, source, source_padding, chosen.sampling, **options)
+        return greedy(model, source, source_padding, **options)
     target_out = _ids(checkpoint, [task.target_vocabulary.encode(forced.padded(i)) for i in range(len(forced.rows))])
     lengths = torch.tensor([len(row) for row in forced.rows], device=checkpoint.device)
     places = torch.arange(forced.width, device=checkpoint.device)
@@ -222,11 +274,3 @@ def _run(
 
 def _ids(checkpoint: Checkpoint, rows: list[list[int]]) -> Tensor:
     return torch.tensor(rows, device=checkpoint.device)
-
-
-def _whole(name: str, value: int | None, least: int, most: int, default: int | None = None) -> int:
-    if value is None and default is not None:
-        return default
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise OptionError(f"{name}={value!r} is not possible; it is a whole number from {least} to {most}")
-    return value

@@ -56,3 +56,13 @@ class Recorder:
             for start, piece in self._pieces[kind, name, layer]:
                 whole[:, place, :, start : start + piece.shape[-2], : piece.shape[-1]] = piece
         return whole
+
+    def steps(self, kind: Kind, name: TapName) -> list[Tensor]:
+        """One tensor a step of a decoding whose batch changes from step to step, as in beam search.
+
+        Returns:
+            For each step (row of its batch, layer, head, key).
+        """
+        layers = sorted(layer for k, n, layer in self._pieces if (k, n) == (kind, name))
+        pieces = [self._pieces[kind, name, layer] for layer in layers]
+        return [torch.stack([piece[:, :, 0] for _, piece in step], 1) for step in zip(*pieces, strict=True)]

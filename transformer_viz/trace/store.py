@@ -20,6 +20,7 @@ import numpy as np
 
 from transformer_viz.errors import TraceError, TransformerVizError
 from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Step, Trace
 
 FORMAT = 1
@@ -27,7 +28,7 @@ LARGEST = 2**30
 """The most bytes that a file may unpack to."""
 _LARGEST_META = 64 * 2**20
 _META = "meta.json"
-_DTYPES = {"attentions": np.dtype("<f4"), "mask_reasons": np.dtype("u1"), "scores": np.dtype("<f4")}
+_DTYPES = {"attentions": np.dtype("<f4"), "mask_reasons": np.dtype("u1"), "scores": np.dtype("<f4"), "rows": np.dtype("<f4")}
 # What numpy writes before an array, and nothing else: its own parser evaluates literals and can fail in many ways.
 _HEADER = re.compile(
     rb"\{'descr': '([<|][a-z]\d)', 'fortran_order': False, 'shape': \((\d{1,9}(?:, \d{1,9}){1,3})\), \} *\n", re.ASCII
@@ -90,6 +91,9 @@ def _arrays(trace: Trace) -> dict[str, np.ndarray]:
         arrays[f"{kind}_mask_reasons"] = trace.mask_reasons[kind]
         if kind in trace.scores:
             arrays[f"{kind}_scores"] = trace.scores[kind].astype(_DTYPES["scores"], copy=False)
+    if trace.search is not None:
+        arrays["decoder_rows"] = trace.search.decoder_rows.astype(_DTYPES["rows"], copy=False)
+        arrays["cross_rows"] = trace.search.cross_rows.astype(_DTYPES["rows"], copy=False)
     return arrays
 
 
@@ -102,8 +106,20 @@ def _meta(trace: Trace) -> dict[str, Any]:
         "made_by": dict(trace.made_by),
         "mistake": trace.mistake,
         "edits": trace.edits,
+        "search": None if trace.search is None else _search_meta(trace.search),
     }
     return {"format": FORMAT, **meta, "steps": [_step_meta(step) for step in trace.steps]}
+
+
+def _search_meta(search: Search) -> dict[str, Any]:
+    """Everything but the rows, which are arrays."""
+    return {
+        "nodes": [asdict(node) for node in search.nodes],
+        "best": search.best,
+        "alignment": search.alignment,
+        "candidates": search.candidates,
+        "settings": dict(search.settings),
+    }
 
 
 def _step_meta(step: Step) -> dict[str, Any]:
@@ -185,7 +201,44 @@ def _built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
         mistake=None if mistake is None else _text(mistake),
         # Files of before there were edits have none.
         edits=tuple(map(_text, _list(meta.get("edits", [])))),
+        search=_search(meta.get("search"), arrays, len(meta["source_tokens"])),
     )
+
+
+def _search(meta: Any, arrays: Mapping[str, np.ndarray], n_source: int) -> Search | None:
+    if meta is None:
+        return None
+    n_nodes = len(_list(meta["nodes"]))
+    return Search(
+        nodes=tuple(_node(node, n_nodes) for node in meta["nodes"]),
+        best=tuple(_index(i, n_nodes) or 0 for i in _list(meta["best"])),
+        decoder_rows=arrays["decoder_rows.npy"],
+        cross_rows=arrays["cross_rows.npy"],
+        alignment=tuple(_index(i, n_source) for i in _list(meta["alignment"])),
+        candidates=tuple(_candidates(row) for row in _list(meta["candidates"])),
+        settings=_dict(meta["settings"]),
+    )
+
+
+def _node(data: Any, n_nodes: int) -> SearchNode:
+    return SearchNode(
+        parent=_index(data["parent"], n_nodes),
+        row=_index(data["row"], 10**9) or 0,
+        step=_index(data["step"], 10**9) or 0,
+        token=_text(data["token"]),
+        text=_text(data["text"]),
+        log_probability=_number(data["log_probability"]),
+        total=_number(data["total"]),
+        score=_number(data["score"]),
+        rank=_index(data["rank"], 10**9) or 0,
+        place=_index(data["place"], 10**9) or 0,
+        state=data["state"],
+        pruned_by=_index(data["pruned_by"], n_nodes),
+    )
+
+
+def _candidates(row: Any) -> tuple[tuple[str, float], ...]:
+    return tuple((_text(token), _number(p)) for token, p in _list(row))
 
 
 def _by_kind(arrays: Mapping[str, np.ndarray], what: str) -> dict[Kind, np.ndarray]:

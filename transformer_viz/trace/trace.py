@@ -14,6 +14,7 @@ import numpy as np
 
 from transformer_viz.errors import OptionError, TraceError, listed
 from transformer_viz.terms import KINDS, Kind, Reason
+from transformer_viz.trace.search import Search
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +69,7 @@ class Trace:
         edits: what was changed in this run, as text (see `transformer_viz.edits`).
         scores: per kind, float32 (layer, head, query, key) before the mask, where they were asked for;
             NaN where a key did not exist yet.
+        search: the beam search that found this run, or None.
 
     Raises:
         TraceError: the parts do not fit together; the message names them.
@@ -92,6 +94,7 @@ class Trace:
     mistake: str | None = None
     edits: tuple[str, ...] = ()
     scores: Mapping[Kind, np.ndarray] = field(default_factory=dict)
+    search: Search | None = None
 
     def __post_init__(self) -> None:
         self._check_lengths()
@@ -136,6 +139,12 @@ class Trace:
         """What should have been written at a step, by position; None where nothing is known or expected."""
         known = self.expected_tokens
         return known[step] if known is not None and step < len(known) else None
+
+    def hypothesis(self, i: int) -> "Trace":
+        """The i-th best hypothesis of a beam search (0 is this run), with its own attention."""
+        from transformer_viz.trace.hypotheses import hypothesis
+
+        return hypothesis(self, i)
 
     def to_frame(self) -> "pd.DataFrame":
         """Every weight as a row: kind, layer, head, query, query_token, key, key_token, weight, masked."""

@@ -1,0 +1,228 @@
+"""Beam search (Sutskever et al. 2014, section 3.2; length normalization as in Wu et al. 2016, section 7, with lengthᵅ).
+
+At every step the `beam_size` best continuations of all live hypotheses are kept, by the sum of log-probabilities;
+those that write `<end>` are finished, the others live on. Ties go to the better parent, then to the lower id. A
+hypothesis' score is its sum divided by lengthᵅ, `<end>` counted. Width 1 is greedy decoding.
+
+Every row that the model computes, and every continuation that was looked at, is recorded.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from transformer_viz.decoding.stepwise import without
+from transformer_viz.model.tap import Tap
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.vocabulary import END_ID, START_ID
+
+Stop = Literal["bound", "first", "never"]
+"""`bound`: when no live hypothesis can still reach the n best; `first`: when n are finished; `never`: at the limit."""
+State = Literal["kept", "pruned", "end", "length", "stopped"]
+
+
+@dataclass(frozen=True)
+class Beam:
+    """How to search.
+
+    Attributes:
+        size: how many continuations are kept at each step.
+        length_penalty: α; a hypothesis' score is its sum of log-probabilities divided by lengthᵅ.
+        n_best: how many finished hypotheses are wanted.
+        stop: when to stop.
+    """
+
+    size: int = 5
+    length_penalty: float = 0.6
+    n_best: int = 5
+    stop: Stop = "bound"
+
+
+@dataclass(frozen=True)
+class Node:
+    """One continuation: a token after a prefix.
+
+    Attributes:
+        parent: number of the node that it continues; None after `<start>`.
+        row: number of the recorded row from which the token was chosen.
+        step: from 0.
+        token: id.
+        log_probability: of the token.
+        total: sum along the hypothesis.
+        score: total / lengthᵅ.
+        rank: among all continuations of its step, 0 = best.
+        state: `kept` went on, `pruned` fell out, `end` and `length` are finished, `stopped` lived when the search stopped.
+        pruned_by: number of the worst node that was kept instead.
+    """
+
+    parent: int | None
+    row: int
+    step: int
+    token: int
+    log_probability: float
+    total: float
+    score: float
+    rank: int
+    state: State
+    pruned_by: int | None = None
+
+
+@dataclass
+class Searched:
+    """The search of one sentence.
+
+    Attributes:
+        nodes: all continuations that were looked at, in the order of steps and ranks.
+        best: numbers of the finished nodes, best score first; at most `n_best`.
+        rows: for each recorded row, its place: (step, row of that step's batch).
+        logits: for each recorded row, (vocabulary,).
+    """
+
+    nodes: list[Node] = field(default_factory=list)
+    best: list[int] = field(default_factory=list)
+    rows: list[tuple[int, int]] = field(default_factory=list)
+    logits: list[Tensor] = field(default_factory=list)
+
+
+@torch.inference_mode()
+def beam_search(
+    model: Transformer,
+    source: Tensor,
+    source_padding: Tensor | None,
+    how: Beam,
+    *,
+    max_length: int,
+    prefix: Sequence[int] = (),
+    ban: Sequence[int] = (),
+    tap: Tap | None = None,
+) -> list[Searched]:
+    """Searches every sentence of a padded batch; all live hypotheses of all sentences are one batch for the model.
+
+    Args:
+        model: in eval mode.
+        source: int (batch, source), framed.
+        source_padding: bool (batch, source), or None when nothing is padded.
+        how: size, penalty and stop.
+        max_length: the most tokens to write, `<end>` included.
+        prefix: ids that every hypothesis begins with.
+        ban: ids that are never written.
+        tap: sees every attention of the encoder and of every step, (live hypotheses, …).
+    """
+    assert not model.training, "decoding needs a model in eval mode"
+    memory = model.encode(source, source_padding, tap=tap)
+    cache = model.new_cache()
+    searches = [_Sentence(how, max_length) for _ in range(len(source))]
+    # Which sentence each row of the batch belongs to: memory and padding follow it.
+    owners = torch.arange(len(source), device=source.device)
+    tokens = torch.full((len(source), 1), START_ID, device=source.device)
+    for step in range(max_length):
+        padding = None if source_padding is None else source_padding[owners]
+        logits = model.decode(tokens, memory[owners], padding, cache=cache, tap=tap)[:, -1].cpu()
+        forced = prefix[step] if step < len(prefix) else None
+        log_p = without(logits.double().log_softmax(-1), ban)
+        start = 0
+        parents: list[int] = []
+        for search in searches:
+            n_live = len(search.live)
+            mine = search.advance(step, start, logits[start : start + n_live], log_p[start : start + n_live], forced)
+            parents += [start + parent for parent in mine]
+            start += n_live
+        if not parents:
+            break
+        rows = torch.tensor(parents, device=source.device)
+        cache.reorder(rows)
+        owners = owners[rows]
+        tokens = torch.tensor([[node.token] for search in searches for node in search.live_nodes()], device=source.device)
+    return [search.finish() for search in searches]
+
+
+class _Sentence:
+    """One sentence's search: which prefixes live, and everything that was looked at."""
+
+    def __init__(self, how: Beam, max_length: int) -> None:
+        self.how, self.max_length = how, max_length
+        self.found = Searched()
+        self.live: list[int | None] = [None]
+        self.done: list[int] = []
+
+    def live_nodes(self) -> list[Node]:
+        return [self.found.nodes[number] for number in self.live if number is not None]
+
+    def advance(self, step: int, start: int, logits: Tensor, log_p: Tensor, forced: int | None) -> list[int]:
+        """One step; `logits` and `log_p` are (live, vocabulary). Returns for each new live node the row of its parent."""
+        if not self.live:
+            return []
+        nodes = self.found.nodes
+        first_row = len(self.found.rows)
+        self.found.rows += [(step, start + i) for i in range(len(self.live))]
+        self.found.logits += list(logits)
+        before = torch.tensor([0.0 if n is None else nodes[n].total for n in self.live], dtype=torch.float64)
+        totals = before[:, None] + log_p
+        if forced is not None:
+            only = torch.full_like(totals, float("-inf"))
+            only[:, forced] = totals[:, forced]
+            totals = only
+        n_tokens = totals.shape[1]
+        # Stable: of equal totals the better parent comes first, then the lower id.
+        order = totals.flatten().sort(descending=True, stable=True)
+        n_possible = int((order.values > -math.inf).sum())
+        n_kept = min(self.how.size, n_possible)
+        live: list[int | None] = []
+        parents: list[int] = []
+        worst_kept = len(nodes) + n_kept - 1
+        # As many again are recorded as pruned: those that came near.
+        for rank in range(min(2 * self.how.size, n_possible)):
+            parent, token = divmod(int(order.indices[rank]), n_tokens)
+            total = float(order.values[rank])
+            state: State = "pruned"
+            if rank < n_kept:
+                state = "end" if token == END_ID else "length" if step + 1 == self.max_length else "kept"
+            number = len(nodes)
+            nodes.append(
+                Node(
+                    parent=self.live[parent],
+                    row=first_row + parent,
+                    step=step,
+                    token=token,
+                    log_probability=float(log_p[parent, token]),
+                    total=total,
+                    score=total / (step + 1) ** self.how.length_penalty,
+                    rank=rank,
+                    state=state,
+                    pruned_by=worst_kept if state == "pruned" else None,
+                )
+            )
+            if state in ("end", "length"):
+                self.done.append(number)
+            elif state == "kept":
+                live.append(number)
+                parents.append(parent)
+        self.live = live
+        if self._may_stop(step):
+            self.live = []
+            for number in live:
+                assert number is not None
+                nodes[number] = replace(nodes[number], state="stopped")
+            return []
+        return parents
+
+    def finish(self) -> Searched:
+        """Best score first; of equal ones the one that was found first."""
+        nodes = self.found.nodes
+        self.found.best = sorted(self.done, key=lambda number: (-nodes[number].score, number))[: self.how.n_best]
+        return self.found
+
+    def _may_stop(self, step: int) -> bool:
+        if len(self.done) < self.how.n_best or self.how.stop == "never":
+            return False
+        if self.how.stop == "first":
+            return True
+        nodes, alpha = self.found.nodes, self.how.length_penalty
+        worst = sorted((nodes[number].score for number in self.done), reverse=True)[self.how.n_best - 1]
+        # A sum only falls. With α ≥ 0 the longest hypothesis divides it by the most, else the next one.
+        length = self.max_length if alpha >= 0 else step + 2
+        return all(nodes[number].total / length**alpha <= worst for number in self.live if number is not None)

@@ -1,0 +1,81 @@
+"""Sampling with temperature, top-k (Fan et al. 2018, section 5.4) and top-p (Holtzman et al. 2020, section 3.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer_viz.decoding.stepwise import Decoded, stepwise, without
+from transformer_viz.model.tap import Tap
+from transformer_viz.model.transformer import Transformer
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How to draw.
+
+    Attributes:
+        temperature: logits are divided by it; 0 is greedy.
+        top_k: only the k most probable tokens may be drawn; None is all.
+        top_p: only the smallest set of most probable tokens that together have at least this probability, after
+            temperature and top_k; 1 is all.
+        seed: every sentence of a batch is drawn with it alone, so that a batch is what its sentences are one by one.
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float = 1.0
+    seed: int = 0
+
+
+def sample(
+    model: Transformer,
+    source: Tensor,
+    source_padding: Tensor | None,
+    how: Sampling,
+    *,
+    max_length: int,
+    prefix: Sequence[int] = (),
+    ban: Sequence[int] = (),
+    tap: Tap | None = None,
+    cached: bool = True,
+) -> Decoded:
+    """Draws token after token. Arguments as `stepwise`, and `ban`, ids that are never drawn."""
+    # On the CPU: the same numbers on every device, and one for each sentence.
+    generators = [torch.Generator().manual_seed(how.seed) for _ in range(len(source))]
+
+    def choose(logits: Tensor) -> tuple[Tensor, Tensor]:
+        chances = distribution(without(logits, ban), how)
+        marks = torch.stack([torch.rand((), generator=each, dtype=torch.float64) for each in generators])
+        chosen = drawn(chances, marks.to(chances.device, chances.dtype))
+        return chosen, chances.gather(-1, chosen[:, None])[:, 0]
+
+    return stepwise(model, source, source_padding, choose, max_length=max_length, prefix=prefix, tap=tap, cached=cached)
+
+
+def distribution(logits: Tensor, how: Sampling) -> Tensor:
+    """What is drawn from: (…, vocabulary), adds up to 1. Of equal logits at an edge the lower ids stay."""
+    order = logits.sort(dim=-1, descending=True, stable=True)
+    if how.temperature == 0:
+        first = torch.zeros_like(logits)
+        return first.scatter(-1, order.indices[..., :1], 1.0)
+    # The largest is taken away before the division, so that a tiny temperature overflows nothing.
+    scaled = (order.values - order.values[..., :1]) / how.temperature
+    if how.top_k is not None:
+        scaled[..., how.top_k :] = float("-inf")
+    chances = scaled.softmax(-1)
+    # A token stays while those before it have not reached top_p; the first always stays.
+    before = chances.cumsum(-1) - chances
+    chances = torch.where((before < how.top_p) | (before == 0), chances, 0.0)
+    chances = chances / chances.sum(-1, keepdim=True)
+    return torch.zeros_like(chances).scatter(-1, order.indices, chances)
+
+
+def drawn(chances: Tensor, marks: Tensor) -> Tensor:
+    """The token at which the running sum of chances (batch, vocabulary) passes each mark in [0, 1)."""
+    sums = chances.cumsum(-1)
+    # Rounding may leave the whole a little under 1; a token without a chance is never taken.
+    chosen = (sums <= (marks * sums[..., -1])[..., None]).sum(-1)
+    last = chances.shape[-1] - 1 - (chances > 0).flip(-1).int().argmax(-1)
+    return torch.minimum(chosen, last)

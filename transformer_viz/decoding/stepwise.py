@@ -1,0 +1,112 @@
+"""The loop that greedy decoding and sampling share: one new query row a step, the rest from the cache.
+
+Everything stays on the device until the end. The one question asked of it at each step
+is whether every sentence has ended.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer_viz.model.tap import Tap
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """What a decoding wrote.
+
+    Attributes:
+        ids: int (batch, step); after a sentence's `<end>` come `<pad>`s.
+        lengths: int (batch,); steps of each sentence, its `<end>` included.
+        ended: bool (batch,); False where the length limit stopped the sentence.
+        logits: float (batch, step, target vocabulary), before any ban or truncation.
+        chances: float (batch, step), the probability of each token under the distribution that it was
+            drawn from, or None where nothing was drawn.
+    """
+
+    ids: Tensor
+    lengths: Tensor
+    ended: Tensor
+    logits: Tensor
+    chances: Tensor | None = None
+
+
+Choose = Callable[[Tensor], tuple[Tensor, Tensor | None]]
+"""From logits (batch, vocabulary) to the chosen ids (batch,) and, where they were drawn, their chances (batch,)."""
+
+
+@torch.inference_mode()
+def stepwise(
+    model: Transformer,
+    source: Tensor,
+    source_padding: Tensor | None,
+    choose: Choose,
+    *,
+    max_length: int,
+    prefix: Sequence[int] = (),
+    tap: Tap | None = None,
+    cached: bool = True,
+) -> Decoded:
+    """Writes token after token.
+
+    Args:
+        model: in eval mode; a model in train mode would decode through dropout.
+        source: int (batch, source), framed.
+        source_padding: bool (batch, source), or None when nothing is padded.
+        choose: picks the next token of every sentence.
+        max_length: the most tokens to write, `<end>` included.
+        prefix: ids that every sentence begins with, whatever the model would choose.
+        tap: sees every attention of the encoder and of every step.
+        cached: False computes every row again at every step. Only then may a tap let a query see a later token;
+            the tap's last pass is then the one over everything that was read.
+    """
+    assert not model.training, "decoding needs a model in eval mode"
+    batch = source.shape[0]
+    memory = model.encode(source, source_padding, tap=tap)
+    cache = model.new_cache() if cached else None
+    token = torch.full((batch, 1), START_ID, device=source.device)
+    read: list[Tensor] = []
+    after_end: list[Tensor] = []
+    ended = torch.zeros(batch, dtype=torch.bool, device=source.device)
+    written: list[Tensor] = []
+    logits: list[Tensor] = []
+    chances: list[Tensor] = []
+    for step in range(max_length):
+        if cached:
+            row = model.decode(token, memory, source_padding, cache=cache, tap=tap)[:, -1]
+        else:
+            read.append(token)
+            after_end.append(ended[:, None])
+            row = model.decode(torch.cat(read, 1), memory, source_padding, torch.cat(after_end, 1), tap=tap)[:, -1]
+        chosen, chance = choose(row)
+        if step < len(prefix):
+            chosen, chance = torch.full_like(chosen, prefix[step]), None if chance is None else torch.ones_like(chance)
+        token = chosen.masked_fill(ended, PAD_ID)[:, None]
+        ended = ended | (token[:, 0] == END_ID)
+        written.append(token)
+        logits.append(row)
+        if chance is not None:
+            chances.append(chance)
+        if bool(ended.all()):
+            break
+    ids = torch.cat(written, 1)
+    drawn = torch.stack(chances, 1) if chances else None
+    return Decoded(ids, _lengths(ids, ended), ended, torch.stack(logits, 1), drawn)
+
+
+def _lengths(ids: Tensor, ended: Tensor) -> Tensor:
+    """Steps until and with `<end>`, or all of them."""
+    first_end = (ids == END_ID).int().argmax(1) + 1
+    return torch.where(ended, first_end, ids.shape[1])
+
+
+def without(logits: Tensor, ban: Sequence[int]) -> Tensor:
+    """Logits (…, vocabulary) with the banned ids at −∞."""
+    if not ban:
+        return logits
+    banned = torch.tensor(list(ban), device=logits.device)
+    return logits.index_fill(-1, banned, float("-inf"))

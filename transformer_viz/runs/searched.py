@@ -1,0 +1,119 @@
+"""A recorded beam search made into Traces: the best hypothesis of each sentence, with the search in it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.decoding.beam import Beam, Searched
+from transformer_viz.model import masks
+from transformer_viz.runs.collected import Made, Sentence
+from transformer_viz.trace.hypotheses import hypothesis_parts
+from transformer_viz.trace.recorder import Recorder
+from transformer_viz.trace.search import Search, SearchNode
+from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import END, PAD
+
+
+def traces_of(
+    searches: Sequence[Searched],
+    recorder: Recorder,
+    checkpoint: Checkpoint,
+    sentences: Sequence[Sentence],
+    made: Made,
+    how: Beam,
+    n_candidates: int,
+) -> list[Trace]:
+    """One Trace a sentence."""
+    encoder = _numpy(recorder.gathered("encoder", "weights"))
+    decoder = [_numpy(step) for step in recorder.steps("decoder", "weights")]
+    cross = [_numpy(step) for step in recorder.steps("cross", "weights")]
+    traces = []
+    for i, (found, sentence) in enumerate(zip(searches, sentences, strict=True)):
+        n_source = len(sentence.source_tokens)
+        n_steps = 1 + max(node.step for node in found.nodes)
+        search = Search(
+            nodes=_nodes(found, checkpoint),
+            best=tuple(found.best),
+            decoder_rows=_rows(found, decoder, n_steps),
+            cross_rows=_rows(found, cross, n_source),
+            alignment=tuple(checkpoint.task.alignment(len(checkpoint.task.read(sentence.source)), n_steps)),
+            candidates=_candidates(found, checkpoint, n_candidates),
+            settings={"beam_size": how.size, "length_penalty": how.length_penalty, "n_best": how.n_best, "stop": how.stop},
+        )
+        traces.append(_trace(search, encoder[i, ..., :n_source, :n_source], checkpoint, sentence, made))
+    return traces
+
+
+def _trace(search: Search, encoder: np.ndarray, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
+    task = checkpoint.task
+    symbols = task.read(sentence.source)
+    source_padding = torch.tensor([[token == PAD for token in sentence.source_tokens]])
+    reasons = masks.padding_reasons(source_padding, len(sentence.source_tokens))[0].numpy()
+    return Trace(
+        source=sentence.source,
+        source_tokens=tuple(sentence.source_tokens),
+        source_letters=tuple(task.letters(sentence.source_tokens)),
+        encoder_attentions=np.ascontiguousarray(encoder, dtype=np.float32),
+        expected=task.join(task.answer(symbols)),
+        expected_tokens=(*task.answer(symbols), END),
+        made_by=made.by,
+        search=search,
+        **hypothesis_parts(search, search.best[0], reasons),
+    )
+
+
+def _nodes(found: Searched, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
+    tokens = checkpoint.task.target_vocabulary.tokens
+    order = [row.sort(descending=True, stable=True).indices.tolist() for row in found.logits]
+    places = [{token: place for place, token in enumerate(row)} for row in order]
+    paths: list[list[str]] = []
+    for node in found.nodes:
+        paths.append([*([] if node.parent is None else paths[node.parent]), tokens[node.token]])
+    texts = [checkpoint.task.join(path) for path in paths]
+    return tuple(
+        SearchNode(
+            parent=node.parent,
+            row=node.row,
+            step=node.step,
+            token=tokens[node.token],
+            text=texts[number],
+            log_probability=node.log_probability,
+            total=node.total,
+            score=node.score,
+            rank=node.rank,
+            place=places[node.row][node.token],
+            state=node.state,
+            pruned_by=node.pruned_by,
+        )
+        for number, node in enumerate(found.nodes)
+    )
+
+
+def _rows(found: Searched, steps: list[np.ndarray], width: int) -> np.ndarray:
+    """The recorded rows of a sentence, (row, layer, head, width)."""
+    first = steps[0]
+    rows = np.zeros((len(found.rows), *first.shape[1:3], width), dtype=np.float32)
+    for number, (step, place) in enumerate(found.rows):
+        row = steps[step][place]
+        n = min(width, row.shape[-1])
+        rows[number, ..., :n] = row[..., :n]
+    return rows
+
+
+def _candidates(found: Searched, checkpoint: Checkpoint, n: int) -> tuple[tuple[tuple[str, float], ...], ...]:
+    tokens = checkpoint.task.target_vocabulary.tokens
+    logits = torch.stack(found.logits)
+    best = logits.sort(dim=-1, descending=True, stable=True).indices[:, :n]
+    probabilities = logits.double().softmax(-1).gather(-1, best)
+    return tuple(
+        tuple((tokens[i], float(p)) for i, p in zip(ids, row, strict=True))
+        for ids, row in zip(best.tolist(), probabilities.tolist(), strict=True)
+    )
+
+
+def _numpy(tensor: Tensor | None) -> np.ndarray:
+    assert tensor is not None
+    return tensor.cpu().numpy()
