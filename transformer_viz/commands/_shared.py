@@ -5,9 +5,12 @@ import json
 import math
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transformer_viz.errors import InputError
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
 
 LARGEST_SEED = 2**63 - 2
 _LONGEST_INPUT = 1_000_000
@@ -38,18 +41,45 @@ def add_text(parser: argparse.ArgumentParser) -> None:
     )
 
 
+_STRATEGY_OPTIONS = (
+    # name, type, limits or None, help
+    ("beam_size", int, (1, 64), "beam: how many continuations are kept at each step (5)"),
+    ("length_penalty", float, None, "beam: sums of log-probabilities are divided by length to this power (0.6)"),
+    ("n_best", int, (1, 64), "beam: how many finished hypotheses are wanted (as many as the beam is wide)"),
+    ("stop", str, None, "beam: bound, first or never (bound)"),
+    ("temperature", float, None, "sample: logits are divided by it (1)"),
+    ("top_k", int, (1, 1_000_000), "sample: only the N most probable tokens (all)"),
+    ("top_p", float, None, "sample: only the most probable tokens that reach this probability together (1)"),
+)
+
+
 def add_decoding(parser: argparse.ArgumentParser) -> None:
     """How to decode; `decoding` reads it back."""
-    parser.add_argument("--strategy", default="greedy", help="greedy (greedy)")
+    parser.add_argument("--strategy", default="greedy", help="greedy, beam or sample (greedy)")
     parser.add_argument(
         "--max-length", type=int, metavar="N", help="the most tokens to write, <end> included (the task's limit + 1)"
     )
     parser.add_argument("--candidates", type=int, default=10, metavar="N", help="how many candidates each step keeps (10)")
+    for name, kind, limits, words in _STRATEGY_OPTIONS:
+        metavar = {int: "N", float: "X", str: "WHEN"}[kind]
+        read = whole(*limits) if limits else kind
+        parser.add_argument(f"--{name.replace('_', '-')}", type=read, metavar=metavar, help=words)
+    parser.add_argument("--seed", type=whole(0, LARGEST_SEED), metavar="N", help="sample: another seed draws other tokens (0)")
+    parser.add_argument("--prefix", metavar="TEXT", help="what the output begins with, whatever the model would write")
+    parser.add_argument("--ban", metavar="TOKEN", action="append", help="a token that is never written; may be repeated")
+    parser.add_argument("--edits", default="", metavar="TEXT", help="changes to masks and heads, for example cross:3-5")
+    parser.add_argument("--mistake", metavar="NAME", help="a deliberate mask mistake")
 
 
-def decoding(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The keywords of `decode` that `add_decoding` asked for."""
-    return {name: getattr(arguments, name) for name in ("strategy", "max_length", "candidates")}
+def decoding(arguments: argparse.Namespace, checkpoint: "Checkpoint") -> dict[str, Any]:
+    """The keywords of `decode` that `add_decoding` asked for; what was not given is left out."""
+    keywords = {name: getattr(arguments, name) for name in ("strategy", "max_length", "candidates", "mistake")}
+    for name in (*(name for name, *_ in _STRATEGY_OPTIONS), "seed", "ban"):
+        if getattr(arguments, name) is not None:
+            keywords[name] = getattr(arguments, name)
+    if arguments.prefix:
+        keywords["prefix"] = checkpoint.task.read_target(arguments.prefix)
+    return {**keywords, "edits": [arguments.edits]}
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

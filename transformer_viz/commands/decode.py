@@ -27,7 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     from transformer_viz.runs.decode import decode
     from transformer_viz.trace.as_json import summary
 
-    trace = decode(load_checkpoint(arguments.checkpoint, arguments.device), text, **_shared.decoding(arguments))
+    checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
+    trace = decode(checkpoint, text, **_shared.decoding(arguments, checkpoint))
     if arguments.json:
         _shared.print_json(summary(trace))
     else:
@@ -41,7 +42,18 @@ def _print_table(trace: "Trace") -> None:
     print(f"{'step':>4}  {'token':8} {'p':6}   instead")
     for number, step in enumerate(trace.steps, start=1):
         print(f"{number:4}  {_shared.visible_token(step.token):8} {step.probability:.4f}   {_others(step)}".rstrip())
+    _print_hypotheses(trace)
     print(_shared.visible(f"{_verdict(trace)}; {trace.made_by['checkpoint']} on {trace.made_by['device']}"))
+
+
+def _print_hypotheses(trace: "Trace") -> None:
+    """The finished hypotheses of a beam search, best first."""
+    if trace.search is None:
+        return
+    print("n-best: score, sum of log-probabilities, text")
+    for number in trace.search.best:
+        node = trace.search.nodes[number]
+        print(_shared.visible(f"{node.score:9.4f} {node.total:9.4f}  {node.text}"))
 
 
 def _others(step: "Step", most: int = 3) -> str:

@@ -27,7 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     from transformer_viz.checkpoints import load_checkpoint
     from transformer_viz.runs.decode import decode
 
-    trace = decode(load_checkpoint(arguments.checkpoint, arguments.device), text, **_shared.decoding(arguments))
+    checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
+    trace = decode(checkpoint, text, **_shared.decoding(arguments, checkpoint))
     try:
         trace.save(path)
     except OSError as error:

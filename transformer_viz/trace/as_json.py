@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Step, Trace
 
 
@@ -23,7 +24,17 @@ def summary(trace: Trace) -> dict[str, Any]:
         "alignment": list(trace.alignment),
         "steps": [_step(step) for step in trace.steps],
         "made_by": dict(trace.made_by),
+        **({} if trace.search is None else {"hypotheses": _hypotheses(trace.search)}),
     }
+
+
+def _hypotheses(search: Search) -> list[dict[str, Any]]:
+    """Finished hypotheses, best first."""
+    nodes = [search.nodes[number] for number in search.best]
+    return [
+        {"text": node.text, "score": node.score, "log_probability": node.total, "tokens": node.step + 1, "state": node.state}
+        for node in nodes
+    ]
 
 
 def _step(step: Step) -> dict[str, Any]:
