@@ -17,6 +17,7 @@ from transformer_viz.errors import InputError, OptionError
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.trace.hypotheses import at_node
+from transformer_viz.trace.search import Search
 from transformer_viz.vocabulary import END_ID, START_ID
 
 V = 4
@@ -29,15 +30,8 @@ def tiny_model(seed: int, vocabulary: int = V, tied: bool = False) -> Transforme
     torch.set_default_dtype(torch.float64)
     try:
         torch.manual_seed(seed)
-        sizes: dict[str, Any] = {
-            "d_model": 6,
-            "n_heads": 2,
-            "d_ff": 5,
-            "n_encoder_layers": 1,
-            "n_decoder_layers": 1,
-            "max_positions": 16,
-        }
-        model = Transformer(ModelConfig(source_vocabulary_size=9, target_vocabulary_size=vocabulary, **sizes))
+        sizes: dict[str, Any] = {"d_model": 6, "n_heads": 2, "d_ff": 5, "n_encoder_layers": 1, "n_decoder_layers": 1}
+        model = Transformer(ModelConfig(source_vocabulary_size=9, target_vocabulary_size=vocabulary, max_positions=16, **sizes))
     finally:
         torch.set_default_dtype(before)
     for name, parameter in model.named_parameters():
@@ -204,6 +198,11 @@ def test_every_rank_reason_and_score_part_is_recorded():
 # ---- through the API
 
 
+def search_of(trace) -> Search:
+    assert trace.search is not None
+    return trace.search
+
+
 def crossings(search) -> int:
     """At how many steps the live hypotheses do not continue those of the step before in their order."""
     found = 0
@@ -220,7 +219,10 @@ def crossing(make_model, make_tiny):
     for seed in range(100):
         checkpoint = make_tiny(make_model(seed))
         trace = tv.decode(checkpoint, "hello", strategy="beam", beam_size=4)
-        if crossings(trace.search) >= 4 and len({len(trace.hypothesis(i).steps) for i in range(len(trace.search.best))}) > 1:
+        if (
+            crossings(search_of(trace)) >= 4
+            and len({len(trace.hypothesis(i).steps) for i in range(len(search_of(trace).best))}) > 1
+        ):
             return checkpoint
     raise AssertionError("no seed makes beams cross")
 
@@ -248,13 +250,13 @@ def assert_is_teacher_forced(checkpoint, trace) -> None:
 
 def test_every_branch_owns_its_attention(crossing):
     trace = tv.decode(crossing, "hello", strategy="beam", beam_size=4)
-    for number in range(len(trace.search.nodes)):
+    for number in range(len(search_of(trace).nodes)):
         assert_is_teacher_forced(crossing, at_node(trace, number))
 
 
 def test_hypotheses_are_traces_best_first(crossing, tmp_path):
     trace = tv.decode(crossing, "hello", strategy="beam", beam_size=4, n_best=3)
-    scores = [trace.search.nodes[number].score for number in trace.search.best]
+    scores = [search_of(trace).nodes[number].score for number in search_of(trace).best]
     assert scores == sorted(scores, reverse=True)
     assert len(scores) == 3
     assert trace.hypothesis(0).output_tokens == trace.output_tokens
@@ -262,7 +264,7 @@ def test_hypotheses_are_traces_best_first(crossing, tmp_path):
     assert trace.hypothesis(2).search is None
     trace.save(tmp_path / "t.npz")
     again = tv.load_trace(tmp_path / "t.npz")
-    assert again.search.nodes == trace.search.nodes
+    assert search_of(again).nodes == search_of(trace).nodes
     for i in range(3):
         a, b = trace.hypothesis(i), again.hypothesis(i)
         assert (a.text, a.steps, a.finished) == (b.text, b.steps, b.finished)
@@ -278,18 +280,21 @@ def test_a_padded_batch_searches_as_its_sentences_alone(crossing):
     texts = ["hello", "a", "cad b"]
     for text, trace in zip(texts, tv.decode(crossing, texts, strategy="beam", beam_size=3), strict=True):
         alone = tv.decode(crossing, text, strategy="beam", beam_size=3)
-        assert [node.token for node in trace.search.nodes] == [node.token for node in alone.search.nodes]
+        assert [node.token for node in search_of(trace).nodes] == [node.token for node in search_of(alone).nodes]
         for i in range(3):
-            np.testing.assert_allclose(trace.hypothesis(i).cross_attentions, alone.hypothesis(i).cross_attentions, atol=1e-6)
+            a, b = trace.hypothesis(i).cross_attentions, alone.hypothesis(i).cross_attentions
+            assert a is not None and b is not None
+            np.testing.assert_allclose(a, b, atol=1e-6)
     kept = tv.decode(crossing, "a", strategy="beam", beam_size=3, pad_to=6)
     assert kept.source_tokens[3:] == ("<pad>",) * 3
     assert (kept.mask_reasons["cross"][:, 3:] == 1).all()
+    assert kept.cross_attentions is not None
     assert not kept.cross_attentions[..., 3:].any()
 
 
 def test_beams_wider_than_the_vocabulary_are_legal(crossing):
     trace = tv.decode(crossing, "hello", strategy="beam", beam_size=64, max_length=3)
-    assert len(trace.search.best) == 64
+    assert len(search_of(trace).best) == 64
     assert len({trace.hypothesis(i).output_tokens for i in range(64)}) == 64
 
 
@@ -302,7 +307,8 @@ def test_nothing_runs_past_the_limit(crossing):
 
 
 def test_prefix_and_ban(crossing):
-    for options in ({}, {"strategy": "beam"}, {"strategy": "sample", "seed": 5}):
+    ways: list[dict[str, Any]] = [{}, {"strategy": "beam"}, {"strategy": "sample", "seed": 5}]
+    for options in ways:
         trace = tv.decode(crossing, "hello", prefix=["c", "a"], ban=["e", "l"], **options)
         assert trace.output_tokens[:2] == ("c", "a")
         assert not {"e", "l"} & set(trace.output_tokens)

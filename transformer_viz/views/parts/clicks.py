@@ -1,4 +1,4 @@
-"""Mounts the bridge that tells Python which cell of a chart was clicked."""
+"""Mounts the bridges that tell Python which cell of a heatmap, or which point of a scatter, was clicked."""
 
 from collections.abc import Callable
 from functools import cache
@@ -18,11 +18,22 @@ def show(chart_key: str, on_cell: Callable[[int | None, int | None], None]) -> N
         if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in (query, column)):
             on_cell(query, column)
 
-    _component()(key=key, data={"chart": chart_key}, on_cell_change=heard, height=1)
+    _component("cells")(key=key, data={"chart": chart_key}, on_cell_change=heard, height=1)
+
+
+def show_points(chart_key: str, on_point: Callable[[int], None]) -> None:
+    """Listens to a scatter in the container `chart_key`; `on_point` gets the `customdata` of the point, a whole number."""
+    key = f"clicks-{chart_key}"
+
+    def heard() -> None:
+        point = (st.session_state.get(key) or {}).get("point")
+        if isinstance(point, int) and point >= 0:
+            on_point(point)
+
+    _component("points")(key=key, data={"chart": chart_key}, on_point_change=heard, height=1)
 
 
 @cache
-def _component() -> Any:
-    return st.components.v2.component(
-        "transformer-viz-clicks", js=(Path(__file__).parent / "cells.js").read_text(encoding="utf-8")
-    )
+def _component(name: str) -> Any:
+    script = (Path(__file__).parent / f"{name}.js").read_text(encoding="utf-8")
+    return st.components.v2.component(f"transformer-viz-{name}", js=script)

@@ -138,5 +138,13 @@ def _head_words(head: Head) -> str:
 
 def _fingerprint(trace: Trace) -> str:
     made_by = trace.made_by
-    words = "\0".join([trace.source, str(made_by.get("checkpoint")), str(made_by.get("device")), str(made_by.get("seconds"))])
+    words = "\0".join(
+        [
+            trace.source,
+            str(made_by.get("checkpoint")),
+            str(made_by.get("device")),
+            str(made_by.get("seconds")),
+            *trace.output_tokens,
+        ]
+    )
     return hashlib.sha256(words.encode()).hexdigest()[:12]

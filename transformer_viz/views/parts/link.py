@@ -4,6 +4,7 @@ Read once, when a session opens; written after every run, defaults left out. A v
 possible is said and then left out, never silently replaced.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -15,6 +16,7 @@ from transformer_viz.errors import listed
 KEYS = (
     *("text", "checkpoint", "kind", "layer", "head", "step"),
     *("sources", "targets", "sentence", "mask", "mistake", "tab", "show", "fill", "precision", "row"),
+    *("beam", "alpha", "stop", "node", "prefix", "ban", "target"),
 )
 LONGEST_TEXT = 1500
 
@@ -67,6 +69,20 @@ def number(key: str, given: str | None, most: int, default: int) -> int:
     if given.isascii() and given.isdigit() and 1 <= int(given[:9]) <= most:
         return int(given[:9]) - 1
     complaints().add(key, given, f"1 to {most}")
+    return default
+
+
+def decimal(key: str, given: str | None, least: float, most: float, default: float) -> float:
+    """A number within limits; another value is said."""
+    if given is None:
+        return default
+    try:
+        value = float(given)
+    except ValueError:
+        value = math.nan
+    if least <= value <= most:
+        return value
+    complaints().add(key, given, f"{least:g} to {most:g}")
     return default
 
 

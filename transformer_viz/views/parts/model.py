@@ -29,6 +29,20 @@ def run(checkpoint: Checkpoint, device: str, text: str) -> Trace:
     return _run(checkpoint.name, device, stamp(checkpoint.folder), text, checkpoint)
 
 
+def search(checkpoint: Checkpoint, device: str, text: str, beam_size: int, length_penalty: float, stop: str) -> Trace:
+    """The beam search of a text."""
+    return _search(
+        checkpoint.name, device, stamp(checkpoint.folder), text, beam_size, length_penalty, stop, _checkpoint=checkpoint
+    )
+
+
+def what_if(
+    checkpoint: Checkpoint, device: str, text: str, prefix: tuple[str, ...], ban: tuple[str, ...], target: str | None
+) -> Trace:
+    """The greedy decoding of a text with a forced beginning and banned tokens, or one pass over a target."""
+    return _what_if(checkpoint.name, device, stamp(checkpoint.folder), text, prefix, ban, target, _checkpoint=checkpoint)
+
+
 @st.cache_data(ttl=30, show_spinner=False)
 def entries() -> list[Entry]:
     """The checkpoint folders, looked up again after half a minute so that new ones appear."""
@@ -52,6 +66,38 @@ def _load(name: str, device: str, stamp: float) -> Checkpoint:
 @st.cache_resource(max_entries=_RUNS, show_spinner=False)
 def _run(name: str, device: str, stamp: float, text: str, _checkpoint: Checkpoint) -> Trace:
     return decode(_checkpoint, text)
+
+
+@st.cache_resource(max_entries=_RUNS, show_spinner=False)
+def _search(
+    name: str,
+    device: str,
+    stamp: float,
+    text: str,
+    beam_size: int,
+    length_penalty: float,
+    stop: str,
+    *,
+    _checkpoint: Checkpoint,
+) -> Trace:
+    return decode(_checkpoint, text, strategy="beam", beam_size=beam_size, length_penalty=length_penalty, stop=stop)
+
+
+@st.cache_resource(max_entries=_RUNS, show_spinner=False)
+def _what_if(
+    name: str,
+    device: str,
+    stamp: float,
+    text: str,
+    prefix: tuple[str, ...],
+    ban: tuple[str, ...],
+    target: str | None,
+    *,
+    _checkpoint: Checkpoint,
+) -> Trace:
+    if target is not None:
+        return decode(_checkpoint, text, target=target)
+    return decode(_checkpoint, text, prefix=prefix, ban=ban)
 
 
 def stamp(folder: Path) -> float:

@@ -7,18 +7,23 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import what_if
 
+TABS = ("This run", "What if", "Masks in force", "Numbers")
 _MOST_ROWS = 20_000
 
 
-def show(trace: Trace, checkpoint: Checkpoint, theme: ThemeName) -> None:
+def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
     """Tabs; only the open one is made."""
     # With on_change="rerun" only the open tab is made. The masks' three charts would add 200 ms to every text.
-    run, masks, numbers = st.tabs(["This run", "Masks in force", "Numbers"], key="tables", on_change="rerun")
+    run, other, masks, numbers = st.tabs(TABS, key="tables", on_change="rerun")
     with run:
         if run.open:
             _run(trace)
             _model(checkpoint)
+    with other:
+        if other.open:
+            what_if.show(trace, checkpoint, device, theme)
     with masks:
         if masks.open:
             _masks(trace, theme)

@@ -1,0 +1,79 @@
+"""Search and What if in a real browser: click a branch, see its attention; choose another token, see the output change."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import transformer_viz as tv
+from transformer_viz.trace.hypotheses import at_node
+
+pytestmark = pytest.mark.browser
+
+TREE = ".st-key-search-tree .js-plotly-plot"
+FOCUS = ".st-key-focus .js-plotly-plot"
+
+
+@pytest.fixture(scope="module")
+def trace() -> tv.Trace:
+    return tv.decode(tv.load_checkpoint("reverse-small", device="cpu"), "ppoocoocp", strategy="beam")
+
+
+def output(page: Page) -> list[str]:
+    return page.locator("[data-part=output] button").all_inner_texts()
+
+
+def test_the_page_opens_where_greedy_and_beam_differ(page: Page, server: str, trace: tv.Trace) -> None:
+    page.goto(f"{server}/search")
+    expect(page.locator(".stMain")).to_contain_text("They part at step 7. Beam search is right.")
+    page.wait_for_function(f"document.querySelector('{FOCUS}')?.__step !== undefined")
+    assert output(page) == list(trace.output_tokens)
+
+
+def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, trace: tv.Trace) -> None:
+    assert trace.search is not None
+    page.goto(f"{server}/search?text=ppoocoocp&checkpoint=reverse-small")
+    page.wait_for_function(f"document.querySelector('{TREE}')?.__hearsPoints")
+    number = next(n for n, node in enumerate(trace.search.nodes) if node.step == 7 and node.state == "pruned")
+    node = trace.search.nodes[number]
+    x, y = page.evaluate(
+        """([selector, step, rank]) => {
+          const chart = document.querySelector(selector), plot = chart._fullLayout._plots.xy;
+          const box = chart.querySelector('.nsewdrag').getBoundingClientRect();
+          return [box.left + plot.xaxis.d2p(step), box.top + plot.yaxis.d2p(rank)];
+        }""",
+        [TREE, node.step + 1, node.rank],
+    )
+    page.mouse.move(x, y)
+    page.mouse.click(x, y)
+    branch = at_node(trace, number)
+    expect(page.locator(".stMain")).to_contain_text(f"The hypothesis {branch.text}: pruned.")
+    expect(page.locator("[data-part=output] button")).to_have_count(len(branch.output_tokens))
+    assert output(page) == list(branch.output_tokens)
+    page.keyboard.press("End")
+    page.wait_for_function(f"document.querySelector('{FOCUS}').__step === {len(branch.steps) - 1}")
+    layer, head = (int(n) for n in page.evaluate(f"document.querySelector('{FOCUS}').layout.meta.id.split('-').slice(2, 4)"))
+    z = page.evaluate(f"document.querySelector('{FOCUS}')._fullData[0].z.map(row => [...row])")
+    assert branch.cross_attentions is not None
+    np.testing.assert_allclose(np.array(z), branch.cross_attentions[layer, head], atol=1e-6)
+    expect(page).to_have_url(re.compile(rf"node={number + 1}\b"))
+
+
+def test_another_token_changes_the_output(page: Page, server: str) -> None:
+    other = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello", prefix=["o", "x"])
+    page.goto(f"{server}/?text=hello&step=2")
+    page.wait_for_function(f"document.querySelector('{FOCUS}')?.__step === 1")
+    page.get_by_role("tab", name="What if").click()
+    expect(page.get_by_role("spinbutton", name="at step")).to_have_value("2")
+    # Of a hundred tokens the box holds only those in sight: typing finds the one that is wanted.
+    page.get_by_role("combobox", name="written").click()
+    page.keyboard.type("x")
+    page.get_by_role("option").filter(has_text=re.compile("^x")).click()
+    expect(page.locator(".stMain")).to_contain_text(f"and {other.text} (log p")
+    expect(page.locator(".stMain")).to_contain_text("They part at step 2.")
+    page.wait_for_function("location.search.includes('prefix=')")
+    page.reload()
+    expect(page.locator(".stMain")).to_contain_text(f"and {other.text} (log p")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".stMain")).not_to_contain_text("They part at step 2.")

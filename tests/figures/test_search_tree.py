@@ -1,0 +1,62 @@
+"""The search tree as data."""
+
+import pytest
+
+from transformer_viz import decode, figures
+from transformer_viz.errors import OptionError
+
+
+@pytest.fixture(scope="module")
+def trace(tiny):
+    return decode(tiny, "hello", strategy="beam", beam_size=4)
+
+
+def points(figure):
+    return [drawn for drawn in figure.data if drawn.customdata is not None]
+
+
+def test_every_node_stands_at_its_step_and_rank(trace):
+    figure = figures.search_tree(trace)
+    seen = {}
+    for drawn in points(figure):
+        for number, x, y in zip(drawn.customdata, drawn.x, drawn.y, strict=True):
+            seen[int(number)] = (x, y)
+    assert seen == {number: (node.step + 1, node.rank) for number, node in enumerate(trace.search.nodes)}
+
+
+def test_every_node_has_one_line_from_its_parent(trace):
+    figure = figures.search_tree(trace)
+    lines = [drawn for drawn in figure.data if drawn.mode == "lines"]
+    segments = sorted(
+        (drawn.x[i], drawn.y[i], drawn.x[i + 1], drawn.y[i + 1]) for drawn in lines for i in range(0, len(drawn.x), 3)
+    )
+    nodes = trace.search.nodes
+    wanted = sorted((n.step, 0 if n.parent is None else nodes[n.parent].rank, n.step + 1, n.rank) for n in nodes)
+    assert segments == wanted
+
+
+def test_the_chosen_path_is_strong_and_greedy_stands_above(tiny, trace):
+    number = trace.search.best[-1]
+    figure = figures.search_tree(trace, number, greedy=decode(tiny, "hello"))
+    strong = next(drawn for drawn in figure.data if drawn.mode == "lines" and drawn.line.width == 3.2)
+    path = trace.search.path(number)
+    assert [strong.y[i + 1] for i in range(0, len(strong.y), 3)] == [node.rank for node in path]
+    above = next(drawn for drawn in figure.data if drawn.mode == "text")
+    assert above.text[0] == "greedy"
+    assert len(above.text) == 1 + len(decode(tiny, "hello").output_tokens)
+
+
+def test_the_hover_has_the_scores_parts(trace):
+    figure = figures.search_tree(trace)
+    pruned = next(drawn for drawn in points(figure) if drawn.name == "pruned")
+    node = trace.search.nodes[pruned.customdata[0]]
+    assert f"sum {node.total:.4f}, score {node.score:.4f}" in pruned.hovertext[0]
+    assert f"rank {node.rank + 1} at step {node.step + 1}: pruned" in pruned.hovertext[0]
+    assert "the last one kept" in pruned.hovertext[0]
+
+
+def test_no_search_no_tree(hello, trace):
+    with pytest.raises(OptionError, match="no beam search"):
+        figures.search_tree(hello)
+    with pytest.raises(OptionError, match="node 9999"):
+        figures.search_tree(trace, 9999)

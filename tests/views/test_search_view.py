@@ -1,0 +1,120 @@
+"""Search and What if through AppTest."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from transformer_viz import decode, load_checkpoint
+from transformer_viz.views.parts.what_if import HOWS
+
+Start = Callable[..., AppTest]
+
+
+def said(at: AppTest) -> str:
+    kinds = [*at.error, *at.info, *at.warning, *at.markdown, *at.caption]
+    return " ".join(str(element.value) for element in kinds).replace("\\", "")
+
+
+def tree(at: AppTest) -> dict[str, Any]:
+    specs = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    return next(spec for spec in specs if any(trace.get("name") == "pruned" for trace in spec["data"]))
+
+
+def tab(at: AppTest, name: str) -> AppTest:
+    at.session_state["tables"] = name
+    return at.run()
+
+
+def test_the_tree_the_table_and_the_best_hypothesis(start: Start, folder) -> None:
+    at = start("search", text="abc", beam="3")
+    assert not at.exception
+    trace = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "abc", strategy="beam", beam_size=3)
+    assert trace.search is not None
+    points = [trace_ for trace_ in tree(at)["data"] if "customdata" in trace_]
+    numbers = sorted(number for points_ in points for number in points_["customdata"])
+    assert numbers == list(range(len(trace.search.nodes)))
+    table = at.dataframe[0].value
+    assert list(table["text"]) == [trace.search.nodes[n].text or "(empty)" for n in trace.search.best]
+    assert f"The hypothesis {trace.text}" in said(at).replace("*", "")
+
+
+def test_another_hypothesis_shows_its_own_attention(start: Start) -> None:
+    at = start("search", text="abc", beam="4")
+    box = at.selectbox(key="search_node")
+    other = box.options[2].split(" · ")[0]
+    box.select_index(2).run()
+    assert not at.exception
+    assert f"The hypothesis {other}" in said(at).replace("*", "")
+    assert "node" in at.query_params
+
+
+def test_beam_settings_are_in_the_link_and_impossible_ones_are_said(start: Start) -> None:
+    at = start("search", text="abc", beam="7", alpha="1.5", stop="never")
+    assert (at.number_input(key="beam").value, at.number_input(key="alpha").value) == (7, 1.5)
+    assert (at.query_params["beam"], at.query_params["alpha"], at.query_params["stop"]) == ("7", "1.5", "never")
+    at = start("search", text="abc", beam="1000", alpha="much", stop="soon", node="99999")
+    for words in ("beam=1000", "alpha=much", "stop=soon", "node=99999"):
+        assert words in said(at)
+
+
+def test_bad_text_is_said_and_kept(start: Start) -> None:
+    at = start("search", text="🙂")
+    assert "Character 1 is" in said(at)
+    assert at.text_input(key="text").value == "🙂"
+
+
+def test_a_wide_beam_opens(start: Start) -> None:
+    at = start("search", text="abc", beam="64")
+    assert not at.exception
+    assert len(at.dataframe[0].value) == 64
+
+
+def test_markup_is_text_on_the_tree_too(start: Start) -> None:
+    at = start("search", text="<b>$x$</b> **a**", beam="2")
+    assert not at.exception
+    texts = json.dumps([trace.get("text") for trace in tree(at)["data"]])
+    assert "<start>" not in texts
+
+
+def test_another_token_and_undo(start: Start, folder) -> None:
+    at = tab(start(text="abc"), "What if")
+    at.number_input(key="what_if_step").set_value(2).run()
+    at.selectbox(key="what_if_token").set_value("Q").run()
+    assert not at.exception
+    checkpoint = load_checkpoint(str(folder / "reverse"), "cpu")
+    first = decode(checkpoint, "abc").output_tokens[0]
+    other = decode(checkpoint, "abc", prefix=[first, "Q"])
+    assert other.text.replace("\\", "") in said(at)
+    assert "They part at step 2" in said(at)
+    assert at.query_params["prefix"] == f"{first}\tQ"
+    at.button(key="what-if-undo").click().run()
+    assert "prefix" not in at.query_params
+    assert "They part" not in said(at)
+
+
+def test_banned_tokens(start: Start, folder) -> None:
+    at = tab(start(text="abc", ban="a\tb"), "What if")
+    assert at.multiselect(key="what_if_ban").value == ["a", "b"]
+    other = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "abc", ban=["a", "b"])
+    assert other.text.replace("\\", "") in said(at)
+
+
+def test_a_target_of_ones_own_and_a_bad_one(start: Start) -> None:
+    at = start(text="abc", target="xyz")
+    assert not at.exception
+    assert "xyz" in said(at)
+    assert at.query_params["target"] == "xyz"
+    at.text_input(key="what_if_target").set_value("x🙂").run()
+    assert "Character 2 is" in said(at)
+    assert at.text_input(key="what_if_target").value == "x🙂"
+
+
+@pytest.mark.parametrize("query", [{"prefix": "🙂"}, {"ban": "<end>"}])
+def test_tokens_that_are_not_there_are_said(start: Start, query: dict[str, str]) -> None:
+    at = tab(start(text="abc", **query), "What if").run()
+    assert not at.exception
+    assert "is not possible here" in said(at)
+    assert at.session_state["what_if_how"] == HOWS[0]

@@ -1,0 +1,217 @@
+"""A beam search as a tree: from left to right the steps, from top to bottom the ranks."""
+
+import math
+from typing import Any
+
+import plotly.graph_objects as go
+
+from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, theme_of
+from transformer_viz.trace.search import STATE_WORDS, Search, SearchNode, State
+from transformer_viz.trace.trace import Trace
+
+_WIDTHS = ((0.5, 4.0), (0.1, 2.4), (0.01, 1.4), (0.0, 0.7))
+"""Probability of a token from here up: width of its line in pixels."""
+_LABELLED_UP_TO = 300
+"""With more nodes than this only those on the chosen path have labels; the hover has them all."""
+_SYMBOLS: dict[State, str] = {
+    "kept": "circle",
+    "pruned": "circle",
+    "end": "square",
+    "length": "diamond",
+    "stopped": "circle-open",
+}
+
+
+def search_tree(
+    trace: Trace,
+    chosen: int | None = None,
+    *,
+    greedy: Trace | None = None,
+    theme: ThemeName = "light",
+    large: bool = False,
+) -> go.Figure:
+    """Every continuation that was looked at: kept, pruned, finished.
+
+    Args:
+        trace: a beam search.
+        chosen: the node whose path is drawn strong; the best hypothesis by default.
+        greedy: the greedy run of the same source, written above the tree.
+        theme: `light` or `dark`.
+        large: bigger letters.
+
+    Each point's `customdata` is its node's number.
+
+    Raises:
+        OptionError: the run was no beam search, or has no such node.
+    """
+    search = trace.search
+    if search is None:
+        raise OptionError('this run was no beam search; decode with strategy="beam"')
+    colours, size = theme_of(theme), 16 if large else 13
+    path = search.path(search.best[0] if chosen is None else chosen)
+    depth = 1 + max(node.step for node in search.nodes)
+    n_ranks = 1 + max(node.rank for node in search.nodes)
+    top = -0.6 if greedy is None else -1.7
+    row = max(9, min(34 if large else 28, 640 // n_ranks))
+    return go.Figure(
+        [*_lines(search, path, colours), *_points(search, path, colours, size), *_greedy(trace, greedy, colours, size)],
+        {
+            **base_layout(colours, size),
+            "height": int(90 + row * (n_ranks - top)),
+            "showlegend": True,
+            "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False},
+            "margin": {"l": 8, "r": 8, "t": 34, "b": 44},
+            "hovermode": "closest",
+            "xaxis": _axis(colours, size, [-0.5, depth + 0.9], "step", tickvals=list(range(1, depth + 1, max(1, depth // 32)))),
+            "yaxis": _axis(
+                colours,
+                size,
+                [n_ranks - 0.4, top],
+                "rank",
+                tickvals=[0, *range(4, n_ranks, 5)],
+                ticktext=["1", *(str(rank + 1) for rank in range(4, n_ranks, 5))],
+            ),
+        },
+    )
+
+
+def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme) -> list[go.Scatter]:
+    """One trace for each width, the pruned ones apart, the chosen path on top."""
+    on_path = set(map(id, path))
+    drawn = []
+    for least, width in _WIDTHS:
+        most = next((higher for higher, _ in reversed(_WIDTHS) if higher > least), math.inf)
+        group = [
+            node
+            for node in search.nodes
+            if node.state != "pruned" and id(node) not in on_path and least <= math.exp(node.log_probability) < most
+        ]
+        drawn.append(_line(search, group, colours.other, width, "solid"))
+    drawn.append(_line(search, [node for node in search.nodes if node.state == "pruned"], colours.grid, 1, "dot"))
+    drawn.append(_line(search, list(path), colours.accent, 3.2, "solid"))
+    return [trace for trace in drawn if trace.x]
+
+
+def _line(search: Search, nodes: list[SearchNode], colour: str, width: float, dash: str) -> go.Scatter:
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for node in nodes:
+        parent = 0 if node.parent is None else search.nodes[node.parent].rank
+        x += [node.step, node.step + 1, None]
+        y += [parent, node.rank, None]
+    return go.Scatter(
+        x=x, y=y, mode="lines", line={"color": colour, "width": width, "dash": dash}, hoverinfo="skip", showlegend=False
+    )
+
+
+def _points(search: Search, path: tuple[SearchNode, ...], colours: Theme, size: int) -> list[go.Scatter]:
+    on_path = set(map(id, path))
+    drawn = [_start(colours, size)]
+    for state, words in STATE_WORDS.items():
+        members = [(number, node) for number, node in enumerate(search.nodes) if node.state == state]
+        if members:
+            drawn.append(_of_state(search, state, words, members, on_path, colours, size))
+    return drawn
+
+
+def _start(colours: Theme, size: int) -> go.Scatter:
+    return go.Scatter(
+        x=[0],
+        y=[0],
+        mode="markers+text",
+        text=[shown("<start>")],
+        textposition="top center",
+        textfont={"size": size - 1},
+        marker={"size": 9, "color": colours.chosen},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+
+
+def _of_state(
+    search: Search,
+    state: State,
+    words: str,
+    members: list[tuple[int, SearchNode]],
+    on_path: set[int],
+    colours: Theme,
+    size: int,
+) -> go.Scatter:
+    labelled = len(search.nodes) <= _LABELLED_UP_TO
+    fill: dict[State, str] = {
+        "kept": colours.chosen,
+        "pruned": colours.paper,
+        "end": colours.accent,
+        "length": colours.accent,
+        "stopped": colours.muted,
+    }
+    is_strong = [id(node) in on_path for _, node in members]
+    # A space that does not break keeps the letter off its point.
+    names = [f"\u00a0{shown(node.token)}" for _, node in members]
+    return go.Scatter(
+        x=[node.step + 1 for _, node in members],
+        y=[node.rank for _, node in members],
+        mode="markers+text",
+        name=words,
+        customdata=[number for number, _ in members],
+        text=[f"<b>{name}</b>" if strong else name if labelled else "" for name, strong in zip(names, is_strong, strict=True)],
+        textposition="middle right",
+        textfont={"size": size, "color": colours.muted if state == "pruned" else colours.ink},
+        hovertext=[_words(search, node) for _, node in members],
+        hovertemplate="%{hovertext}<extra></extra>",
+        marker={
+            "symbol": _SYMBOLS[state],
+            "size": [12 if strong else 6 if state == "pruned" else 9 for strong in is_strong],
+            "color": fill[state],
+            "line": {"width": 1.5, "color": [colours.accent if strong else colours.other for strong in is_strong]},
+        },
+    )
+
+
+def _words(search: Search, node: SearchNode) -> str:
+    lines = [
+        f"<b>{shown(node.text) or '(empty)'}</b>",
+        f"writes {shown(node.token)}, p = {math.exp(node.log_probability):.4g}",
+        f"log p {node.log_probability:.4f}, sum {node.total:.4f}, score {node.score:.4f}",
+        f"rank {node.rank + 1} at step {node.step + 1}: {STATE_WORDS[node.state]}",
+    ]
+    if node.pruned_by is not None:
+        winner = search.nodes[node.pruned_by]
+        lines.append(f"the last one kept: {shown(winner.text) or '(empty)'}, sum {winner.total:.4f}")
+    return "<br>".join(lines)
+
+
+def _greedy(trace: Trace, greedy: Trace | None, colours: Theme, size: int) -> list[go.Scatter]:
+    """The greedy tokens in a line of their own; the first one that differs has a mark."""
+    if greedy is None:
+        return []
+    pairs = zip(trace.output_tokens, greedy.output_tokens, strict=False)
+    parted = next((t for t, (a, b) in enumerate(pairs) if a != b), None)
+    tokens = [f"<b>{shown(token)}</b>" if t == parted else shown(token) for t, token in enumerate(greedy.output_tokens)]
+    shades = [colours.accent if t == parted else colours.muted for t in range(len(tokens))]
+    return [
+        go.Scatter(
+            x=[0, *range(1, len(tokens) + 1)],
+            y=[-1.15] * (len(tokens) + 1),
+            mode="text",
+            text=["greedy", *tokens],
+            textfont={"size": size, "color": [colours.muted, *shades]},
+            hoverinfo="skip",
+            showlegend=False,
+        )
+    ]
+
+
+def _axis(colours: Theme, size: int, span: list[float], title: str, **options: Any) -> dict[str, Any]:
+    return {
+        "range": span,
+        "title": {"text": title, "font": {"size": size, "color": colours.muted}, "standoff": 6},
+        "tickfont": {"size": size - 1, "color": colours.muted},
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+        "automargin": True,
+        "ticks": "",
+        **options,
+    }

@@ -1,0 +1,78 @@
+"""The step player, the focus map and the mosaics of one run: what Explore and Search both show."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import bar, charts, focus, player, style
+
+_LEGEND: dict[Kind, str] = {
+    "encoder": "row = the source letter that looks · column = the letter looked at",
+    "decoder": "row = the symbol being written · column = the symbol looked at",
+    "cross": "row = the symbol being written · column = the symbol looked at · ring = the true letter",
+}
+_CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False}
+
+WriteLink = Callable[[focus.Focus], None]
+
+
+def show(trace: Trace, chosen: bar.Bar, checkpoint: Checkpoint, write_link: WriteLink) -> None:
+    """Everything of one run that steps; `focus.start` has been called for it."""
+    with st.container(key="player-area"):
+        _player(trace, chosen, focus.current(), write_link)
+    focus.controls(trace)
+    with st.container(key=player.FOCUS_KEY):
+        _focus_map(trace, chosen)
+    _mosaics(trace, chosen)
+    charts.show(trace.kinds, on_tile=lambda: focus.go_to_tile(charts.clicked_tile(), trace))
+
+
+@st.fragment
+def _player(trace: Trace, chosen: bar.Bar, at: focus.Focus, write_link: WriteLink) -> None:
+    """A fragment, so that a rested step reruns these lines only, and redraws no chart.
+
+    Its kind, layer and head are those of the page's last whole run. A report that was on its way while
+    a click moved the focus still carries the values of the boxes from before the click.
+    """
+    now = replace(at, step=st.session_state.step)
+    looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
+    content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=_LEGEND[now.kind], **looks)
+    player.show(content, on_step=lambda: _step_rested(trace))
+    write_link(now)
+
+
+def _step_rested(trace: Trace) -> None:
+    report = player.rested()
+    if report.get("run") == st.session_state.get("run"):
+        focus.go_to_step(report.get("step"), trace)
+
+
+def _focus_map(trace: Trace, chosen: bar.Bar) -> None:
+    now, theme, narrow = focus.current(), style.theme(), charts.is_narrow()
+    looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": narrow}
+    figure = figures.player(trace, now.kind, now.layer, now.head, now.step, theme=theme, **looks)
+    # By these the browser knows whether a redrawn figure is another one, and of which run.
+    identity = "-".join(map(str, (now.run, now.kind, now.layer, now.head, theme, *looks.values())))
+    figure.layout.meta = {**figure.layout.meta, "run": now.run, "id": identity}
+    st.plotly_chart(figure, key="focus-chart", theme=None, config=_CONFIG, alt=_alt(trace, now.kind))
+
+
+def _alt(trace: Trace, kind: Kind) -> str:
+    size = f"{len(trace.queries(kind))} query rows by {len(trace.keys(kind))} key columns"
+    return f"{KIND_TITLES[kind]} of the focus head, {size}, and the candidates of this step. The sentence above says it."
+
+
+def _mosaics(trace: Trace, chosen: bar.Bar) -> None:
+    now = focus.current()
+    for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
+        with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
+            tile = (now.layer, now.head) if kind == now.kind else None
+            figure = figures.mosaic(trace, kind, tile, theme=style.theme(), large=chosen.is_large)
+            figure.layout.meta = {**figure.layout.meta, "run": now.run}
+            words = f"All layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
+            st.plotly_chart(figure, key=f"mosaic-chart-{kind}", theme=None, config=_CONFIG, alt=words)

@@ -1,0 +1,164 @@
+"""What if it had written this instead? Another token at a step, banned tokens, or a whole target of one's own."""
+
+from typing import Literal, get_args
+
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.difference import first_difference, largest_difference
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.terms import KIND_TITLES
+from transformer_viz.trace.store import to_bytes
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import charts, link, model
+from transformer_viz.views.parts.markdown import literal
+from transformer_viz.vocabulary import SPECIAL_TOKENS
+
+How = Literal["another token", "banned tokens", "a target of your own"]
+HOWS: tuple[How, ...] = get_args(How)
+_MOST_TYPED = 512
+
+
+def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
+    """The controls, and both runs side by side."""
+    _start(trace, checkpoint)
+    state = st.session_state
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.segmented_control("What if it had …", HOWS, key="what_if_how", required=True)
+        if state.what_if_how == HOWS[0]:
+            _token_controls(trace, checkpoint)
+        elif state.what_if_how == HOWS[1]:
+            symbols = checkpoint.task.target_vocabulary.symbols
+            st.multiselect("never write", symbols, key="what_if_ban", width=360, format_func=_visible)
+        else:
+            st.text_input("to read", key="what_if_target", max_chars=_MOST_TYPED, width=360, placeholder="any target text")
+        st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
+    try:
+        other = _run(trace, checkpoint, device)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    if other is not None:
+        _compare(trace, other, theme)
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says; a token that holds a comma would not survive a list of them, so they stand one after the other."""
+    state = st.session_state
+    how = state.get("what_if_how")
+    prefix, ban, target = (state.get(f"what_if_{name}") for name in ("prefix", "ban", "target"))
+    return {
+        "prefix": "\t".join(prefix) if how == HOWS[0] and prefix else None,
+        "ban": "\t".join(ban) if how == HOWS[1] and ban else None,
+        "target": target if how == HOWS[2] and target and len(target) <= link.LONGEST_TEXT else None,
+    }
+
+
+def _start(trace: Trace, checkpoint: Checkpoint) -> None:
+    """First values, from the link where it has any; another run forgets a forced beginning, which was its own."""
+    state = st.session_state
+    vocabulary = checkpoint.task.target_vocabulary
+    if "what_if_prefix" not in state:
+        given = {name: link.take(name) for name in ("prefix", "ban", "target")}
+        tokens = {name: tuple((given[name] or "").split("\t")) if given[name] else () for name in ("prefix", "ban")}
+        for name in ("prefix", "ban"):
+            if unknown := [token for token in tokens[name] if token not in vocabulary.symbols]:
+                link.complaints().add(name, unknown[0], "tokens of this model")
+                tokens[name] = ()
+        state.what_if_prefix = tokens["prefix"]
+        state.what_if_ban = list(tokens["ban"])
+        state.what_if_target = (given["target"] or "")[:_MOST_TYPED]
+        state.what_if_how = HOWS[2] if given["target"] else HOWS[1] if tokens["ban"] else HOWS[0]
+    elif state.get("what_if_of") != trace.source:
+        state.what_if_prefix = ()
+    state.what_if_of = trace.source
+    state.what_if_ban = [token for token in state.get("what_if_ban", []) if token in vocabulary.symbols]
+    state.what_if_target = state.get("what_if_target", "")
+    if state.get("what_if_how") not in HOWS:
+        state.what_if_how = HOWS[0]
+
+
+def _token_controls(trace: Trace, checkpoint: Checkpoint) -> None:
+    state = st.session_state
+    n = len(trace.steps)
+    state.what_if_step = min(max(1, state.get("what_if_step") or state.get("step", 0) + 1), n)
+    st.number_input("at step", 1, n, key="what_if_step", width=120)
+    step = trace.steps[state.what_if_step - 1]
+    others = [token for token, _ in step.candidates if token != step.token and token not in SPECIAL_TOKENS]
+    chances = dict(step.candidates)
+    rest = [token for token in checkpoint.task.target_vocabulary.symbols if token not in chances]
+    options = ["", *others, *rest]
+    if state.get("what_if_token") not in options:
+        state.what_if_token = ""
+    st.selectbox(
+        "written",
+        options,
+        key="what_if_token",
+        width=230,
+        format_func=lambda token: _option(token, step.token, chances),
+        on_change=_force,
+        args=(trace,),
+        help="Type to search. The tokens that the model thought of come first.",
+    )
+
+
+def _option(token: str, written: str, chances: dict[str, float]) -> str:
+    if not token:
+        return f"instead of {_visible(written)} …"
+    return f"{_visible(token)} (p = {chances[token]:.2g})" if token in chances else _visible(token)
+
+
+def _force(trace: Trace) -> None:
+    state = st.session_state
+    token = state.what_if_token
+    state.what_if_prefix = (*trace.output_tokens[: state.what_if_step - 1], token) if token else ()
+
+
+def _undo() -> None:
+    state = st.session_state
+    state.what_if_prefix, state.what_if_ban, state.what_if_target, state.what_if_token = (), [], "", ""
+
+
+def _run(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace | None:
+    """The other run, or None where nothing is asked for."""
+    state = st.session_state
+    how = state.what_if_how
+    if how == HOWS[0] and state.what_if_prefix:
+        return model.what_if(checkpoint, device, trace.source, tuple(state.what_if_prefix), (), None)
+    if how == HOWS[1] and state.what_if_ban:
+        return model.what_if(checkpoint, device, trace.source, (), tuple(state.what_if_ban), None)
+    if how == HOWS[2] and state.what_if_target:
+        return model.what_if(checkpoint, device, trace.source, (), (), state.what_if_target)
+    return None
+
+
+def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
+    parted = first_difference(before, after)
+    texts = [literal(run.text) or "(empty)" for run in (before, after)]
+    where = "They are the same." if parted is None else f"They part at step {parted + 1}."
+    totals = [sum(step.log_probability for step in run.steps) for run in (before, after)]
+    st.markdown(f"**{texts[0]}** (log p = {totals[0]:.4g}) and **{texts[1]}** (log p = {totals[1]:.4g}). {where}")
+    largest = largest_difference(before, after)
+    if largest is not None:
+        st.caption(
+            f"Largest change of a weight where both have a cell: {largest.size:.2g}, in {KIND_TITLES[largest.kind]}, "
+            f"layer {largest.layer + 1}, head {largest.head + 1}, query {largest.query + 1}, key {largest.key + 1}."
+        )
+    state = st.session_state
+    columns = 1 if charts.is_narrow() else 3
+    st.plotly_chart(
+        figures.before_and_after(before, after, state.kind, state.layer, state.head, theme=theme, columns=columns),
+        key="what-if-chart",
+        theme=None,
+        config={"displayModeBar": False, "responsive": True},
+        alt=f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference",
+    )
+    st.download_button(
+        "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
+    )
+
+
+def _visible(token: str) -> str:
+    return token.replace(" ", "␣")

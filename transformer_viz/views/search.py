@@ -1,0 +1,184 @@
+"""Search: a beam search as a tree whose branches own their attention, beside greedy decoding."""
+
+import math
+from typing import get_args
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.difference import first_difference
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.decoding.beam import Stop
+from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.trace.hypotheses import at_node
+from transformer_viz.trace.search import STATE_WORDS, Search
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import bar, clicks, focus, link, model, stepper, style
+from transformer_viz.views.parts.markdown import literal
+
+TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
+
+EXAMPLE, EXAMPLE_CHECKPOINT = "ppoocoocp", "reverse-small"
+"""Greedy writes `pcoococpop`, beam search the right answer. Shorter than what this checkpoint was trained on."""
+WIDEST = 64
+_STOPS: tuple[Stop, ...] = get_args(Stop)
+_STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
+_CHART = "search-tree"
+
+
+def show() -> None:
+    """The page."""
+    _open_on_the_example()
+    chosen = bar.show()
+    checkpoint = chosen.checkpoint
+    if checkpoint is None:
+        return
+    _controls()
+    try:
+        greedy = model.run(checkpoint, chosen.device, chosen.text)
+        state = st.session_state
+        trace = model.search(checkpoint, chosen.device, chosen.text, state.beam, state.alpha, state.stop)
+    except InputError as error:
+        say = st.error if chosen.text else st.info
+        say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
+        bar.offer_examples(checkpoint)
+        link.write(bar.link_values(chosen))
+        return
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    _show_search(chosen, checkpoint, greedy, trace)
+
+
+def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: Trace) -> None:
+    search = trace.search
+    assert search is not None
+    node = _node(search, trace)
+    _say_complaints()
+    st.markdown(_comparison(greedy, trace, search))
+    left, right = st.columns([3, 1])
+    with left, st.container(key=_CHART):
+        st.plotly_chart(
+            figures.search_tree(trace, node, greedy=greedy, theme=style.theme(), large=chosen.is_large),
+            key="search-tree-chart",
+            theme=None,
+            config={"displayModeBar": False, "responsive": True},
+            alt="The search tree; the table beside it and the box Hypothesis below name the finished hypotheses",
+        )
+    clicks.show_points(_CHART, lambda number: _go_to(number, len(search.nodes)))
+    with right:
+        _n_best(search)
+        _hypothesis_box(search, node)
+    shown = at_node(trace, node)
+    focus.start(shown, checkpoint)
+    st.markdown(f"**The hypothesis {literal(shown.text) or '(empty)'}**: {STATE_WORDS[search.nodes[node].state]}.")
+
+    def write_link(now: focus.Focus) -> None:
+        link.write({**bar.link_values(chosen), **focus.link_values(shown, checkpoint, now), **_link_values(search, node)})
+
+    stepper.show(shown, chosen, checkpoint, write_link)
+
+
+def _open_on_the_example() -> None:
+    """A first visit without a link or a text of one's own opens where greedy and beam really differ."""
+    state = st.session_state
+    link.read_once()
+    if "search_opened" in state:
+        return
+    state.search_opened = True
+    is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or "want_text" in state or "want_checkpoint" in state
+    names = {entry.name for entry in model.entries() if entry.error is None}
+    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and EXAMPLE_CHECKPOINT in names:
+        state.text, state.checkpoint = EXAMPLE, EXAMPLE_CHECKPOINT
+
+
+def _controls() -> None:
+    state = st.session_state
+    if "beam" not in state:
+        state.beam = link.number("beam", link.take("beam"), WIDEST, 4) + 1
+        state.alpha = link.decimal("alpha", link.take("alpha"), -10, 10, 0.6)
+        state.stop = link.choice("stop", link.take("stop"), _STOPS, _STOPS[0])
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.number_input(
+            "Beam size", 1, WIDEST, key="beam", width=150, help="Continuations kept at each step; 1 is greedy decoding"
+        )
+        st.number_input(
+            "Length penalty α", -10.0, 10.0, step=0.1, key="alpha", width=170, help="score = sum of log-probabilities / lengthᵅ"
+        )
+        st.selectbox("Stop when", _STOPS, key="stop", width=240, format_func=_STOP_WORDS.__getitem__)
+
+
+def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
+    """Greedy beside beam, in words."""
+    best = search.nodes[search.best[0]]
+    by_greedy = math.fsum(step.log_probability for step in greedy.steps)
+    parted = first_difference(greedy, trace)
+    texts = [literal(run.text) or "(empty)" for run in (greedy, trace)]
+    if parted is None:
+        return f"Greedy decoding and beam {search.settings['beam_size']} both write **{texts[0]}**, log p = {best.total:.4g}."
+    gain = best.total - by_greedy
+    more = f"{math.exp(gain):.3g} times as probable" if gain > 0 else "less probable, but better by its score"
+    right = " Beam search is right." if trace.is_right and not greedy.is_right else ""
+    size = search.settings["beam_size"]
+    return (
+        f"Greedy decoding writes **{texts[0]}**, log p = {by_greedy:.4g}. Beam {size} finds **{texts[1]}**, "
+        f"log p = {best.total:.4g}: {more}. They part at step {parted + 1}.{right}"
+    )
+
+
+def _n_best(search: Search) -> None:
+    nodes = [search.nodes[number] for number in search.best]
+    rows = [
+        {"text": node.text or "(empty)", "score": round(node.score, 4), "log p": round(node.total, 4), "tokens": node.step + 1}
+        for node in nodes
+    ]
+    st.dataframe(pd.DataFrame(rows, index=range(1, len(rows) + 1)), height=min(330, 38 + 35 * len(rows)))
+
+
+def _hypothesis_box(search: Search, node: int) -> None:
+    """The keyboard's way to what a click on a node does."""
+    numbers = [*search.best] if node in search.best else [*search.best, node]
+    st.session_state.search_node = node
+    st.selectbox(
+        "Hypothesis",
+        numbers,
+        key="search_node",
+        format_func=lambda number: f"{search.nodes[number].text or '(empty)'} · {STATE_WORDS[search.nodes[number].state]}",
+        on_change=lambda: _go_to(st.session_state.search_node, len(search.nodes)),
+    )
+
+
+def _node(search: Search, trace: Trace) -> int:
+    """The node in focus; another search starts with its best."""
+    state = st.session_state
+    is_same = (trace.source, *search.settings.values(), trace.made_by.get("checkpoint"))
+    if "chosen_node" not in state:
+        state.chosen_node = link.number("node", link.take("node"), len(search.nodes), search.best[0])
+    elif state.get("chosen_in") != is_same:
+        state.chosen_node = search.best[0]
+    state.chosen_in = is_same
+    return state.chosen_node
+
+
+def _go_to(number: int, n_nodes: int) -> None:
+    if number < n_nodes:
+        st.session_state.chosen_node = number
+
+
+def _link_values(search: Search, node: int) -> dict[str, str | None]:
+    state = st.session_state
+    return {
+        "beam": None if state.beam == 5 else str(state.beam),
+        "alpha": None if abs(state.alpha - 0.6) < 1e-9 else f"{state.alpha:g}",
+        "stop": None if state.stop == _STOPS[0] else state.stop,
+        "node": None if node == search.best[0] else str(node + 1),
+    }
+
+
+def _say_complaints() -> None:
+    seen = (st.session_state.chosen_in, st.session_state.chosen_node)
+    if st.session_state.setdefault("search_complained_at", seen) != seen:
+        link.complaints().said.clear()
+    for said in link.complaints().said:
+        st.warning(literal(said), icon=":material/link_off:")
