@@ -27,10 +27,13 @@ def main() -> None:
         plain = _median(lambda s=source: greedy(checkpoint.model, s, None, max_length=33))
         traced = _median(lambda s=source: greedy(checkpoint.model, s, None, max_length=33, tap=Recorder()))
         whole = _median(lambda t=text: tv.decode(checkpoint, t))
+        beam = _median(lambda t=text: tv.decode(checkpoint, t, strategy="beam", beam_size=5))
         uncached = _median(lambda s=source: _without_cache(checkpoint.model, s, 33))
         print(
             f"  {len(text):2} letters: untraced {plain:6.1f} ms · recording {traced:6.1f} ms ({traced / plain:.2f}x) · "
-            f"text to Trace {whole:6.1f} ms ({whole / plain:.2f}x) · without cache {uncached:6.1f} ms ({uncached / plain:.2f}x)"
+            f"text to Trace {whole:6.1f} ms ({whole / plain:.2f}x) · "
+            f"beam 5 to Trace {beam:6.1f} ms ({beam / whole:.2f}x of greedy) · "
+            f"without cache {uncached:6.1f} ms ({uncached / plain:.2f}x)"
         )
 
 

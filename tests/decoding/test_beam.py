@@ -332,7 +332,7 @@ def test_prefix_and_ban(crossing):
         ({"strategy": "sample", "temperature": -1}, "temperature=-1"),
         ({"strategy": "sample", "seed": -1}, "seed=-1"),
         ({"prefix": ["a"], "ban": ["a"]}, "'a' is forced by prefix and forbidden by ban"),
-        ({"prefix": ["<end>"]}, "only ordinary tokens"),
+        ({"prefix": ["<end>"]}, "after which nothing comes"),
         ({"prefix": ["a"] * 13}, "max_length=12"),
         ({"strategy": "beam", "edits": ["cross:1-1"]}, "need strategy 'greedy'"),
         ({"target": "ab", "strategy": "beam"}, "nothing to choose"),

@@ -16,6 +16,7 @@ import pytest
 
 from transformer_viz import decode, load_trace
 from transformer_viz.errors import TraceError
+from transformer_viz.trace.search import Search
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 
@@ -39,18 +40,15 @@ def zipped(parts: dict[str, bytes] | list[tuple[str, bytes]], compression: int =
     return buffer.getvalue()
 
 
-def same(a: Trace, b: Trace) -> bool:
-    for field in dataclasses.fields(Trace):
-        x, y = getattr(a, field.name), getattr(b, field.name)
-        if isinstance(x, np.ndarray):
-            if x.dtype != y.dtype or x.shape != y.shape or x.tobytes() != y.tobytes():
-                return False
-        elif field.name == "mask_reasons":
-            if set(x) != set(y) or any(x[k].dtype != y[k].dtype or x[k].tolist() != y[k].tolist() for k in x):
-                return False
-        elif x != y:
-            return False
-    return True
+def same(a: Any, b: Any) -> bool:
+    """Equal to the last bit, arrays within and searches included."""
+    if isinstance(a, np.ndarray):
+        return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if isinstance(a, Trace | Search):
+        return type(a) is type(b) and all(same(getattr(a, f.name), getattr(b, f.name)) for f in dataclasses.fields(a))
+    if isinstance(a, dict):
+        return set(a) == set(b) and all(same(a[key], b[key]) for key in a)
+    return a == b
 
 
 def refused_or_sound(data: bytes) -> bool:
@@ -68,6 +66,11 @@ def refused_or_sound(data: bytes) -> bool:
 @pytest.fixture(scope="module")
 def saved(hello) -> bytes:
     return to_bytes(hello)
+
+
+@pytest.fixture(scope="module")
+def saved_search(tiny) -> bytes:
+    return to_bytes(decode(tiny, "hello", strategy="beam", beam_size=2, max_length=4))
 
 
 # Round trips
@@ -368,9 +371,10 @@ JSON_TEXTS = [
 ]
 
 
-def test_every_place_of_the_description_with_every_wrong_value(saved):
+@pytest.mark.parametrize("which", ["saved", "saved_search"])
+def test_every_place_of_the_description_with_every_wrong_value(which, request):
     """About two thousand files: always a TraceError, or a trace that can be looked at and saved again."""
-    parts = members(saved)
+    parts = members(request.getfixturevalue(which))
     meta = json.loads(parts["meta.json"])
     meta["steps"] = meta["steps"][:1] * len(meta["steps"])
     arrays = {name: content for name, content in parts.items() if name != "meta.json"}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import streamlit as st
+import torch
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -23,6 +24,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only checkpoints that the app finds: `reverse`, tiny and untrained."""
     task = Reverse()
     size = len(task.source_vocabulary)
+    torch.manual_seed(1)
     model = Transformer(
         ModelConfig(source_vocabulary_size=size, target_vocabulary_size=size, d_model=12, n_heads=3, d_ff=7, n_encoder_layers=1)
     )

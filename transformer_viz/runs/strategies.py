@@ -9,7 +9,7 @@ from transformer_viz.decoding.beam import Beam, Stop
 from transformer_viz.decoding.sampling import Sampling
 from transformer_viz.errors import InputError, OptionError, listed
 from transformer_viz.runs.options import decimal, whole
-from transformer_viz.vocabulary import SPECIAL_TOKENS
+from transformer_viz.vocabulary import END, END_ID
 
 STRATEGIES = ("greedy", "beam", "sample")
 WIDEST_BEAM = 512
@@ -60,8 +60,8 @@ def strategy_of(checkpoint: Checkpoint, name: str, max_length: int, **options: U
     prefix = _ids(checkpoint, "prefix", options.get("prefix", ()))
     ban = _ids(checkpoint, "ban", options.get("ban", ()))
     tokens = checkpoint.task.target_vocabulary.tokens
-    if wrong := [tokens[i] for i in prefix if tokens[i] in SPECIAL_TOKENS]:
-        raise OptionError(f"prefix holds {wrong[0]}; only ordinary tokens can be forced")
+    if END_ID in prefix:
+        raise OptionError(f"prefix holds {END}, after which nothing comes; leave it out, or limit max_length")
     if both := [tokens[i] for i in prefix if i in ban]:
         raise OptionError(f"{both[0]!r} is forced by prefix and forbidden by ban; take it out of one of them")
     if len(prefix) > max_length:

@@ -106,6 +106,10 @@ class Trace:
             elif kind in self.scores:
                 raise TraceError(f"{kind}: there are scores but no attention")
 
+        if self.search is not None and self.search.cross_rows.shape[-1] != len(self.source_tokens):
+            width = self.search.cross_rows.shape[-1]
+            raise TraceError(f"search: cross-attention over {width} keys for {len(self.source_tokens)} source tokens")
+
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of attention that this run has."""

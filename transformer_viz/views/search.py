@@ -14,7 +14,7 @@ from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, clicks, focus, link, model, stepper, style
+from transformer_viz.views.parts import bar, clicks, focus, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
@@ -78,6 +78,14 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
         link.write({**bar.link_values(chosen), **focus.link_values(shown, checkpoint, now), **_link_values(search, node)})
 
     stepper.show(shown, chosen, checkpoint, write_link)
+    if not chosen.is_large:
+        _tables(shown, checkpoint, chosen.device)
+
+
+@st.fragment
+def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
+    """A fragment, so that another tab redraws no picture above."""
+    tables.show(trace, checkpoint, device, style.theme(), with_what_if=False)
 
 
 def _open_on_the_example() -> None:

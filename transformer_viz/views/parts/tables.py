@@ -13,17 +13,20 @@ TABS = ("This run", "What if", "Masks in force", "Numbers")
 _MOST_ROWS = 20_000
 
 
-def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
-    """Tabs; only the open one is made."""
+def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName, *, with_what_if: bool = True) -> None:
+    """Tabs; only the open one is made. What if goes on from a decoding, not from a branch of a search."""
     # With on_change="rerun" only the open tab is made. The masks' three charts would add 200 ms to every text.
-    run, other, masks, numbers = st.tabs(TABS, key="tables", on_change="rerun")
+    names = [name for name in TABS if with_what_if or name != "What if"]
+    tabs = dict(zip(names, st.tabs(names, key="tables" if with_what_if else "search_tables", on_change="rerun"), strict=True))
+    run, masks, numbers = (tabs[name] for name in TABS if name != "What if")
     with run:
         if run.open:
             _run(trace)
             _model(checkpoint)
-    with other:
-        if other.open:
-            what_if.show(trace, checkpoint, device, theme)
+    if with_what_if:
+        with tabs["What if"]:
+            if tabs["What if"].open:
+                what_if.show(trace, checkpoint, device, theme)
     with masks:
         if masks.open:
             _masks(trace, theme)
