@@ -90,9 +90,23 @@ def test_another_token_and_undo(start: Start, folder) -> None:
     assert other.text.replace("\\", "") in said(at)
     assert "They part at step 2" in said(at)
     assert at.query_params["prefix"] == f"{first}\tQ"
+    # The next change is one of the changed run.
+    at.number_input(key="what_if_step").set_value(3).run()
+    at.selectbox(key="what_if_token").set_value("Z").run()
+    assert decode(checkpoint, "abc", prefix=[first, "Q", "Z"]).text.replace("\\", "") in said(at)
     at.button(key="what-if-undo").click().run()
     assert "prefix" not in at.query_params
     assert "They part" not in said(at)
+
+
+def test_a_beginning_of_ones_own(start: Start, folder) -> None:
+    at = start(text="abc", begin="xy")
+    other = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "abc", prefix=["x", "y"])
+    assert other.text.replace("\\", "") in said(at)
+    assert at.query_params["begin"] == "xy"
+    at.text_input(key="what_if_begin").set_value("x" * 33).run()
+    assert "The text has 33 characters" in said(at)
+    assert not at.exception
 
 
 def test_banned_tokens(start: Start, folder) -> None:

@@ -24,7 +24,9 @@ def show() -> None:
     focus.start(trace, checkpoint)
     _say_complaints()
 
-    if "tables" not in st.session_state and any(f"want_{key}" in st.session_state for key in ("prefix", "ban", "target")):
+    if "tables" not in st.session_state and any(
+        f"want_{key}" in st.session_state for key in ("prefix", "begin", "ban", "target")
+    ):
         st.session_state.tables = tables.TABS[1]
 
     def write_link(now: focus.Focus) -> None:

@@ -16,7 +16,7 @@ from transformer_viz.errors import listed
 KEYS = (
     *("text", "checkpoint", "kind", "layer", "head", "step"),
     *("sources", "targets", "sentence", "mask", "mistake", "tab", "show", "fill", "precision", "row"),
-    *("beam", "alpha", "stop", "node", "prefix", "ban", "target"),
+    *("beam", "alpha", "stop", "node", "prefix", "begin", "ban", "target"),
 )
 LONGEST_TEXT = 1500
 

@@ -1,4 +1,4 @@
-"""What if it had written this instead? Another token at a step, banned tokens, or a whole target of one's own."""
+"""What if it had written this instead? Another token at a step, another beginning, banned tokens, or a whole target."""
 
 from typing import Literal, get_args
 
@@ -16,8 +16,9 @@ from transformer_viz.views.parts import charts, link, model
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
-How = Literal["another token", "banned tokens", "a target of your own"]
+How = Literal["another token", "a beginning of your own", "banned tokens", "a target of your own"]
 HOWS: tuple[How, ...] = get_args(How)
+TOKEN, BEGINNING, BAN, TARGET = HOWS
 _MOST_TYPED = 512
 
 
@@ -27,9 +28,12 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.segmented_control("What if it had …", HOWS, key="what_if_how", required=True)
-        if state.what_if_how == HOWS[0]:
-            _token_controls(trace, checkpoint)
-        elif state.what_if_how == HOWS[1]:
+        if state.what_if_how == TOKEN:
+            _token_controls(_so_far(trace, checkpoint, device), checkpoint)
+        elif state.what_if_how == BEGINNING:
+            words = "what the output begins with"
+            st.text_input("begins with", key="what_if_begin", max_chars=_MOST_TYPED, width=300, placeholder=words)
+        elif state.what_if_how == BAN:
             symbols = checkpoint.task.target_vocabulary.symbols
             st.multiselect("never write", symbols, key="what_if_ban", width=360, format_func=_visible)
         else:
@@ -44,15 +48,21 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
         _compare(trace, other, theme)
 
 
+def is_linked() -> bool:
+    """Whether the link that opened the page asked for a change."""
+    return any(f"want_{key}" in st.session_state for key in ("prefix", "begin", "ban", "target"))
+
+
 def link_values() -> dict[str, str | None]:
     """What the URL says; a token that holds a comma would not survive a list of them, so they stand one after the other."""
     state = st.session_state
     how = state.get("what_if_how")
-    prefix, ban, target = (state.get(f"what_if_{name}") for name in ("prefix", "ban", "target"))
+    prefix, begin, ban, target = (state.get(f"what_if_{name}") for name in ("prefix", "begin", "ban", "target"))
     return {
-        "prefix": "\t".join(prefix) if how == HOWS[0] and prefix else None,
-        "ban": "\t".join(ban) if how == HOWS[1] and ban else None,
-        "target": target if how == HOWS[2] and target and len(target) <= link.LONGEST_TEXT else None,
+        "prefix": "\t".join(prefix) if how == TOKEN and prefix else None,
+        "begin": begin if how == BEGINNING and begin else None,
+        "ban": "\t".join(ban) if how == BAN and ban else None,
+        "target": target if how == TARGET and target else None,
     }
 
 
@@ -61,7 +71,7 @@ def _start(trace: Trace, checkpoint: Checkpoint) -> None:
     state = st.session_state
     vocabulary = checkpoint.task.target_vocabulary
     if "what_if_prefix" not in state:
-        given = {name: link.take(name) for name in ("prefix", "ban", "target")}
+        given = {name: link.take(name) for name in ("prefix", "begin", "ban", "target")}
         tokens = {name: tuple((given[name] or "").split("\t")) if given[name] else () for name in ("prefix", "ban")}
         for name in ("prefix", "ban"):
             if unknown := [token for token in tokens[name] if token not in vocabulary.symbols]:
@@ -69,15 +79,25 @@ def _start(trace: Trace, checkpoint: Checkpoint) -> None:
                 tokens[name] = ()
         state.what_if_prefix = tokens["prefix"]
         state.what_if_ban = list(tokens["ban"])
+        state.what_if_begin = (given["begin"] or "")[:_MOST_TYPED]
         state.what_if_target = (given["target"] or "")[:_MOST_TYPED]
-        state.what_if_how = HOWS[2] if given["target"] else HOWS[1] if tokens["ban"] else HOWS[0]
+        asked = {TARGET: given["target"], BAN: tokens["ban"], BEGINNING: given["begin"]}
+        state.what_if_how = next((how for how, what in asked.items() if what), TOKEN)
     elif state.get("what_if_of") != trace.source:
         state.what_if_prefix = ()
     state.what_if_of = trace.source
     state.what_if_ban = [token for token in state.get("what_if_ban", []) if token in vocabulary.symbols]
-    state.what_if_target = state.get("what_if_target", "")
+    state.what_if_begin, state.what_if_target = state.get("what_if_begin", ""), state.get("what_if_target", "")
     if state.get("what_if_how") not in HOWS:
-        state.what_if_how = HOWS[0]
+        state.what_if_how = TOKEN
+
+
+def _so_far(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace:
+    """The run in which the next token is changed: the changed one, once there is one."""
+    try:
+        return _run(trace, checkpoint, device) or trace
+    except TransformerVizError:
+        return trace
 
 
 def _token_controls(trace: Trace, checkpoint: Checkpoint) -> None:
@@ -118,18 +138,22 @@ def _force(trace: Trace) -> None:
 
 def _undo() -> None:
     state = st.session_state
-    state.what_if_prefix, state.what_if_ban, state.what_if_target, state.what_if_token = (), [], "", ""
+    state.what_if_prefix, state.what_if_ban, state.what_if_token = (), [], ""
+    state.what_if_begin = state.what_if_target = ""
 
 
 def _run(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace | None:
     """The other run, or None where nothing is asked for."""
     state = st.session_state
     how = state.what_if_how
-    if how == HOWS[0] and state.what_if_prefix:
+    if how == TOKEN and state.what_if_prefix:
         return model.what_if(checkpoint, device, trace.source, tuple(state.what_if_prefix), (), None)
-    if how == HOWS[1] and state.what_if_ban:
+    if how == BEGINNING and state.what_if_begin:
+        prefix = tuple(checkpoint.task.read_target(state.what_if_begin))
+        return model.what_if(checkpoint, device, trace.source, prefix, (), None)
+    if how == BAN and state.what_if_ban:
         return model.what_if(checkpoint, device, trace.source, (), tuple(state.what_if_ban), None)
-    if how == HOWS[2] and state.what_if_target:
+    if how == TARGET and state.what_if_target:
         return model.what_if(checkpoint, device, trace.source, (), (), state.what_if_target)
     return None
 
