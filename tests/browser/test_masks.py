@@ -21,7 +21,10 @@ def open_masks(page: Page, server: str, **query: str) -> None:
 
 
 def ready(page: Page, chart: str) -> Locator:
-    page.wait_for_function("(chart) => document.querySelector(chart)?.__hearsCells", arg=chart)
+    # While Streamlit draws a chart anew, the one before is still there for a moment.
+    page.wait_for_function(
+        "(chart) => [...document.querySelectorAll(chart)].length === 1 && document.querySelector(chart).__hearsCells", arg=chart
+    )
     return page.locator(chart)
 
 

@@ -34,7 +34,10 @@ def test_the_page_opens_where_greedy_and_beam_differ(page: Page, server: str, tr
 def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, trace: tv.Trace) -> None:
     assert trace.search is not None
     page.goto(f"{server}/search?text=ppoocoocp&checkpoint=reverse-small")
-    page.wait_for_function(f"document.querySelector('{TREE}')?.__hearsPoints")
+    # While Streamlit draws a chart anew, the one before is still there for a moment.
+    page.wait_for_function(
+        "(tree) => document.querySelectorAll(tree).length === 1 && document.querySelector(tree).__hearsPoints", arg=TREE
+    )
     number = next(n for n, node in enumerate(trace.search.nodes) if node.step == 7 and node.state == "pruned")
     node = trace.search.nodes[number]
     x, y = page.evaluate(

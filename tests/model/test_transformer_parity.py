@@ -81,7 +81,7 @@ def embedded(model: Any, embedding: nn.Embedding, ids: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("with_padding", [False, True])
-@pytest.mark.parametrize("variant", ["pre-norm", "post-norm"])
+@pytest.mark.parametrize("variant", ["pre-norm", "post-norm", "torch-reference"])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 def test_variant_is_torch_nn_transformer(make_model, ids, variant, with_padding, activation):
     settings = {**variants.settings(variant), **TORCH_SIZES, "activation": activation}
@@ -143,18 +143,21 @@ class Plain:
         return self.linear(y, f"{name}.outer")
 
     def around(self, x: np.ndarray, name: str, sublayer: Any) -> np.ndarray:
+        norm = f"{name.rsplit('.', 1)[0] if self.c.shared_norm else name}.norm"
         if self.c.norm == "pre":
-            return x + sublayer(self.norm(x, f"{name}.norm"))
+            return x + sublayer(self.norm(x, norm))
         if self.c.norm == "post":
-            return self.norm(x + sublayer(x), f"{name}.norm")
-        return x + self.norm(sublayer(x), f"{name}.norm")
+            return self.norm(x + sublayer(x), norm)
+        return x + self.norm(sublayer(x), norm)
 
     def embed(self, ids: list[int], side: str, scaled: bool) -> np.ndarray:
         c = self.c
         x = self.w[f"{side}_embedding.weight"][ids] * (math.sqrt(c.d_model) if scaled else 1.0)
         if c.position == "sinusoid":
-            return x + np.array([sinusoid_row(p, c.d_model, c.sinusoid_base) for p in range(len(ids))])
-        return x + self.w["positions.table"][: len(ids)] if c.position == "learned" else x
+            x = x + np.array([sinusoid_row(p, c.d_model, c.sinusoid_base) for p in range(len(ids))])
+        elif c.position == "learned":
+            x = x + self.w["positions.table"][: len(ids)]
+        return self.norm(x, f"{side}_norm") if c.embedding_norm else x
 
     def logits(self, source: list[int], target: list[int], n_source: int, n_target: int) -> np.ndarray:
         """One sentence; keys from `n_source` and `n_target` on are padding."""
@@ -181,6 +184,9 @@ class Plain:
         return self.linear(self.norm(x, "decoder_norm") if c.final_norm else x, "output")
 
 
+SMALL = {"d_model": 22, "n_heads": 5, "d_ff": 17, "n_encoder_layers": 2, "n_decoder_layers": 3}
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -191,8 +197,15 @@ class Plain:
         {"norm": "post", "final_norm": True, "attention_bias": False, "feed_forward_bias": False, "output_bias": False},
         {"norm": "residual-post", "position": "learned", "activation": "gelu", "d_k": 11, "d_v": None},
         {"position": "none", "initialization": "xavier"},
+        variants.settings("bias-free") | SMALL | {"d_k": 7, "d_v": 7},
+        variants.settings("torch-reference") | SMALL,
+        variants.settings("shared-norm"),
+        {"norm": "pre", "shared_norm": True, "embedding_norm": True, "norm_affine": False},
     ],
-    ids=["residual-post-norm", "pre-norm", "post-norm", "no affine", "no biases", "learned gelu", "no positions"],
+    ids=[
+        *("residual-post-norm", "pre-norm", "post-norm", "no affine", "no biases", "learned gelu", "no positions"),
+        *("bias-free", "torch-reference", "shared-norm", "shared and not affine"),
+    ],
 )
 @pytest.mark.parametrize("with_padding", [False, True])
 def test_every_switch_is_its_plain_formula(make_model, ids, settings, with_padding):
@@ -205,3 +218,16 @@ def test_every_switch_is_its_plain_formula(make_model, ids, settings, with_paddi
         n_target = TARGET if target_padding is None else int((~target_padding[row]).sum())
         want = plain.logits(source[row].tolist(), target[row].tolist(), n_source, n_target)
         np.testing.assert_allclose(got[row], want, atol=1e-12 * max(1.0, float(np.abs(want).max())), rtol=0)
+
+
+def test_a_shared_norm_is_one_module_and_is_saved_once(make_model):
+    model = make_model(1, **variants.settings("shared-norm"))
+    norms = [name for name in model.state_dict() if "norm" in name]
+    blocks = [name for name in norms if name.startswith(("encoder.", "decoder."))]
+    assert sorted(blocks) == sorted(
+        f"{side}.{i}.norm.{part}"
+        for side, n in (("encoder", 2), ("decoder", 3))
+        for i in range(n)
+        for part in ("weight", "bias")
+    )
+    assert {name.split(".")[0] for name in norms} == {"encoder", "decoder", "source_norm", "target_norm"}

@@ -30,6 +30,7 @@ def search_tree(
     greedy: Trace | None = None,
     theme: ThemeName = "light",
     large: bool = False,
+    narrow: bool = False,
 ) -> go.Figure:
     """Every continuation that was looked at: kept, pruned, finished.
 
@@ -39,6 +40,7 @@ def search_tree(
         greedy: the greedy run of the same source, written above the tree.
         theme: `light` or `dark`.
         large: bigger letters.
+        narrow: for a page as narrow as a phone's; only the chosen path has labels.
 
     Each point's `customdata` is its node's number.
 
@@ -55,7 +57,7 @@ def search_tree(
     top = -0.6 if greedy is None else -1.7
     row = max(9, min(34 if large else 28, 640 // n_ranks))
     return go.Figure(
-        [*_lines(search, path, colours), *_points(search, path, colours, size), *_greedy(trace, greedy, colours, size)],
+        [*_lines(search, path, colours), *_points(search, path, colours, size, narrow), *_greedy(trace, greedy, colours, size)],
         {
             **base_layout(colours, size),
             "height": int(90 + row * (n_ranks - top)),
@@ -105,13 +107,14 @@ def _line(search: Search, nodes: list[SearchNode], colour: str, width: float, da
     )
 
 
-def _points(search: Search, path: tuple[SearchNode, ...], colours: Theme, size: int) -> list[go.Scatter]:
+def _points(search: Search, path: tuple[SearchNode, ...], colours: Theme, size: int, narrow: bool) -> list[go.Scatter]:
+    labelled = len(search.nodes) <= _LABELLED_UP_TO and not narrow
     on_path = set(map(id, path))
     drawn = [_start(colours, size)]
     for state, words in STATE_WORDS.items():
         members = [(number, node) for number, node in enumerate(search.nodes) if node.state == state]
         if members:
-            drawn.append(_of_state(search, state, words, members, on_path, colours, size))
+            drawn.append(_of_state(search, state, words, members, on_path, colours, size, labelled))
     return drawn
 
 
@@ -137,8 +140,8 @@ def _of_state(
     on_path: set[int],
     colours: Theme,
     size: int,
+    labelled: bool,
 ) -> go.Scatter:
-    labelled = len(search.nodes) <= _LABELLED_UP_TO
     fill: dict[State, str] = {
         "kept": colours.chosen,
         "pruned": colours.paper,

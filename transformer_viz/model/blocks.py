@@ -84,18 +84,20 @@ class Residual(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.placement = config.norm
-        self.norm = layer_norm(config)
+        self.norm = None if config.shared_norm else layer_norm(config)
         self.dropout = nn.Dropout(config.block_dropout)
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-        """(batch, length, d_model) -> the same."""
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None) -> Tensor:
+        """(batch, length, d_model) -> the same; `shared` is the block's one norm, where it has one."""
+        norm = self.norm if shared is None else shared
+        assert norm is not None
         match self.placement:
             case "pre":
-                return x + self.dropout(sublayer(self.norm(x)))
+                return x + self.dropout(sublayer(norm(x)))
             case "post":
-                return self.norm(x + self.dropout(sublayer(x)))
+                return norm(x + self.dropout(sublayer(x)))
             case "residual-post":
-                return x + self.dropout(self.norm(sublayer(x)))
+                return x + self.dropout(norm(sublayer(x)))
             case _:
                 assert_never(self.placement)
 
@@ -110,6 +112,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
+        self.norm = layer_norm(config) if config.shared_norm else None
         self.attention = MultiHeadAttention(config, "encoder", layer)
         self.feed_forward = FeedForward(config)
         self.around_attention = Residual(config)
@@ -121,7 +124,8 @@ class EncoderLayer(nn.Module):
         def attention(y: Tensor) -> Tensor:
             return self.attention(y, self.attention.keys_and_values(y), masked, tap=tap)
 
-        return self.around_feed_forward(self.around_attention(x, attention), self.feed_forward)
+        x = self.around_attention(x, attention, self.norm)
+        return self.around_feed_forward(x, self.feed_forward, self.norm)
 
 
 class DecoderLayer(nn.Module):
@@ -130,6 +134,7 @@ class DecoderLayer(nn.Module):
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
         self.layer = layer
+        self.norm = layer_norm(config) if config.shared_norm else None
         self.attention = MultiHeadAttention(config, "decoder", layer)
         self.cross_attention = MultiHeadAttention(config, "cross", layer)
         self.feed_forward = FeedForward(config)
@@ -159,9 +164,9 @@ class DecoderLayer(nn.Module):
         def cross_attention(y: Tensor) -> Tensor:
             return self.cross_attention(y, self._memory(memory, cache), source_masked, **at)
 
-        x = self.around_attention(x, attention)
-        x = self.around_cross_attention(x, cross_attention)
-        return self.around_feed_forward(x, self.feed_forward)
+        x = self.around_attention(x, attention, self.norm)
+        x = self.around_cross_attention(x, cross_attention, self.norm)
+        return self.around_feed_forward(x, self.feed_forward, self.norm)
 
     def _memory(self, memory: Tensor, cache: DecoderCache | None) -> tuple[Tensor, Tensor]:
         """Keys and values of the encoder's output, computed once per decoding."""

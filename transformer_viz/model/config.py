@@ -51,6 +51,10 @@ class ModelConfig:
     """A norm after each stack, as pre-norm needs."""
     norm_affine: bool = True
     """Whether norms have a weight and a bias."""
+    shared_norm: bool = False
+    """One norm for all sublayers of a block, instead of one for each."""
+    embedding_norm: bool = False
+    """A norm on both embeddings, positions included."""
     attention_bias: bool = True
     """Bias in the query, key, value and output projections of attention."""
     feed_forward_bias: bool = True

@@ -23,6 +23,7 @@ class Transformer(nn.Module):
         self.source_embedding = nn.Embedding(config.source_vocabulary_size, config.d_model)
         self.target_embedding = nn.Embedding(config.target_vocabulary_size, config.d_model)
         self.positions = Positions(config)
+        self.source_norm, self.target_norm = (layer_norm(config) if config.embedding_norm else nn.Identity() for _ in range(2))
         self.embedding_dropout = nn.Dropout(config.dropout)
         self.encoder = nn.ModuleList(EncoderLayer(config, i) for i in range(config.n_encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config, i) for i in range(config.n_decoder_layers))
@@ -34,7 +35,7 @@ class Transformer(nn.Module):
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
         """Reads the source once. `source` int (batch, source) -> memory (batch, source, d_model)."""
         scaled = self.config.embedding_scale in ("encoder", "both")
-        x = self._embed(self.source_embedding, source, scaled)
+        x = self._embed(self.source_embedding, self.source_norm, source, scaled)
         masked = _for_keys(source_padding)
         for layer in self.encoder:
             x = layer(x, masked, tap)
@@ -64,7 +65,8 @@ class Transformer(nn.Module):
             (batch, query, target vocabulary).
         """
         first = 0 if cache is None else cache.length
-        x = self._embed(self.target_embedding, target, self.config.embedding_scale == "both", first)
+        scaled = self.config.embedding_scale == "both"
+        x = self._embed(self.target_embedding, self.target_norm, target, scaled, first)
         for layer in self.decoder:
             x = layer(
                 x,
@@ -94,11 +96,11 @@ class Transformer(nn.Module):
         """An empty cache for one decoding."""
         return DecoderCache(self.config.n_decoder_layers)
 
-    def _embed(self, embedding: nn.Embedding, ids: Tensor, scaled: bool, first: int = 0) -> Tensor:
+    def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool, first: int = 0) -> Tensor:
         x = embedding(ids)
         if scaled:
             x = x * math.sqrt(self.config.d_model)
-        return self.embedding_dropout(self.positions(x, first))
+        return self.embedding_dropout(norm(self.positions(x, first)))
 
     def _initialize(self) -> None:
         if self.config.initialization == "torch":

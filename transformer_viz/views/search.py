@@ -14,7 +14,7 @@ from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, clicks, focus, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, charts, clicks, focus, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
@@ -60,7 +60,9 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
     left, right = st.columns([3, 1])
     with left, st.container(key=_CHART):
         st.plotly_chart(
-            figures.search_tree(trace, node, greedy=greedy, theme=style.theme(), large=chosen.is_large),
+            figures.search_tree(
+                trace, node, greedy=greedy, theme=style.theme(), large=chosen.is_large, narrow=charts.is_narrow()
+            ),
             key="search-tree-chart",
             theme=None,
             config={"displayModeBar": False, "responsive": True},
