@@ -87,7 +87,7 @@ class Residual(nn.Module):
         self.norm = None if config.shared_norm else layer_norm(config)
         self.dropout = nn.Dropout(config.block_dropout)
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None) -> Tensor:
+    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None = None) -> Tensor:
         """(batch, length, d_model) -> the same; `shared` is the block's one norm, where it has one."""
         norm = self.norm if shared is None else shared
         assert norm is not None

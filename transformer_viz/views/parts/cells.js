@@ -13,18 +13,7 @@ export default function ({ data, setTriggerValue }) {
       if (cell) chart.__reportCell(cell);
     });
   };
-  attach();
-  let waits = false;
-  const observer = new MutationObserver(() => {
-    if (waits) return;
-    waits = true;
-    requestAnimationFrame(() => {
-      waits = false;
-      attach();
-    });
-  });
-  observer.observe(document.querySelector(".stMain") ?? document.body, { childList: true, subtree: true });
-  return () => observer.disconnect();
+  return keepAttached(attach);
 }
 
 // The query and key under the pointer; a label alone names a row (key null) or a column (query null).

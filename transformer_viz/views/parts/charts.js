@@ -17,19 +17,7 @@ export default function ({ parentElement, data, setStateValue, setTriggerValue }
       chart.addEventListener("click", (event) => clicked(chart, event));
     }
   };
-  attach();
-  // Streamlit draws charts on its own schedule, before or after this component.
-  let waits = false;
-  const observer = new MutationObserver(() => {
-    if (waits) return;
-    waits = true;
-    requestAnimationFrame(() => {
-      waits = false;
-      attach();
-    });
-  });
-  observer.observe(document.querySelector(".stMain") ?? document.body, { childList: true, subtree: true });
-  return () => observer.disconnect();
+  return keepAttached(attach);
 }
 
 function clicked(chart, event) {

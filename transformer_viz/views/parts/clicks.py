@@ -1,11 +1,10 @@
 """Mounts the bridges that tell Python which cell of a heatmap, or which point of a scatter, was clicked."""
 
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
-from typing import Any
 
 import streamlit as st
+
+from transformer_viz.views.parts.bridge import bridge
 
 
 def show(chart_key: str, on_cell: Callable[[int | None, int | None], None]) -> None:
@@ -18,7 +17,7 @@ def show(chart_key: str, on_cell: Callable[[int | None, int | None], None]) -> N
         if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in (query, column)):
             on_cell(query, column)
 
-    _component("cells")(key=key, data={"chart": chart_key}, on_cell_change=heard, height=1)
+    bridge("cells")(key=key, data={"chart": chart_key}, on_cell_change=heard, height=1)
 
 
 def show_points(chart_key: str, on_point: Callable[[int], None]) -> None:
@@ -30,10 +29,4 @@ def show_points(chart_key: str, on_point: Callable[[int], None]) -> None:
         if isinstance(point, int) and point >= 0:
             on_point(point)
 
-    _component("points")(key=key, data={"chart": chart_key}, on_point_change=heard, height=1)
-
-
-@cache
-def _component(name: str) -> Any:
-    script = (Path(__file__).parent / f"{name}.js").read_text(encoding="utf-8")
-    return st.components.v2.component(f"transformer-viz-{name}", js=script)
+    bridge("points")(key=key, data={"chart": chart_key}, on_point_change=heard, height=1)

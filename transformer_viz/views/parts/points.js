@@ -12,16 +12,5 @@ export default function ({ data, setTriggerValue }) {
       if (Number.isInteger(number)) chart.__reportPoint(number);
     });
   };
-  attach();
-  let waits = false;
-  const observer = new MutationObserver(() => {
-    if (waits) return;
-    waits = true;
-    requestAnimationFrame(() => {
-      waits = false;
-      attach();
-    });
-  });
-  observer.observe(document.querySelector(".stMain") ?? document.body, { childList: true, subtree: true });
-  return () => observer.disconnect();
+  return keepAttached(attach);
 }
