@@ -65,7 +65,13 @@ def search_tree(
             "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False},
             "margin": {"l": 8, "r": 8, "t": 34, "b": 44},
             "hovermode": "closest",
-            "xaxis": _axis(colours, size, [-0.5, depth + 0.9], "step", tickvals=list(range(1, depth + 1, max(1, depth // 32)))),
+            "xaxis": _axis(
+                colours,
+                size,
+                [-1.3 if narrow else -0.5, depth + 0.9],
+                "step",
+                tickvals=list(range(1, depth + 1, max(1, depth // 32))),
+            ),
             "yaxis": _axis(
                 colours,
                 size,

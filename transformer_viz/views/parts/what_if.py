@@ -54,7 +54,7 @@ def is_linked() -> bool:
 
 
 def link_values() -> dict[str, str | None]:
-    """What the URL says; a token that holds a comma would not survive a list of them, so they stand one after the other."""
+    """What the URL says; tokens stand between tabs, since a comma may be a token."""
     state = st.session_state
     how = state.get("what_if_how")
     prefix, begin, ban, target = (state.get(f"what_if_{name}") for name in ("prefix", "begin", "ban", "target"))
