@@ -15,7 +15,8 @@ CHART = ".st-key-focus .js-plotly-plot"
 READY = """([text, kind]) => {
   const chart = document.querySelector('.st-key-focus .js-plotly-plot');
   const typed = document.querySelector('input[aria-label="Source text"]');
-  return chart?._fullLayout && chart.layout.meta?.run && typed?.value === text
+  return document.querySelectorAll('.st-key-focus .js-plotly-plot').length === 1
+    && chart._fullLayout && chart.layout.meta?.run && typed?.value === text
     && document.querySelectorAll('[class*="st-key-mosaic-"] .js-plotly-plot .main-svg').length >= 3
     && chart.__step !== undefined && (!kind || chart.layout.meta.id.includes(kind));
 }"""
@@ -31,7 +32,14 @@ def enter(page: Page, text: str) -> None:
     box = page.get_by_label("Source text")
     box.fill(text)
     box.press("Enter")
-    page.wait_for_function(f"(before) => document.querySelector('{CHART}')?.layout?.meta?.run !== before", arg=before)
+    # While Streamlit draws a chart anew, the one before is still there for a moment.
+    page.wait_for_function(
+        """([chart, before]) => {
+          const [only, ...others] = document.querySelectorAll(chart);
+          return only?.layout?.meta?.run && only.layout.meta.run !== before && others.length === 0;
+        }""",
+        arg=[CHART, before],
+    )
 
 
 def run_of(page: Page) -> str:
