@@ -103,14 +103,13 @@ def test_least_samples_is_enough(task):
     assert list(task.judged(max(200, task.least_samples()), 0))
 
 
-def test_unreadable_texts_are_refused_in_a_printable_line(task):
-    for text in ("", "   ", "\u202e", "\x1b[31m", "☃" * 700):
-        try:
-            task.read(text)
-        except InputError as error:
-            assert str(error).isprintable()
-        else:
-            assert task.name in ("reverse", "german"), ascii(text)
+@pytest.mark.parametrize("text", ["", "   ", "\u202e", "\x1b[31m", "☃" * 700], ids=ascii)
+def test_unreadable_texts_are_refused_in_a_printable_line(task, text):
+    if (task.name, text) == ("reverse", "   ") or (task.name == "german" and text.strip()):
+        return  # spaces are letters like any other there, and unknown words are `<unk>`
+    with pytest.raises(InputError) as caught:
+        task.read(text)
+    assert str(caught.value).isprintable()
 
 
 def _with_vocabularies(task: Task) -> Task:

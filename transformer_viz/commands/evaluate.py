@@ -36,9 +36,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+_JUDGED_BY = {
+    "held-out": "texts that training never saw",
+    "fresh": "texts drawn anew",
+    "trained": "texts, the same that it was trained on",
+}
+
+
 def print_table(result: dict[str, Any]) -> None:
     """The evaluation for people."""
-    what = "texts that training never saw" if result.get("held_out") else "fresh texts"
+    what = _JUDGED_BY[result.get("judged_by", "fresh")]
     print(f"exact match   {result['exact_match']:.4f}   of {result['samples']} {what}, seed {result['seed']}")
     if result.get("bleu") is not None:
         print(f"BLEU          {result['bleu']:.2f}")

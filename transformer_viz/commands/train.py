@@ -132,6 +132,7 @@ def _own(arguments: argparse.Namespace) -> Recipe:
 
     variant = arguments.variant or "pre-norm"
     published: dict[str, Any] = dict(PUBLISHED.get((arguments.task, variant)) or PUBLISHED.get((arguments.task, None)) or {})
+    of_published = published.pop("model", {})
     options = arguments.task_options or published.pop("task_options", {})
     task = tasks.make(arguments.task, options)
     kinds = (*task.sources, *task.training_sources)
@@ -148,7 +149,7 @@ def _own(arguments: argparse.Namespace) -> Recipe:
         task=arguments.task,
         variant=variant,
         task_options=options,
-        model=_model(arguments, variants.settings(variant)),
+        model={**of_published, **_model(arguments, variants.settings(variant))},
         lengths="natural" if task.natural_lengths else "trained",
         **settings,
     )

@@ -56,7 +56,7 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
         seed: another seed draws other texts.
 
     Returns:
-        `exact_match`, `by_source`, `by_length`, `failures` (the first few wrong ones), `samples`, `held_out`, `seed`;
+        `exact_match`, `by_source`, `by_length`, `failures` (the first few wrong ones), `samples`, `judged_by`, `seed`;
         for tasks with a true alignment `best_head_mass`, `best_head` (layer and head from 0), `head_mass` (layer, head);
         for translations `bleu`: plain data.
 
@@ -79,7 +79,7 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
         **({"bleu": _bleu(task, judged)} if task.metric == "bleu" else {}),
         "failures": failures[:_FAILURES],
         "samples": len(judged),
-        "held_out": task.held_out_share > 0,
+        "judged_by": task.judged_by,
         "seed": seed,
     }
 

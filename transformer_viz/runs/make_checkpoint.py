@@ -28,7 +28,8 @@ from transformer_viz.training.state import Row
 _EVERY = 50
 """Steps between two events."""
 _CHECKS = 30
-"""How often the held-out texts are looked at."""
+"""How often the held-out texts are looked at, at most; not more often than every `_LEAST` steps."""
+_LEAST = 10
 _KEEP_SECONDS = 20.0
 
 Wish = Literal["go on", "pause", "stop"]
@@ -104,7 +105,8 @@ class _Maker:
         self.best, self.checks_since_best = -1.0, 0
         self.kept_at = time.monotonic()
         self.snapshots = set(snapshot_steps(recipe, making.snapshots))
-        self.checked = {min(recipe.steps, max(1, round(recipe.steps * i / _CHECKS))) for i in range(1, _CHECKS + 1)}
+        n_checks = max(1, min(_CHECKS, recipe.steps // _LEAST))
+        self.checked = {round(recipe.steps * i / n_checks) for i in range(1, n_checks + 1)}
 
     def make(self, goes_on: bool) -> dict[str, Any] | None:
         if goes_on:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from transformer_viz.errors import InputError, listed
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies, spelled
@@ -35,6 +35,10 @@ class Sentences(Corpus):
 
     def pairs(self) -> Mapping[str, Pair]:
         return self._pairs
+
+    @property
+    def judged_by(self) -> Literal["trained"]:
+        return "trained"
 
     def judged(self, samples: int, seed: int) -> Iterator[tuple[str, str]]:
         yield from ((self.sources[0], text) for text in list(self.pairs())[:samples])

@@ -137,6 +137,11 @@ class Task(ABC):
             drawn += self.sample(self.sources[i % len(self.sources)], wanted, 1, rng)
         return drawn
 
+    @property
+    def judged_by(self) -> Literal["held-out", "fresh", "trained"]:
+        """What the judged texts are: never trained on; drawn anew, so that short ones may have been; or the trained ones."""
+        return "held-out" if self.held_out_share > 0 else "fresh"
+
     def least_samples(self) -> int:
         """The fewest texts that `judged` can be asked for: one for each length and source."""
         return len(self.evaluated_lengths) * len(self.sources)
