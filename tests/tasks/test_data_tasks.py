@@ -137,7 +137,7 @@ def test_german_reads_sentences_only(tmp_path, monkeypatch):
         encoding="utf-8",
     )
     monkeypatch.setattr(german, "DICTIONARY", path)
-    task = tasks.make("german", {"held_out_share": 0.0})
+    task = german.German(held_out_share=0.0)
     assert dict(task.pairs()) == {"Der Hund bellt.": (("Der", "Hund", "bellt", "."), ("The", "dog", "barks", "."))}
     assert task.reference("Der Hund bellt.") == "The dog barks."
     assert task.read("Der Wal bellt.") == ["<unk>"] * 4, "no word has two sentences"

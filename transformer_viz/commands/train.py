@@ -14,21 +14,13 @@ from transformer_viz.commands import _shared, _switches
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
+from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.training.recipes import PUBLISHED, RECIPES
+from transformer_viz.training.recipes import RECIPES
 
 HELP = "train a checkpoint"
 _LARGEST_RECIPE = 4 * 2**20
 _FREE_IN_RECIPES = ("steps", "sharpness", "precision", "patience", "seed")
-_DEFAULTS: dict[str, Any] = {
-    "steps": 2000,
-    "batch_size": 128,
-    "learning_rate": 2e-3,
-    "weight_decay": 0.01,
-    "clip": 1.0,
-    "schedule": "cosine",
-    "warm_up": 0.08,
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -128,50 +120,15 @@ def _from_file(path: Path) -> Recipe:
 
 
 def _own(arguments: argparse.Namespace) -> Recipe:
-    from transformer_viz import tasks
-
-    variant = arguments.variant or "pre-norm"
-    published: dict[str, Any] = dict(PUBLISHED.get((arguments.task, variant)) or PUBLISHED.get((arguments.task, None)) or {})
-    of_published = published.pop("model", {})
-    options = arguments.task_options or published.pop("task_options", {})
-    task = tasks.make(arguments.task, options)
-    kinds = (*task.sources, *task.training_sources)
-    settings: dict[str, Any] = {
-        # A published setting is complete: what it does not say is not done.
-        **({} if published else _DEFAULTS),
-        "mix": {source: 1 / len(kinds) for source in kinds},
-        **published,
-        **_switches.given(arguments, _switches.RECIPE),
-    }
-    if arguments.epochs is not None:
-        settings["steps"] = _steps(arguments.epochs, settings)
-    return Recipe(
-        task=arguments.task,
-        variant=variant,
-        task_options=options,
-        model={**of_published, **_model(arguments, variants.settings(variant))},
-        lengths="natural" if task.natural_lengths else "trained",
-        **settings,
-    )
-
-
-def _steps(epochs: int, settings: dict[str, Any]) -> int:
-    if not settings.get("epoch_size"):
-        raise OptionError("--epochs needs --epoch-size, the number of texts in an epoch; or give --steps")
-    return epochs * -(-settings["epoch_size"] // settings["batch_size"])
-
-
-def _model(arguments: argparse.Namespace, of_variant: dict[str, Any]) -> dict[str, Any]:
-    """Settings that were given; what neither they nor the variant say is the model's default."""
     both = {} if arguments.layers is None else {"n_encoder_layers": arguments.layers, "n_decoder_layers": arguments.layers}
-    given = {**both, **_switches.given(arguments, _switches.MODEL)}
-    if "d_ff" not in of_variant:
-        given.setdefault("d_ff", 2 * given.get("d_model", 128))
-    # A width of one head that the variant fixes would hide what the given width and heads mean.
-    if "d_k" in of_variant and ("d_model" in given or "n_heads" in given):
-        given.setdefault("d_k", None)
-        given.setdefault("d_v", None)
-    return given
+    return recipe_for(
+        arguments.task,
+        arguments.variant,
+        settings=_switches.given(arguments, _switches.RECIPE),
+        model={**both, **_switches.given(arguments, _switches.MODEL)},
+        task_options=arguments.task_options,
+        epochs=arguments.epochs,
+    )
 
 
 def _options(text: str) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from transformer_viz.checkpoints import is_name, trained_folder
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.runs.growing import STATE
 from transformer_viz.runs.make_checkpoint import Wish
 from transformer_viz.training.loop import Event
@@ -65,11 +65,13 @@ class Job:
         return "starting" if time.time() - self._launched() < _STARTING_SECONDS else "failed"
 
     def events(self) -> list[dict[str, Any]]:
-        """All events so far, as rows; one row a step, the last one said."""
-        rows: dict[int, dict[str, Any]] = {}
+        """All events so far, as rows. A training that was killed goes on from before its last events: they did not happen."""
+        rows: list[dict[str, Any]] = []
         for row in _lines(_file(self.place, "events")):
-            rows[row["step"]] = row
-        return [rows[step] for step in sorted(rows)][-_MOST_EVENTS:]
+            while rows and rows[-1]["step"] >= row["step"]:
+                rows.pop()
+            rows.append(row)
+        return rows[-_MOST_EVENTS:]
 
     def words(self) -> str:
         """The end of what the process said."""
@@ -131,7 +133,7 @@ def jobs() -> list[Job]:
     found = []
     for path in (trained_folder() / ".jobs").glob("*.json"):
         name = path.name.removesuffix(".json")
-        with suppress(OSError, ValueError, TypeError, KeyError, OptionError):
+        with suppress(OSError, ValueError, TypeError, KeyError, TransformerVizError):
             data = json.loads(path.read_text(encoding="utf-8"))
             if is_name(name):
                 found.append(Job(name, path.with_name(name), Recipe.from_json(data["recipe"]), float(data["started"])))
