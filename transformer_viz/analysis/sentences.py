@@ -22,7 +22,7 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
     `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (letter 3) and the model writes `l`, p = 0.999.`
     """
     if trace.n_steps == 0:
-        return (("strong", "No output: "), ("plain", "this run has read its source and written nothing."))
+        return (("strong", "The encoder alone: "), ("plain", "nothing of a decoder is recorded in this run."))
     pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *_so_far(trace, step)]
     if kind != "encoder":
         pieces += [("plain", f", {title(layer, head)} "), *_look(trace, kind, layer, head, step)]
