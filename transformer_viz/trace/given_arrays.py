@@ -37,7 +37,9 @@ def weights_of(kind: Kind, given: Any, n_queries: int, n_keys: int) -> np.ndarra
     with np.errstate(over="ignore"):
         # A copy: a Trace never changes, the caller's array may.
         array = np.array(array.reshape((1,) * (4 - array.ndim) + array.shape), np.float32, order="C")
-    if array.shape[2:] != (n_queries, n_keys) or 0 in array.shape:
+    if 0 in array.shape:
+        raise TraceError(f"{name} is empty: its shape is {array.shape}")
+    if array.shape[2:] != (n_queries, n_keys):
         swapped = " Its rows and columns may be swapped." if array.shape[2:] == (n_keys, n_queries) else ""
         raise TraceError(
             f"{name} has {array.shape[2]} rows and {array.shape[3]} columns for {n_queries} query and {n_keys} key tokens; "

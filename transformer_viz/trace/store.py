@@ -64,7 +64,10 @@ def to_bytes(trace: Trace) -> bytes:
 
 
 def load_trace(
-    path: str | PathLike[str] | bytes | BinaryIO, *, max_bytes: int | None = None, max_unpacked: int | None = None
+    path: str | PathLike[str] | bytes | bytearray | memoryview | BinaryIO,
+    *,
+    max_bytes: int | None = None,
+    max_unpacked: int | None = None,
 ) -> Trace:
     """Reads a file that `save_trace` wrote.
 
