@@ -111,10 +111,11 @@ class _Comparison:
         a, b = self.before.steps, self.after.steps
         if bool(a) != bool(b):
             yield self._said("steps", Where(field="recorded_steps"), len(a), len(b))
+            return
         alike = n_alike(self.before.target_tokens, self.after.target_tokens)
         a, b = a[:alike], b[:alike]
         for name in _STEP_NUMBERS:
-            places = [Where(field=name, position=t) for t in range(alike)]
+            places = [Where(field=name, position=t) for t in range(len(a))]
             yield from self._numbers("steps", [getattr(s, name) for s in a], [getattr(s, name) for s in b], places)
         if self.tolerance == 0:
             yield from self._list("steps", "rank", [s.rank for s in a], [s.rank for s in b])
