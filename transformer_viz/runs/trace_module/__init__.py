@@ -9,7 +9,6 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import version
-from importlib.util import find_spec
 from typing import Any
 
 import torch
@@ -69,8 +68,7 @@ def trace_module(
         TraceError: attention that does not fit the tokens.
     """
     if not isinstance(model, nn.Module):
-        hint = "" if find_spec("transformers") else f" A Hugging Face model needs transformers: {huggingface.INSTALL}"
-        raise OptionError(f"model is {type(model).__name__}, not a torch module; load it first.{hint}")
+        raise OptionError(f"model is {type(model).__name__}, not a torch module; load it first.{huggingface.install_hint()}")
     n_candidates = whole("candidates", candidates, 1, 100_000)
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     source, target = ids_of("source_ids", source_ids, device), ids_of("target_ids", target_ids, device)

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 from uuid import uuid4
 
@@ -21,7 +22,15 @@ from transformer_viz.terms import Kind
 
 INSTALL = "pip install 'transformers>=5.23,<6'"
 _SETTING = "_attn_implementation_internal"
-_CROSS_NAMES = ("cross", "encoder_attn", "encdec")
+
+
+def install_hint() -> str:
+    """What to install for a Hugging Face model, where it is not installed."""
+    try:
+        is_there = find_spec("transformers") is not None
+    except (ImportError, ValueError):
+        is_there = False
+    return "" if is_there else f" A Hugging Face model needs transformers: {INSTALL}"
 
 
 def pretrained(model: nn.Module) -> Any | None:
@@ -121,7 +130,7 @@ def _kind(module: nn.Module, name: str, is_in_encoder: bool, has_both: bool) -> 
     if is_in_encoder:
         return "encoder"
     is_causal = getattr(module, "is_causal", None)
-    if any(part in name.lower() for part in _CROSS_NAMES) or (has_both and is_causal is False):
+    if (has_both and is_causal is False) or "cross" in name.lower():
         return "cross"
     return "decoder" if has_both or is_causal else "encoder"
 

@@ -24,9 +24,11 @@ def ids_of(name: str, given: Any, device: torch.device) -> Tensor | None:
         ids = torch.as_tensor(given, device=device)
     except (TypeError, ValueError, RuntimeError) as error:
         raise OptionError(f"{name} cannot be read as ids ({type(error).__name__}: {str(error)[:200]})") from error
+    if ids.numel() == 0:
+        raise OptionError(f"{name} is empty; at least one id is needed")
     if ids.dtype.is_floating_point or ids.dtype.is_complex or ids.dtype == torch.bool:
         raise OptionError(f"{name} holds {ids.dtype}; ids are whole numbers")
-    if ids.dim() not in (1, 2) or ids.numel() == 0 or (ids.dim() == 2 and 1 not in ids.shape):
+    if ids.dim() not in (1, 2) or (ids.dim() == 2 and 1 not in ids.shape):
         raise OptionError(
             f"{name} has the shape {tuple(ids.shape)}; one sentence is traced at a time: (length,), (1, length), "
             "or (length, 1) for a model that takes the length first"
