@@ -27,6 +27,8 @@ T5: dict[str, Any] = {
     "decoder_start_token_id": PAD,
 }
 
+START: dict[str, Any] = {"decoder_start_token_id": PAD}
+
 
 def bart() -> Any:
     from transformers import BartConfig, BartForConditionalGeneration
@@ -38,14 +40,14 @@ def marian() -> Any:
     """Its decoder starts with the padding symbol."""
     from transformers import MarianConfig, MarianMTModel
 
-    return MarianMTModel(MarianConfig(**SIZES, **BOTH, **FFN, decoder_start_token_id=PAD))
+    return MarianMTModel(MarianConfig(**SIZES, **BOTH, **FFN, **START))
 
 
 def t5() -> Any:
     """A bias by position is added to the scores, and nothing is scaled."""
     from transformers import T5Config, T5ForConditionalGeneration
 
-    return T5ForConditionalGeneration(T5Config(**SIZES, **T5))
+    return T5ForConditionalGeneration(T5Config(**SIZES, **T5, **START))
 
 
 FAMILIES = {"bart": bart, "marian": marian, "t5": t5}

@@ -4,6 +4,7 @@ One forward pass over a source and a target (teacher forcing), watched: every la
 masks that attention was really given. The model is left as it was, also when the pass fails.
 """
 
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -24,6 +25,8 @@ from transformer_viz.trace.given_arrays import explained
 from transformer_viz.trace.trace import Trace
 
 Call = Callable[..., Any]
+# Modes, the fast path and attention settings are put back to what they were; two runs at once would put back each other's.
+_ONE_AT_A_TIME = threading.RLock()
 
 
 def trace_module(
@@ -110,7 +113,7 @@ def _run(
             return huggingface.call_of(inner, source, target, pad_id)
         return (call or model)(*(ids for ids in (source, target) if ids is not None))
 
-    with _quiet(model):
+    with _ONE_AT_A_TIME, _quiet(model):
         if inner is None:
             with torch_attention.watched(model) as watch:
                 returned = _answer(model, forward)
