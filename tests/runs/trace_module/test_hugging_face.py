@@ -18,15 +18,7 @@ SOURCE, TARGET, PAD = [5, 9, 3, 7, 6, 1, 1], [2, 8, 4, 6, 3], 1
 SIZES: dict[str, Any] = {"vocab_size": 23, "d_model": 12, "pad_token_id": PAD, "bos_token_id": 0, "eos_token_id": 2}
 BOTH: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 3, "decoder_attention_heads": 3}
 FFN: dict[str, Any] = {"encoder_ffn_dim": 7, "decoder_ffn_dim": 7, "max_position_embeddings": 31}
-T5: dict[str, Any] = {
-    "d_kv": 5,
-    "d_ff": 7,
-    "num_layers": 2,
-    "num_decoder_layers": 3,
-    "num_heads": 3,
-    "decoder_start_token_id": PAD,
-}
-
+T5: dict[str, Any] = {"d_kv": 5, "d_ff": 7, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 3}
 START: dict[str, Any] = {"decoder_start_token_id": PAD}
 
 
