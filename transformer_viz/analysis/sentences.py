@@ -22,18 +22,12 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
 
     `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (letter 3) and the model writes `l`, p = 0.999.`
     """
-    written = _between(trace).join(trace.output_tokens[:step])
-    pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {len(trace.steps)}: ")]
-    pieces += [("plain", "having written "), ("code", written)] if written else [("plain", "having written nothing yet")]
-    if kind == "encoder":
-        pieces += [("plain", ", the model writes ")]
-    else:
-        pieces += [
-            ("plain", f", {title(layer, head)} "),
-            *_look(trace, kind, layer, head, step),
-            ("plain", " and the model writes "),
-        ]
-    pieces += [("code", trace.output_tokens[step]), ("plain", f", p {probability_words(trace.steps[step].probability)}.")]
+    if trace.n_steps == 0:
+        return (("strong", "The encoder alone: "), ("plain", "nothing of a decoder is recorded in this run."))
+    pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *_so_far(trace, step)]
+    if kind != "encoder":
+        pieces += [("plain", f", {title(layer, head)} "), *_look(trace, kind, layer, head, step)]
+    pieces += _writes(trace, step, joined=", " if kind == "encoder" else " and ")
     if with_answer:
         pieces += _correction(trace, step)
     if kind == "encoder":
@@ -72,6 +66,28 @@ def _between(trace: Trace) -> str:
     return "" if "".join(symbols) == trace.text else " "
 
 
+def _so_far(trace: Trace, step: int) -> list[tuple[Style, str]]:
+    """What was written before this step; where that is not recorded, what was read."""
+    if not trace.output_tokens:
+        return [("plain", "having read "), ("code", trace.target_tokens[step])]
+    written = _between(trace).join(trace.output_tokens[:step])
+    return [("plain", "having written "), ("code", written)] if written else [("plain", "having written nothing yet")]
+
+
+def _writes(trace: Trace, step: int, joined: str) -> list[tuple[Style, str]]:
+    """The written token and its probability, as far as they are recorded."""
+    if not trace.output_tokens:
+        return [("plain", "; what it writes is not recorded.")]
+    token: tuple[Style, str] = ("code", trace.output_tokens[step])
+    if not trace.steps:
+        return [("plain", f"{joined}what is written is "), token, ("plain", ", its probability not recorded.")]
+    return [
+        ("plain", f"{joined}the model writes "),
+        token,
+        ("plain", f", p {probability_words(trace.steps[step].probability)}."),
+    ]
+
+
 def _look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tuple[Style, str]]:
     row = head_map(trace, kind, layer, head)[step]
     if not np.isfinite(row).all():
@@ -97,6 +113,6 @@ def percent_words(share: float) -> str:
 def _correction(trace: Trace, step: int) -> list[tuple[Style, str]]:
     """The true token, where the model wrote another one."""
     true = trace.true_token(step)
-    if true is None or true == trace.output_tokens[step]:
+    if true is None or not trace.output_tokens or true == trace.output_tokens[step]:
         return []
     return [("plain", " Right would be "), ("code", true), ("plain", ".")]

@@ -45,8 +45,11 @@ def data(
         "large": large,
         "dark": dark,
         "source": [_source_token(token, place) for place, token in enumerate(trace.source_tokens)],
-        "output": [_output_token(trace, t, with_answer) for t in range(len(trace.steps))],
-        "sentences": [step_sentence(trace, kind, layer, head, t, with_answer=with_answer) for t in range(len(trace.steps))],
+        "output": [_output_token(trace, t, with_answer) for t in range(trace.n_steps)],
+        # A run without a decoder has one sentence all the same.
+        "sentences": [
+            step_sentence(trace, kind, layer, head, t, with_answer=with_answer) for t in range(max(1, trace.n_steps))
+        ],
         "looked": _looked_at(trace, kind, layer, head),
     }
 
@@ -73,20 +76,25 @@ def _source_token(token: str, place: int) -> dict[str, Any]:
 
 
 def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
-    step, true = trace.steps[t], trace.true_token(t)
-    is_wrong = with_answer and true is not None and true != step.token
+    if not trace.output_tokens:
+        read = trace.target_tokens[t]
+        return {"text": _glyph(read), "title": f"row {t + 1}: has read {read}", "class": _class(read)}
+    token, true = trace.output_tokens[t], trace.true_token(t)
+    is_wrong = with_answer and true is not None and true != token
+    p = trace.steps[t].probability if trace.steps else None
+    certainty = "" if p is None else f", p = {p:.4f}"
     return {
-        "text": _glyph(step.token),
-        "title": f"step {t + 1}: {step.token}, p = {step.probability:.4f}" + (f"; right would be {true}" if is_wrong else ""),
-        "class": _class(step.token) + (" wrong" if is_wrong else ""),
-        "tint": round(step.probability, 4),
+        "text": _glyph(token),
+        "title": f"step {t + 1}: {token}{certainty}" + (f"; right would be {true}" if is_wrong else ""),
+        "class": _class(token) + (" wrong" if is_wrong else ""),
+        **({} if p is None else {"tint": round(p, 4)}),
     }
 
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:
     """The source position with the most weight at each step, for cross-attention."""
     if kind != "cross":
-        return [None] * len(trace.steps)
+        return [None] * max(1, trace.n_steps)
     return [int(row.argmax()) if row.any() else None for row in head_map(trace, kind, layer, head)]
 
 
