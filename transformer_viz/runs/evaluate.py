@@ -4,15 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import torch
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import OptionError
-from transformer_viz.model import devices
+from transformer_viz.runs.judged import judge
 from transformer_viz.tasks import Task
-from transformer_viz.trace.recorder import Recorder
-from transformer_viz.vocabulary import END
 
 MOST_SAMPLES = 1_000_000
 _BATCH = 512
@@ -47,14 +43,14 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
     n_letters = 0
     failures: list[dict[str, str]] = []
     for length, drawn in _drawn(task, samples, seed):
-        outputs, hits, on_true_key, letters = _judge(checkpoint, [text for _, text in drawn])
-        wrong = [(text, output) for (_, text), output, hit in zip(drawn, outputs, hits, strict=True) if not hit]
+        judged = judge(checkpoint, [task.read(text) for _, text in drawn])
+        wrong = [(text, output) for (_, text), output, hit in zip(drawn, judged.outputs, judged.hits, strict=True) if not hit]
         failures += [{"source": text, "output": output} for text, output in wrong[: _FAILURES - len(failures)]]
-        by_length[str(length)] += hits
-        for (source, _), hit in zip(drawn, hits, strict=True):
+        by_length[str(length)] += judged.hits
+        for (source, _), hit in zip(drawn, judged.hits, strict=True):
             by_source[source].append(hit)
-        mass = mass + on_true_key
-        n_letters += letters
+        mass = mass + judged.on_true_key
+        n_letters += judged.n_letters
     head_mass = np.asarray(mass) / max(1, n_letters)
     best = np.unravel_index(int(head_mass.argmax()), head_mass.shape)
     return {
@@ -78,32 +74,6 @@ def check_samples(task: Task, samples: int) -> None:
             f"samples={samples!r} is not possible; it is a whole number from {n_cells} "
             f"(one for each of {len(task.evaluated_lengths)} lengths and {len(task.sources)} sources) to {MOST_SAMPLES}"
         )
-
-
-def _judge(checkpoint: Checkpoint, texts: list[str]) -> tuple[list[str], list[bool], np.ndarray, int]:
-    """For texts of one length: outputs, hits, summed weight on the true key (layer, head), number of letter steps."""
-    task = checkpoint.task
-    symbols = [task.read(text) for text in texts]
-    source = [task.source_vocabulary.encode(task.frame(s)) for s in symbols]
-    recorder = Recorder(names=("weights",), kinds=("cross",))
-    with devices.memory_errors(checkpoint.device):
-        ids = torch.tensor(source, device=checkpoint.device)
-        limit = min(task.max_length + 1, checkpoint.model.config.max_positions)
-        decoded = greedy(checkpoint.model, ids, None, max_length=limit, tap=recorder)
-        weights = recorder.gathered("cross", "weights")
-    assert weights is not None
-    outputs, hits, letters = [], [], 0
-    total = torch.zeros(weights.shape[1:3], dtype=torch.float64, device="cpu")
-    weights = weights.cpu()
-    for i, (row, length) in enumerate(zip(decoded.ids.tolist(), decoded.lengths.tolist(), strict=True)):
-        output = task.target_vocabulary.decode(row[:length])
-        outputs.append(task.join(output))
-        hits.append(output == [*task.answer(symbols[i]), END])
-        steps = [(t, key) for t, key in enumerate(task.alignment(len(symbols[i]), length)) if key is not None]
-        rows, keys = zip(*steps, strict=True)
-        total += weights[i, :, :, rows, keys].double().sum(-1)
-        letters += len(steps)
-    return outputs, hits, total.numpy(), letters
 
 
 def _drawn(task: Task, samples: int, seed: int) -> Iterator[tuple[int, list[tuple[str, str]]]]:
