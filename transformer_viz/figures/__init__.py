@@ -1,6 +1,8 @@
 """Results in, Plotly figures out. Nothing here displays, reads a file, or needs torch."""
 
 from transformer_viz.figures.attention import attention
+from transformer_viz.figures.by_length import accuracy_by_length
+from transformer_viz.figures.grades import grades
 from transformer_viz.figures.losses import token_losses
 from transformer_viz.figures.maps import before_and_after, softmax_maps
 from transformer_viz.figures.masks import mask, mask_grid
@@ -9,8 +11,10 @@ from transformer_viz.figures.player import player
 from transformer_viz.figures.search_tree import search_tree
 
 __all__ = [
+    "accuracy_by_length",
     "attention",
     "before_and_after",
+    "grades",
     "mask",
     "mask_grid",
     "mosaic",
