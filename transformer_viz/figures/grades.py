@@ -17,7 +17,7 @@ TINTS: tuple[Tint, ...] = get_args(Tint)
 TINT_TITLES: dict[Tint, str] = {
     "mass": "weight on the right key",
     "hit_rate": "steps with the right key on top",
-    "entropy_share": "entropy, as a share of the largest possible",
+    "entropy_share": "entropy, of the largest possible",
     "score": "how well the name fits",
 }
 NO_GRADE: dict[Tint, str] = {

@@ -7,6 +7,7 @@ import numpy as np
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, OptionError
+from transformer_viz.model import devices
 from transformer_viz.runs.judged import judge
 from transformer_viz.runs.length_report import AtLength, ByLength
 from transformer_viz.runs.options import whole
@@ -41,10 +42,11 @@ def accuracy_by_length(
     trained = trained_lengths(checkpoint)
     asked = default_lengths(checkpoint) if lengths is None else _checked(checkpoint, lengths)
     points = []
-    for length in asked:
-        symbols = fresh_strings(checkpoint.task, length, samples, np.random.default_rng([seed, _STREAM, length]))
-        if symbols:
-            points.append(_point(checkpoint, length, symbols, trained))
+    with devices.few_threads(checkpoint.device, checkpoint.n_parameters):
+        for length in asked:
+            symbols = fresh_strings(checkpoint.task, length, samples, np.random.default_rng([seed, _STREAM, length]))
+            if symbols:
+                points.append(_point(checkpoint, length, symbols, trained))
     if not points:
         raise InputError(f"Task {checkpoint.task.name!r} has no strings of {asked[0]} to {asked[-1]} symbols.")
     return ByLength(checkpoint=checkpoint.name, points=tuple(points), trained=trained, samples=samples, seed=seed)

@@ -69,7 +69,7 @@ def summary(found: ByLength) -> str:
     words = "; ".join(f"{name} ({_span(points)}): {_right(points)}" for name, points in parts if points) + "."
     breaks = next((point for point in beyond if point.n_exact < point.n_strings / 2), None)
     if inside and breaks is not None:
-        words += f" Beyond training, {breaks.length} symbols are the first of which fewer than half come out right."
+        words += f" The first length beyond training at which fewer than half come out right is {breaks.length}."
     return words
 
 

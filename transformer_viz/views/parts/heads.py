@@ -15,17 +15,16 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.grades import TINT_TITLES, TINTS, Tint
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import charts, link, model
 from transformer_viz.views.parts.markdown import literal
 
 _BASELINES = {"": "", "uniform_": ", even", "untrained_": ", untrained"}
 _COLUMNS = {
-    "mass": ("on the right key", "Mean weight on the right key, over the steps that have one"),
-    "hit_rate": ("right key on top", "Share of those steps whose largest weight is on the right key"),
+    "mass": ("right key", "Mean weight on the right key, over the steps that have one"),
+    "hit_rate": ("on top", "Share of those steps whose largest weight is on the right key"),
     "entropy": ("entropy", "Mean entropy of a row, in nats"),
-    "entropy_share": ("entropy's share", "Entropy as a share of the logarithm of the number of allowed keys"),
+    "entropy_share": ("entropy share", "Entropy as a share of the logarithm of the number of allowed keys"),
     "distance": ("distance", "Mean distance from the right key; in self-attention, from the row's own position. In positions"),
 }
 
@@ -50,9 +49,10 @@ def link_values(trace: Trace) -> dict[str, str | None]:
 def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
     """The tiles, what they say, and the table."""
     grades = _graded(trace, checkpoint, device)
-    st.markdown(literal(plain(grades_sentence(grades))))
+    # No line break between a number and its sign.
+    st.markdown(literal(plain(grades_sentence(grades)).replace(" %", "\u00a0%")))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control("Tinted by", TINTS, key="tint", format_func=TINT_TITLES.__getitem__, required=True)
+        st.selectbox("Tinted by", TINTS, key="tint", format_func=TINT_TITLES.__getitem__, width=270)
         with st.popover("What the names mean", icon=":material/help:"):
             _rules()
     narrow = charts.is_narrow()
@@ -64,7 +64,8 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
         alt=f"All heads, tinted by {TINT_TITLES[st.session_state.tint]}; the table below has the same numbers",
     )
     table = _table(grades)
-    st.dataframe(table, hide_index=True, height=min(420, 38 + 35 * len(table)), column_config=_config(table))
+    height = min(420, 38 + 35 * len(table))
+    st.dataframe(table, hide_index=True, height=height, column_config=_config(table), placeholder="–")
     st.caption(_caption(grades))
     frame = grades.to_frame()
     st.download_button("CSV of all grades", frame.to_csv(index=False).encode(), "grades.csv", "text/csv", key="heads-csv")
@@ -83,11 +84,11 @@ def _table(grades: Grades) -> pd.DataFrame:
     """One row a head, best first; layers and heads from 1."""
     frame = grades.to_frame()
     shown: dict[str, Any] = {
-        "attention": [KIND_TITLES[kind] for kind in frame.kind],
+        "attention": frame.kind,
         "layer": frame.layer + 1,
         "head": frame["head"] + 1,
         "name": frame.name,
-        "how well it fits": frame.score,
+        "fit": frame.score,
     }
     for measure, (words, _) in _COLUMNS.items():
         # The share of even attention is 1, always.
@@ -103,9 +104,7 @@ def _config(table: pd.DataFrame) -> dict[str, Any]:
     config: dict[str, Any] = {
         name: number(format="%.3f", help=helps.get(name)) for name in table.columns if table[name].dtype == float
     }
-    config["how well it fits"] = number(
-        format="%.3f", help="The number by which the head was named: mean weight on the keys of the pattern"
-    )
+    config["fit"] = number(format="%.3f", help="The number by which the head was named: mean weight on the keys of the pattern")
     config["rule"] = st.column_config.TextColumn(width="large")
     return config
 
