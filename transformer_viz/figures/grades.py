@@ -63,6 +63,8 @@ def grades(
         raise OptionError("This run has no attention to grade; give one with at least one kind of attention.")
     colours, size = theme_of(theme), 16 if large else 13
     panels = [_Panel(kind, found.of(kind), tint) for kind in found.kinds]
+    if narrow:  # what is tinted comes first, what is all grey last
+        panels.sort(key=lambda panel: panel.is_grey)
     beside = not narrow and sum(panel.n_heads for panel in panels) <= _MOST_TILES
     n_columns = len(panels) if beside else 1
     room = (_NARROW if narrow else _WIDE) / n_columns
@@ -107,7 +109,12 @@ class _Panel:
     @property
     def title(self) -> str:
         """The kind, and why all of it is grey where it is."""
-        return KIND_TITLES[self.kind] + (f": {NO_GRADE[self.tint]}" if np.isnan(self.values).all() else "")
+        return KIND_TITLES[self.kind] + (f": {NO_GRADE[self.tint]}" if self.is_grey else "")
+
+    @property
+    def is_grey(self) -> bool:
+        """Whether no head has the grade."""
+        return bool(np.isnan(self.values).all())
 
     def tiles(self, colours: Theme, size: int, room: float, xaxis: str, yaxis: str) -> list[Any]:
         """The tinted tiles, the grey ones of heads without the grade, and what is written on them."""

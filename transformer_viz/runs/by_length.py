@@ -69,6 +69,22 @@ def default_lengths(checkpoint: Checkpoint) -> tuple[int, ...]:
     return tuple(sorted({*found, *(n for n in (first, last) if n <= most)}))
 
 
+def lengths_beyond(checkpoint: Checkpoint, n: int) -> tuple[int, ...]:
+    """The `n` lengths that follow the longest by which the task is judged.
+
+    Raises:
+        OptionError: the model has no positions for so many symbols.
+    """
+    last, most = max(checkpoint.task.evaluated_lengths), longest_possible(checkpoint)
+    whole("beyond", n, 1, 2**31)
+    if last + n > most:
+        raise OptionError(
+            f"beyond={n} is not possible; this model reads at most {most} symbols, which is {most - last} beyond the {last} "
+            f"that it is judged by"
+        )
+    return tuple(range(last + 1, last + n + 1))
+
+
 def longest_possible(checkpoint: Checkpoint) -> int:
     """The most symbols that fit the model's positions beside `<start>` and `<end>`."""
     framing = len(checkpoint.task.frame([]))

@@ -102,9 +102,9 @@ def _config(table: pd.DataFrame) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     helps = dict(_COLUMNS.values())
     config: dict[str, Any] = {
-        name: number(format="%.3f", help=helps.get(name)) for name in table.columns if table[name].dtype == float
+        name: number(format="%.4f", help=helps.get(name)) for name in table.columns if table[name].dtype == float
     }
-    config["fit"] = number(format="%.3f", help="The number by which the head was named: mean weight on the keys of the pattern")
+    config["fit"] = number(format="%.4f", help="The number by which the head was named: mean weight on the keys of the pattern")
     config["rule"] = st.column_config.TextColumn(width="large")
     return config
 
