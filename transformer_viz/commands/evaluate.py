@@ -1,6 +1,7 @@
 """Judge a checkpoint on fresh strings of every length and source."""
 
 import argparse
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from transformer_viz.commands import _shared
@@ -42,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
     # Found now, not after minutes of decoding.
     lengths = () if arguments.beyond is None else lengths_beyond(checkpoint, arguments.beyond)
     result = evaluate(checkpoint, arguments.samples, arguments.seed)
-    beyond = _beyond(checkpoint, lengths, arguments) if lengths else None
+    beyond = _beyond(checkpoint, lengths, arguments, result["best_head"]) if lengths else None
     if arguments.json:
         _shared.print_json({"checkpoint": checkpoint.name, "device": checkpoint.device_title, **result, **(beyond or {})})
     else:
@@ -52,12 +53,16 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _beyond(checkpoint: "Checkpoint", lengths: tuple[int, ...], arguments: argparse.Namespace) -> dict[str, Any]:
-    """The lengths beyond the evaluated ones, each with as many strings as an evaluated one had."""
+def _beyond(
+    checkpoint: "Checkpoint", lengths: tuple[int, ...], arguments: argparse.Namespace, best: dict[str, int] | None
+) -> dict[str, Any]:
+    """The lengths beyond the evaluated ones, each with as many strings as an evaluated one had; the same best head."""
     from transformer_viz.runs.by_length import MOST_SAMPLES, accuracy_by_length
 
     each = min(MOST_SAMPLES, max(1, arguments.samples // len(checkpoint.task.evaluated_lengths)))
     found = accuracy_by_length(checkpoint, lengths, each, arguments.seed)
+    if best is not None:
+        found = replace(found, fixed_head=(best["layer"], best["head"]))
     return {"beyond": found.to_json()}
 
 

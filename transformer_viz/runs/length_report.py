@@ -56,6 +56,7 @@ class ByLength:
         trained: the shortest and the longest source of training.
         samples: strings that were asked for, per length.
         seed: of the strings.
+        fixed_head: layer and head whose mass is reported, where it was chosen elsewhere.
     """
 
     checkpoint: str
@@ -63,6 +64,7 @@ class ByLength:
     trained: tuple[int, int]
     samples: int
     seed: int
+    fixed_head: tuple[int, int] | None = None
 
     @property
     def best_head(self) -> tuple[int, int] | None:
@@ -70,6 +72,8 @@ class ByLength:
 
         Over all lengths where none is trained; None where no step has a true key.
         """
+        if self.fixed_head is not None:
+            return self.fixed_head
         known = [point for point in self.points if point.head_mass is not None]
         counted = [point for point in known if point.is_trained] or known
         if not counted:
