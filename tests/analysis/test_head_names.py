@@ -63,6 +63,7 @@ def test_decoder_patterns(make_run, name: str) -> None:
     """`previous` and `first` agree at the first two rows; the first row, which has no choice, is not counted."""
     grade = one_head(make_run, "decoder", causal(DECODER[name]))
     assert (grade.name, grade.score) == (name, 1.0)
+    assert grade.score_uniform == pytest.approx((1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 4, abs=1e-12)
 
 
 def test_the_true_key_has_its_own_name_where_it_is_not_the_mirror(make_run, on) -> None:
@@ -131,14 +132,3 @@ def test_rows_without_numbers_do_not_spoil_the_others(make_run, on) -> None:
     rows[2] = np.nan
     grade = one_head(make_run, "cross", rows, CROSS["mirror"], mistake="additive NaN")
     assert (grade.name, grade.score, grade.mass, grade.n_left_out) == ("mirror", 1.0, 1.0, 1)
-
-
-def test_the_first_row_of_the_decoder_had_no_choice_and_does_not_count(make_run) -> None:
-    """With it, the mean on the own position would be 0.52."""
-    rows = np.tril(np.full((T, T), 0.6, dtype=np.float32), -1) / np.maximum(np.arange(T), 1)[:, None].astype(np.float32)
-    rows[range(T), range(T)] = 0.4
-    rows[0, 0] = 1
-    grade = one_head(make_run, "decoder", rows)
-    assert grade.name != "same place"
-    assert grade.score is not None
-    assert grade.score_uniform is not None

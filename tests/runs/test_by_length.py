@@ -85,6 +85,22 @@ def test_within_the_limit_it_is_what_decode_says(tiny, measured):
             assert point.n_exact == sum(bool(trace.is_right) for trace in traces)
 
 
+def test_the_last_token_and_the_end_count_too(tiny):
+    """A task whose true answer is what this model writes: everything is right, `<end>` included."""
+    written = decode(tiny, "hello")
+    assert written.finished == "end"
+
+    class Echo(Reverse):
+        def sample(self, source, length, count, rng):
+            return ["hello"] * count
+
+        def answer(self, symbols):
+            return list(written.output_tokens[:-1])
+
+    (point,) = accuracy_by_length(with_task(tiny, Echo(ALPHABET, 11, (5, 5))), [5], samples=3).points
+    assert (point.n_exact, point.n_strings, point.token_accuracy) == (3, 3, 1.0)
+
+
 def test_batches_of_one_change_nothing(tiny, measured, monkeypatch):
     """Where the attention of all strings would not fit, they are decoded in parts."""
     found, _ = measured
