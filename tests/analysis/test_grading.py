@@ -18,7 +18,7 @@ from transformer_viz.vocabulary import END, PAD, START
 MIRROR = (5, 4, 3, 2, 1, None)
 
 
-def test_a_planted_head_scores_one_and_a_uniform_one_its_share(make_run, on) -> None:
+def test_a_planted_head_scores_one_and_a_even_one_its_share(make_run, on) -> None:
     """Guards masses that count the end step, and baselines over all keys instead of the allowed ones."""
     cross = np.stack([np.full((6, 7), 1 / 7, dtype=np.float32), on(MIRROR, 7)])[None]
     reasons = np.zeros((6, 7), dtype=np.uint8)
@@ -34,11 +34,11 @@ def test_a_planted_head_scores_one_and_a_uniform_one_its_share(make_run, on) -> 
     assert even.entropy == pytest.approx(math.log(6), abs=1e-6)
     assert even.entropy_share == pytest.approx(1, abs=1e-6)
     for grade in (best, even):
-        assert grade.uniform.mass == grade.uniform.hit_rate == pytest.approx(1 / 6, abs=1e-12)
-        assert grade.uniform.entropy == pytest.approx(math.log(6), abs=1e-12)
-        assert grade.uniform.entropy_share == pytest.approx(1, abs=1e-12)
+        assert grade.even.mass == grade.even.hit_rate == pytest.approx(1 / 6, abs=1e-12)
+        assert grade.even.entropy == pytest.approx(math.log(6), abs=1e-12)
+        assert grade.even.entropy_share == pytest.approx(1, abs=1e-12)
     # Row t: mean over keys 0 to 5 of |key − (5 − t)|.
-    assert even.uniform.distance == pytest.approx(np.mean([[abs(k - key) for k in range(6)] for key in MIRROR[:-1]]), abs=1e-12)
+    assert even.even.distance == pytest.approx(np.mean([[abs(k - key) for k in range(6)] for key in MIRROR[:-1]]), abs=1e-12)
     assert [grade.kind for grade in others] == ["encoder"] * 2 + ["decoder"] * 2
     assert all(grade.mass is grade.hit_rate is None for grade in others)
 
@@ -54,7 +54,7 @@ def test_of_equal_weights_the_lowest_key_is_the_top(make_run) -> None:
 
 def test_a_run_without_right_keys_or_without_a_kind_is_no_error(make_run) -> None:
     grades = alignment(make_run(5, 3))
-    assert all(grade.mass is grade.hit_rate is grade.uniform.mass is None for grade in grades)
+    assert all(grade.mass is grade.hit_rate is grade.even.mass is None for grade in grades)
     assert all(grade.distance is None for grade in grades.of("cross"))
     assert all(grade.distance is not None for grade in grades.of("encoder"))
     only_decoder = alignment(make_run(5, 3, cross_attentions=None, encoder_attentions=None))
@@ -130,7 +130,7 @@ def by_hand(run: Trace, kind: str, layer: int, head: int) -> dict[str, Any]:
     """Every measure and its even baseline with loops over the rows of the data frame."""
     frame = run.to_frame()
     frame = frame[(frame.kind == kind) & (frame.layer == layer) & (frame["head"] == head)]
-    sums: dict[str, list[float]] = {f"{b}{m}": [] for b in ("", "uniform_") for m in MEASURES}
+    sums: dict[str, list[float]] = {f"{b}{m}": [] for b in ("", "even_") for m in MEASURES}
     n_rows = 0
     for query, row in frame.groupby("query"):
         query = int(str(query))
@@ -140,7 +140,7 @@ def by_hand(run: Trace, kind: str, layer: int, head: int) -> dict[str, Any]:
         if row["query_token"].iloc[0] == PAD or not allowed or math.isnan(total) or total == 0:
             continue
         n_rows += 1
-        for prefix, used in (("", weights), ("uniform_", {k: 1 / len(allowed) for k in allowed})):
+        for prefix, used in (("", weights), ("even_", {k: 1 / len(allowed) for k in allowed})):
             entropy = -sum(w * math.log(w) for w in used.values() if w > 0)
             sums[f"{prefix}entropy"].append(entropy)
             if len(allowed) > 1:
@@ -166,7 +166,7 @@ def test_all_grades_are_those_of_plain_python(data: st.DataObject) -> None:
         assert grade.n_rows == want["n_rows"]
         assert grade.n_rows + grade.n_left_out == len(run.queries(grade.kind))
         for name in MEASURES:
-            for prefix, measures in (("", grade), ("uniform_", grade.uniform)):
+            for prefix, measures in (("", grade), ("even_", grade.even)):
                 value, wanted = getattr(measures, name), want[prefix + name]
                 assert (value is None) == (wanted is None), (grade.kind, prefix + name)
                 if value is not None:

@@ -25,7 +25,7 @@ def grades_sentence(grades: Grades) -> Sentence:
 
 
 def _baselines(best: HeadGrade) -> str:
-    even = f"Even attention would have {percent_words(best.uniform.mass or 0.0)} there"
+    even = f"Even attention would have {percent_words(best.even.mass or 0.0)} there"
     if best.untrained is None or best.untrained.mass is None:
         return f"{even}."
     return f"{even}, the same head of an untrained model has {percent_words(best.untrained.mass)}."

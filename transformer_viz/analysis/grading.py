@@ -54,8 +54,8 @@ class HeadGrade(Measures):
         rule: what the name says, in words.
         score: the number by which it was named: the mean weight on the keys of the pattern; of `broad` the entropy's
             share; of `focused` and `mixed` the mean largest weight.
-        score_uniform: the same number of even attention.
-        uniform: the grades of even attention over each row's allowed keys.
+        score_even: the same number of even attention.
+        even: the grades of even attention over each row's allowed keys.
         untrained: the grades of the same head of an untrained model, where they were asked for.
         n_rows: how many rows were judged.
         n_left_out: how many were not.
@@ -67,8 +67,8 @@ class HeadGrade(Measures):
     name: str
     rule: str
     score: float | None
-    score_uniform: float | None
-    uniform: Measures
+    score_even: float | None
+    even: Measures
     untrained: Measures | None = None
     n_rows: int
     n_left_out: int
@@ -117,11 +117,11 @@ class Grades(Sequence[HeadGrade]):
         raise OptionError(f"there is no grade of {kind!r}, layer {layer!r}, head {head!r}; {_sizes(self)}")
 
     def to_frame(self) -> "pd.DataFrame":
-        """One row a head, ranked as here; baselines in columns `uniform_…` and `untrained_…`."""
+        """One row a head, ranked as here; baselines in columns `even_…` and `untrained_…`."""
         import pandas as pd
 
-        first = ("kind", "layer", "head", "name", "score", "score_uniform")
-        baselines = ("uniform", "untrained")
+        first = ("kind", "layer", "head", "name", "score", "score_even")
+        baselines = ("even", "untrained")
         columns = [*first, *MEASURES, *(f"{b}_{m}" for b in baselines for m in MEASURES), "n_rows", "n_left_out", "rule"]
         return pd.DataFrame([_row(grade) for grade in self.heads], columns=columns)
 
@@ -138,31 +138,30 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
     """
     if untrained is not None:
         _check_same(trace, untrained)
-    heads = []
-    for kind in trace.kinds:
-        measured, uniform = _measures(trace, kind, even=False), _measures(trace, kind, even=True)
-        before = None if untrained is None else _measures(untrained, kind, even=False)
-        rows = judged_rows(trace, kind)
-        for layer, per_head in enumerate(names(trace, kind)):
-            for head, named in enumerate(per_head):
-                n_rows = int(rows[layer, head].sum())
-                heads.append(
-                    HeadGrade(
-                        kind=kind,
-                        layer=layer,
-                        head=head,
-                        name=named.name,
-                        rule=named.rule,
-                        score=named.score,
-                        score_uniform=named.score_uniform,
-                        **_at(measured, layer, head),
-                        uniform=Measures(**_at(uniform, layer, head)),
-                        untrained=None if before is None else Measures(**_at(before, layer, head)),
-                        n_rows=n_rows,
-                        n_left_out=rows.shape[-1] - n_rows,
-                    )
-                )
+    heads = [grade for kind in trace.kinds for grade in _of_kind(trace, untrained, kind)]
     return Grades(tuple(sorted(heads, key=_rank)))
+
+
+def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[HeadGrade]:
+    measured, even = _measures(trace, kind, even=False), _measures(trace, kind, even=True)
+    before = None if untrained is None else _measures(untrained, kind, even=False)
+    n_rows = judged_rows(trace, kind).sum(-1)
+    for layer, per_head in enumerate(names(trace, kind)):
+        for head, named in enumerate(per_head):
+            yield HeadGrade(
+                kind=kind,
+                layer=layer,
+                head=head,
+                name=named.name,
+                rule=named.rule,
+                score=named.score,
+                score_even=named.score_even,
+                **_at(measured, layer, head),
+                even=Measures(**_at(even, layer, head)),
+                untrained=None if before is None else Measures(**_at(before, layer, head)),
+                n_rows=int(n_rows[layer, head]),
+                n_left_out=len(trace.queries(kind)) - int(n_rows[layer, head]),
+            )
 
 
 def _rank(grade: HeadGrade) -> tuple[bool, float, int, bool, float, int, int]:
@@ -204,7 +203,7 @@ def _at(found: dict[str, np.ndarray], layer: int, head: int) -> dict[str, float 
 
 def _row(grade: HeadGrade) -> dict[str, object]:
     found = asdict(grade)
-    for baseline in ("uniform", "untrained"):
+    for baseline in ("even", "untrained"):
         values = found.pop(baseline) or dict.fromkeys(MEASURES)
         found |= {f"{baseline}_{name}": value for name, value in values.items()}
     return found

@@ -45,7 +45,7 @@ class Named:
     name: str
     rule: str
     score: float | None
-    score_uniform: float | None
+    score_even: float | None
 
 
 def _mirror(trace: Trace, kind: Kind) -> Keys | None:

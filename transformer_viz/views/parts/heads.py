@@ -19,7 +19,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import charts, link, model
 from transformer_viz.views.parts.markdown import literal
 
-_BASELINES = {"": "", "uniform_": ", even", "untrained_": ", untrained"}
+_BASELINES = {"": "", "even_": ", even", "untrained_": ", untrained"}
 _COLUMNS = {
     "mass": ("right key", "Mean weight on the right key, over the steps that have one"),
     "hit_rate": ("on top", "Share of those steps whose largest weight is on the right key"),
@@ -93,7 +93,7 @@ def _table(grades: Grades) -> pd.DataFrame:
     for measure, (words, _) in _COLUMNS.items():
         # The share of even attention is 1, always.
         for prefix, more in _BASELINES.items():
-            if (measure, prefix) != ("entropy_share", "uniform_"):
+            if (measure, prefix) != ("entropy_share", "even_"):
                 shown[words + more] = frame[prefix + measure].astype(float)
     return pd.DataFrame({**shown, "rule": frame.rule})
 
