@@ -44,7 +44,7 @@ def planted(weights: np.ndarray | None = None, output: tuple[str, ...] = OUTPUT,
     return Trace(**{**fields, **changes})
 
 
-def test_a_planted_head_scores_one_and_a_even_one_its_share() -> None:
+def test_a_planted_head_scores_one_and_a_uniform_one_its_share() -> None:
     mass = head_mass(planted())
     assert mass is not None
     assert mass[1, 2] == 1

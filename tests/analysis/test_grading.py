@@ -18,7 +18,7 @@ from transformer_viz.vocabulary import END, PAD, START
 MIRROR = (5, 4, 3, 2, 1, None)
 
 
-def test_a_planted_head_scores_one_and_a_even_one_its_share(make_run, on) -> None:
+def test_a_planted_head_scores_one_and_a_uniform_one_its_share(make_run, on) -> None:
     """Guards masses that count the end step, and baselines over all keys instead of the allowed ones."""
     cross = np.stack([np.full((6, 7), 1 / 7, dtype=np.float32), on(MIRROR, 7)])[None]
     reasons = np.zeros((6, 7), dtype=np.uint8)

@@ -2,7 +2,7 @@
 
 from transformer_viz.analysis.grading import Grades, HeadGrade
 from transformer_viz.analysis.heads import title
-from transformer_viz.analysis.sentences import Sentence, percent_words
+from transformer_viz.analysis.sentences import Sentence, Style, percent_words
 from transformer_viz.terms import KIND_TITLES
 
 
@@ -14,14 +14,14 @@ def grades_sentence(grades: Grades) -> Sentence:
     if not grades or grades[0].mass is None:
         return (("plain", "No step of this run has a known right key, so heads are ranked by how well their names fit."),)
     best = grades[0]
-    pieces: list[tuple[str, str]] = [
+    pieces: list[tuple[Style, str]] = [
         ("strong", f"{title(best.layer, best.head).capitalize()} of {KIND_TITLES[best.kind]} is best: "),
         ("plain", f"{percent_words(best.mass or 0.0)} of its weight is on the right key"),
     ]
     if best.hit_rate is not None:
         pieces.append(("plain", f", which is the largest at {percent_words(best.hit_rate)} of the steps"))
     pieces.append(("plain", f". {_baselines(best)}"))
-    return tuple(("strong" if style == "strong" else "plain", text) for style, text in pieces)
+    return tuple(pieces)
 
 
 def _baselines(best: HeadGrade) -> str:
