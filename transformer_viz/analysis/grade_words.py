@@ -28,4 +28,4 @@ def _baselines(best: HeadGrade) -> str:
     even = f"Even attention would have {percent_words(best.even.mass or 0.0)} there"
     if best.untrained is None or best.untrained.mass is None:
         return f"{even}."
-    return f"{even}, the same head of an untrained model has {percent_words(best.untrained.mass)}."
+    return f"{even}, an untrained model {percent_words(best.untrained.mass)}."

@@ -91,7 +91,7 @@ def _last(trace: Trace, kind: Kind) -> Keys | None:
 
 
 PLACES: tuple[Place, ...] = (
-    Place("mirror", "the letter in the mirrored place: the last for the first, and so on", _mirror),
+    Place("mirror", "the letter in the mirrored place: the last one for the first, and so on", _mirror),
     Place("true key", "the source token that is right for the step", _true),
     Place("same place", "its own position; in cross-attention, the letter with the step's number", _shifted(0)),
     Place("previous", "one place before its own; in cross-attention, before the letter with the step's number", _shifted(-1)),

@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
+from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, theme_of
 from transformer_viz.runs.length_report import AtLength, ByLength
 
 
@@ -38,6 +38,7 @@ def accuracy_by_length(
         traces,
         {
             **base_layout(colours, size),
+            "hoverlabel": {"align": "left", "font": {"family": FONT, "size": size}},
             "height": height or (380 if narrow else 460 if large else 400),
             "showlegend": True,
             "legend": {

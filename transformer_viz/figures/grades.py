@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, escape, flat, theme_of
+from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -76,6 +76,7 @@ def grades(
         **base_layout(colours, size),
         "height": height,
         "margin": {"l": 0, "r": 0 if narrow else 48, "t": 0, "b": 0},
+        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": size}},
         "coloraxis": _colour_axis(colours, size, shows=not narrow),
         "annotations": [_words_at(f"colour, 0 to 1: {TINT_TITLES[tint]}", 0, 1, size, colours.muted)],
     }

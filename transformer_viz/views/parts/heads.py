@@ -125,7 +125,9 @@ def _rules() -> None:
     lines = [f"- **{place.name}**: {literal(place.words)}" for place in PLACES]
     lines += [f"- **{name}**: {literal(words)}" for name, words in WIDTHS.items()]
     st.markdown(
-        "A head is named after the keys that have most of its weight:\n" + "\n".join(lines[: len(PLACES)]) + "\n\n"
+        "A head is named after the keys that have most of its weight. Each row looks at …\n"
+        + "\n".join(lines[: len(PLACES)])
+        + "\n\n"
         f"A rule counts from a mean weight of {THRESHOLD:g}, at least {MARGIN:g} above even attention, on at least "
         f"{COVERAGE:.0%} of the rows; the highest names the head. Where none counts (broad from {BROAD:g}):\n"
         + "\n".join(lines[len(PLACES) :])
