@@ -8,7 +8,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.grade_words import grades_sentence
 from transformer_viz.analysis.grading import Grades, alignment
-from transformer_viz.analysis.head_names import BROAD, COVERAGE, MARGIN, PLACES, THRESHOLD, WIDTHS
+from transformer_viz.analysis.head_names import COVERAGE, MARGIN, PLACES, THRESHOLD, WIDTHS
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.checkpoints import Checkpoint
@@ -122,13 +122,10 @@ def _caption(grades: Grades) -> str:
 
 def _rules() -> None:
     """The table of rules, from the code."""
-    lines = [f"- **{place.name}**: {literal(place.words)}" for place in PLACES]
-    lines += [f"- **{name}**: {literal(words)}" for name, words in WIDTHS.items()]
+    places = "\n".join(f"- **{place.name}**: {literal(place.words)}" for place in PLACES)
+    widths = "\n".join(f"- **{name}**: {literal(words)}" for name, words in WIDTHS.items())
+    st.markdown(f"A head is named after the keys that have most of its weight. Each row looks at …\n{places}")
     st.markdown(
-        "A head is named after the keys that have most of its weight. Each row looks at …\n"
-        + "\n".join(lines[: len(PLACES)])
-        + "\n\n"
         f"A rule counts from a mean weight of {THRESHOLD:g}, at least {MARGIN:g} above even attention, on at least "
-        f"{COVERAGE:.0%} of the rows; the highest names the head. Where none counts (broad from {BROAD:g}):\n"
-        + "\n".join(lines[len(PLACES) :])
+        f"{100 * COVERAGE:.0f}\u00a0% of the rows; the highest names the head. Where none counts:\n{widths}"
     )
