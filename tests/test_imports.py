@@ -154,3 +154,8 @@ def test_a_trace_loads_without_torch_and_plotly():
         python(program + "import transformer_viz as tv; tv.load_trace; tv.Trace; tv.TransformerVizError; print('good')")
         == "good"
     )
+
+
+def test_heads_are_graded_without_torch_and_plotly():
+    program = BLOCKED.format(blocked=("torch", "plotly", "streamlit"))
+    assert python(program + "import transformer_viz as tv; print(tv.analysis.alignment.__name__)") == "alignment"

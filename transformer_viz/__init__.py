@@ -7,15 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from transformer_viz import analysis as analysis
     from transformer_viz import figures as figures
     from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
     from transformer_viz.errors import TransformerVizError as TransformerVizError
+    from transformer_viz.runs.by_length import accuracy_by_length as accuracy_by_length
     from transformer_viz.runs.check_masks import check_masks as check_masks
     from transformer_viz.runs.decode import decode as decode
     from transformer_viz.runs.evaluate import evaluate as evaluate
     from transformer_viz.runs.trace_module import trace_module as trace_module
+    from transformer_viz.runs.untrained import untrained as untrained
     from transformer_viz.trace.store import load_trace as load_trace
     from transformer_viz.trace.trace import Trace as Trace
 
@@ -25,21 +28,25 @@ _HOMES = {
     "Checkpoint": "checkpoints",
     "load_checkpoint": "checkpoints",
     "TransformerVizError": "errors",
+    "accuracy_by_length": "runs.by_length",
     "check_masks": "runs.check_masks",
     "decode": "runs.decode",
     "diff": "analysis.diff",
     "evaluate": "runs.evaluate",
+    "untrained": "runs.untrained",
     "load_trace": "trace.store",
     "trace_module": "runs.trace_module",
     "Trace": "trace.trace",
 }
 
-__all__ = ["__version__", "figures", *_HOMES]
+_PARTS = ("analysis", "figures")
+
+__all__ = ["__version__", *_PARTS, *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "figures":
-        return import_module("transformer_viz.figures")
+    if name in _PARTS:
+        return import_module(f"transformer_viz.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'transformer_viz' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(import_module(f"transformer_viz.{_HOMES[name]}"), name)

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_viz.analysis.alignment import best_head, head_mass
 from transformer_viz.analysis.sentences import percent_words, place_words, plain, probability_words, step_sentence
+from transformer_viz.analysis.true_key import best_head, head_mass
 from transformer_viz.trace.trace import Step, Trace
 
 SOURCE = ("<start>", *"hello", "<end>")

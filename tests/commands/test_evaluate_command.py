@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from transformer_viz import evaluate, load_checkpoint
+from transformer_viz import accuracy_by_length, evaluate, load_checkpoint
 
 SMALL = ("--checkpoint", "tiny", "--device", "cpu", "--samples", "12")
 
@@ -116,3 +116,30 @@ def test_sizes_left_to_the_default_are_shown(home, cli):
     assert load_checkpoint("tiny", device="cpu")
     (row,) = cli("checkpoints", "--json").json["checkpoints"]
     assert row["decoder_layers"] == 2
+
+
+def test_evaluate_goes_beyond_the_lengths_of_training(home, cli):
+    done = cli("evaluate", *SMALL, "--beyond", "3", "--json")
+    assert (done.code, done.err) == (0, "")
+    checkpoint = load_checkpoint("tiny", device="cpu")
+    plain = evaluate(checkpoint, 12)
+    assert {key: done.json[key] for key in plain} == plain, "what was there stays as it was"
+    beyond = done.json["beyond"]
+    want = accuracy_by_length(checkpoint, [5, 6, 7], samples=4)
+    best = plain["best_head"]
+    assert beyond["best_head"] == best
+    assert (beyond["samples"], beyond["trained"]) == (4, [2, 4])
+    for row, point in zip(beyond["lengths"], want.points, strict=True):
+        assert (row["length"], row["is_trained"], row["strings"]) == (point.length, False, 4)
+        assert row["exact_match"] == pytest.approx(point.exact_match, abs=1e-6)
+        assert point.head_mass is not None
+        assert row["best_head_mass"] == pytest.approx(point.head_mass[best["layer"]][best["head"]], abs=1e-6)
+    lines = [line.split() for line in cli("evaluate", *SMALL, "--beyond", "3").out.splitlines()]
+    for row in beyond["lengths"]:
+        assert [str(row["length"]), f"{row['exact_match']:.4f}"] in [line[:2] for line in lines]
+
+
+@pytest.mark.parametrize(("beyond", "words"), [("0", "from 1 to"), ("x", "from 1 to"), ("6", "at most 9 symbols")])
+def test_impossible_lengths_beyond(home, mistake, beyond, words):
+    """The tiny model has 11 positions: 9 symbols, which is 5 beyond the 4 that it is judged by."""
+    assert words in mistake("evaluate", *SMALL, "--beyond", beyond)

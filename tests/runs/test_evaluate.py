@@ -24,7 +24,7 @@ class PlantedReversal(torch.nn.Module):
     def __init__(self, wrong_length: int | None = None, too_long: bool = False) -> None:
         super().__init__()
         self.eval()
-        self.config = SimpleNamespace(max_positions=41)
+        self.config = SimpleNamespace(max_positions=41, n_decoder_layers=2, n_heads=3)
         self.wrong_length = wrong_length
         self.too_long = too_long
 

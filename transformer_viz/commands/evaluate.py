@@ -1,10 +1,15 @@
 """Judge a checkpoint on fresh strings of every length and source."""
 
 import argparse
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from transformer_viz.commands import _shared
 
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
+
+MOST_BEYOND = 1000
 HELP = "exact match and head mass on texts that training did not see"
 
 
@@ -19,21 +24,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="another seed draws other strings (0)",
     )
+    parser.add_argument(
+        "--beyond",
+        type=_shared.whole(1, MOST_BEYOND),
+        metavar="N",
+        help="also N lengths more than the longest of these, with as many strings each",
+    )
     _shared.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict."""
     from transformer_viz.checkpoints import load_checkpoint
+    from transformer_viz.runs.by_length import lengths_beyond
     from transformer_viz.runs.evaluate import evaluate
 
     checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
+    # Found now, not after minutes of decoding.
+    lengths = () if arguments.beyond is None else lengths_beyond(checkpoint, arguments.beyond)
     result = evaluate(checkpoint, arguments.samples, arguments.seed)
+    beyond = _beyond(checkpoint, lengths, arguments, result.get("best_head")) if lengths else None
     if arguments.json:
-        _shared.print_json({"checkpoint": checkpoint.name, "device": checkpoint.device_title, **result})
+        _shared.print_json({"checkpoint": checkpoint.name, "device": checkpoint.device_title, **result, **(beyond or {})})
     else:
         print_table(result)
+        if beyond:
+            _print_beyond(beyond["beyond"], checkpoint.name)
     return 0
+
+
+def _beyond(
+    checkpoint: "Checkpoint", lengths: tuple[int, ...], arguments: argparse.Namespace, best: dict[str, int] | None
+) -> dict[str, Any]:
+    """The lengths beyond the evaluated ones, each with as many strings as an evaluated one had; the same best head."""
+    from transformer_viz.runs.by_length import MOST_SAMPLES, accuracy_by_length
+
+    each = min(MOST_SAMPLES, max(1, arguments.samples // len(checkpoint.task.evaluated_lengths)))
+    found = accuracy_by_length(checkpoint, lengths, each, arguments.seed)
+    if best is not None:
+        found = replace(found, fixed_head=(best["layer"], best["head"]))
+    return {"beyond": found.to_json()}
+
+
+def _print_beyond(found: dict[str, Any], name: str) -> None:
+    """A table: the interval says how well a share of so few strings is known."""
+    first, last = found["trained"]
+    print(f"beyond, {found['samples']} strings a length; {_shared.visible(name)} was trained on {first} to {last} symbols")
+    print(f"  {'length':8}{'exact':>8}{'95 % interval':>19}{'tokens right':>14}{'best head':>11}")
+    for row in found["lengths"]:
+        interval = f"{row['exact_match_low']:.4f}-{row['exact_match_high']:.4f}"
+        mass = "-" if row["best_head_mass"] is None else f"{row['best_head_mass']:.4f}"
+        words = "  trained" if row["is_trained"] else ""
+        share, tokens = f"{row['exact_match']:.4f}", f"{row['token_accuracy']:.4f}"
+        print(f"  {row['length']:<8}{share:>8}{interval:>19}{tokens:>14}{mass:>11}{words}")
 
 
 _JUDGED_BY = {

@@ -1,7 +1,9 @@
 """Results in, Plotly figures out. Nothing here displays, reads a file, or needs torch."""
 
 from transformer_viz.figures.attention import attention
+from transformer_viz.figures.by_length import accuracy_by_length
 from transformer_viz.figures.filmstrip import filmstrip
+from transformer_viz.figures.grades import grades
 from transformer_viz.figures.losses import token_losses
 from transformer_viz.figures.maps import before_and_after, softmax_maps
 from transformer_viz.figures.masks import mask, mask_grid
@@ -11,9 +13,11 @@ from transformer_viz.figures.search_tree import search_tree
 from transformer_viz.figures.training import training
 
 __all__ = [
+    "accuracy_by_length",
     "attention",
     "before_and_after",
     "filmstrip",
+    "grades",
     "mask",
     "mask_grid",
     "mosaic",

@@ -5,15 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import OptionError
-from transformer_viz.model import devices
+from transformer_viz.runs.judged import judge
 from transformer_viz.tasks import Task
-from transformer_viz.trace.recorder import Recorder
-from transformer_viz.vocabulary import END
 
 MOST_SAMPLES = 1_000_000
 _BATCH = 512
@@ -21,8 +17,8 @@ _FAILURES = 5
 
 
 @dataclass(frozen=True)
-class Judged:
-    """One text and what became of it; `steps` have a true key."""
+class Verdict:
+    """One text and what became of it."""
 
     source: str
     text: str
@@ -66,10 +62,10 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
     """
     task = checkpoint.task
     check_samples(task, samples, seed)
-    judged: list[Judged] = []
+    judged: list[Verdict] = []
     mass = HeadMass()
     for batch in batches_of(task, task.judged(samples, seed)):
-        judged += judge(checkpoint, batch, mass)
+        judged += verdicts(checkpoint, batch, mass)
     failures = [{"source": one.text, "output": one.output} for one in judged if not one.is_right]
     return {
         "exact_match": _share([one.is_right for one in judged]),
@@ -96,34 +92,14 @@ def check_samples(task: Task, samples: int, seed: int = 0) -> None:
         raise OptionError(f"seed={seed!r} is not possible; it is a whole number from 0")
 
 
-def judge(checkpoint: Checkpoint, texts: Sequence[tuple[str, str]], mass: HeadMass) -> list[Judged]:
-    """Decodes (source, text) pairs of one length in one batch, and adds to `mass` what each head had on the true keys."""
-    task = checkpoint.task
-    symbols = [task.symbols(text) for _, text in texts]
-    source = [task.source_vocabulary.encode(task.frame(s)) for s in symbols]
-    recorder = Recorder(names=("weights",), kinds=("cross",))
-    with devices.memory_errors(checkpoint.device):
-        ids = torch.tensor(source, device=checkpoint.device)
-        longest = (
-            max(task.max_target_length, *(len(s) for s in symbols)) if not task.natural_lengths else task.max_target_length
-        )
-        limit = min(longest + 1, checkpoint.model.config.max_positions)
-        decoded = greedy(checkpoint.model, ids, None, max_length=limit, tap=recorder)
-        weights = recorder.gathered("cross", "weights")
-    assert weights is not None
-    weights = weights.cpu()
-    judged = []
-    for i, (row, length) in enumerate(zip(decoded.ids.tolist(), decoded.lengths.tolist(), strict=True)):
-        output = task.target_vocabulary.decode(row[:length])
-        answer = task.answer(symbols[i])
-        is_right = answer is not None and output == [*answer, END]
-        judged.append(Judged(*texts[i], len(symbols[i]), task.join(output), is_right))
-        steps = [(t, key) for t, key in enumerate(task.alignment(symbols[i], length)) if key is not None]
-        if steps:
-            rows, keys = zip(*steps, strict=True)
-            mass.total = mass.total + weights[i, :, :, rows, keys].double().sum(-1).numpy()
-            mass.n_steps += len(steps)
-    return judged
+def verdicts(checkpoint: Checkpoint, texts: Sequence[tuple[str, str]], mass: HeadMass) -> list[Verdict]:
+    """Decodes (source, text) pairs of one length, and adds to `mass` what each head had on the true keys."""
+    symbols = [checkpoint.task.symbols(text) for _, text in texts]
+    judged = judge(checkpoint, symbols)
+    mass.total = mass.total + judged.on_true_key
+    mass.n_steps += judged.n_letters
+    each = zip(texts, symbols, judged.outputs, judged.hits, strict=True)
+    return [Verdict(*text, len(s), output, hit) for text, s, output, hit in each]
 
 
 def batches_of(task: Task, texts: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
@@ -148,7 +124,7 @@ def _heads(mass: HeadMass) -> dict[str, Any]:
     }
 
 
-def _bleu(task: Task, judged: Sequence[Judged]) -> float | None:
+def _bleu(task: Task, judged: Sequence[Verdict]) -> float | None:
     """Corpus BLEU of sacrebleu (Post 2018) against the data's own wording, 0 to 100; None where it is not installed."""
     try:
         from sacrebleu import corpus_bleu
@@ -158,7 +134,7 @@ def _bleu(task: Task, judged: Sequence[Judged]) -> float | None:
     return round(corpus_bleu([one.output for one in judged], [references]).score, 2)
 
 
-def _grouped(judged: Sequence[Judged], by: str, names: Sequence[Any]) -> dict[Any, float]:
+def _grouped(judged: Sequence[Verdict], by: str, names: Sequence[Any]) -> dict[Any, float]:
     groups = {name: [one.is_right for one in judged if getattr(one, by) == name] for name in names}
     return {name: _share(hits) for name, hits in groups.items() if hits}
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
 
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint
@@ -120,11 +120,11 @@ def clean(folder: Path) -> None:
 
 
 def snapshot_steps(recipe: Recipe, count: int) -> list[int]:
-    """`count` steps from 0 to the last, closer together at the beginning, where most happens: 0, then log-spaced."""
+    """`count` steps from 0 to the last: 0, then log-spaced from a hundredth of the training on; before it little happens."""
     if count < 2:
         return []
-    spaced = torch.logspace(0, torch.tensor(float(recipe.steps)).log10().item(), count - 1).round().int().tolist()
-    return sorted({0, *(min(step, recipe.steps) for step in spaced), recipe.steps})
+    spaced = np.geomspace(max(1, recipe.steps // 100), recipe.steps, count - 1).round().astype(int).tolist()
+    return sorted({0, *spaced, recipe.steps})
 
 
 def _metrics(folder: Path) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.runs.evaluate import HeadMass, batches_of, judge
+from transformer_viz.runs.evaluate import HeadMass, batches_of, verdicts
 
 
 class Probe:
@@ -30,7 +30,7 @@ class Probe:
         was_training = model.training
         model.eval()
         mass = HeadMass()
-        judged = [one for batch in self.batches for one in judge(self.checkpoint, batch, mass)]
+        judged = [one for batch in self.batches for one in verdicts(self.checkpoint, batch, mass)]
         model.train(was_training)
         checks = {"held_out": sum(one.is_right for one in judged) / len(judged)} if judged else {}
         if (mean := mass.mean()) is not None:

@@ -5,7 +5,7 @@ import streamlit as st
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, focus, link, model, stepper, style, tables, what_if
+from transformer_viz.views.parts import bar, focus, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
@@ -22,15 +22,11 @@ def show() -> None:
         link.write(bar.link_values(chosen))
         return
     focus.start(trace, checkpoint)
+    tables.start(trace)
     _say_complaints()
 
-    if "tables" not in st.session_state and any(
-        f"want_{key}" in st.session_state for key in ("prefix", "begin", "ban", "target")
-    ):
-        st.session_state.tables = tables.TABS[1]
-
     def write_link(now: focus.Focus) -> None:
-        link.write({**bar.link_values(chosen), **focus.link_values(trace, checkpoint, now), **what_if.link_values()})
+        link.write({**bar.link_values(chosen), **focus.link_values(trace, checkpoint, now), **tables.link_values(trace)})
 
     stepper.show(trace, chosen, checkpoint, write_link)
     if not chosen.is_large:

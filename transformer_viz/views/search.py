@@ -14,7 +14,7 @@ from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, clicks, focus, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, charts, clicks, focus, heads, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
@@ -74,20 +74,23 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
         _hypothesis_box(search, node)
     shown = at_node(trace, node)
     focus.start(shown, checkpoint)
+    heads.start(shown)
     st.markdown(f"**The hypothesis {literal(shown.text) or '(empty)'}**: {STATE_WORDS[search.nodes[node].state]}.")
 
     def write_link(now: focus.Focus) -> None:
-        link.write({**bar.link_values(chosen), **focus.link_values(shown, checkpoint, now), **_link_values(search, node)})
+        places = {**focus.link_values(shown, checkpoint, now), **heads.link_values(shown)}
+        link.write({**bar.link_values(chosen), **places, **_link_values(search, node)})
 
     stepper.show(shown, chosen, checkpoint, write_link)
     if not chosen.is_large:
-        _tables(shown, checkpoint, chosen.device)
+        _tables(shown, checkpoint, chosen.device, write_link)
 
 
 @st.fragment
-def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
+def _tables(trace: Trace, checkpoint: Checkpoint, device: str, write_link: stepper.WriteLink) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(trace, checkpoint, device, style.theme(), with_what_if=False)
+    tables.show(trace, checkpoint, device, style.theme(), of_a_decoding=False)
+    write_link(focus.current())
 
 
 def _open_on_the_example() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.alignment import best_head
 from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
 from transformer_viz.analysis.sentences import percent_words
+from transformer_viz.analysis.true_key import best_head
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace

@@ -11,6 +11,7 @@ KEYS = (
     *("beam", "alpha", "stop", "what_if_how", "what_if_begin", "what_if_ban", "what_if_target"),
     *("train_task", "train_variant", "train_name", "train_job", "train_probe"),
     *(f"train_{name}" for name in FIELDS),
+    *("tint", "by_length_samples", "by_length_asked"),
 )
 
 

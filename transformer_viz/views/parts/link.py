@@ -18,6 +18,7 @@ KEYS = (
     *("sources", "targets", "sentence", "mask", "mistake", "tab", "show", "fill", "precision", "row"),
     *("beam", "alpha", "stop", "node", "prefix", "begin", "ban", "target"),
     *("task", "variant", "set", "job", "probe"),
+    *("tables", "tint"),
 )
 LONGEST_TEXT = 1500
 

@@ -5,17 +5,23 @@ models in eval mode without gradients, and Traces.
 """
 
 import random
+import threading
 from pathlib import Path
 
 import streamlit as st
 
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint, Entry
+from transformer_viz.runs.by_length import accuracy_by_length
 from transformer_viz.runs.decode import decode
+from transformer_viz.runs.length_report import ByLength
+from transformer_viz.runs.untrained import untrained as untrained_run
 from transformer_viz.trace.trace import Trace
 
 # Everything that a visitor can make the server keep is limited in number.
-_CHECKPOINTS, _RUNS = 6, 64
+_CHECKPOINTS, _RUNS, _LENGTHS = 6, 64, 32
+# What takes seconds of all that the machine has: strangers wait for each other, not on top of each other.
+ONE_AT_A_TIME = threading.Semaphore(1)
 
 
 def load(name: str, device: str) -> Checkpoint:
@@ -41,6 +47,17 @@ def what_if(
 ) -> Trace:
     """The greedy decoding of a text with a forced beginning and banned tokens, or one pass over a target."""
     return _what_if(checkpoint.name, device, stamp(checkpoint.folder), text, prefix, ban, target, _checkpoint=checkpoint)
+
+
+def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
+    """The same tokens read by an untrained model of the same sizes."""
+    name = (checkpoint.name, device, stamp(checkpoint.folder))
+    return _untrained(name, trace.source, trace.output_tokens, trace.edits, trace.mistake, _checkpoint=checkpoint, _trace=trace)
+
+
+def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
+    """Exact match by source length, beyond training too."""
+    return _by_length((checkpoint.name, device, stamp(checkpoint.folder)), samples, _checkpoint=checkpoint)
 
 
 @st.cache_data(ttl=30, show_spinner=False)
@@ -98,6 +115,26 @@ def _what_if(
     if target is not None:
         return decode(_checkpoint, text, target=target)
     return decode(_checkpoint, text, prefix=prefix, ban=ban)
+
+
+@st.cache_resource(max_entries=_RUNS, show_spinner=False)
+def _untrained(
+    name: tuple[str, str, float],
+    source: str,
+    output: tuple[str, ...],
+    edits: tuple[str, ...],
+    mistake: str | None,
+    *,
+    _checkpoint: Checkpoint,
+    _trace: Trace,
+) -> Trace:
+    return untrained_run(_checkpoint, _trace)
+
+
+@st.cache_resource(max_entries=_LENGTHS, show_spinner="Decoding strings of every length …")
+def _by_length(name: tuple[str, str, float], samples: int, *, _checkpoint: Checkpoint) -> ByLength:
+    with ONE_AT_A_TIME:
+        return accuracy_by_length(_checkpoint, samples=samples)
 
 
 def stamp(folder: Path) -> float:

@@ -1,4 +1,4 @@
-"""Below the pictures: the masks in force, the numbers as a table and CSV, and what made the run."""
+"""Below the pictures: what made the run, its heads graded, how far the model goes, masks, and all numbers."""
 
 import streamlit as st
 
@@ -7,32 +7,53 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import what_if
+from transformer_viz.views.parts import by_length, heads, link, what_if
 
-TABS = ("This run", "What if", "Masks in force", "Numbers")
+TABS = ("This run", "What if", "Heads", "By length", "Masks in force", "Numbers")
+_OF_A_DECODING = ("What if", "By length")
 _MOST_ROWS = 20_000
 
 
-def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName, *, with_what_if: bool = True) -> None:
-    """Tabs; only the open one is made. What if goes on from a decoding, not from a branch of a search."""
+def start(trace: Trace) -> None:
+    """The open tab and the tint, from the link or by default; before the link is written."""
+    state = st.session_state
+    if "tables" not in state:
+        asked = "What if" if what_if.is_linked() else "Heads" if "want_tint" in state else TABS[0]
+        state.tables = link.choice("tables", link.take("tables"), TABS, asked)
+    heads.start(trace)
+
+
+def link_values(trace: Trace) -> dict[str, str | None]:
+    """What the URL says of the open tab and its controls; None is a default."""
+    tab = st.session_state.get("tables")
+    return {"tables": None if tab == TABS[0] else tab, **heads.link_values(trace), **what_if.link_values()}
+
+
+def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName, *, of_a_decoding: bool = True) -> None:
+    """Tabs; only the open one is made. A branch of a search has none that go on from a decoding, or speak of the model."""
     # With on_change="rerun" only the open tab is made. The masks' three charts would add 200 ms to every text.
-    names = [name for name in TABS if with_what_if or name != "What if"]
-    tabs = dict(zip(names, st.tabs(names, key="tables" if with_what_if else "search_tables", on_change="rerun"), strict=True))
-    run, masks, numbers = (tabs[name] for name in TABS if name != "What if")
-    with run:
-        if run.open:
-            _run(trace)
-            _model(checkpoint)
-    if with_what_if:
-        with tabs["What if"]:
-            if tabs["What if"].open:
-                what_if.show(trace, checkpoint, device, theme)
-    with masks:
-        if masks.open:
-            _masks(trace, theme)
-    with numbers:
-        if numbers.open:
-            _numbers(trace)
+    names = [name for name in TABS if of_a_decoding or name not in _OF_A_DECODING]
+    made = st.tabs(names, key="tables" if of_a_decoding else "search_tables", on_change="rerun")
+    for name, tab in zip(names, made, strict=True):
+        with tab:
+            if tab.open:
+                _tab(name, trace, checkpoint, device, theme)
+
+
+def _tab(name: str, trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
+    if name == "What if":
+        what_if.show(trace, checkpoint, device, theme)
+    elif name == "Heads":
+        heads.show(trace, checkpoint, device, theme)
+    elif name == "By length":
+        by_length.show(checkpoint, device, theme)
+    elif name == "Masks in force":
+        _masks(trace, theme)
+    elif name == "Numbers":
+        _numbers(trace)
+    else:
+        _run(trace)
+        _model(checkpoint)
 
 
 def _masks(trace: Trace, theme: ThemeName) -> None:

@@ -1,7 +1,5 @@
 """The runs behind the Masks page, shared by all sessions, and the queue in which the long ones stand."""
 
-import threading
-
 import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
@@ -11,12 +9,10 @@ from transformer_viz.runs.effect import Effect, effect
 from transformer_viz.runs.mask_report import MaskReport
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts.lab.batch import Typed
-from transformer_viz.views.parts.model import stamp
+from transformer_viz.views.parts.model import ONE_AT_A_TIME, stamp
 
 _BATCHES, _REPORTS = 64, 128
 _SAMPLES = 500
-# A certificate takes seconds of all that the machine has: strangers wait for each other, not on top of each other.
-_ONE_AT_A_TIME = threading.Semaphore(1)
 
 
 def decoded(checkpoint: Checkpoint, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
@@ -83,13 +79,13 @@ def _own(trace: Trace) -> tuple[str, ...]:
 
 @st.cache_resource(max_entries=_REPORTS, show_spinner="Replacing what must not be seen …")
 def _report(name: tuple[str, str, float], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint) -> MaskReport:
-    with _ONE_AT_A_TIME:
+    with ONE_AT_A_TIME:
         return check_masks(_checkpoint, edits=edits, mistake=mistake)
 
 
 @st.cache_resource(max_entries=_REPORTS, show_spinner="Decoding 500 strings twice …")
 def _over_many(name: tuple[str, str, float], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint) -> Effect:
-    with _ONE_AT_A_TIME:
+    with ONE_AT_A_TIME:
         return effect(_checkpoint, edits=edits, mistake=mistake, samples=_SAMPLES)
 
 

@@ -2,7 +2,14 @@
 
 import numpy as np
 
+from transformer_viz.analysis.rows import real_queries
 from transformer_viz.trace.trace import Trace
+
+
+def true_keys(trace: Trace) -> tuple[int | None, ...]:
+    """Per step the true key index, or None; padded steps have none, though a task may align them too."""
+    real = real_queries(trace, "cross")
+    return tuple(key if is_real else None for key, is_real in zip(trace.alignment, real, strict=True))
 
 
 def head_mass(trace: Trace) -> np.ndarray | None:
@@ -10,7 +17,7 @@ def head_mass(trace: Trace) -> np.ndarray | None:
 
     None where the run has no cross-attention or no step has a true key.
     """
-    steps = [(t, key) for t, key in enumerate(trace.alignment) if key is not None]
+    steps = [(t, key) for t, key in enumerate(true_keys(trace)) if key is not None]
     if trace.cross_attentions is None or not steps:
         return None
     rows, keys = zip(*steps, strict=True)

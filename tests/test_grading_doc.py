@@ -1,0 +1,41 @@
+"""What docs/grading.md says of rules, thresholds and numbers is what the code does."""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+
+from transformer_viz.analysis import head_names
+
+TEXT = (Path(__file__).resolve().parents[1] / "docs" / "grading.md").read_text(encoding="utf-8")
+
+
+def test_every_name_is_explained() -> None:
+    rows = re.findall(r"^\| `([a-z ]+)` \|", TEXT, flags=re.MULTILINE)
+    places = [place.name for place in head_names.PLACES]
+    assert [name for name in rows if name in places] == places, "in the order in which ties are decided"
+    assert [name for name in rows if name in head_names.WIDTHS] == list(head_names.WIDTHS)
+
+
+def test_the_thresholds_are_those_of_the_code() -> None:
+    assert f"its mean weight is at least {head_names.THRESHOLD}," in TEXT
+    assert f"and at least {head_names.MARGIN} above" in TEXT
+    assert head_names.COVERAGE == 0.5
+    assert "at least half of the rows" in TEXT
+    assert f"mean entropy share at least {head_names.BROAD} " in TEXT
+    assert str(head_names.BROAD) in head_names.WIDTHS["broad"]
+
+
+def test_the_examples_run_and_say_what_their_comments_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(go.Figure, "show", lambda self: None)
+    checked = 0
+    for block in re.findall(r"```python\n(.+?)```", TEXT, flags=re.DOTALL):
+        names: dict[str, Any] = {}
+        exec(compile(block, "grading.md", "exec"), names)
+        for code, comment in re.findall(r"^(\S.*?)  # (['(\[\d].*)$", block, flags=re.MULTILINE):
+            assert eval(code, names) == ast.literal_eval(comment), code
+            checked += 1
+    assert checked == 7

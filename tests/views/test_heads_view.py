@@ -1,0 +1,130 @@
+"""The tabs Heads and By length through AppTest."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from transformer_viz import accuracy_by_length, checkpoints, decode, figures, untrained
+from transformer_viz.analysis import alignment
+from transformer_viz.runs.length_report import AtLength, ByLength
+from transformer_viz.views.parts import model
+from transformer_viz.views.parts.by_length import SAMPLES, summary
+
+
+def last_chart(at: AppTest) -> dict[str, Any]:
+    return json.loads(at.get("plotly_chart")[-1].proto.spec)
+
+
+def said(at: AppTest) -> str:
+    return " ".join(str(element.value) for element in [*at.markdown, *at.caption, *at.warning]).replace("\\", "")
+
+
+@pytest.fixture
+def checkpoint(folder: Path) -> checkpoints.Checkpoint:
+    return checkpoints.load_checkpoint(str(folder / "reverse"), "cpu")
+
+
+def test_heads_are_graded_beside_both_baselines(start: Callable[..., AppTest], checkpoint: checkpoints.Checkpoint) -> None:
+    at = start(text="abc", tables="Heads")
+    assert not at.exception
+    run = decode(checkpoint, "abc")
+    want = alignment(run, untrained(checkpoint, run))
+    table = at.dataframe[0].value
+    assert len(table) == len(want) == 3 * (1 + 2 + 2)
+    for (_, row), grade in zip(table.iterrows(), want, strict=True):
+        assert (row["attention"], row["layer"], row["head"], row["name"], row["rule"]) == (
+            *(grade.kind, grade.layer + 1, grade.head + 1),
+            *(grade.name, grade.rule),
+        )
+        assert grade.untrained is not None
+        for value, column in (
+            (grade.score, "fit"),
+            (grade.mass, "right key"),
+            (grade.even.mass, "right key, even"),
+            (grade.untrained.hit_rate, "on top, untrained"),
+            (grade.entropy, "entropy"),
+            (grade.distance, "distance"),
+        ):
+            assert row[column] == pytest.approx(value, abs=1e-6) if value is not None else row[column] != row[column]
+    drawn = json.loads(figures.grades(want, "mass").to_json())
+    assert [t["text"] for t in last_chart(at)["data"] if "text" in t] == [t["text"] for t in drawn["data"] if "text" in t]
+    assert "of its weight is on the right key" in said(at)
+    assert "an untrained model" in said(at)
+
+
+def test_the_tint_is_kept_in_the_session_and_in_the_link(
+    start: Callable[..., AppTest], visit: Callable[[AppTest, str | None], AppTest]
+) -> None:
+    at = start(text="abc", tint="entropy_share")
+    assert at.session_state["tables"] == "Heads", "a link with a tint opens the tab"
+    assert "entropy" in last_chart(at)["layout"]["annotations"][0]["text"]
+    assert (at.query_params["tint"], at.query_params["tables"]) == ("entropy_share", "Heads")
+    at.selectbox(key="tint").set_value("hit_rate").run()
+    assert at.query_params["tint"] == "hit_rate"
+    assert "on top" in last_chart(at)["layout"]["annotations"][0]["text"]
+    visit(visit(at, "masks"), None)
+    assert at.session_state["tint"] == "hit_rate"
+    assert not at.exception
+
+
+@pytest.mark.parametrize(("key", "value"), [("tint", "pink"), ("tables", "Tails")])
+def test_an_impossible_link_is_said(start: Callable[..., AppTest], key: str, value: str) -> None:
+    at = start(text="abc", **{key: value})
+    assert not at.exception
+    assert f"{key}={value} in the link is not possible" in said(at)
+
+
+def test_a_branch_of_a_search_has_its_heads_too(start: Callable[..., AppTest]) -> None:
+    at = start("search", text="abc")
+    at.session_state["search_tables"] = "Heads"
+    at.run()
+    assert not at.exception
+    assert "right key" in at.dataframe[-1].value.columns
+    assert len(at.dataframe[-1].value) == 15
+
+
+def test_lengths_are_measured_when_asked_for_and_once(
+    start: Callable[..., AppTest], checkpoint: checkpoints.Checkpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = []
+
+    def few(given: checkpoints.Checkpoint, *, samples: int) -> ByLength:
+        calls.append(samples)
+        return accuracy_by_length(given, [1, 2, 35], samples=3)
+
+    monkeypatch.setattr(model, "accuracy_by_length", few)
+    at = start(text="abc", tables="By length")
+    n_before = len(at.get("plotly_chart"))
+    assert "trained on 1 to 32" in said(at)
+    assert not calls
+    at.button(key="by-length-run").click().run()
+    assert not at.exception
+    assert calls == [SAMPLES[1]]
+    found = few(checkpoint, samples=3)
+    assert len(at.get("plotly_chart")) == n_before + 1
+    exact = next(trace for trace in last_chart(at)["data"] if trace["name"] == "whole output right")
+    assert exact["customdata"][0].startswith("<b>1 symbol</b>")
+    assert at.dataframe[0].value["exact_match"].tolist() == [point.exact_match for point in found.points]
+    assert summary(found) in said(at)
+    calls.clear()
+    at.run()
+    assert not calls, "the second time it is remembered"
+    at.selectbox(key="by_length_samples").set_value(SAMPLES[0]).run()
+    assert len(at.get("plotly_chart")) == n_before, "another number needs to be asked for"
+
+
+def test_where_it_breaks_in_words() -> None:
+    def point(length: int, n_exact: int) -> AtLength:
+        counts = {"n_strings": 4, "n_exact": n_exact, "n_letters": 1}
+        return AtLength(length=length, is_trained=3 <= length <= 4, token_accuracy=0.5, head_mass=None, **counts)
+
+    points = (point(2, 0), point(3, 4), point(4, 3), point(5, 2), point(6, 1))
+    words = summary(ByLength(checkpoint="x", points=points, trained=(3, 4), samples=4, seed=0))
+    assert "training (3–4): 7 of 8 strings right" in words
+    assert "shorter (2): 0 of 4" in words
+    assert "longer (5–6): 3 of 8" in words
+    assert words.endswith("is 6.")

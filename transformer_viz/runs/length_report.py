@@ -1,0 +1,134 @@
+"""What a checkpoint does at each source length, as plain data. Nothing here needs torch."""
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Z_95 = 1.959963984540054
+"""The normal distribution's 0.975 quantile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtLength:
+    """All strings of one length.
+
+    Attributes:
+        length: symbols of the source.
+        is_trained: whether training drew sources of this length.
+        n_strings: how many were decoded.
+        n_exact: how many came out right, `<end>` included.
+        token_accuracy: share of the true answers' tokens, `<end>` included, that were written at their place.
+        n_letters: how many steps had a true key.
+        head_mass: mean weight on the true key over those steps, by layer and head; None where there were none.
+    """
+
+    length: int
+    is_trained: bool
+    n_strings: int
+    n_exact: int
+    token_accuracy: float
+    n_letters: int
+    head_mass: tuple[tuple[float, ...], ...] | None
+
+    @property
+    def exact_match(self) -> float:
+        """Share of the strings that came out right."""
+        return self.n_exact / self.n_strings
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the exact match."""
+        return wilson(self.n_exact, self.n_strings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByLength:
+    """Every length that was asked for and has strings, shortest first.
+
+    Attributes:
+        checkpoint: its name.
+        points: one for each length.
+        trained: the shortest and the longest source of training.
+        samples: strings that were asked for, per length.
+        seed: of the strings.
+        fixed_head: layer and head whose mass is reported, where it was chosen elsewhere.
+    """
+
+    checkpoint: str
+    points: tuple[AtLength, ...]
+    trained: tuple[int, int]
+    samples: int
+    seed: int
+    fixed_head: tuple[int, int] | None = None
+
+    @property
+    def best_head(self) -> tuple[int, int] | None:
+        """The one layer and head with the most weight on the true keys over all steps of the trained lengths.
+
+        Over all lengths where none is trained; None where no step has a true key.
+        """
+        if self.fixed_head is not None:
+            return self.fixed_head
+        known = [point for point in self.points if point.head_mass is not None]
+        counted = [point for point in known if point.is_trained] or known
+        if not counted:
+            return None
+        mass = np.sum([np.asarray(point.head_mass) * point.n_letters for point in counted], axis=0)
+        layer, head = np.unravel_index(int(mass.argmax()), mass.shape)
+        return int(layer), int(head)
+
+    def best_mass(self, point: AtLength) -> float | None:
+        """The mass of that head at one length."""
+        best = self.best_head
+        return None if best is None or point.head_mass is None else point.head_mass[best[0]][best[1]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data; layers and heads from 0."""
+        best = self.best_head
+        return {
+            "checkpoint": self.checkpoint,
+            "trained": list(self.trained),
+            "samples": self.samples,
+            "seed": self.seed,
+            "best_head": None if best is None else {"layer": best[0], "head": best[1]},
+            "lengths": [self._row(point) for point in self.points],
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a length."""
+        import pandas as pd
+
+        return pd.DataFrame([self._row(point) for point in self.points], columns=list(_COLUMNS))
+
+    def _row(self, point: AtLength) -> dict[str, Any]:
+        low, high = point.interval
+        mass = self.best_mass(point)
+        values = (
+            *(point.length, point.is_trained, point.n_strings, round(point.exact_match, 6), round(low, 6), round(high, 6)),
+            *(round(point.token_accuracy, 6), None if mass is None else round(mass, 6)),
+        )
+        return dict(zip(_COLUMNS, values, strict=True))
+
+
+_COLUMNS = (
+    *("length", "is_trained", "strings", "exact_match", "exact_match_low", "exact_match_high"),
+    *("token_accuracy", "best_head_mass"),
+)
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """95 % interval of a share (Wilson 1927, score interval without continuity correction); it stays within 0 and 1.
+
+    Unlike hits/n ± z·√(p(1−p)/n) it has a width where all or none are right.
+    """
+    assert n > 0 and 0 <= hits <= n
+    share, z2 = hits / n, Z_95**2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    # At 0 and n the bound is exactly the share; rounding would put it beside.
+    return (0.0 if hits == 0 else max(0.0, centre - half)), (1.0 if hits == n else min(1.0, centre + half))

@@ -1,0 +1,83 @@
+"""The tab By length: how far the model goes, measured when somebody asks."""
+
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.runs.by_length import default_lengths, trained_lengths
+from transformer_viz.runs.length_report import AtLength, ByLength
+from transformer_viz.views.parts import charts, model
+from transformer_viz.views.parts.markdown import literal
+
+SAMPLES = (20, 50, 100, 200)
+"""Strings per length that a visitor may ask for."""
+
+
+def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
+    """A button, and what it found."""
+    state = st.session_state
+    if state.get("by_length_samples") not in SAMPLES:
+        state.by_length_samples = SAMPLES[1]
+    lengths = default_lengths(checkpoint)
+    first, last = trained_lengths(checkpoint)
+    st.markdown(
+        f"Fresh strings of {lengths[0]} to {lengths[-1]} symbols, decoded greedily. "
+        f"{literal(checkpoint.name)} was trained on {first} to {last}."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox("Strings per length", SAMPLES, key="by_length_samples", width=170)
+        asked = (checkpoint.name, device, state.by_length_samples)
+        if st.button("Measure", icon=":material/straighten:", key="by-length-run", type="primary"):
+            state.by_length_asked = asked
+    if state.get("by_length_asked") != asked:
+        n = len(lengths) * state.by_length_samples
+        st.caption(f"{n:,} strings. Some seconds on a CPU; a result is kept for the next visitor.")
+        return
+    try:
+        found = model.by_length(checkpoint, device, state.by_length_samples)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    _show_found(found, theme)
+
+
+def _show_found(found: ByLength, theme: ThemeName) -> None:
+    st.markdown(literal(summary(found)))
+    st.plotly_chart(
+        figures.accuracy_by_length(found, theme=theme, narrow=charts.is_narrow()),
+        key="by-length-chart",
+        theme=None,
+        config={"displayModeBar": False, "responsive": True},
+        alt=f"Exact match by source length. {summary(found)}",
+    )
+    frame = found.to_frame()
+    with st.expander("The numbers"):
+        st.dataframe(frame, hide_index=True)
+        st.download_button(
+            "CSV of the lengths", frame.to_csv(index=False).encode(), "by-length.csv", "text/csv", key="by-length-csv"
+        )
+
+
+def summary(found: ByLength) -> str:
+    """How many were right in training's lengths and outside them, and where it breaks."""
+    inside = [point for point in found.points if point.is_trained]
+    below = [point for point in found.points if point.length < found.trained[0]]
+    beyond = [point for point in found.points if point.length > found.trained[1]]
+    parts = [("Lengths of training", inside), ("shorter", below), ("longer", beyond)]
+    words = "; ".join(f"{name} ({_span(points)}): {_right(points)}" for name, points in parts if points) + "."
+    breaks = next((point for point in beyond if point.n_exact < point.n_strings / 2), None)
+    if inside and breaks is not None:
+        words += f" The first length beyond training at which fewer than half come out right is {breaks.length}."
+    return words
+
+
+def _right(points: list[AtLength]) -> str:
+    right, n = sum(point.n_exact for point in points), sum(point.n_strings for point in points)
+    return f"{right:,} of {n:,} strings right"
+
+
+def _span(points: list[AtLength]) -> str:
+    first, last = points[0].length, points[-1].length
+    return str(first) if first == last else f"{first}–{last}"
