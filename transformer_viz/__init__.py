@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from transformer_viz import export as export
     from transformer_viz import figures as figures
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
@@ -30,12 +31,14 @@ _HOMES = {
     "Trace": "trace.trace",
 }
 
-__all__ = ["__version__", "figures", *_HOMES]
+_PARTS = ("export", "figures")
+
+__all__ = ["__version__", *_PARTS, *_HOMES]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "figures":
-        return import_module("transformer_viz.figures")
+    if name in _PARTS:
+        return import_module(f"transformer_viz.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'transformer_viz' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(import_module(f"transformer_viz.{_HOMES[name]}"), name)
