@@ -3,7 +3,7 @@
 from typing import Any, Literal, get_args
 
 from transformer_viz import figures
-from transformer_viz.analysis.heads import Head
+from transformer_viz.analysis.heads import Head, n_layers_heads
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.content import view
@@ -12,6 +12,8 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 What = Literal["player", "attention", "mosaic", "masks", "search"]
+WIDTH = 1200
+"""Pixels of a picture, and what is expected of a page."""
 WHATS: tuple[What, ...] = get_args(What)
 
 
@@ -56,7 +58,15 @@ def figure_of(
         return figures.mask_grid([mask_parts(trace)], [trace.source], columns=3, **looks)
     if what == "mosaic":
         is_asked = layer is not None or head is not None
-        return figures.mosaic(trace, now.kind, (now.layer, now.head) if is_asked else None, **looks)
+        tile = (now.layer, now.head) if is_asked else None
+        return figures.mosaic(trace, now.kind, tile, height=_mosaic_height(trace, now.kind), **looks)
     if what == "attention":
         return figures.attention(trace, now.kind, now.layer, now.head, **looks)
     return figures.player(trace, now.kind, now.layer, now.head, now.step, with_answer=with_answer, **looks)
+
+
+def _mosaic_height(trace: Trace, kind: Kind) -> int:
+    """Tiles about as high as their cells ask for on a page of the usual width."""
+    n_layers, n_heads = n_layers_heads(trace, kind)
+    share = len(trace.queries(kind)) / max(1, len(trace.keys(kind)))
+    return 28 + n_layers * round(min(300, max(70, WIDTH / n_heads * min(1.5, share))))

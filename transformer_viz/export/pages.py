@@ -78,6 +78,11 @@ def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: Plotly
     return _filled(asset("figure.html"), data, ("figure.js",), ("figure.css",), plotlyjs)
 
 
+def plotly_file() -> bytes:
+    """What stands beside a page that was made with `plotlyjs=False`, as `plotly.min.js`."""
+    return files.plotly_js().encode()
+
+
 def as_json(data: Any) -> str:
     """JSON that may stand in a script element: without `<`, it can end neither the element nor begin a comment."""
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from transformer_viz.export.drawings import figure_of
+from transformer_viz.export.drawings import WIDTH, figure_of
 from transformer_viz.figures import files
 from transformer_viz.trace.trace import Trace
 
-WIDTH, HEIGHT, SCALE = 1200, 480, 2.0
+HEIGHT, SCALE = 480, 2.0
 
 
 def picture(

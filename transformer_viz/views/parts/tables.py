@@ -7,9 +7,9 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import what_if
+from transformer_viz.views.parts import export, what_if
 
-TABS = ("This run", "What if", "Masks in force", "Numbers")
+TABS = ("This run", "What if", "Masks in force", "Numbers", "Export")
 _MOST_ROWS = 20_000
 
 
@@ -18,7 +18,7 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName, *,
     # With on_change="rerun" only the open tab is made. The masks' three charts would add 200 ms to every text.
     names = [name for name in TABS if with_what_if or name != "What if"]
     tabs = dict(zip(names, st.tabs(names, key="tables" if with_what_if else "search_tables", on_change="rerun"), strict=True))
-    run, masks, numbers = (tabs[name] for name in TABS if name != "What if")
+    run, masks, numbers, files = (tabs[name] for name in TABS if name != "What if")
     with run:
         if run.open:
             _run(trace)
@@ -33,6 +33,9 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName, *,
     with numbers:
         if numbers.open:
             _numbers(trace)
+    with files:
+        if files.open:
+            export.show(trace, checkpoint, device, theme)
 
 
 def _masks(trace: Trace, theme: ThemeName) -> None:
