@@ -58,7 +58,7 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
         _offer(trace, at.run, chosen, now, looks)
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
-        st.text(f"{KIND_TITLES[now.kind]}, {title(now.layer, now.head)}, step {now.step + 1}")
+        st.text(f"on the screen: {KIND_TITLES[now.kind]}, {title(now.layer, now.head)}, step {now.step + 1}")
     with st.expander("Show the code", icon=":material/code:"):
         st.code(_code(trace, checkpoint, device, now, {**looks, "narrow": charts.is_narrow()}), language="python")
 
