@@ -62,7 +62,7 @@ def test_bytes_are_the_weights_in_250_shades_and_masked_cells_have_a_code(make_t
 def test_each_byte_has_its_colour(make_trace: Callable[..., Trace], theme: Any) -> None:
     """The scale, looked up as Plotly does: linear between stops."""
     name = "light" if theme is LIGHT else "dark"
-    drawn = spec(figures.mosaic(build_long(make_trace, 1, 2, 37), "decoder", theme=name))["data"][0]  # ty: ignore
+    drawn = spec(figures.mosaic(build_long(make_trace, 1, 2, 37), "decoder", theme=name))["data"][0]
     stops = drawn["colorscale"]
     assert [edge for edge, _ in stops] == sorted(edge for edge, _ in stops)
     assert (stops[0][0], stops[-1][0]) == (0, 1)
