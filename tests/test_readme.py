@@ -42,19 +42,41 @@ def test_each_command_line_runs(line: str, tmp_path: Path, monkeypatch: pytest.M
     assert commands.main([*words, *LESS.get(words[0], [])]) == 0
 
 
-@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_the_examples_about_masks_say_what_their_comments_say(capsys: pytest.CaptureFixture[str]) -> None:
-    text = (ROOT / "docs" / "masks.md").read_text(encoding="utf-8")
-    values = []
+def run_blocks(document: str) -> list[str]:
+    """Runs a document's Python blocks, each alone; gives the lines whose comment is their value, after comparing them."""
+    text = (ROOT / "docs" / document).read_text(encoding="utf-8")
+    checked = []
     for block in re.findall(r"```python\n(.+?)```", text, flags=re.DOTALL):
         names: dict[str, Any] = {}
-        exec(compile(block, "masks.md", "exec"), names)
+        exec(compile(block, document, "exec"), names)
         for code, comment in re.findall(r"^(\S.*?)  # (\S.*)$", block, flags=re.MULTILINE):
-            if re.fullmatch(r"[\[('\d].*|True|False", comment) and "=" not in code:
+            if re.fullmatch(r"[\[('\d].*|True|False", comment) and not re.search(r"(?<![=!])=(?!=)", code.split("(")[0]):
                 assert eval(code, names) == ast.literal_eval(comment), code
-                values.append(code)
-    assert len(values) == 4
+                checked.append(code)
+    return checked
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_the_examples_about_masks_say_what_their_comments_say(capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(run_blocks("masks.md")) == 4
     assert "Leaking" in capsys.readouterr().out
+
+
+def test_the_examples_about_arrays_say_what_their_comments_say(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(run_blocks("arrays.md")) == 18
+    assert "Different: " in capsys.readouterr().out
+
+
+def test_the_commands_about_arrays_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "arrays.md").read_text(encoding="utf-8")
+    first, second = (shlex.split(line) for line in re.findall(r"^python -m transformer_viz (.+)$", text, flags=re.MULTILINE))
+    assert commands.main([*first, "--device", "cpu"]) == 0
+    assert commands.main(["trace", "hella", "-o", "after.npz", "--device", "cpu"]) == 0
+    assert commands.main(second) == 1
 
 
 def test_the_make_targets_exist() -> None:

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from transformer_viz import export as export
     from transformer_viz import figures as figures
+    from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
     from transformer_viz.errors import TransformerVizError as TransformerVizError
     from transformer_viz.runs.check_masks import check_masks as check_masks
     from transformer_viz.runs.decode import decode as decode
     from transformer_viz.runs.evaluate import evaluate as evaluate
+    from transformer_viz.runs.trace_module import trace_module as trace_module
     from transformer_viz.trace.store import load_trace as load_trace
     from transformer_viz.trace.trace import Trace as Trace
 
@@ -26,8 +28,10 @@ _HOMES = {
     "TransformerVizError": "errors",
     "check_masks": "runs.check_masks",
     "decode": "runs.decode",
+    "diff": "analysis.diff",
     "evaluate": "runs.evaluate",
     "load_trace": "trace.store",
+    "trace_module": "runs.trace_module",
     "Trace": "trace.trace",
 }
 

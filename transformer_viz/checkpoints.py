@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +24,13 @@ from transformer_viz.model import devices
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks import Task
+from transformer_viz.vocabulary import Vocabulary
 
 FORMAT = 1
 FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
 _ROOT = Path(__file__).resolve().parent.parent
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+_SNAPSHOT = re.compile(r"step-(\d{1,9})\.safetensors")
 _LARGEST_CONFIG = 4 * 2**20
 _LARGEST_WEIGHTS = 8 * 2**30
 
@@ -69,10 +71,15 @@ class Entry:
     error: str | None = None
 
 
+def trained_folder() -> Path:
+    """Where `train` puts what has no other place."""
+    return _ROOT / "trained"
+
+
 def folders() -> list[Path]:
     """Where names are looked up, first match wins."""
     more = os.environ.get(FOLDERS_VARIABLE)
-    return [_ROOT / "checkpoints", _ROOT / "trained", *([Path(more)] if more else [])]
+    return [_ROOT / "checkpoints", trained_folder(), *([Path(more)] if more else [])]
 
 
 def entries() -> list[Entry]:
@@ -83,6 +90,11 @@ def entries() -> list[Entry]:
             if folder.is_dir() and _NAME.fullmatch(folder.name) and folder.name not in found:
                 found[folder.name] = _entry(folder)
     return list(found.values())
+
+
+def is_name(text: str) -> bool:
+    """Whether a checkpoint could have this name."""
+    return _NAME.fullmatch(text) is not None
 
 
 def find(name: str) -> Path:
@@ -124,25 +136,51 @@ def load_checkpoint(name: str, device: str = "auto") -> Checkpoint:
     where = devices.resolve(device)
     data = _read_config(folder)
     config, task = _parsed(folder, data)
-    _check_weights(folder, config)
-    with devices.memory_errors(where):
-        model = Transformer(config)
-        model.load_state_dict(load_file(folder / "model.safetensors"))
-        model.to(where).eval().requires_grad_(False)
-    if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
-        raise CheckpointError(
-            f"{folder.name}: model.safetensors holds numbers that are not finite. Train it again or copy it again."
-        )
     return Checkpoint(
         name=folder.name,
         folder=folder,
-        model=model,
+        model=_model(folder / "model.safetensors", config, where),
         task=task,
         variant=str(data["variant"]),
         recipe=data["recipe"],
         metrics=data["metrics"],
         device=where,
     )
+
+
+def snapshots(folder: Path) -> dict[int, Path]:
+    """Weights along the training of a checkpoint: step -> file, in order."""
+    found = {}
+    for path in (folder / "snapshots").glob("*.safetensors"):
+        if match := _SNAPSHOT.fullmatch(path.name):
+            found[int(match[1])] = path
+    return dict(sorted(found.items()))
+
+
+def load_snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
+    """The checkpoint as it was after `step` steps of its training, on the same device.
+
+    Raises:
+        CheckpointError: there is no such snapshot, or it is damaged.
+    """
+    known = snapshots(checkpoint.folder)
+    if step not in known:
+        raise CheckpointError(
+            f"{checkpoint.name} has no snapshot of step {step!r}; it has {listed(known) if known else 'none'}."
+        )
+    return replace(checkpoint, model=_model(known[step], checkpoint.model.config, checkpoint.device), metrics={})
+
+
+def _model(path: Path, config: ModelConfig, device: torch.device) -> Transformer:
+    """A model with the weights of a file, ready to run."""
+    _check_weights(path, config)
+    with devices.memory_errors(device):
+        model = Transformer(config)
+        model.load_state_dict(load_file(path))
+        model.to(device).eval().requires_grad_(False)
+    if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
+        raise CheckpointError(f"{_place(path)} holds numbers that are not finite. Train it again or copy it again.")
+    return model
 
 
 def save_checkpoint(
@@ -166,6 +204,19 @@ def save_checkpoint(
     partial = folder.parent / f".{folder.name}.{os.getpid()}.partial"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
+    try:
+        (partial / "config.json").write_text(description(model, task, variant, recipe, metrics), encoding="utf-8")
+        save_file({k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}, partial / "model.safetensors")
+        # safetensors writes for the owner alone; a checkpoint is meant to be shared like its other files.
+        (partial / "model.safetensors").chmod((partial / "config.json").stat().st_mode)
+        (partial / "history.csv").write_text(csv(list(history)), encoding="utf-8")
+        _move_into_place(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def description(model: Transformer, task: Task, variant: str, recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
+    """The text of `config.json`."""
     data = {
         "format": FORMAT,
         "variant": variant,
@@ -175,15 +226,7 @@ def save_checkpoint(
         "recipe": dict(recipe),
         "metrics": dict(metrics),
     }
-    try:
-        (partial / "config.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        save_file({k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}, partial / "model.safetensors")
-        # safetensors writes for the owner alone; a checkpoint is meant to be shared like its other files.
-        (partial / "model.safetensors").chmod((partial / "config.json").stat().st_mode)
-        (partial / "history.csv").write_text(_csv(list(history)), encoding="utf-8")
-        _move_into_place(partial, folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
 def refuse_existing(folder: Path, replace: bool) -> None:
@@ -217,7 +260,7 @@ def _entry(folder: Path) -> Entry:
     try:
         data = _read_config(folder)
         config, _ = _parsed(folder, data)
-        _check_weights(folder, config)
+        _check_weights(folder / "model.safetensors", config)
     except CheckpointError as error:
         return Entry(folder.name, folder, {}, str(error))
     return Entry(folder.name, folder, data)
@@ -251,7 +294,7 @@ def _parsed(folder: Path, data: Mapping[str, Any]) -> tuple[ModelConfig, Task]:
     """The model's configuration and the task, and that they belong together."""
     try:
         config = ModelConfig.from_json(data["model"])
-        task = tasks.make(data["task"].get("name"), data["task"].get("options"))
+        task = tasks.make(data["task"].get("name"), data["task"].get("options"), _vocabularies(data["vocabularies"]))
     except (ConfigError, TypeError, ValueError) as error:
         raise CheckpointError(f"{folder.name}: config.json is not possible: {error}") from error
     for side, vocabulary, size in (
@@ -267,6 +310,15 @@ def _parsed(folder: Path, data: Mapping[str, Any]) -> tuple[ModelConfig, Task]:
             f"{folder.name}: the metrics or the recipe in config.json are not of this model. Train or copy it again."
         )
     return config, task
+
+
+def _vocabularies(data: Mapping[str, Any]) -> tuple[Vocabulary, Vocabulary]:
+    """Those that the checkpoint was trained with: a task that makes its own from data may not have the data here."""
+    sides: list[Any] = [data.get(side) for side in ("source", "target")]
+    if not all(isinstance(side, list) and all(isinstance(token, str) for token in side) for side in sides):
+        raise ConfigError("a vocabulary is not a list of tokens")
+    source, target = (Vocabulary(tuple(side)) for side in sides)
+    return source, target
 
 
 def _is_usable(metrics: Mapping[str, Any], recipe: Mapping[str, Any], config: ModelConfig) -> bool:
@@ -290,27 +342,31 @@ def _has(data: Any, kind: type | tuple[type, ...], *names: str) -> bool:
     return all(isinstance(v, kind) and not isinstance(v, bool) and (isinstance(v, str) or abs(v) < 1e300) for v in values)
 
 
-def _check_weights(folder: Path, config: ModelConfig) -> None:
+def _place(path: Path) -> str:
+    """`reverse: model.safetensors`, for messages."""
+    folder = path.parent.parent if path.parent.name == "snapshots" else path.parent
+    return f"{folder.name}: {path.relative_to(folder)}"
+
+
+def _check_weights(path: Path, config: ModelConfig) -> None:
     """Names and shapes against the configuration, read from the header, before memory is taken."""
-    path = folder / "model.safetensors"
+    place = _place(path)
     with torch.device("meta"):
         wanted = {name: list(tensor.shape) for name, tensor in Transformer(config).state_dict().items()}
     try:
         if path.stat().st_size > _LARGEST_WEIGHTS:
-            raise CheckpointError(f"{folder.name}: model.safetensors is larger than {_LARGEST_WEIGHTS // 2**30} GB.")
+            raise CheckpointError(f"{place} is larger than {_LARGEST_WEIGHTS // 2**30} GB.")
         with safe_open(path, framework="pt") as file:
             given = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
             types = {str(file.get_slice(name).get_dtype()) for name in file.keys()}  # noqa: SIM118
     except FileNotFoundError:
-        raise CheckpointError(f"{folder.name}: model.safetensors is missing. Copy the whole folder again.") from None
+        raise CheckpointError(f"{place} is missing. Copy the whole folder again.") from None
     except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{folder.name}: model.safetensors is damaged or cut off ({error}). Copy it again.") from error
+        raise CheckpointError(f"{place} is damaged or cut off ({error}). Copy it again.") from error
     if given != wanted:
-        raise CheckpointError(f"{folder.name}: model.safetensors does not fit config.json: {_difference(given, wanted)}.")
+        raise CheckpointError(f"{place} does not fit config.json: {_difference(given, wanted)}.")
     if not types <= {"F32", "F16", "BF16", "F64"}:
-        raise CheckpointError(
-            f"{folder.name}: model.safetensors holds numbers of type {listed(sorted(types))}; floating point is needed."
-        )
+        raise CheckpointError(f"{place} holds numbers of type {listed(sorted(types))}; floating point is needed.")
 
 
 def _difference(given: Mapping[str, list[int]], wanted: Mapping[str, list[int]]) -> str:
@@ -329,9 +385,11 @@ def _some(names: list[str], most: int = 4) -> str:
     return listed(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
-def _csv(rows: list[Mapping[str, Any]]) -> str:
+def csv(rows: list[Mapping[str, Any]]) -> str:
+    """Rows of numbers as text, with every column that one of them has; what a row does not have stays empty."""
     if not rows:
         return ""
-    lines = [",".join(rows[0])]
-    lines += [",".join("" if value is None else f"{value:.6g}" for value in row.values()) for row in rows]
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    lines = [",".join(columns)]
+    lines += [",".join("" if row.get(c) is None else f"{row[c]:.6g}" for c in columns) for row in rows]
     return "\n".join(lines) + "\n"

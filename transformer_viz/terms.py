@@ -21,7 +21,8 @@ KIND_TITLES: dict[Kind, str] = {
 class Reason(IntFlag):
     """Why a query may not look at a key; 0 means that it may.
 
-    Bit flags, so that combining two masks is a bitwise or: `PADDING | FUTURE == BOTH`.
+    Bit flags, so that combining two masks is a bitwise or: `PADDING | FUTURE == BOTH`. `UNKNOWN` is for a
+    mask that came from elsewhere, where it is neither in the future nor known to be padding.
     """
 
     ALLOWED = 0
@@ -29,6 +30,7 @@ class Reason(IntFlag):
     FUTURE = 2
     BOTH = 3
     EDITED = 4
+    UNKNOWN = 8
 
 
 REASON_WORDS: dict[int, str] = {
@@ -37,4 +39,5 @@ REASON_WORDS: dict[int, str] = {
     Reason.FUTURE: "in the future",
     Reason.BOTH: "padding, and in the future",
     Reason.EDITED: "masked by an edit or a mistake",
+    Reason.UNKNOWN: "masked, the reason was not recorded",
 }

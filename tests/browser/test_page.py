@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -83,3 +84,23 @@ def test_keys_step_and_a_tile_becomes_the_focus(open_page: Callable[..., Page]) 
     same_as_the_figure(page, trace, "decoder", 1, "mean", 0)
     page.get_by_role("button", name="Play").click()
     expect(page.locator("[data-part=sentence]")).to_contain_text("Step 7 of 7")
+
+
+def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> None:
+    """An encoder alone, and a decoder whose outputs and reasons nobody recorded."""
+    rows = np.full((2, 3, 5, 5), 0.2, dtype=np.float32)
+    alone = Trace.from_arrays(encoder=rows, source_tokens=list("abcde"))
+    page = open_page(tv.export.html(alone))
+    page.wait_for_function(DRAWN)
+    same_as_the_figure(page, alone, "encoder", 0, 0, 0)
+    page.keyboard.press("ArrowRight")
+    assert "The encoder alone" in page.locator("[data-part=sentence]").inner_text()
+    masked = np.zeros((5, 5), dtype=bool)
+    masked[:, 3] = True
+    decoder = Trace.from_arrays(
+        decoder=rows * ~masked, target_tokens=list("abcde"), masks={"decoder": masked}, normalised=False
+    )
+    page = open_page(tv.export.html(decoder, "decoder", 1, 2, 1))
+    page.wait_for_function(DRAWN)
+    same_as_the_figure(page, decoder, "decoder", 1, 2, 1)
+    assert page.locator("[data-part=output] button").all_inner_texts() == list("abcde")

@@ -12,7 +12,7 @@ from transformer_viz import __version__, commands
 from transformer_viz.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
-COMMANDS = ["app", "checkpoints", "decode", "evaluate", "trace", "train"]
+COMMANDS = ["app", "checkpoints", "decode", "diff", "evaluate", "trace", "train"]
 
 
 def python(*arguments: str, stdin: bytes | None = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:

@@ -91,4 +91,5 @@ def test_both_probabilities_are_kept(tiny):
         assert step.probability == pytest.approx(natural)
         top = [math.sqrt(p) for _, p in step.candidates[:3]]
         assert step.sampling_probability == pytest.approx(math.sqrt(natural) / math.fsum(top), abs=1e-6)
+        assert step.rank is not None
         assert step.rank < 3

@@ -61,8 +61,8 @@ class Remembering(Reverse):
         super().__init__(*arguments)
         self.drawn: list[tuple[str, int, str]] = []
 
-    def sample(self, source, length, count, rng):
-        texts = super().sample(source, length, count, rng)
+    def sample(self, source, length, count, rng, split=None):
+        texts = super().sample(source, length, count, rng, split)
         self.drawn += [(source, length, text) for text in texts]
         return texts
 
@@ -129,6 +129,6 @@ def test_the_seed_decides_the_strings(tiny):
 
 @pytest.mark.parametrize("samples", [0, 43, -1, 10**9, True, 44.0, "44"])
 def test_impossible_numbers_of_samples(tiny, samples):
-    with pytest.raises(OptionError, match=r"from 44 .*11 lengths and 4 sources") as caught:
+    with pytest.raises(OptionError, match=r"from 44 .*one for each of 44 kinds and lengths") as caught:
         evaluate(tiny, samples=samples)
     assert repr(samples) in str(caught.value)

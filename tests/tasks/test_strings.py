@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz.errors import ConfigError
-from transformer_viz.tasks.reverse import LOWER_CASE, PRINTABLE_ASCII, Reverse
+from transformer_viz.tasks.letters import LOWER_CASE, PRINTABLE_ASCII
+from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.tasks.strings import SAMPLERS
 
 

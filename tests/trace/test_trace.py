@@ -45,6 +45,21 @@ def test_a_trace_cannot_be_changed(hello):
         ),
         (lambda t: {"cross_attentions": t.cross_attentions * np.float32("nan")}, ["cross", "not finite"]),
         (lambda t: {"cross_attentions": None}, ["cross", "mask but no attention"]),
+        (lambda t: {"cross_attentions": -t.cross_attentions}, ["cross", "negative"]),
+        (lambda t: {"mask_reasons": {**t.mask_reasons, "cross": t.mask_reasons["cross"] + np.uint8(5)}}, ["cross", "5", "8"]),
+        (lambda t: {"alignment": (7, *t.alignment[1:])}, ["alignment[0]", "7", "below 7"]),
+        (lambda t: {"output_tokens": ("?", *t.output_tokens[1:])}, ["steps[0]", "'?'"]),
+        (lambda t: {"output_tokens": ()}, ["output_tokens", "0 entries"]),
+        (
+            lambda t: {
+                "steps": (),
+                "output_tokens": (),
+                "target_tokens": (),
+                "alignment": (),
+                "decoder_attentions": np.zeros((3, 5, 0, 0), np.float32),
+            },
+            ["decoder", "(3, 5, 0, 0)"],
+        ),
     ],
 )
 def test_parts_that_do_not_fit_are_named(hello, change, named):
@@ -96,6 +111,14 @@ def test_true_tokens_are_those_of_the_answer_by_position(hello):
     assert [known.true_token(t) for t in range(5)] == ["o", "l", "<end>", None, None]
     assert dataclasses.replace(hello, expected_tokens=None).true_token(0) is None
     assert [hello.true_token(t) for t in range(7)] == [*"olleh", "<end>", None]
+
+
+def test_what_was_not_recorded_is_empty(hello):
+    """Outputs without probabilities, and neither; the query rows are those of the tokens that were read."""
+    silent = dataclasses.replace(hello, steps=())
+    assert silent.output_tokens == hello.output_tokens
+    assert silent.n_steps == hello.n_steps == len(hello.steps)
+    assert dataclasses.replace(silent, output_tokens=()).n_steps == hello.n_steps
 
 
 def test_an_empty_run_of_one_step_by_hand():

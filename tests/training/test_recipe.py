@@ -10,7 +10,8 @@ from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import variants
 from transformer_viz.runs.make_checkpoint import make_model
-from transformer_viz.training.recipe import RECIPES, Recipe
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.recipes import RECIPES
 
 BASE: dict[str, Any] = {
     "task": "reverse",
@@ -85,5 +86,5 @@ def test_shipped_recipes_make_their_task_and_model(name):
     model = make_model(recipe, task)
     for setting, value in {**variants.settings(recipe.variant), **recipe.model}.items():
         assert getattr(model.config, setting) == value
-    assert set(recipe.mix) <= set(task.sources)
+    assert set(recipe.mix) <= {*task.sources, *task.training_sources}
     json.dumps(recipe.to_json())

@@ -13,7 +13,8 @@ from transformer_viz.model.tap import Site
 from transformer_viz.runs.make_checkpoint import make_model
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training.batches import batches, make_batch, padded
-from transformer_viz.training.loop import EntropyTap, _accuracy, make_optimizer, train
+from transformer_viz.training.loop import make_optimizer, train
+from transformer_viz.training.losses import EntropyTap, right_ones
 from transformer_viz.training.recipe import Recipe
 
 TASK = Reverse("abcd", 7, (2, 5))
@@ -94,9 +95,7 @@ def test_accuracies_leave_padding_out():
     """Guards the accuracy that counts padded positions as correct."""
     target = torch.tensor([[4, 5, 2, 0, 0], [6, 2, 0, 0, 0], [4, 4, 4, 4, 2]])
     guessed = torch.tensor([[4, 5, 2, 7, 7], [6, 5, 0, 0, 0], [0, 4, 4, 4, 2]])
-    tokens, sequences = _accuracy(F.one_hot(guessed, 8).float(), target)
-    assert tokens == pytest.approx((3 + 1 + 4) / (3 + 2 + 5))
-    assert sequences == pytest.approx(1 / 3)
+    assert right_ones(F.one_hot(guessed, 8).float(), target) == (3 + 1 + 4, 1)
 
 
 def test_the_reported_loss_is_the_mean_over_real_tokens():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformer_viz.errors import OptionError
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
 
@@ -50,7 +51,13 @@ class Losses:
 
 
 def losses(traces: Sequence[Trace]) -> Losses:
-    """Of teacher-forced runs (`decode(…, target=…, pad_target_to=…)`) with the same number of steps."""
+    """Of teacher-forced runs (`decode(…, target=…, pad_target_to=…)`) with the same number of steps.
+
+    Raises:
+        OptionError: a run whose probabilities or ranks were not recorded.
+    """
+    if any(not trace.steps or any(step.rank is None for step in trace.steps) for trace in traces):
+        raise OptionError("a loss needs runs with recorded probabilities and ranks; decode with target=…")
     tokens = [[step.token for step in trace.steps] for trace in traces]
     return Losses(
         per_token=np.array([[-step.log_probability for step in trace.steps] for trace in traces]),

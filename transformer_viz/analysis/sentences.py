@@ -11,6 +11,7 @@ import numpy as np
 from transformer_viz.analysis.heads import Head, head_map, title
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 Style = Literal["plain", "code", "strong"]
 Sentence = tuple[tuple[Style, str], ...]
@@ -21,18 +22,12 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
 
     `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (letter 3) and the model writes `l`, p = 0.999.`
     """
-    written = "".join(trace.output_tokens[:step])
-    pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {len(trace.steps)}: ")]
-    pieces += [("plain", "having written "), ("code", written)] if written else [("plain", "having written nothing yet")]
-    if kind == "encoder":
-        pieces += [("plain", ", the model writes ")]
-    else:
-        pieces += [
-            ("plain", f", {title(layer, head)} "),
-            *_look(trace, kind, layer, head, step),
-            ("plain", " and the model writes "),
-        ]
-    pieces += [("code", trace.output_tokens[step]), ("plain", f", p {probability_words(trace.steps[step].probability)}.")]
+    if trace.n_steps == 0:
+        return (("strong", "The encoder alone: "), ("plain", "nothing of a decoder is recorded in this run."))
+    pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *_so_far(trace, step)]
+    if kind != "encoder":
+        pieces += [("plain", f", {title(layer, head)} "), *_look(trace, kind, layer, head, step)]
+    pieces += _writes(trace, step, joined=", " if kind == "encoder" else " and ")
     if with_answer:
         pieces += _correction(trace, step)
     if kind == "encoder":
@@ -55,9 +50,42 @@ def probability_words(p: float) -> str:
 
 
 def place_words(trace: Trace, kind: Kind, key: int) -> str:
-    """Where a key stands, counted from 1: `letter 3` in the source, `position 2` elsewhere."""
+    """Where a key stands, counted from 1: `letter 3` or `word 3` in the source, `position 2` elsewhere."""
     letter = None if kind == "decoder" else trace.source_letters[key]
-    return f"position {key + 1}" if letter is None else f"letter {letter + 1}"
+    if letter is None:
+        return f"position {key + 1}"
+    are_letters = all(
+        len(token) == 1 for token, i in zip(trace.source_tokens, trace.source_letters, strict=True) if i is not None
+    )
+    return f"{'letter' if are_letters else 'word'} {letter + 1}"
+
+
+def _between(trace: Trace) -> str:
+    """What stands between two output tokens in the text: nothing, or a space where they are words or syllables."""
+    symbols = [token for token in trace.output_tokens if token not in SPECIAL_TOKENS]
+    return "" if "".join(symbols) == trace.text else " "
+
+
+def _so_far(trace: Trace, step: int) -> list[tuple[Style, str]]:
+    """What was written before this step; where that is not recorded, what was read."""
+    if not trace.output_tokens:
+        return [("plain", "having read "), ("code", trace.target_tokens[step])]
+    written = _between(trace).join(trace.output_tokens[:step])
+    return [("plain", "having written "), ("code", written)] if written else [("plain", "having written nothing yet")]
+
+
+def _writes(trace: Trace, step: int, joined: str) -> list[tuple[Style, str]]:
+    """The written token and its probability, as far as they are recorded."""
+    if not trace.output_tokens:
+        return [("plain", "; what it writes is not recorded.")]
+    token: tuple[Style, str] = ("code", trace.output_tokens[step])
+    if not trace.steps:
+        return [("plain", f"{joined}what is written is "), token, ("plain", ", its probability not recorded.")]
+    return [
+        ("plain", f"{joined}the model writes "),
+        token,
+        ("plain", f", p {probability_words(trace.steps[step].probability)}."),
+    ]
 
 
 def _look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tuple[Style, str]]:
@@ -85,6 +113,6 @@ def percent_words(share: float) -> str:
 def _correction(trace: Trace, step: int) -> list[tuple[Style, str]]:
     """The true token, where the model wrote another one."""
     true = trace.true_token(step)
-    if true is None or true == trace.output_tokens[step]:
+    if true is None or not trace.output_tokens or true == trace.output_tokens[step]:
         return []
     return [("plain", " Right would be "), ("code", true), ("plain", ".")]

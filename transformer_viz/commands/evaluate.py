@@ -5,7 +5,7 @@ from typing import Any
 
 from transformer_viz.commands import _shared
 
-HELP = "exact match and head mass on fresh strings"
+HELP = "exact match and head mass on texts that training did not see"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,17 +36,27 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+_JUDGED_BY = {
+    "held-out": "texts that training never saw",
+    "fresh": "texts drawn anew",
+    "trained": "texts, the same that it was trained on",
+}
+
+
 def print_table(result: dict[str, Any]) -> None:
     """The evaluation for people."""
-    best = result["best_head"]
-    print(f"exact match   {result['exact_match']:.4f}   of {result['samples']} fresh strings, seed {result['seed']}")
-    place = f"layer {best['layer'] + 1} head {best['head'] + 1}"
-    print(f"best head     {result['best_head_mass']:.4f}   of its mass on the true key, {place}")
+    what = _JUDGED_BY[result.get("judged_by", "fresh")]
+    print(f"exact match   {result['exact_match']:.4f}   of {result['samples']} {what}, seed {result['seed']}")
+    if result.get("bleu") is not None:
+        print(f"BLEU          {result['bleu']:.2f}")
+    if best := result.get("best_head"):
+        place = f"layer {best['layer'] + 1} head {best['head'] + 1}"
+        print(f"best head     {result['best_head_mass']:.4f}   of its mass on the true key, {place}")
     print("by source")
     for source, share in result["by_source"].items():
-        print(f"  {_shared.visible(source):12}{share:.4f}")
+        print(f"  {_shared.visible(source):14}{share:.4f}")
     print("by length")
     for length, share in result["by_length"].items():
-        print(f"  {length:12}{share:.4f}")
+        print(f"  {length:14}{share:.4f}")
     for failure in result["failures"]:
         print(f"wrong: “{_shared.visible(failure['source'])}” became “{_shared.visible(failure['output'])}”")

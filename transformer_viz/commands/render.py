@@ -126,7 +126,7 @@ def _check_places(trace: "Trace", arguments: argparse.Namespace) -> None:
     if kind not in trace.kinds:
         raise OptionError(f"--kind {kind}: this run has no {kind} attention; it has {listed(trace.kinds)}")
     n_layers, n_heads = n_layers_heads(trace, kind)
-    most = {"layer": n_layers, "head": n_heads, "step": max(1, len(trace.target_tokens))}
+    most = {"layer": n_layers, "head": n_heads, "step": max(1, trace.n_steps)}
     for name, size in most.items():
         given = getattr(arguments, name)
         if isinstance(given, int) and given > size:

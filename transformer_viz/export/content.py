@@ -53,7 +53,7 @@ def view(
         layer, head = best[:2]
     layer, head = layer or 0, 0 if head is None else head
     head_map(trace, kind, layer, head)
-    n_steps = max(1, len(trace.target_tokens))
+    n_steps = max(1, trace.n_steps)
     last_letter = max(0, n_steps - (2 if trace.finished == "end" else 1))
     return View(kind, layer, head, last_letter if step is None else check_place("step", step, n_steps))
 
@@ -125,7 +125,7 @@ def _heads(n_heads: int) -> list[Head]:
 def _sentences(trace: Trace, kind: Kind, words: _Words, with_answer: bool) -> Iterator[list[list[list[int]]]]:
     """Per layer, per head, per step; the encoder's speak of no head and are one for all."""
     n_layers, n_heads = n_layers_heads(trace, kind)
-    n_steps = max(1, len(trace.target_tokens))
+    n_steps = max(1, trace.n_steps)
     heads = [0] if kind == "encoder" else _heads(n_heads)
     for layer in range(1 if kind == "encoder" else n_layers):
         yield [

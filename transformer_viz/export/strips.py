@@ -23,7 +23,7 @@ def source_strip(trace: Trace) -> list[dict[str, Any]]:
 
 def output_strip(trace: Trace, *, with_answer: bool = True) -> list[dict[str, Any]]:
     """What was written, one cell a step; where that is not recorded, what was read."""
-    return [_output_token(trace, t, with_answer) for t in range(len(trace.target_tokens))]
+    return [_output_token(trace, t, with_answer) for t in range(trace.n_steps)]
 
 
 def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:

@@ -1,16 +1,19 @@
 """Results in, Plotly figures out. Nothing here displays, reads a file, or needs torch."""
 
 from transformer_viz.figures.attention import attention
+from transformer_viz.figures.filmstrip import filmstrip
 from transformer_viz.figures.losses import token_losses
 from transformer_viz.figures.maps import before_and_after, softmax_maps
 from transformer_viz.figures.masks import mask, mask_grid
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.player import player
 from transformer_viz.figures.search_tree import search_tree
+from transformer_viz.figures.training import training
 
 __all__ = [
     "attention",
     "before_and_after",
+    "filmstrip",
     "mask",
     "mask_grid",
     "mosaic",
@@ -18,4 +21,5 @@ __all__ = [
     "search_tree",
     "softmax_maps",
     "token_losses",
+    "training",
 ]

@@ -108,9 +108,12 @@ def query_axis(tick_labels: Sequence[str], kind: Kind, theme: Theme, font_size: 
 
 
 def query_labels(queries: tuple[str, ...], written: tuple[str, ...] | None) -> list[str]:
-    """`3·l→o` for a decoder row that read `l` and wrote `o`; `3·l` for an encoder row, and for padding."""
+    """`3·l→o` for a decoder row that read `l` and wrote `o`; `3·l` for an encoder row, and for padding.
+
+    `written` is None, or empty, where nothing was written or what was is not recorded.
+    """
     names = labels(queries)
-    if written is None:
+    if not written:
         return names
     outs = [out.split("·", 1)[1] for out in labels(written)]
     return [name if query == PAD else f"{name}→{out}" for name, query, out in zip(names, queries, outs, strict=True)]

@@ -2,7 +2,7 @@
 
 Frames are applied in the browser, so stepping costs no round trip. At step t the rows after t are
 blank: nothing is drawn before it happened. `layout.meta` tells whoever hosts the figure how many steps
-there are and which one is drawn.
+there are and which one is drawn. A run whose probabilities were not recorded has the map alone.
 """
 
 import math
@@ -54,8 +54,10 @@ def player(
     traces = picture.traces()
     for drawn, update in zip(traces, picture.updates(step), strict=True):
         drawn.update(update)
-    frames = [picture.frame(t) for t in range(len(trace.steps))]
-    return FramedFigure(traces, picture.layout(step, _arrangement(len(trace.queries(kind)), large, narrow)), frames)
+    # A run without a decoder has one picture all the same.
+    frames = [picture.frame(t) for t in range(max(1, trace.n_steps))]
+    place = _arrangement(len(trace.queries(kind)), large, narrow) if trace.steps else _alone(len(trace.queries(kind)), large)
+    return FramedFigure(traces, picture.layout(step, place), frames)
 
 
 class _Picture:
@@ -68,39 +70,49 @@ class _Picture:
         self.codes = cells.codes_in(self.reasons)
         # The encoder has read everything before the first step; its map never grows.
         self.grows = kind != "encoder"
-        self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * len(trace.steps)
+        self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
 
     def traces(self) -> list[go.Heatmap | go.Scatter | go.Bar]:
         rings = go.Scatter(mode="markers", hoverinfo="skip", cliponaxis=False)
-        return [*map_traces(self.weights, self.reasons, self.theme), rings, self._bars()]
+        bars = [self._bars()] if self.trace.steps else []
+        return [*map_traces(self.weights, self.reasons, self.theme), rings, *bars]
 
     def updates(self, step: int) -> list[dict[str, Any]]:
         weights, reasons = self._until(step)
         x, y = cells.hatch_outline(reasons > 0)
         grey = [{"z": cells.only(reasons, code)} for code in self.codes]
         hatch = [{"x": x, "y": y}] if self.codes else []
-        return [{"z": cells.visible(weights, reasons > 0)}, *grey, *hatch, self._rings(step), self._candidates(step)]
+        bars = [self._candidates(step)] if self.trace.steps else []
+        return [{"z": cells.visible(weights, reasons > 0)}, *grey, *hatch, self._rings(step), *bars]
 
     def frame(self, step: int) -> dict[str, Any]:
         """A step as plain data. Frames name their trace type, or Plotly would take each for a scatter."""
-        types = ["heatmap"] * (1 + len(self.codes)) + ["scatter"] * bool(self.codes) + ["scatter", "bar"]
+        types = ["heatmap"] * (1 + len(self.codes)) + ["scatter"] * bool(self.codes) + ["scatter"]
+        types += ["bar"] * bool(self.trace.steps)
         updates = [{"type": kind, **update} for kind, update in zip(types, self.updates(step), strict=True)]
-        layout = {"shapes": self._row(step), "yaxis2": self._names(step)}
+        layout = {"shapes": self._row(step), **({"yaxis2": self._names(step)} if self.trace.steps else {})}
         return {"name": str(step), "data": updates, "traces": list(range(len(updates))), "layout": layout}
 
     def layout(self, step: int, place: dict[str, Any]) -> dict[str, Any]:
         kind, theme = self.kind, self.theme
         names = cells.query_labels(self.trace.queries(kind), self.trace.output_tokens if self.grows else None)
+        candidates = (
+            {
+                "xaxis2": {**self._probability_axis(), "domain": place["x2"]},
+                "yaxis2": {**self._candidate_axis(), **self._names(step), "domain": place["y2"]},
+            }
+            if self.trace.steps
+            else {}
+        )
         return {
             **base_layout(theme, self.size),
             "height": place["height"],
-            "coloraxis": {**colour_axis(theme, self.size, _MAP_SHARE + 0.01), "showscale": place["scale"]},
+            "coloraxis": {**colour_axis(theme, self.size, place["x"][1] + 0.01), "showscale": place["scale"]},
             "xaxis": cells.key_axis(self.trace.keys(kind), kind, theme, self.size, domain=place["x"]),
             "yaxis": cells.query_axis(names, kind, theme, self.size, domain=place["y"]),
-            "xaxis2": {**self._probability_axis(), "domain": place["x2"]},
-            "yaxis2": {**self._candidate_axis(), **self._names(step), "domain": place["y2"]},
+            **candidates,
             "shapes": self._row(step),
-            "meta": {"steps": len(self.trace.steps), "step": step},
+            "meta": {"steps": max(1, self.trace.n_steps), "step": step},
         }
 
     def _until(self, step: int) -> tuple[np.ndarray, np.ndarray]:
@@ -208,6 +220,13 @@ def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
         return {"height": tall, "x": [0, 1], "y": [below + 120 / tall, 1], "x2": [0.02, 0.97], "y2": [0, below], "scale": False}
     height = (520 if large else 372) + max(0, rows - 14) * (22 if large else 12)
     return {"height": height, "x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.79, 1], "y2": [0, 1], "scale": True}
+
+
+def _alone(n_queries: int, large: bool) -> dict[str, Any]:
+    """Height and domains of the map without candidates beside it."""
+    rows = max(12, n_queries)
+    height = (520 if large else 372) + max(0, rows - 14) * (22 if large else 12)
+    return {"height": height, "x": [0, 1], "y": [0, 1], "scale": True}
 
 
 def _probability(p: float) -> str:

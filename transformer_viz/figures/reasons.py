@@ -15,6 +15,7 @@ _LIGHT = {
     Reason.FUTURE: "#7b8fa6",
     Reason.BOTH: "#8c5a2b",
     Reason.EDITED: "#b5488a",
+    Reason.UNKNOWN: "#9aa0a6",
 }
 _DARK = {
     Reason.ALLOWED: "#1b222c",
@@ -22,12 +23,14 @@ _DARK = {
     Reason.FUTURE: "#5f7896",
     Reason.BOTH: "#96683f",
     Reason.EDITED: "#c56aa2",
+    Reason.UNKNOWN: "#7d838a",
 }
 _BECAUSE = {
     Reason.PADDING: "it is padding",
     Reason.FUTURE: "it is in the future",
     Reason.BOTH: "it is padding, and in the future",
     Reason.EDITED: "an edit or a mistake masks it",
+    Reason.UNKNOWN: "a mask takes it away, why was not recorded",
 }
 
 
@@ -69,9 +72,10 @@ def legend(codes: Sequence[int], theme: ThemeName) -> list[go.Scatter]:
 
 
 def _steps(theme: ThemeName) -> list[list[Any]]:
-    """Each code's own flat band."""
+    """Each code's own flat band; the numbers between the codes, which no mask holds, repeat the one below."""
     n = max(Reason) + 1
-    return [[(code + edge) / n, colour(code, theme)] for code in range(n) for edge in (0, 1)]
+    bands = [max(code for code in REASON_WORDS if code <= number) for number in range(n)]
+    return [[(number + edge) / n, colour(code, theme)] for number, code in enumerate(bands) for edge in (0, 1)]
 
 
 def _words(reasons: np.ndarray, key_labels: list[str]) -> list[list[str]]:

@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 from transformer_viz.figures import cells
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures import reasons as reason_cells
-from transformer_viz.figures.player import _arrangement, _Picture
+from transformer_viz.figures.player import _alone, _arrangement, _Picture
 from transformer_viz.figures.theme import LIGHT, ThemeName, labels, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -90,9 +90,8 @@ def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[C
 def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_answer: bool, narrow: bool) -> dict[str, Any]:
     colours = theme_of(theme)
     picture = _Picture(trace, kind, 0, 0, colours, _size(large), with_answer)
-    place = _arrangement(len(trace.queries(kind)), large, narrow)
-    if not trace.steps:  # the map alone
-        place = {**place, "x": [0, 1], "y": [0, 1]}
+    n_queries = len(trace.queries(kind))
+    place = _arrangement(n_queries, large, narrow) if trace.steps else _alone(n_queries, large)
     weights, *others = picture.traces()
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
     reasons, codes = _flattened(trace.mask_reasons[kind]), cells.codes_in(trace.mask_reasons[kind])

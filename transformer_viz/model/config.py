@@ -14,6 +14,7 @@ EmbeddingScale = Literal["none", "encoder", "both"]
 Initialization = Literal["torch", "xavier-stacks", "xavier"]
 Activation = Literal["relu", "gelu"]
 DropoutPlace = Literal["everywhere", "embeddings"]
+TiedEmbeddings = Literal["none", "output", "all"]
 
 MAX_POSITIONS = 4096
 
@@ -62,6 +63,8 @@ class ModelConfig:
     """Bias in the projection onto the vocabulary."""
     embedding_scale: EmbeddingScale = "none"
     """Which embeddings are multiplied by √d_model."""
+    tied_embeddings: TiedEmbeddings = "none"
+    """output: the output projection is the target embedding; all: the source embedding too (Vaswani et al. 2017, 3.4)."""
     position: PositionEncoding = "sinusoid"
     sinusoid_base: float = 10000.0
     max_positions: int = 512
@@ -92,6 +95,11 @@ class ModelConfig:
             raise ConfigError(
                 f"n_heads={self.n_heads} does not divide d_model={self.d_model}; "
                 f"possible numbers of heads are {listed(_divisors(self.d_model))}, or give d_k yourself"
+            )
+        if self.tied_embeddings == "all" and self.source_vocabulary_size != self.target_vocabulary_size:
+            raise ConfigError(
+                f"tied_embeddings='all' needs one vocabulary; the source has {self.source_vocabulary_size} tokens and "
+                f"the target {self.target_vocabulary_size}. Take 'output' or 'none'"
             )
         if self.position == "sinusoid" and self.d_model % 2:
             raise ConfigError(f"d_model={self.d_model} is odd; sinusoid positions come in pairs: take an even width")

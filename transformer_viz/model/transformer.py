@@ -2,6 +2,8 @@
 
 import math
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, layer_norm
@@ -20,7 +22,10 @@ class Transformer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
-        self.source_embedding = nn.Embedding(config.source_vocabulary_size, config.d_model)
+        # A tied weight is held once, by the target embedding, so that a file holds it once too.
+        self.source_embedding = (
+            None if config.tied_embeddings == "all" else nn.Embedding(config.source_vocabulary_size, config.d_model)
+        )
         self.target_embedding = nn.Embedding(config.target_vocabulary_size, config.d_model)
         self.positions = Positions(config)
         self.source_norm, self.target_norm = (layer_norm(config) if config.embedding_norm else nn.Identity() for _ in range(2))
@@ -29,13 +34,13 @@ class Transformer(nn.Module):
         self.decoder = nn.ModuleList(DecoderLayer(config, i) for i in range(config.n_decoder_layers))
         self.encoder_norm = layer_norm(config) if config.final_norm else nn.Identity()
         self.decoder_norm = layer_norm(config) if config.final_norm else nn.Identity()
-        self.output = nn.Linear(config.d_model, config.target_vocabulary_size, bias=config.output_bias)
+        self.output = _output(config)
         self._initialize()
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
         """Reads the source once. `source` int (batch, source) -> memory (batch, source, d_model)."""
         scaled = self.config.embedding_scale in ("encoder", "both")
-        x = self._embed(self.source_embedding, self.source_norm, source, scaled)
+        x = self._embed(self.source_embedding or self.target_embedding, self.source_norm, source, scaled)
         masked = _for_keys(source_padding)
         for layer in self.encoder:
             x = layer(x, masked, tap)
@@ -77,7 +82,7 @@ class Transformer(nn.Module):
                 first_query=first,
                 tap=tap,
             )
-        return self.output(self.decoder_norm(x))
+        return self._logits(self.decoder_norm(x))
 
     def forward(
         self,
@@ -96,6 +101,11 @@ class Transformer(nn.Module):
         """An empty cache for one decoding."""
         return DecoderCache(self.config.n_decoder_layers)
 
+    def _logits(self, x: Tensor) -> Tensor:
+        if isinstance(self.output, nn.Linear):
+            return self.output(x)
+        return F.linear(x, self.target_embedding.weight, self.output.bias)
+
     def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool, first: int = 0) -> Tensor:
         x = embedding(ids)
         if scaled:
@@ -109,6 +119,20 @@ class Transformer(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.dim() > 1 and (everything or name.startswith(("encoder.", "decoder."))):
                 nn.init.xavier_uniform_(parameter)
+
+
+class TiedOutput(nn.Module):
+    """What is left of the output projection where its matrix is the target embedding: the bias, or nothing."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(config.target_vocabulary_size)) if config.output_bias else None
+
+
+def _output(config: ModelConfig) -> nn.Linear | TiedOutput:
+    if config.tied_embeddings != "none":
+        return TiedOutput(config)
+    return nn.Linear(config.d_model, config.target_vocabulary_size, bias=config.output_bias)
 
 
 def _for_keys(padding: Tensor | None) -> Tensor | None:

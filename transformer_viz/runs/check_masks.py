@@ -233,10 +233,9 @@ class _Check:
         """Sentences of all lengths with their true answers, every one of them padded."""
         task = self.checkpoint.task
         lengths = np.linspace(task.evaluated_lengths[0], task.evaluated_lengths[-1], _PAIRS).round().astype(int)
-        texts = [task.sample(task.sources[i % len(task.sources)], int(n), 1, self.rng)[0] for i, n in enumerate(lengths)]
-        symbols = [task.read(text) for text in texts]
+        symbols = [task.symbols(text) for text in task.mixed(lengths.tolist(), self.rng)]
         source = padded([task.source_vocabulary.encode(task.frame(s)) for s in symbols])
-        target = padded([task.target_vocabulary.encode([START, *task.answer(s)]) for s in symbols])
+        target = padded([task.target_vocabulary.encode([START, *(task.answer(s) or [])]) for s in symbols])
         most = self.checkpoint.model.config.max_positions
         source, target = (
             torch.nn.functional.pad(ids, (0, max(0, min(_EXTRA_PADDING, most - ids.shape[1]))), value=PAD_ID)

@@ -68,6 +68,7 @@ class Collected:
         n_steps = n_own + sentence.n_padded_steps
         output = task.target_vocabulary.decode(self.ids[i, :n_steps].tolist())
         symbols = task.read(sentence.source)
+        answer = task.answer(symbols)
         sizes: dict[Kind, tuple[int, int]] = {
             "encoder": (n_source, n_source),
             "decoder": (n_steps, n_steps),
@@ -88,10 +89,10 @@ class Collected:
             mask_reasons=self._reasons(i, sentence, sizes, made),
             scores={kind: _cropped(whole[i], sizes[kind]) for kind, whole in self.scores.items()},
             finished="end" if self.ended[i] and output[n_own - 1] == END else "length",
-            alignment=tuple(task.alignment(len(symbols), n_steps)),
+            alignment=tuple(task.alignment(symbols, n_steps)),
             source_letters=tuple(task.letters(sentence.source_tokens)),
-            expected=task.join(task.answer(symbols)),
-            expected_tokens=(*task.answer(symbols), END),
+            expected=None if answer is None else task.join(answer),
+            expected_tokens=None if answer is None else (*answer, END),
             made_by=made.by,
             mistake=made.mistake,
             edits=made.edits,

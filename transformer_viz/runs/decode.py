@@ -128,7 +128,7 @@ def _decode(
         raise OptionError(f"record={unknown[0]!r} is not possible; choose from {listed(RECORDED)}")
     n_candidates = whole("candidates", candidates, 1, 100_000)
     model_limit = checkpoint.model.config.max_positions
-    default_limit = min(checkpoint.task.max_length + 1, model_limit)
+    default_limit = min(checkpoint.task.max_target_length + 1, model_limit)
     limit = whole("max_length", max_length, 1, min(LONGEST, model_limit), default=default_limit)
     chosen = strategy_of(checkpoint, strategy, limit, **choosing)
     sources = _framed_sources(checkpoint, texts, pad_to)

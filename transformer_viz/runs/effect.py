@@ -59,8 +59,7 @@ def effect(
     config, task = checkpoint.model.config, checkpoint.task
     plain_edits.check(read, kind_sizes(config), config.max_positions, config.max_positions)
     rng = np.random.default_rng([seed, _STREAM])
-    lengths = rng.choice(task.evaluated_lengths, samples)
-    texts = [task.sample(task.sources[i % len(task.sources)], int(n), 1, rng)[0] for i, n in enumerate(lengths)]
+    texts = task.mixed(rng.choice(task.evaluated_lengths, samples).tolist(), rng)
     before: list[list[str]] = []
     after: list[list[str]] = []
     with devices.memory_errors(checkpoint.device), devices.few_threads(checkpoint.device, checkpoint.n_parameters):
@@ -68,7 +67,7 @@ def effect(
             batch = texts[start : start + _BATCH]
             before += _outputs(checkpoint, batch, (), None)
             after += _outputs(checkpoint, batch, read, made)
-    answers = [[*task.answer(task.read(text)), END] for text in texts]
+    answers = [[*(task.answer(task.symbols(text)) or []), END] for text in texts]
     return Effect(
         samples,
         _equal(before, answers) / samples,
@@ -81,13 +80,13 @@ def _outputs(
     checkpoint: Checkpoint, texts: list[str], edits: tuple[Edit, ...], mistake: mistakes.Mistake | None
 ) -> list[list[str]]:
     task, model = checkpoint.task, checkpoint.model
-    source = padded([task.source_vocabulary.encode(task.frame(task.read(text))) for text in texts]).to(checkpoint.device)
+    source = padded([task.source_vocabulary.encode(task.frame(task.symbols(text))) for text in texts]).to(checkpoint.device)
     padding = masks.padding(source, PAD_ID)
     decoded = greedy(
         model,
         source,
         padding if bool(padding.any()) else None,
-        max_length=min(task.max_length + 1, model.config.max_positions),
+        max_length=min(task.max_target_length + 1, model.config.max_positions),
         tap=changing_tap(edits, mistake, model.config),
         cached=not looks_ahead(edits, mistake),
     )

@@ -1,6 +1,7 @@
-"""How good a checkpoint is on fresh strings, and how much of a head's attention is on the true key."""
+"""How good a checkpoint is on texts that it never saw, and how much of a head's attention is on the true key."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,109 +18,150 @@ from transformer_viz.vocabulary import END
 MOST_SAMPLES = 1_000_000
 _BATCH = 512
 _FAILURES = 5
-# Keeps the strings apart from those of training, which are drawn from [seed, 1..3, …].
-_STREAM = 77
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One text and what became of it; `steps` have a true key."""
+
+    source: str
+    text: str
+    length: int
+    output: str
+    is_right: bool
+
+
+@dataclass
+class HeadMass:
+    """Summed weight of each cross-attention head on the true key, (layer, head), and over how many steps."""
+
+    total: np.ndarray | float = 0.0
+    n_steps: int = 0
+
+    def mean(self) -> np.ndarray | None:
+        """The mean weight on the true key; None where no step has one."""
+        return np.asarray(self.total) / self.n_steps if self.n_steps else None
 
 
 def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> dict[str, Any]:
-    """Exact match on fresh strings of every length and source, and the best cross-attention head.
+    """Exact match on texts of every kind and length, and the best cross-attention head.
 
-    Head mass is the mean weight on the true key over all letter steps; the best head is the one fixed
-    (layer, head) with the most of it over all strings.
+    The texts are held out of training where the task has a split (`held_out_share`), and drawn afresh elsewhere.
+    Head mass is the mean weight on the true key over all steps that have one; the best head is the one fixed
+    (layer, head) with the most of it over all texts.
 
     Args:
         checkpoint: from `load_checkpoint`.
-        samples: strings in total, split evenly over lengths and sources.
-        seed: another seed draws other strings.
+        samples: texts in total, split evenly over lengths and sources; as many as there are where a task has fewer.
+        seed: another seed draws other texts.
 
     Returns:
-        `exact_match`, `by_source`, `by_length`, `best_head_mass`, `best_head` (layer and head from 0),
-        `head_mass` (layer, head), `failures` (the first few wrong ones), `samples`, `seed`: plain data.
+        `exact_match`, `by_source`, `by_length`, `failures` (the first few wrong ones), `samples`, `judged_by`, `seed`;
+        for tasks with a true alignment `best_head_mass`, `best_head` (layer and head from 0), `head_mass` (layer, head);
+        for translations `bleu`: plain data.
 
     Raises:
         OptionError: fewer samples than one for each length and source.
+        ConfigError: the task's data is not installed.
     """
     task = checkpoint.task
-    check_samples(task, samples)
-    by_source: dict[str, list[bool]] = {source: [] for source in task.sources}
-    by_length: dict[str, list[bool]] = {str(length): [] for length in task.evaluated_lengths}
-    mass: np.ndarray | float = 0.0
-    n_letters = 0
-    failures: list[dict[str, str]] = []
-    for length, drawn in _drawn(task, samples, seed):
-        outputs, hits, on_true_key, letters = _judge(checkpoint, [text for _, text in drawn])
-        wrong = [(text, output) for (_, text), output, hit in zip(drawn, outputs, hits, strict=True) if not hit]
-        failures += [{"source": text, "output": output} for text, output in wrong[: _FAILURES - len(failures)]]
-        by_length[str(length)] += hits
-        for (source, _), hit in zip(drawn, hits, strict=True):
-            by_source[source].append(hit)
-        mass = mass + on_true_key
-        n_letters += letters
-    head_mass = np.asarray(mass) / max(1, n_letters)
-    best = np.unravel_index(int(head_mass.argmax()), head_mass.shape)
+    check_samples(task, samples, seed)
+    judged: list[Judged] = []
+    mass = HeadMass()
+    for batch in batches_of(task, task.judged(samples, seed)):
+        judged += judge(checkpoint, batch, mass)
+    failures = [{"source": one.text, "output": one.output} for one in judged if not one.is_right]
     return {
-        "exact_match": _mean([hit for hits in by_source.values() for hit in hits]),
-        "by_source": {source: _mean(hits) for source, hits in by_source.items()},
-        "by_length": {length: _mean(hits) for length, hits in by_length.items()},
-        "best_head_mass": round(float(head_mass.max()), 6),
-        "best_head": {"layer": int(best[0]), "head": int(best[1])},
-        "head_mass": head_mass.round(6).tolist(),
-        "failures": failures,
-        "samples": samples,
+        "exact_match": _share([one.is_right for one in judged]),
+        "by_source": _grouped(judged, "source", task.sources),
+        "by_length": {str(n): share for n, share in _grouped(judged, "length", sorted({one.length for one in judged})).items()},
+        **_heads(mass),
+        **({"bleu": _bleu(task, judged)} if task.metric == "bleu" else {}),
+        "failures": failures[:_FAILURES],
+        "samples": len(judged),
+        "judged_by": task.judged_by,
         "seed": seed,
     }
 
 
-def check_samples(task: Task, samples: int) -> None:
-    """Raises an OptionError unless every length and source gets at least one string."""
-    n_cells = len(task.evaluated_lengths) * len(task.sources)
-    if isinstance(samples, bool) or not isinstance(samples, int) or not n_cells <= samples <= MOST_SAMPLES:
+def check_samples(task: Task, samples: int, seed: int = 0) -> None:
+    """Raises an OptionError unless every length and source gets at least one text, and the seed is one."""
+    least = task.least_samples()
+    if isinstance(samples, bool) or not isinstance(samples, int) or not least <= samples <= MOST_SAMPLES:
         raise OptionError(
-            f"samples={samples!r} is not possible; it is a whole number from {n_cells} "
-            f"(one for each of {len(task.evaluated_lengths)} lengths and {len(task.sources)} sources) to {MOST_SAMPLES}"
+            f"samples={samples!r} is not possible; it is a whole number from {least} "
+            f"(one for each of {least} kinds and lengths) to {MOST_SAMPLES}"
         )
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise OptionError(f"seed={seed!r} is not possible; it is a whole number from 0")
 
 
-def _judge(checkpoint: Checkpoint, texts: list[str]) -> tuple[list[str], list[bool], np.ndarray, int]:
-    """For texts of one length: outputs, hits, summed weight on the true key (layer, head), number of letter steps."""
+def judge(checkpoint: Checkpoint, texts: Sequence[tuple[str, str]], mass: HeadMass) -> list[Judged]:
+    """Decodes (source, text) pairs of one length in one batch, and adds to `mass` what each head had on the true keys."""
     task = checkpoint.task
-    symbols = [task.read(text) for text in texts]
+    symbols = [task.symbols(text) for _, text in texts]
     source = [task.source_vocabulary.encode(task.frame(s)) for s in symbols]
     recorder = Recorder(names=("weights",), kinds=("cross",))
     with devices.memory_errors(checkpoint.device):
         ids = torch.tensor(source, device=checkpoint.device)
-        limit = min(task.max_length + 1, checkpoint.model.config.max_positions)
+        longest = (
+            max(task.max_target_length, *(len(s) for s in symbols)) if not task.natural_lengths else task.max_target_length
+        )
+        limit = min(longest + 1, checkpoint.model.config.max_positions)
         decoded = greedy(checkpoint.model, ids, None, max_length=limit, tap=recorder)
         weights = recorder.gathered("cross", "weights")
     assert weights is not None
-    outputs, hits, letters = [], [], 0
-    total = torch.zeros(weights.shape[1:3], dtype=torch.float64, device="cpu")
     weights = weights.cpu()
+    judged = []
     for i, (row, length) in enumerate(zip(decoded.ids.tolist(), decoded.lengths.tolist(), strict=True)):
         output = task.target_vocabulary.decode(row[:length])
-        outputs.append(task.join(output))
-        hits.append(output == [*task.answer(symbols[i]), END])
-        steps = [(t, key) for t, key in enumerate(task.alignment(len(symbols[i]), length)) if key is not None]
-        rows, keys = zip(*steps, strict=True)
-        total += weights[i, :, :, rows, keys].double().sum(-1)
-        letters += len(steps)
-    return outputs, hits, total.numpy(), letters
+        answer = task.answer(symbols[i])
+        is_right = answer is not None and output == [*answer, END]
+        judged.append(Judged(*texts[i], len(symbols[i]), task.join(output), is_right))
+        steps = [(t, key) for t, key in enumerate(task.alignment(symbols[i], length)) if key is not None]
+        if steps:
+            rows, keys = zip(*steps, strict=True)
+            mass.total = mass.total + weights[i, :, :, rows, keys].double().sum(-1).numpy()
+            mass.n_steps += len(steps)
+    return judged
 
 
-def _drawn(task: Task, samples: int, seed: int) -> Iterator[tuple[int, list[tuple[str, str]]]]:
-    """Chunks of (source, text) of one length each; all lengths and sources alike, up to one string."""
-    rng = np.random.default_rng([seed, _STREAM])
-    n_cells = len(task.evaluated_lengths) * len(task.sources)
-    cell = 0
-    for length in task.evaluated_lengths:
-        drawn: list[tuple[str, str]] = []
-        for source in task.sources:
-            count = samples // n_cells + (cell < samples % n_cells)
-            drawn += [(source, text) for text in task.sample(source, length, count, rng)]
-            cell += 1
-        for start in range(0, len(drawn), _BATCH):
-            yield length, drawn[start : start + _BATCH]
+def batches_of(task: Task, texts: Iterator[tuple[str, str]]) -> Iterator[list[tuple[str, str]]]:
+    """Texts of one length each, in the order in which the lengths first come."""
+    by_length: dict[int, list[tuple[str, str]]] = {}
+    for source, text in texts:
+        by_length.setdefault(len(task.symbols(text)), []).append((source, text))
+    for same in by_length.values():
+        for start in range(0, len(same), _BATCH):
+            yield same[start : start + _BATCH]
 
 
-def _mean(hits: list[bool]) -> float:
+def _heads(mass: HeadMass) -> dict[str, Any]:
+    mean = mass.mean()
+    if mean is None:
+        return {}
+    layer, head = np.unravel_index(int(mean.argmax()), mean.shape)
+    return {
+        "best_head_mass": round(float(mean.max()), 6),
+        "best_head": {"layer": int(layer), "head": int(head)},
+        "head_mass": mean.round(6).tolist(),
+    }
+
+
+def _bleu(task: Task, judged: Sequence[Judged]) -> float | None:
+    """Corpus BLEU of sacrebleu (Post 2018) against the data's own wording, 0 to 100; None where it is not installed."""
+    try:
+        from sacrebleu import corpus_bleu
+    except ModuleNotFoundError:
+        return None
+    references = [task.reference(one.text) for one in judged]
+    return round(corpus_bleu([one.output for one in judged], [references]).score, 2)
+
+
+def _grouped(judged: Sequence[Judged], by: str, names: Sequence[Any]) -> dict[Any, float]:
+    groups = {name: [one.is_right for one in judged if getattr(one, by) == name] for name in names}
+    return {name: _share(hits) for name, hits in groups.items() if hits}
+
+
+def _share(hits: Sequence[bool]) -> float:
     return round(sum(hits) / len(hits), 6)

@@ -1,82 +1,221 @@
-"""From a recipe to a checkpoint folder: draw, train, evaluate, save."""
+"""From a recipe to a checkpoint folder: draw, train, measure, save; stop early, and go on after a stop."""
 
+import math
+import time
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import torch
 
 from transformer_viz import tasks
-from transformer_viz.checkpoints import Checkpoint, refuse_existing, save_checkpoint
+from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import devices, variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.runs.evaluate import check_samples, evaluate
+from transformer_viz.runs.growing import GrowingCheckpoint, check_place, snapshot_steps
+from transformer_viz.runs.probe import Probe
+from transformer_viz.tasks import Task
 from transformer_viz.training.batches import batches
-from transformer_viz.training.loop import Event, train
+from transformer_viz.training.loop import Event, Trainer
+from transformer_viz.training.parallel import Workers, workers
 from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.state import Row
+
+_EVERY = 50
+"""Steps between two events."""
+_CHECKS = 30
+"""How often the held-out texts are looked at, at most; not more often than every `_LEAST` steps."""
+_LEAST = 10
+_KEEP_SECONDS = 20.0
+
+Wish = Literal["go on", "pause", "stop"]
+_WISHES: tuple[Wish, ...] = get_args(Wish)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """How a recipe is carried out; nothing here changes the numbers that come out.
+
+    Attributes:
+        device: `auto`, `cpu`, `cuda` or `mps`.
+        replace: a folder that is there is replaced.
+        resume: a training that was cut off goes on.
+        samples: texts of the evaluation at the end; None = no evaluation.
+        snapshots: how many sets of weights along the training are kept, log-spaced.
+        keep_seconds: time between two saves; 0 = after every event.
+        on_event: called with every event, in the first process only.
+        wish: asked after every step: `pause` keeps the state and ends, `stop` evaluates what there is and ends.
+    """
+
+    device: str = "auto"
+    replace: bool = False
+    resume: bool = False
+    samples: int | None = 10_000
+    snapshots: int = 0
+    keep_seconds: float = _KEEP_SECONDS
+    on_event: Callable[[Event], None] = lambda event: None
+    wish: Callable[[], Wish] = lambda: "go on"
 
 
 def make_checkpoint(
     recipe: Recipe,
     folder: Path,
+    making: Making = Making(),
     *,
-    device: str = "auto",
-    replace: bool = False,
-    samples: int = 10_000,
-    on_event: Callable[[Event], None] = lambda event: None,
-) -> dict[str, Any]:
-    """Trains what `recipe` says, judges it on `samples` fresh strings and writes the folder.
+    prepare: Callable[[Transformer], None] = lambda model: None,
+) -> dict[str, Any] | None:
+    """Trains what `recipe` says, judges it on texts that it never saw, and writes the folder.
+
+    Args:
+        recipe: what to make. With several processes (torchrun) its `batch_size` is that of all of them together.
+        folder: where; it can be loaded from the first moment on.
+        making: how.
+        prepare: may change the untrained model, for example its embeddings.
 
     Returns:
-        The evaluation, as it stands in the folder's `config.json`.
+        The evaluation, as it stands in the folder's `config.json`; empty in other processes than the first; None where
+        training was paused.
 
     Raises:
-        CheckpointError: the folder exists and `replace` is false; found before training starts.
-        ConfigError: a setting that cannot work.
+        CheckpointError: the folder exists, and may be neither replaced nor resumed.
+        ConfigError: a setting that cannot work; found before training starts.
     """
-    refuse_existing(folder, replace)
-    where = devices.resolve(device)
+    where = devices.resolve(making.device)
     task = tasks.make(recipe.task, recipe.task_options)
-    # Found now, not after an hour of training.
-    check_samples(task, samples)
+    if making.samples is not None:
+        check_samples(task, making.samples)
+    goes_on = check_place(folder, recipe, resume=making.resume, replace=making.replace)
+    with workers(where) as group, devices.memory_errors(where):
+        checkpoint = _untrained(recipe, task, folder, where, prepare)
+        trainer = Trainer(checkpoint.model, batches(recipe, task), recipe, where, group)
+        return _Maker(checkpoint, trainer, recipe, making, group).make(goes_on)
+
+
+class _Maker:
+    """One training with its folder, its history and its checks."""
+
+    def __init__(self, checkpoint: Checkpoint, trainer: Trainer, recipe: Recipe, making: Making, group: Workers) -> None:
+        self.checkpoint, self.trainer, self.recipe, self.making, self.group = checkpoint, trainer, recipe, making, group
+        self.folder = GrowingCheckpoint(checkpoint, recipe)
+        self.history: list[Row] = []
+        self.best, self.checks_since_best = -1.0, 0
+        self.kept_at = time.monotonic()
+        self.snapshots = set(snapshot_steps(recipe, making.snapshots))
+        n_checks = max(1, min(_CHECKS, recipe.steps // _LEAST))
+        self.checked = {round(recipe.steps * i / n_checks) for i in range(1, n_checks + 1)}
+
+    def make(self, goes_on: bool) -> dict[str, Any] | None:
+        if goes_on:
+            self.history, more = self.folder.resume(self.trainer)
+            self.best, self.checks_since_best = float(more.get("best", -1.0)), int(more.get("checks_since_best", 0))
+        elif self.group.is_first:
+            self.folder.begin(replace=self.making.replace)
+        if self.group.is_first and self.trainer.step == 0 and 0 in self.snapshots:
+            self.folder.keep_snapshot(0)
+        probe = Probe(self.checkpoint) if self.group.is_first else None
+        try:
+            wish = self._train(probe)
+        except ConfigError:
+            if not goes_on and self.group.is_first:
+                self.folder.discard()
+            raise
+        if wish == "pause":
+            return None
+        if not self.group.is_first:
+            return {}
+        self.checkpoint.model.eval().requires_grad_(False)
+        samples = self.making.samples
+        metrics = {} if samples is None else evaluate(self.checkpoint, samples)
+        if self.trainer.step < self.recipe.steps:
+            metrics["stopped_at"] = self.trainer.step
+        self.folder.finish(self.history, metrics)
+        return metrics
+
+    def _train(self, probe: Probe | None) -> Wish:
+        for event in self.trainer.run(self._reports):
+            wish = self._after(event, probe)
+            if wish != "go on":
+                return wish
+        return "go on"
+
+    def _reports(self, step: int) -> bool:
+        is_due = step % _EVERY == 0 or step in self.checked or step in self.snapshots
+        # All processes must report at the same steps, so a wish is heard between them only by one that is alone.
+        return is_due or (self.group.count == 1 and self.making.wish() != "go on")
+
+    def _after(self, event: Event, probe: Probe | None) -> Wish:
+        """Measures, keeps and tells; what to do next."""
+        wish: Wish = "go on"
+        if probe is not None:
+            if not math.isfinite(event.loss):
+                raise ConfigError(
+                    f"the loss is {event.loss} after step {event.step}: training fell apart, and nothing was written. "
+                    "Take a smaller --learning-rate."
+                )
+            if event.step in self.checked:
+                event = replace(event, checks=probe())
+            self.history.append(event.row())
+            if event.step in self.snapshots:
+                self.folder.keep_snapshot(event.step)
+            wish = "stop" if self._is_exhausted(event) else self.making.wish()
+            if wish == "pause" or time.monotonic() - self.kept_at >= self.making.keep_seconds:
+                self.folder.keep(self.trainer, self.history, self._more())
+                self.kept_at = time.monotonic()
+            self.making.on_event(event)
+        return _WISHES[self.group.agree(_WISHES.index(wish), self.trainer.device)]
+
+    def _is_exhausted(self, event: Event) -> bool:
+        """Whether the held-out texts have not come out better for too long."""
+        if "held_out" not in event.checks:
+            return False
+        is_better = event.checks["held_out"] > self.best
+        self.best = max(self.best, event.checks["held_out"])
+        self.checks_since_best = 0 if is_better else self.checks_since_best + 1
+        return self.recipe.patience is not None and self.checks_since_best >= self.recipe.patience
+
+    def _more(self) -> dict[str, float]:
+        return {"best": self.best, "checks_since_best": self.checks_since_best}
+
+
+def _untrained(
+    recipe: Recipe, task: Task, folder: Path, where: torch.device, prepare: Callable[[Transformer], None]
+) -> Checkpoint:
     model = make_model(recipe, task)
-    history = []
-    with devices.memory_errors(where):
-        for event in train(model, batches(recipe, task), recipe, where):
-            history.append(asdict(event))
-            on_event(event)
-    model.eval().requires_grad_(False)
-    checkpoint = Checkpoint(folder.name, folder, model, task, recipe.variant, recipe.to_json(), {}, where)
-    metrics = evaluate(checkpoint, samples)
-    save_checkpoint(
-        folder,
-        model,
-        task,
-        variant=recipe.variant,
-        recipe=recipe.to_json(),
-        metrics=metrics,
-        history=history,
-        replace=replace,
-    )
-    return metrics
+    prepare(model)
+    model.to(where)
+    return Checkpoint(folder.name, folder, model, task, recipe.variant, recipe.to_json(), {}, where)
 
 
-def make_model(recipe: Recipe, task: tasks.Task) -> Transformer:
+def make_model(recipe: Recipe, task: Task) -> Transformer:
     """The untrained model of a recipe; the same one for the same seed."""
+    config = model_config(recipe, task)
+    torch.manual_seed(recipe.seed)
+    return Transformer(config)
+
+
+def model_config(recipe: Recipe, task: Task) -> ModelConfig:
+    """The sizes and switches of a recipe's model.
+
+    Raises:
+        ConfigError: they cannot be; also where the task's texts would not fit.
+    """
     settings = {**variants.settings(recipe.variant), **recipe.model}
-    config = ModelConfig(
-        source_vocabulary_size=len(task.source_vocabulary),
-        target_vocabulary_size=len(task.target_vocabulary),
-        **settings,
+    config = ModelConfig.from_json(
+        {
+            "source_vocabulary_size": len(task.source_vocabulary),
+            "target_vocabulary_size": len(task.target_vocabulary),
+            **settings,
+        }
     )
-    longest = max(task.evaluated_lengths[-1], recipe.longest if recipe.lengths == "growing" else 0)
+    longest = max(task.evaluated_lengths[-1], task.max_target_length if task.natural_lengths else 0)
+    longest = max(longest, recipe.longest if recipe.lengths == "growing" else 0)
     if longest + 2 > config.max_positions:
         raise ConfigError(
             f"max_positions={config.max_positions} is too small for training on {longest} symbols, <start> and <end>; "
             f"give at least {longest + 2}"
         )
-    torch.manual_seed(recipe.seed)
-    return Transformer(config)
+    return config

@@ -39,7 +39,7 @@ def traces_of(
             best=tuple(found.best),
             decoder_rows=_rows(found, decoder, n_steps),
             cross_rows=_rows(found, cross, n_source),
-            alignment=tuple(checkpoint.task.alignment(len(checkpoint.task.read(sentence.source)), n_steps)),
+            alignment=tuple(checkpoint.task.alignment(checkpoint.task.read(sentence.source), n_steps)),
             candidates=_candidates(found, checkpoint, n_candidates),
             settings={"beam_size": how.size, "length_penalty": how.length_penalty, "n_best": how.n_best, "stop": how.stop},
         )
@@ -49,7 +49,7 @@ def traces_of(
 
 def _trace(search: Search, encoder: np.ndarray, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
     task = checkpoint.task
-    symbols = task.read(sentence.source)
+    answer = task.answer(task.read(sentence.source))
     source_padding = torch.tensor([[token == PAD for token in sentence.source_tokens]])
     reasons = masks.padding_reasons(source_padding, len(sentence.source_tokens))[0].numpy()
     return Trace(
@@ -57,8 +57,8 @@ def _trace(search: Search, encoder: np.ndarray, checkpoint: Checkpoint, sentence
         source_tokens=tuple(sentence.source_tokens),
         source_letters=tuple(task.letters(sentence.source_tokens)),
         encoder_attentions=np.ascontiguousarray(encoder, dtype=np.float32),
-        expected=task.join(task.answer(symbols)),
-        expected_tokens=(*task.answer(symbols), END),
+        expected=None if answer is None else task.join(answer),
+        expected_tokens=None if answer is None else (*answer, END),
         made_by=made.by,
         search=search,
         **hypothesis_parts(search, search.best[0], reasons),

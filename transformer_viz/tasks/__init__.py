@@ -1,15 +1,18 @@
 """The tasks by name, found by looking into this folder: a task is a module that defines `TASK`."""
 
 from importlib import import_module
+from inspect import signature
 from pkgutil import iter_modules
 from typing import Any
 
 from transformer_viz.errors import ConfigError, listed
 from transformer_viz.tasks.task import Example, Task
+from transformer_viz.vocabulary import Vocabulary
 
 __all__ = ["Example", "Task", "make", "names"]
 
-_NOT_TASKS = {"task", "strings"}
+# What several tasks share.
+_NOT_TASKS = {"task", "strings", "letters", "corpus", "sentences"}
 
 
 def names() -> list[str]:
@@ -17,18 +20,24 @@ def names() -> list[str]:
     return sorted(m.name.replace("_", "-") for m in iter_modules(__path__) if m.name not in _NOT_TASKS)
 
 
-def make(name: str, options: dict[str, Any] | None = None) -> Task:
+def make(name: str, options: dict[str, Any] | None = None, vocabularies: tuple[Vocabulary, Vocabulary] | None = None) -> Task:
     """The named task, with its options.
 
+    Args:
+        name: one of `names()`.
+        options: keywords of the task.
+        vocabularies: source and target of a trained checkpoint, for the tasks that make theirs from data.
+
     Raises:
-        ConfigError: no such task, or options that it does not take.
+        ConfigError: no such task, options that it does not take, or data that is not installed.
     """
     if name not in names():
         raise ConfigError(f"task {name!r} is not known; choose one of {listed(names())}")
-    if options is not None and not isinstance(options, dict):
+    if options is not None and (not isinstance(options, dict) or "vocabularies" in options):
         raise ConfigError(f"options of task {name!r} are {options!r}; keywords with values are needed")
     task = import_module(f"{__name__}.{name.replace('-', '_')}").TASK
+    more = {"vocabularies": vocabularies} if vocabularies and "vocabularies" in signature(task).parameters else {}
     try:
-        return task(**(options or {}))
+        return task(**(options or {}), **more)
     except TypeError as error:
         raise ConfigError(f"task {name!r} does not take these options: {listed((options or {}).keys())} ({error})") from error

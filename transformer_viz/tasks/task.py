@@ -4,14 +4,22 @@ A task knows no model and no screen. A new one is one new file in this folder th
 defines `TASK`, a subclass of `Task`; the registry in `__init__` finds it.
 """
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from transformer_viz.vocabulary import END, START, Vocabulary
+
+Split = Literal["train", "held-out"]
+"""The two halves of what a task can draw; no source text is in both."""
+
+_SPLIT_SEED = b"transformer-viz"
+JUDGED_STREAM = 77
+"""Keeps the texts of an evaluation apart from those of training, which are drawn from [seed, 1..3, …]."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +37,13 @@ class Task(ABC):
         source_vocabulary: what the encoder may read.
         target_vocabulary: what the decoder may write.
         max_length: the most symbols that a source may have.
-        sources: names of the kinds of strings that `sample` draws.
-        evaluated_lengths: the source lengths at which a model of this task is judged.
+        max_target_length: the most symbols that an answer may have.
+        sources: names of the kinds of texts that `sample` draws and by which a model is judged.
+        training_sources: more kinds that `sample` draws, for training only.
+        evaluated_lengths: the source lengths that occur, or at which a model of this task is judged.
+        natural_lengths: whether texts come in the lengths that they have, and not in lengths that are asked for.
+        held_out_share: share of the source texts that training never sees; 0 = texts are drawn afresh, not kept apart.
+        metric: besides exact match, what a model is judged by.
     """
 
     name: ClassVar[str]
@@ -38,7 +51,16 @@ class Task(ABC):
     target_vocabulary: Vocabulary
     max_length: int
     sources: tuple[str, ...]
+    training_sources: tuple[str, ...] = ()
     evaluated_lengths: tuple[int, ...]
+    natural_lengths: bool = False
+    held_out_share: float = 0.0
+    metric: Literal["exact match", "bleu"] = "exact match"
+
+    @property
+    def max_target_length(self) -> int:
+        """The most symbols that an answer may have; by default as many as the source."""
+        return self.max_length
 
     @abstractmethod
     def options(self) -> dict[str, Any]:
@@ -51,6 +73,10 @@ class Task(ABC):
         Raises:
             InputError: the text is empty, too long, or has a symbol that is not in the vocabulary.
         """
+
+    def symbols(self, text: str) -> list[str]:
+        """The symbols of a source text of our own, which may be longer than what a person may type."""
+        return self.read(text)
 
     def read_target(self, text: str) -> list[str]:
         """The symbols of a target text that somebody gives; as `read`, where both sides have the same symbols.
@@ -65,11 +91,11 @@ class Task(ABC):
         """The text that target tokens spell, special tokens left out."""
 
     @abstractmethod
-    def answer(self, symbols: Sequence[str]) -> list[str]:
-        """The true target symbols of a source."""
+    def answer(self, symbols: Sequence[str]) -> list[str] | None:
+        """The true target symbols of a source, or None where nobody knows them."""
 
     @abstractmethod
-    def alignment(self, n_symbols: int, n_steps: int) -> list[int | None]:
+    def alignment(self, symbols: Sequence[str], n_steps: int) -> list[int | None]:
         """For each step, the key index (in the framed source) that it must look at, or None."""
 
     @abstractmethod
@@ -77,8 +103,67 @@ class Task(ABC):
         """Texts to start from; the first is what the app opens with."""
 
     @abstractmethod
-    def sample(self, source: str, length: int, count: int, rng: np.random.Generator) -> list[str]:
-        """`count` source texts of exactly `length` symbols, drawn from the named source."""
+    def sample(
+        self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
+    ) -> list[str]:
+        """Source texts of the named kind.
+
+        Args:
+            source: one of `sources` or `training_sources`.
+            length: of exactly so many symbols; None takes them as they come.
+            count: how many; fewer come back where there are no more of that length.
+            rng: where the randomness comes from.
+            split: only texts that training sees, or only texts that it never sees; None = either.
+        """
+
+    def texts(self, split: Split | None = None) -> Sequence[str] | None:
+        """All texts of a split, each once, where they can be counted; None where they are drawn afresh."""
+        return None
+
+    def judged(self, samples: int, seed: int) -> Iterator[tuple[str, str]]:
+        """(source, text) of what a model is judged by: never seen in training where `held_out_share` is above 0."""
+        rng = np.random.default_rng([seed, JUDGED_STREAM])
+        cells = [(length, source) for length in self.evaluated_lengths for source in self.sources]
+        for number, (length, source) in enumerate(cells):
+            count = samples // len(cells) + (number < samples % len(cells))
+            for text in self.sample(source, length, count, rng, "held-out"):
+                yield source, text
+
+    def mixed(self, lengths: Sequence[int], rng: np.random.Generator, first: int = 0) -> list[str]:
+        """One text for each length, of all sources in turn; of whatever length where lengths are natural."""
+        drawn = []
+        for i, length in enumerate(lengths, start=first):
+            wanted = None if self.natural_lengths else length
+            drawn += self.sample(self.sources[i % len(self.sources)], wanted, 1, rng)
+        return drawn
+
+    @property
+    def judged_by(self) -> Literal["held-out", "fresh", "trained"]:
+        """What the judged texts are: never trained on; drawn anew, so that short ones may have been; or the trained ones."""
+        return "held-out" if self.held_out_share > 0 else "fresh"
+
+    def least_samples(self) -> int:
+        """The fewest texts that `judged` can be asked for: one for each length and source."""
+        return len(self.evaluated_lengths) * len(self.sources)
+
+    def split_key(self, text: str) -> str:
+        """What decides on which side of the split a text is."""
+        return text
+
+    def is_held_out(self, text: str) -> bool:
+        """Whether training never sees this text. The same on every machine: by a hash, not by a generator."""
+        if self.held_out_share == 0:
+            return False
+        digest = hashlib.blake2b(self.split_key(text).encode(), digest_size=8, key=_SPLIT_SEED).digest()
+        return int.from_bytes(digest, "big") < self.held_out_share * 2**64
+
+    def is_in(self, text: str, split: Split | None) -> bool:
+        """Whether a text belongs to a split; to both where nothing is kept apart."""
+        return split is None or self.held_out_share == 0 or self.is_held_out(text) == (split == "held-out")
+
+    def reference(self, text: str) -> str:
+        """The true answer as text, with what the vocabulary does not have; '' where nobody knows it."""
+        return self.join(self.answer(self.symbols(text)) or [])
 
     def frame(self, symbols: Sequence[str]) -> list[str]:
         """What the encoder reads: the symbols between `<start>` and `<end>`."""

@@ -80,7 +80,7 @@ class Search:
     def __post_init__(self) -> None:
         n_rows, n_nodes = len(self.candidates), len(self.nodes)
         for name, rows in (("decoder_rows", self.decoder_rows), ("cross_rows", self.cross_rows)):
-            if rows.ndim != 4 or len(rows) != n_rows or rows.dtype != np.float32:
+            if rows.ndim != 4 or len(rows) != n_rows or rows.dtype != np.float32 or 0 in rows.shape:
                 raise TraceError(f"search: {name} is {rows.dtype} {rows.shape}; float32 ({n_rows}, layer, head, key) is needed")
             if not np.isfinite(rows).all():
                 raise TraceError(f"search: {name} holds numbers that are not finite")

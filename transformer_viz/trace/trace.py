@@ -4,7 +4,7 @@ Numpy and plain Python only. Whatever looks at a run (analysis, figures, views, 
 looks at this and at nothing else; whatever runs a model makes one of these.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from transformer_viz.errors import OptionError, TraceError, listed
-from transformer_viz.terms import KINDS, Kind, Reason
+from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.search import Search
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Candidate = tuple[str, float]
+Finished = Literal["end", "length", "given"]
+_IS_CODE = np.isin(np.arange(256), list(REASON_WORDS))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,16 +32,16 @@ class Step:
     Attributes:
         token: what was written.
         probability: of `token`, from the natural softmax over the whole vocabulary at temperature 1.
-        log_probability: its natural logarithm, computed before the rounding to a probability.
-        rank: place of `token` among all tokens, 0 = the most probable; ties by id.
-        candidates: the most probable tokens with their probabilities, best first.
+        log_probability: its natural logarithm, computed before the rounding to a probability; −∞ for 0.
+        rank: place of `token` among all tokens, 0 = the most probable; ties by id; None where it was not recorded.
+        candidates: the most probable tokens with their probabilities, best first; none where they were not recorded.
         sampling_probability: of `token` under the distribution it was drawn from, if it was sampled.
     """
 
     token: str
     probability: float
     log_probability: float
-    rank: int
+    rank: int | None
     candidates: tuple[Candidate, ...]
     sampling_probability: float | None = None
 
@@ -53,15 +55,16 @@ class Trace:
         text: what was written, without special symbols.
         source_tokens: what the encoder read, special tokens (and kept padding) included.
         target_tokens: what the decoder read, `<start>` first; labels of the decoder's query rows.
-        output_tokens: what it wrote; `output_tokens[t]` was chosen from query row t.
-        steps: one per output token.
+        output_tokens: what it wrote; `output_tokens[t]` was chosen from query row t. Empty where it was not recorded.
+        steps: one per output token; empty where no probabilities were recorded.
         encoder_attentions: float32 (layer, head, query, key), or None for a run without an encoder.
         decoder_attentions: float32 (layer, head, query, key), or None.
         cross_attentions: float32 (layer, head, query, key), or None.
         mask_reasons: per kind, uint8 codes of `terms.Reason`, (query, key), or (layer, head, query, key)
             where an edit made heads differ.
-        finished: `end` when the model wrote `<end>`, `length` when the limit stopped it.
-        alignment: per step the true key index, or None.
+        finished: `end` when the model wrote `<end>`, `length` when the limit stopped it, `given` for tokens that
+            came from elsewhere, of which nothing says how they ended.
+        alignment: per target token the true key index, or None.
         source_letters: per source position the index of its letter, or None.
         expected: the task's true answer, or None where there is none.
         expected_tokens: the tokens of the true answer, `<end>` included, or None.
@@ -86,7 +89,7 @@ class Trace:
     decoder_attentions: np.ndarray | None
     cross_attentions: np.ndarray | None
     mask_reasons: Mapping[Kind, np.ndarray]
-    finished: Literal["end", "length"]
+    finished: Finished
     alignment: tuple[int | None, ...]
     source_letters: tuple[int | None, ...]
     expected: str | None = None
@@ -107,14 +110,81 @@ class Trace:
             elif kind in self.scores:
                 raise TraceError(f"{kind}: there are scores but no attention")
 
-        if self.search is not None and self.search.cross_rows.shape[-1] != len(self.source_tokens):
-            width = self.search.cross_rows.shape[-1]
-            raise TraceError(f"search: cross-attention over {width} keys for {len(self.source_tokens)} source tokens")
+        if self.search is not None:
+            self._check_search(self.search)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        encoder: Any = None,
+        decoder: Any = None,
+        cross: Any = None,
+        source_tokens: Iterable[str] | None = None,
+        target_tokens: Iterable[str] | None = None,
+        output_tokens: Iterable[str] | None = None,
+        masks: Mapping[str, Any] | None = None,
+        probabilities: Iterable[float] | None = None,
+        candidates: Iterable[Iterable[tuple[str, float]]] | None = None,
+        alignment: Iterable[int | None] | None = None,
+        source: str | None = None,
+        text: str | None = None,
+        pad_token: str = "<pad>",
+        normalised: bool = True,
+        made_by: Mapping[str, Any] | None = None,
+    ) -> "Trace":
+        """A Trace from attention that another program computed. One of the three kinds is enough.
+
+        Args:
+            encoder: weights (layer, head, query, key), (head, query, key) or (query, key); numpy, lists, a tensor on
+                the CPU, or a list with one array a layer, with or without a batch axis of 1. Any real dtype.
+            decoder: likewise, of the decoder's self-attention; all that a decoder-only model has.
+            cross: likewise; rows are target tokens, columns source tokens.
+            source_tokens: labels of the source; `encoder` and `cross` need them.
+            target_tokens: what the decoder read; `decoder` and `cross` need them.
+            output_tokens: what was written from each target row, if it is known.
+            masks: per kind bool that broadcasts to the weights, True = masked; `"causal"` for the decoder.
+            probabilities: of each output token.
+            candidates: per output token [(token, probability), …], best first.
+            alignment: per target token the true source position, or None.
+            source: the text that was read; the source tokens with spaces between by default.
+            text: the text that was written; likewise.
+            pad_token: a masked key with this label is masked because it is padding.
+            normalised: whether every row must sum to 1; False accepts weights after dropout.
+            made_by: what else should be known of the run; plain data.
+
+        Raises:
+            TraceError: the parts do not fit together; the message names the array, its shape and what is needed.
+        """
+        from transformer_viz.trace.from_arrays import from_arrays
+
+        return from_arrays(
+            encoder=encoder,
+            decoder=decoder,
+            cross=cross,
+            source_tokens=source_tokens,
+            target_tokens=target_tokens,
+            output_tokens=output_tokens,
+            masks=masks,
+            probabilities=probabilities,
+            candidates=candidates,
+            alignment=alignment,
+            source=source,
+            text=text,
+            pad_token=pad_token,
+            normalised=normalised,
+            made_by=made_by,
+        )
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of attention that this run has."""
         return tuple(kind for kind in KINDS if self.attentions(kind) is not None)
+
+    @property
+    def n_steps(self) -> int:
+        """How many query rows the decoder has: one for each token that it read."""
+        return len(self.target_tokens)
 
     def attentions(self, kind: Kind) -> np.ndarray | None:
         """float32 (layer, head, query, key) of a kind, or None."""
@@ -168,7 +238,7 @@ class Trace:
         sizes = ", ".join(f"{kind} {weights.shape[0]}×{weights.shape[1]}" for kind, weights in self._present())
         by = self.made_by.get("checkpoint")
         made = "" if by is None else f", by {_short(str(by))}"
-        return f"<Trace {_short(self.source)} → {_short(self.text)}: {len(self.target_tokens)} steps, {sizes or 'empty'}{made}>"
+        return f"<Trace {_short(self.source)} → {_short(self.text)}: {self.n_steps} steps, {sizes or 'empty'}{made}>"
 
     def _repr_html_(self) -> str | None:
         """In a notebook: the step player, in a frame of its own. None leaves the line of `repr`."""
@@ -182,18 +252,35 @@ class Trace:
         return [(kind, weights) for kind in KINDS if (weights := self.attentions(kind)) is not None]
 
     def _check_lengths(self) -> None:
-        n_steps = len(self.steps)
+        n_steps = len(self.steps) or self.n_steps
         for name in ("target_tokens", "output_tokens", "alignment"):
-            if len(getattr(self, name)) != n_steps:
-                raise TraceError(f"{name} has {len(getattr(self, name))} entries for {n_steps} steps")
+            n = len(getattr(self, name))
+            is_unknown = name == "output_tokens" and n == 0 and not self.steps
+            if n != n_steps and not is_unknown:
+                raise TraceError(f"{name} has {n} entries for {n_steps} steps")
         if len(self.source_letters) != len(self.source_tokens):
             raise TraceError(
                 f"source_letters has {len(self.source_letters)} entries for {len(self.source_tokens)} source tokens"
             )
+        for t, (step, token) in enumerate(zip(self.steps, self.output_tokens, strict=False)):
+            if step.token != token:
+                raise TraceError(f"steps[{t}] says {step.token[:40]!r} where output_tokens has {token[:40]!r}")
+        for t, key in enumerate(self.alignment):
+            if key is not None and not 0 <= key < len(self.source_tokens):
+                raise TraceError(f"alignment[{t}] is {key}; it is None, or a position below {len(self.source_tokens)}")
+
+    def _check_search(self, search: Search) -> None:
+        """Any hypothesis must make a Trace of its own."""
+        width, n_source = search.cross_rows.shape[-1], len(self.source_tokens)
+        if width != n_source:
+            raise TraceError(f"search: cross-attention over {width} keys for {n_source} source tokens")
+        encoder = self.mask_reasons.get("encoder")
+        if encoder is None or encoder.ndim != 2:
+            raise TraceError("search: the encoder's mask, (query, key) for all heads alike, is missing")
 
     def _check_attentions(self, kind: Kind, weights: np.ndarray) -> None:
         want = (len(self.queries(kind)), len(self.keys(kind)))
-        if weights.ndim != 4 or weights.shape[2:] != want or 0 in weights.shape[:2]:
+        if weights.ndim != 4 or weights.shape[2:] != want or 0 in weights.shape:
             raise TraceError(
                 f"{kind}: attention of shape {weights.shape} for {want[0]} query and {want[1]} key tokens; "
                 f"(layer, head, {want[0]}, {want[1]}) is needed"
@@ -204,10 +291,12 @@ class Trace:
         if reasons is None or reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
             given = "missing" if reasons is None else f"{reasons.dtype} {reasons.shape}"
             raise TraceError(f"{kind}: the mask is {given}; uint8 {want} is needed")
-        if int(reasons.max(initial=0)) > Reason.EDITED:
-            raise TraceError(f"{kind}: the mask holds code {int(reasons.max())}; codes are 0 to {int(Reason.EDITED)}")
+        if not (known := _IS_CODE[reasons]).all():
+            raise TraceError(f"{kind}: the mask holds code {reasons[~known][0]}; codes are {listed(map(int, REASON_WORDS))}")
         if self.mistake is None and not np.isfinite(weights).all():
             raise TraceError(f"{kind}: attention holds numbers that are not finite")
+        if (weights < 0).any():
+            raise TraceError(f"{kind}: attention holds negative numbers")
         scores = self.scores.get(kind)
         if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):
             raise TraceError(f"{kind}: the scores are {scores.dtype} {scores.shape}; float32 {weights.shape} is needed")

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_viz.errors import ConfigError
 from transformer_viz.tasks import Task
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.vocabulary import END, PAD_ID, START
@@ -40,20 +41,27 @@ def padded(rows: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> Tensor:
 
 
 def make_batch(task: Task, texts: Sequence[str]) -> Batch:
-    """Source and answer of each text, framed; the decoder reads `<start> answer` and writes `answer <end>`."""
-    symbols = [task.read(text) if len(text) <= task.max_length else list(text) for text in texts]
+    """Source and answer of each text, framed; the decoder reads `<start> answer` and writes `answer <end>`.
+
+    Raises:
+        ConfigError: there is no text.
+    """
+    if not texts:
+        raise ConfigError(
+            f"task {task.name!r} has no text of this length to train on: all are held out. "
+            "Take a larger alphabet, longer strings, or held_out_share 0."
+        )
+    symbols = [task.symbols(text) for text in texts]
     source = padded([task.source_vocabulary.encode(task.frame(s)) for s in symbols])
-    answers = [task.answer(s) for s in symbols]
+    answers = [task.answer(s) or [] for s in symbols]
     target_in = padded([task.target_vocabulary.encode([START, *a]) for a in answers])
     target_out = padded([task.target_vocabulary.encode([*a, END]) for a in answers])
-    even = len({len(s) for s in symbols}) == 1
-    return Batch(
-        source,
-        target_in,
-        target_out,
-        None if even else source == PAD_ID,
-        None if even else target_in == PAD_ID,
-    )
+    return Batch(source, target_in, target_out, _padding(source, symbols), _padding(target_in, answers))
+
+
+def _padding(ids: Tensor, rows: Sequence[Sequence[str]]) -> Tensor | None:
+    """Where a batch is padded; None where every row has the same length, which needs no mask."""
+    return None if len({len(row) for row in rows}) == 1 else ids == PAD_ID
 
 
 def batches(recipe: Recipe, task: Task) -> Callable[[int], Batch]:
@@ -64,6 +72,10 @@ def batches(recipe: Recipe, task: Task) -> Callable[[int], Batch]:
 
 
 def _texts(recipe: Recipe, task: Task, step: int, rng: np.random.Generator) -> list[str]:
+    if recipe.lengths == "natural":
+        counts = rng.multinomial(recipe.batch_size, list(recipe.mix.values()))
+        wanted = zip(recipe.mix, counts.tolist(), strict=True)
+        return [text for source, count in wanted for text in task.sample(source, None, count, rng, "train")]
     if recipe.lengths == "growing":
         lengths = np.full(recipe.batch_size, _growing_length(recipe, step, rng))
     else:
@@ -73,7 +85,7 @@ def _texts(recipe: Recipe, task: Task, step: int, rng: np.random.Generator) -> l
     for source in recipe.mix:
         for length in np.unique(lengths[which == source]):
             count = int(((which == source) & (lengths == length)).sum())
-            texts += task.sample(source, int(length), count, rng)
+            texts += task.sample(source, int(length), count, rng, "train")
     return texts
 
 
@@ -87,7 +99,8 @@ def _fixed(recipe: Recipe, task: Task, size: int) -> Callable[[int], Batch]:
     """Epochs over the same strings, in a new order each time."""
     rng = np.random.default_rng([recipe.seed, 2])
     (source,) = recipe.mix
-    texts = [task.sample(source, int(n), 1, rng)[0] for n in rng.choice(task.evaluated_lengths, size=size)]
+    texts = _fixed_texts(task, source, size, rng)
+    size = len(texts)
     per_epoch = -(-size // recipe.batch_size)
 
     def batch(step: int) -> Batch:
@@ -96,3 +109,12 @@ def _fixed(recipe: Recipe, task: Task, size: int) -> Callable[[int], Batch]:
         return make_batch(task, [texts[i] for i in order[place * recipe.batch_size : (place + 1) * recipe.batch_size]])
 
     return batch
+
+
+def _fixed_texts(task: Task, source: str, size: int, rng: np.random.Generator) -> list[str]:
+    if (everything := task.texts("train")) is not None:
+        return [everything[i] for i in rng.permutation(len(everything))[:size]]
+    if task.natural_lengths:
+        return task.sample(source, None, size, rng, "train")
+    lengths = rng.choice(task.evaluated_lengths, size=size)
+    return [text for n in lengths for text in task.sample(source, int(n), 1, rng, "train")]

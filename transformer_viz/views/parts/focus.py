@@ -49,7 +49,7 @@ def start(trace: Trace, checkpoint: Checkpoint) -> None:
     state = st.session_state
     run = _fingerprint(trace)
     if "run" not in state:
-        state.step = link.number("step", link.take("step"), len(trace.steps), default_step(trace))
+        state.step = link.number("step", link.take("step"), max(1, trace.n_steps), default_step(trace))
     elif state.run != run:
         state.step = default_step(trace)
     state.run = run
@@ -74,7 +74,7 @@ def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
 
 def go_to_step(step: Any, trace: Trace) -> None:
     """Moves to a step that the browser reports; what is no step of this run is passed over."""
-    if isinstance(step, int) and step in range(len(trace.steps)):
+    if isinstance(step, int) and step in range(trace.n_steps):
         st.session_state.step = step
 
 
@@ -86,7 +86,7 @@ def default_head(checkpoint: Checkpoint, kind: Kind) -> tuple[int, Head]:
 
 def default_step(trace: Trace) -> int:
     """The last letter: the whole way is drawn, and the sentence still speaks of a letter."""
-    return max(0, len(trace.steps) - (2 if trace.finished == "end" else 1))
+    return max(0, trace.n_steps - (2 if trace.finished == "end" else 1))
 
 
 def link_values(trace: Trace, checkpoint: Checkpoint, now: Focus) -> dict[str, str | None]:

@@ -2,11 +2,15 @@
 
 import streamlit as st
 
+from transformer_viz.views.parts.training.form import FIELDS
+
 KEYS = (
     *("text", "checkpoint", "device", "projector", "hide_answer", "kind", "layer", "head", "tables"),
     *("lab_sources", "lab_targets", "sentence", "mistake", "lab_edits", "lab_tab", "lab_view"),
     *("lab_fill", "lab_precision", "lab_row", "lab_reach", "lab_click"),
     *("beam", "alpha", "stop", "what_if_how", "what_if_begin", "what_if_ban", "what_if_target"),
+    *("train_task", "train_variant", "train_name", "train_job", "train_probe"),
+    *(f"train_{name}" for name in FIELDS),
 )
 
 

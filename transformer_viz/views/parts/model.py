@@ -54,8 +54,8 @@ def surprise(checkpoint: Checkpoint) -> str:
     import numpy as np
 
     task = checkpoint.task
-    length = random.choice([n for n in task.evaluated_lengths if n <= 16] or task.evaluated_lengths)
-    return task.sample(random.choice(task.sources), length, 1, np.random.default_rng())[0]
+    lengths = [n for n in task.evaluated_lengths if n <= 16] or list(task.evaluated_lengths)
+    return task.mixed([random.choice(lengths)], np.random.default_rng(), first=random.randrange(len(task.sources)))[0]
 
 
 @st.cache_resource(max_entries=_CHECKPOINTS, show_spinner="Loading the checkpoint …")

@@ -46,7 +46,10 @@ def data(
         "dark": dark,
         "source": source_strip(trace),
         "output": output_strip(trace, with_answer=with_answer),
-        "sentences": [step_sentence(trace, kind, layer, head, t, with_answer=with_answer) for t in range(len(trace.steps))],
+        # A run without a decoder has one sentence all the same.
+        "sentences": [
+            step_sentence(trace, kind, layer, head, t, with_answer=with_answer) for t in range(max(1, trace.n_steps))
+        ],
         "looked": _looked_at(trace, kind, layer, head),
     }
 
@@ -73,5 +76,5 @@ def _component() -> Any:
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:
     """The source position with the most weight at each step, for cross-attention."""
     if kind != "cross":
-        return [None] * len(trace.steps)
+        return [None] * max(1, trace.n_steps)
     return [int(row.argmax()) if row.any() else None for row in head_map(trace, kind, layer, head)]

@@ -68,7 +68,7 @@ def _run(trace: Trace) -> None:
     st.text(
         f"checkpoint {made_by.get('checkpoint')} ({made_by.get('variant')}), task {made_by.get('task')}, "
         f"{made_by.get('strategy')} decoding on {made_by.get('device')}"
-        + (f", {1000 * seconds:.0f} ms for {len(trace.steps)} steps" if isinstance(seconds, int | float) else "")
+        + (f", {1000 * seconds:.0f} ms for {trace.n_steps} steps" if isinstance(seconds, int | float) else "")
     )
 
 

@@ -1,0 +1,132 @@
+"""`diff A.npz B.npz`: the exit code is the verdict, for other people's checks too."""
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer_viz import decode, load_checkpoint, load_trace
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def files(home, tmp_path):
+    """`files["abc"]`: a trace file of that text."""
+    checkpoint = load_checkpoint("tiny", device="cpu")
+    paths = {}
+    for text in ("abc", "abd"):
+        paths[text] = tmp_path / f"{text}.npz"
+        decode(checkpoint, text).save(paths[text])
+    return {text: str(path) for text, path in paths.items()}
+
+
+def test_equal_runs(files, cli):
+    done = cli("diff", files["abc"], files["abc"])
+    assert (done.code, done.out, done.err) == (0, "Equal to the last bit.\n", "")
+
+
+def test_different_runs(files, cli):
+    done = cli("diff", files["abc"], files["abd"])
+    assert (done.code, done.err) == (1, "")
+    lines = done.out.splitlines()
+    assert lines[0].startswith("Different: ")
+    assert "  input: source: 'abc' → 'abd'" in lines
+    assert any(line.startswith("  attention: cross-attention, layer ") for line in lines)
+
+
+def test_json(files, cli):
+    data = cli("diff", files["abc"], files["abd"], "--json").json
+    assert (data["before"], data["after"], data["equal"], data["tolerance"]) == (files["abc"], files["abd"], False, 0)
+    assert data["differences"][0] == {
+        "what": "input",
+        "where": {"field": "source"},
+        "before": "abc",
+        "after": "abd",
+        "size": None,
+        "count": 1,
+    }
+    done = cli("diff", files["abc"], files["abc"], "--json")
+    assert (done.code, done.json["equal"], done.json["differences"]) == (0, True, [])
+
+
+def test_tolerance_and_ignore(files, cli, tmp_path):
+    trace = load_trace(files["abc"])
+    assert trace.cross_attentions is not None
+    weights = trace.cross_attentions.copy()
+    weights[1, 2, 0, 3] += 1e-4
+    other = dataclasses.replace(trace, cross_attentions=weights, made_by={**trace.made_by, "checkpoint": "mine"})
+    other.save(tmp_path / "other.npz")
+    pair = ("diff", files["abc"], str(tmp_path / "other.npz"))
+    assert cli(*pair).code == 1
+    assert cli(*pair, "--tolerance", "1e-3").code == 1
+    assert cli(*pair, "--ignore", "model").code == 1
+    done = cli(*pair, "--tolerance", "1e-3", "--ignore", "model")
+    assert done.code == 0
+    assert "note: numbers within the tolerance differ by up to 0.0001" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (("abc", "nowhere.npz"), "There is no file nowhere.npz"),
+        (("abc", "."), "a folder or a device"),
+        (("abc",), "B.npz"),
+        (("abc", "abc", "--tolerance", "-1"), "'-1'"),
+        (("abc", "abc", "--tolerance", "nan"), "'nan'"),
+        (("abc", "abc", "--ignore", "colours"), "'colours'"),
+    ],
+)
+def test_a_mistake_is_one_line_and_2(files, mistake, arguments, named):
+    assert named in mistake("diff", *(files.get(argument, argument) for argument in arguments))
+
+
+def test_no_file_of_ours(files, mistake, tmp_path):
+    (tmp_path / "x.npz").write_bytes(b"hello")
+    assert "x.npz is damaged or not a trace file" in mistake("diff", files["abc"], str(tmp_path / "x.npz"))
+
+
+def test_what_would_act_on_a_terminal_is_spelled_out(files, cli, tmp_path):
+    trace = load_trace(files["abc"])
+    dataclasses.replace(trace, source="\x1b[2Jabc\u202e").save(tmp_path / "x.npz")
+    done = cli("diff", files["abc"], str(tmp_path / "x.npz"))
+    assert "\x1b" not in done.out
+    assert "\u202e" not in done.out
+
+
+APP = """
+import sys
+from transformer_viz.checkpoints import load_checkpoint
+from transformer_viz.views.parts import model
+model.run(load_checkpoint(sys.argv[1], "cpu"), "cpu", sys.argv[2]).save(sys.argv[3])
+"""
+
+
+def test_the_app_and_the_command_line_make_the_same_run_in_two_processes(home, tmp_path, cli):
+    """A third process compares them, where torch cannot be imported."""
+
+    def python(*arguments: str) -> subprocess.CompletedProcess[bytes]:
+        done = subprocess.run(
+            [sys.executable, *arguments],
+            capture_output=True,
+            check=False,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            timeout=120,
+        )
+        assert done.returncode in (0, 1), done.stderr
+        return done
+
+    tiny, ours, theirs = str(home / "tiny"), str(tmp_path / "ours.npz"), str(tmp_path / "theirs.npz")
+    python("-m", "transformer_viz", "trace", "ab d", "--checkpoint", tiny, "--device", "cpu", "-o", ours)
+    python("-c", APP, tiny, "ab d", theirs)
+    blocked = "import sys; sys.modules['torch'] = None; from transformer_viz.commands import main; sys.exit(main(sys.argv[1:]))"
+    done = python("-c", blocked, "diff", ours, theirs, "--json")
+    assert done.returncode == 0, done.stdout
+    data = json.loads(done.stdout)
+    assert (data["equal"], data["differences"]) == (True, [])
+    assert load_trace(ours).source == "ab d"

@@ -1,0 +1,153 @@
+"""Runs that somebody else made: one kind alone, no outputs, no probabilities. Pictures and sentences say what is known."""
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from transformer_viz import Trace, figures
+from transformer_viz.analysis.loss import losses
+from transformer_viz.analysis.mask_parts import mask_parts
+from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.errors import OptionError
+from transformer_viz.figures.reasons import colour
+from transformer_viz.terms import REASON_WORDS, Kind, Reason
+
+SOURCE = ["<b>", "$x$", "l", "l", "</s>", "f", "g"]
+TARGET = ["<s>", "l", "<i>", " ", "e"]
+OUTPUT = ["l", "<i>", " ", "e", "</s>"]
+CROSS = np.full((2, 3, 5, 7), 1 / 7)
+UNKNOWN = np.zeros((5, 7), bool)
+UNKNOWN[1, 2] = UNKNOWN[4] = True
+
+
+def cross(**fields: Any) -> Trace:
+    return Trace.from_arrays(cross=CROSS, source_tokens=SOURCE, target_tokens=TARGET, **fields)
+
+
+def masked() -> Trace:
+    weights = np.where(UNKNOWN, 0, 1.0) / np.maximum((~UNKNOWN).sum(-1, keepdims=True), 1)
+    fields: dict[str, Any] = {"source_tokens": SOURCE, "target_tokens": TARGET}
+    return Trace.from_arrays(cross=weights, masks={"cross": UNKNOWN}, **fields)
+
+
+RUNS: dict[str, Trace] = {
+    "encoder": Trace.from_arrays(encoder=np.full((7, 7), 1 / 7), source_tokens=SOURCE),
+    "decoder": Trace.from_arrays(
+        decoder=np.tril(np.ones((5, 5))) / np.arange(1, 6)[:, None], target_tokens=TARGET, masks={"decoder": "causal"}
+    ),
+    "cross": cross(),
+    "outputs": cross(output_tokens=OUTPUT),
+    "probabilities": cross(output_tokens=OUTPUT, probabilities=[0.5, 0.25, 0, 1, 0.125], alignment=[0, None, 6, 2, 1]),
+    "masked": masked(),
+}
+runs = pytest.mark.parametrize("trace", RUNS.values(), ids=RUNS)
+
+
+def spec(figure: go.Figure) -> dict[str, Any]:
+    return json.loads(figure.to_json())
+
+
+def z_of(drawn: dict[str, Any]) -> np.ndarray:
+    z = drawn["z"]
+    flat = np.frombuffer(base64.b64decode(z["bdata"]), z["dtype"])
+    return flat.reshape([int(n) for n in z["shape"].split(",")])
+
+
+@runs
+def test_every_picture_draws_every_kind(trace: Trace) -> None:
+    for kind in trace.kinds:
+        weights = trace.attentions(kind)
+        assert weights is not None
+        for figure in (figures.attention(trace, kind, 0, 0), figures.player(trace, kind, step=max(0, trace.n_steps - 1))):
+            drawn = z_of(spec(figure)["data"][0])
+            np.testing.assert_array_equal(drawn, np.where(trace.masks[kind], np.float32(np.nan), weights[0, 0]))
+        spec(figures.mosaic(trace, kind, (0, 0)))
+        spec(figures.mask(trace, kind))
+        for narrow in (False, True):
+            spec(figures.player(trace, kind, narrow=narrow, large=True, theme="dark"))
+    spec(figures.mask_grid([mask_parts(trace)], ["a run"]))
+    assert set(trace.to_frame()["kind"]) == set(trace.kinds)
+
+
+@runs
+def test_every_step_has_a_valid_frame(trace: Trace) -> None:
+    """Frames are unchecked when a figure is made; here Plotly checks them, and each fits the traces of the figure."""
+    for kind in trace.kinds:
+        figure = figures.player(trace, kind)
+        frames = figure.frames
+        assert len(frames) == max(1, trace.n_steps) == figure.layout.meta["steps"]
+        for frame in frames:
+            assert [update.type for update in frame.data] == [drawn.type for drawn in figure.data]
+
+
+def test_candidates_are_drawn_only_where_they_are_known() -> None:
+    for name, trace in RUNS.items():
+        for kind in trace.kinds:
+            drawn = spec(figures.player(trace, kind))
+            kinds = [data["type"] for data in drawn["data"]]
+            assert ("bar" in kinds) == (name == "probabilities")
+            assert ("xaxis2" in drawn["layout"]) == (name == "probabilities")
+            wide = drawn["layout"]["xaxis"]["domain"] == [0, 1]
+            assert wide == (name != "probabilities"), "the map has the candidates' place"
+
+
+def test_a_probability_without_candidates_is_one_bar() -> None:
+    bar = spec(figures.player(RUNS["probabilities"], "cross", step=1))["data"][-1]
+    assert bar["text"] == ["0.2500"]
+    assert bar["customdata"][0][0] == "&lt;i&gt;"
+
+
+def test_labels_say_what_was_written_only_where_it_is_known() -> None:
+    ticks = {name: spec(figures.attention(RUNS[name], "cross"))["layout"]["yaxis"]["ticktext"] for name in ("cross", "outputs")}
+    assert ticks["cross"][:2] == ["1·&lt;s&gt;", "2·l"]
+    assert ticks["outputs"][:2] == ["1·&lt;s&gt;→l", "2·l→&lt;i&gt;"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        ("encoder", "encoder", "The encoder alone: nothing of a decoder is recorded in this run."),
+        (
+            "cross",
+            "cross",
+            "Step 2 of 5: having read `l`, layer 1 head 1 looks 14 % at `<b>` (position 1); what it writes is not recorded.",
+        ),
+        (
+            "outputs",
+            "cross",
+            "Step 2 of 5: having written `l`, layer 1 head 1 looks 14 % at `<b>` (position 1) and what is written is `<i>`, "
+            "its probability not recorded.",
+        ),
+        (
+            "probabilities",
+            "cross",
+            "Step 2 of 5: having written `l`, layer 1 head 1 looks 14 % at `<b>` (position 1) and the model writes `<i>`, "
+            "p = 0.250.",
+        ),
+    ],
+)
+def test_sentences_claim_nothing_that_is_not_known(name: str, kind: Kind, words: str) -> None:
+    trace = RUNS[name]
+    assert plain(step_sentence(trace, kind, 0, 0, min(1, max(0, trace.n_steps - 1)))) == words
+
+
+def test_a_mask_without_a_known_reason_has_a_colour_and_words_of_its_own() -> None:
+    drawn = spec(figures.mask(RUNS["masked"], "cross"))
+    assert "why was not recorded" in json.dumps(drawn["data"][0]["text"])
+    assert REASON_WORDS[Reason.UNKNOWN] in [data.get("name") for data in drawn["data"]]
+    cells = drawn["data"][0]
+    low, high = cells["zmin"], cells["zmax"]
+    for code in REASON_WORDS:
+        at = (code - low) / (high - low)
+        below = [shade for place, shade in cells["colorscale"] if place <= at]
+        assert below[-1] == colour(code, "light"), "each code falls into its own band of the scale"
+
+
+def test_a_loss_is_refused_where_nothing_is_known() -> None:
+    for name in ("outputs", "probabilities"):
+        with pytest.raises(OptionError, match="recorded probabilities and ranks"):
+            losses([RUNS[name]])

@@ -1,0 +1,216 @@
+"""`trace_module` on modules with `torch.nn.MultiheadAttention`, against attention computed here from their weights."""
+
+import warnings
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from transformer_viz import trace_module
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import KINDS, Reason
+
+WIDTH, HEADS, LAYERS = 12, (2, 3), (2, 3)
+SOURCE, TARGET, PAD = [5, 9, 3, 7, 6, 1, 1], [2, 8, 4, 6, 3], 1
+WORDS = [f"w{i}" for i in range(23)]
+
+
+class Model(nn.Module):
+    """Somebody's model: embeddings, `nn.Transformer`, a linear layer, masks of its own."""
+
+    def __init__(self, *, n_heads: int = 3, batch_first: bool = True, hint: bool | None = None, **options: Any) -> None:
+        super().__init__()
+        self.embedding, self.output = nn.Embedding(23, WIDTH), nn.Linear(WIDTH, 23)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about nested tensors, which odd numbers of heads cannot have
+            self.inner = nn.Transformer(WIDTH, n_heads, *LAYERS, 7, batch_first=batch_first, dropout=0.3, **options)
+        self.batch_first, self.hint = batch_first, hint
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        padding = (source if self.batch_first else source.T) == PAD
+        future = torch.ones(target.shape[int(self.batch_first)], target.shape[int(self.batch_first)]).triu(1).bool()
+        options = {"src_key_padding_mask": padding, "memory_key_padding_mask": padding, "tgt_mask": future}
+        return self.output(self.inner(self.embedding(source), self.embedding(target), tgt_is_causal=self.hint, **options))
+
+
+def built(seed: int = 0, **options: Any) -> Model:
+    torch.manual_seed(seed)
+    model = Model(**options)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.7)
+    return model
+
+
+def by_hand(attention: nn.MultiheadAttention, query: Tensor, key: Tensor, masked: Tensor) -> np.ndarray:
+    """(head, query, key) from the projections, in float64; nothing of torch's attention code."""
+    weight, bias = attention.in_proj_weight.double(), attention.in_proj_bias.double()
+    q = (query.double() @ weight[:WIDTH].T + bias[:WIDTH]).unflatten(-1, (attention.num_heads, -1)).transpose(0, 1)
+    k = (key.double() @ weight[WIDTH : 2 * WIDTH].T + bias[WIDTH : 2 * WIDTH]).unflatten(-1, (attention.num_heads, -1))
+    scores = q @ k.permute(1, 2, 0) / (WIDTH / attention.num_heads) ** 0.5
+    return scores.masked_fill(masked, -torch.inf).softmax(-1).detach().numpy()
+
+
+def expected(model: Model) -> dict[str, np.ndarray]:
+    """Attention of all layers of a post-norm model, layer after layer, its sublayers computed here one by one."""
+    model = model.eval()
+    x, y = model.embedding(torch.tensor(SOURCE)), model.embedding(torch.tensor(TARGET))
+    padding = torch.tensor(SOURCE)[None] == PAD
+    future = torch.ones(len(TARGET), len(TARGET)).triu(1).bool()
+    found: dict[str, list[np.ndarray]] = {"encoder": [], "decoder": [], "cross": []}
+
+    def attended(attention: Any, query: Tensor, key: Tensor, masked: Tensor, kind: str) -> Tensor:
+        weights = by_hand(attention, query, key, masked)
+        found[kind].append(weights)
+        value = key.double() @ attention.in_proj_weight.double()[2 * WIDTH :].T + attention.in_proj_bias.double()[2 * WIDTH :]
+        mixed = torch.tensor(weights) @ value.unflatten(-1, (attention.num_heads, -1)).transpose(0, 1)
+        return attention.out_proj.double()(mixed.transpose(0, 1).flatten(1))
+
+    model = model.double()
+    x, y, inner = x.double(), y.double(), cast(Any, model.inner)
+    for layer in inner.encoder.layers:
+        x = layer.norm1(x + attended(layer.self_attn, x, x, padding, "encoder"))
+        x = layer.norm2(x + layer.linear2(layer.linear1(x).relu()))
+    x = inner.encoder.norm(x)
+    for layer in inner.decoder.layers:
+        y = layer.norm1(y + attended(layer.self_attn, y, y, future, "decoder"))
+        y = layer.norm2(y + attended(layer.multihead_attn, y, x, padding, "cross"))
+        y = layer.norm3(y + layer.linear2(layer.linear1(y).relu()))
+    return {kind: np.stack(layers) for kind, layers in found.items()}
+
+
+@pytest.mark.parametrize("n_heads", HEADS, ids="{} heads".format)
+@pytest.mark.parametrize("batch_first", [True, False], ids=["batch first", "length first"])
+@pytest.mark.parametrize("training", [True, False], ids=["training", "eval"])
+def test_every_weight_is_that_of_the_model(n_heads, batch_first, training):
+    """An even number of heads, batch first, in eval mode is where torch's fast path would pass every hook by."""
+    model = built(n_heads=n_heads, batch_first=batch_first).train(training)
+    shape = (1, -1) if batch_first else (-1, 1)
+    trace = trace_module(model, torch.tensor(SOURCE).reshape(shape), torch.tensor(TARGET).reshape(shape), pad_id=PAD)
+    want = expected(built(n_heads=n_heads, batch_first=batch_first))
+    for kind in KINDS:
+        found = trace.attentions(kind)
+        assert found is not None
+        assert found.shape[:2] == (LAYERS[kind != "encoder"], n_heads)
+        np.testing.assert_allclose(found, want[kind], atol=1e-5)
+
+
+def test_masks_are_those_that_attention_was_given():
+    trace = trace_module(built(), SOURCE, TARGET, pad_id=PAD)
+    padding = [int(Reason.PADDING) * (number == PAD) for number in SOURCE]
+    assert trace.mask_reasons["encoder"].tolist() == [padding] * len(SOURCE)
+    assert trace.mask_reasons["cross"].tolist() == [padding] * len(TARGET)
+    assert trace.mask_reasons["decoder"].tolist() == (np.triu(np.ones((5, 5), int), 1) * 2).tolist()
+    unnamed = trace_module(built(), SOURCE, TARGET)
+    assert set(np.unique(unnamed.mask_reasons["encoder"])) == {0, Reason.UNKNOWN}, (
+        "without pad_id nothing says that it is padding"
+    )
+
+
+def test_a_forgotten_mask_is_not_drawn():
+    """What the model should have been given is no matter."""
+    model = built()
+    call = lambda source, target: model.inner(model.embedding(source), model.embedding(target))  # noqa: E731
+    trace = trace_module(model, SOURCE, TARGET, pad_id=PAD, call=call)
+    assert not any(mask.any() for mask in trace.masks.values())
+    assert trace.decoder_attentions is not None
+    assert (trace.decoder_attentions > 0).all()
+
+
+@pytest.mark.parametrize("kind", ["float", "bool", "hint"])
+def test_a_mask_by_head_and_a_float_mask(kind):
+    """An attention layer alone: additive and boolean masks for each head, and the hint behind which torch drops the mask."""
+    torch.manual_seed(3)
+    layer = nn.MultiheadAttention(WIDTH, 3, batch_first=True)
+    embedding = nn.Embedding(23, WIDTH)
+    holder = nn.ModuleDict({"layer": layer, "embedding": embedding})
+    masked = torch.zeros(3, 5, 5, dtype=torch.bool)
+    masked[1, 2, 3] = masked[2, :, 4] = True
+    mask = torch.zeros(3, 5, 5).masked_fill(masked, -torch.inf) if kind == "float" else masked
+
+    def call(target: Tensor) -> None:
+        x = embedding(target)
+        if kind == "hint":  # a wrong hint: torch takes the causal mask instead of the empty one that is given
+            layer(x, x, x, attn_mask=torch.zeros(5, 5).bool(), is_causal=True, need_weights=False)
+        else:
+            layer(x, x, x, attn_mask=mask)
+
+    trace = trace_module(holder, None, TARGET, call=call)
+    want = torch.ones(5, 5).triu(1).bool() if kind == "hint" else masked
+    assert trace.kinds == ("decoder",)
+    np.testing.assert_array_equal(np.broadcast_to(trace.masks["decoder"], (1, 3, 5, 5))[0], want.expand(3, 5, 5))
+    x = embedding(torch.tensor(TARGET))
+    assert trace.decoder_attentions is not None
+    np.testing.assert_allclose(trace.decoder_attentions, by_hand(layer, x, x, want)[None], atol=1e-6)
+
+
+def test_a_row_in_which_everything_is_masked_is_zeros_where_the_kernel_gives_zeros():
+    layer, embedding = nn.MultiheadAttention(WIDTH, 3, batch_first=True), nn.Embedding(23, WIDTH)
+    holder = nn.ModuleDict({"layer": layer, "embedding": embedding})
+    masked = torch.zeros(5, 5, dtype=torch.bool)
+    masked[2] = True
+
+    def call(need_weights: bool) -> Any:
+        x = embedding(torch.tensor([TARGET]))
+        return lambda target: layer(x, x, x, attn_mask=masked, need_weights=need_weights)
+
+    trace = trace_module(holder, None, TARGET, call=call(False))
+    assert trace.decoder_attentions is not None
+    assert not trace.decoder_attentions[:, :, 2].any()
+    with pytest.raises(Exception, match=r"not finite.*everything is masked"):
+        trace_module(holder, None, TARGET, call=call(True))
+
+
+class Layer(nn.Module):
+    """A layer of one's own around torch's attention, pre-norm, with `q` and `k` made apart."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = (nn.MultiheadAttention(WIDTH, 2, batch_first=True) for _ in range(2))
+        self.norm = nn.LayerNorm(WIDTH)
+
+    def forward(self, y: Tensor, x: Tensor) -> Tensor:
+        future = torch.ones(y.shape[1], y.shape[1]).triu(1).bool()
+        y = y + self.first(self.norm(y), self.norm(y), y, attn_mask=future)[0]
+        return y + self.second(y, x, x)[0]
+
+
+class Own(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.embedding, self.encoder = nn.Embedding(23, WIDTH), nn.MultiheadAttention(WIDTH, 2, batch_first=True)
+        self.layers = nn.ModuleList([Layer(), Layer(), Layer()])
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        x, y = self.embedding(source), self.embedding(target)
+        x = x + self.encoder(x, x, x)[0]
+        for layer in self.layers:
+            y = layer(y, x)
+        return y
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_kinds_are_told_from_use_not_from_names(n):
+    """Also where source and target are equally long, so that shapes tell nothing."""
+    trace = trace_module(Own(), SOURCE[:n], TARGET[:n])
+    sizes = {kind: trace.attentions(kind).shape for kind in trace.kinds}  # ty: ignore[missing-union-attribute]
+    assert sizes == {"encoder": (1, 2, n, n), "decoder": (3, 2, n, n), "cross": (3, 2, n, n)}
+    assert trace.masks["decoder"].any()
+    assert not trace.masks["encoder"].any()
+    assert trace.steps == (), "what it returns are hidden states"
+
+
+def test_what_cannot_be_labelled_is_refused():
+    x = torch.randn(1, 5, WIDTH)
+    for options in ({"add_bias_kv": True}, {"add_zero_attn": True}):
+        layer = nn.MultiheadAttention(WIDTH, 2, batch_first=True, **options)
+        with pytest.raises(OptionError, match="adds a key that is no token"):
+            trace_module(layer, None, TARGET, call=lambda target: layer(x, x, x))  # noqa: B023
+
+    class Mine(nn.MultiheadAttention):
+        def forward(self, *args: Any, **kwargs: Any) -> Any:
+            return super().forward(*args, **kwargs)
+
+    with pytest.raises(OptionError, match="Mine with a forward of its own"):
+        trace_module(Mine(WIDTH, 2), None, TARGET)

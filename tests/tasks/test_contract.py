@@ -1,0 +1,116 @@
+"""What every task promises, whichever it is: a new task in the folder is tested by being there."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transformer_viz import tasks
+from transformer_viz.errors import InputError
+from transformer_viz.tasks import german
+from transformer_viz.tasks.task import Task
+from transformer_viz.vocabulary import UNKNOWN
+
+WORDS = "Hund Katze Haus Baum Vogel Fisch Stern Mond Buch Brot Wein Berg".split()
+ENGLISH = "dog cat house tree bird fish star moon book bread wine mountain".split()
+
+
+@pytest.fixture(scope="module")
+def dictionary(tmp_path_factory) -> Path:
+    """A dictionary of our own in the package's format."""
+    lines = ["# Version :: ours", "Haus {n} | Häuser {pl} :: house | houses"]
+    for i, (a, x) in enumerate(zip(WORDS, ENGLISH, strict=True)):
+        for b, y in list(zip(WORDS, ENGLISH, strict=True))[i + 1 :]:
+            lines.append(f"{a} {{m}} | Der {a} [ugs.] sieht den {b}. :: {x} | The {x} sees the {y}.; The {x} looks.")
+    path = tmp_path_factory.mktemp("trans") / "de-en"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(params=tasks.names())
+def task(request, monkeypatch, dictionary) -> Task:
+    monkeypatch.setattr(german, "DICTIONARY", dictionary)
+    return tasks.make(request.param)
+
+
+def test_options_make_it_again(task):
+    for again in (tasks.make(task.name, task.options()), _with_vocabularies(task)):
+        assert again.options() == task.options()
+        assert again.source_vocabulary == task.source_vocabulary
+        assert again.target_vocabulary == task.target_vocabulary
+
+
+def test_examples_can_be_read(task):
+    assert task.examples()
+    for example in task.examples():
+        symbols = task.read(example.text)
+        assert 1 <= len(symbols) <= task.max_length
+        assert example.note
+        assert set(task.answer(symbols) or []) <= {*task.target_vocabulary.symbols, UNKNOWN}
+        assert len(task.answer(symbols) or []) <= task.max_target_length
+
+
+def test_samples_are_readable_and_have_answers(task):
+    rng = np.random.default_rng(0)
+    for source in (*task.sources, *task.training_sources):
+        drawn = task.sample(source, None, 40, rng)
+        assert len(drawn) == 40
+        for text in drawn:
+            symbols = task.symbols(text)
+            answer = task.answer(symbols)
+            assert answer is not None, text
+            assert len(symbols) <= task.max_length
+            assert len(answer) <= task.max_target_length
+            if task.name != "german":
+                assert task.read(text) == symbols
+                assert task.join(answer) == task.reference(text)
+            alignment = task.alignment(symbols, len(answer) + 1)
+            assert len(alignment) == len(answer) + 1
+            assert alignment[-1] is None
+            assert all(key is None or 1 <= key <= len(symbols) for key in alignment)
+    length = task.evaluated_lengths[len(task.evaluated_lengths) // 2]
+    assert all(len(task.symbols(text)) == length for text in task.sample(task.sources[0], length, 5, rng))
+
+
+def test_the_same_seed_draws_the_same(task):
+    for source in (*task.sources, *task.training_sources):
+        one, other = (task.sample(source, None, 9, np.random.default_rng(3)) for _ in range(2))
+        assert one == other
+    assert list(task.judged(300, 1)) == list(task.judged(300, 1))
+
+
+def test_what_is_judged_was_never_trained_on(task):
+    """The two sides of the split, by surface string; tasks that say that they keep nothing apart have both sides alike."""
+    if task.held_out_share == 0:
+        assert task.name in ("reverse", "german-toy", "pinyin-toy")
+        return
+    judged = {text for _, text in task.judged(300, 0)}
+    assert len(judged) >= 5
+    assert all(task.is_held_out(text) for text in judged)
+    rng = np.random.default_rng(1)
+    trained = {
+        text
+        for source in (*task.sources, *task.training_sources)
+        for text in task.sample(source, None, 300, rng, "train")
+        if source in task.sources
+    }
+    assert len(trained) >= 30
+    assert not trained & judged
+    assert not any(task.is_held_out(text) for text in trained)
+
+
+def test_least_samples_is_enough(task):
+    assert list(task.judged(max(200, task.least_samples()), 0))
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\u202e", "\x1b[31m", "☃" * 700], ids=ascii)
+def test_unreadable_texts_are_refused_in_a_printable_line(task, text):
+    if (task.name, text) == ("reverse", "   ") or (task.name == "german" and text.strip()):
+        return  # spaces are letters like any other there, and unknown words are `<unk>`
+    with pytest.raises(InputError) as caught:
+        task.read(text)
+    assert str(caught.value).isprintable()
+
+
+def _with_vocabularies(task: Task) -> Task:
+    return tasks.make(task.name, task.options(), (task.source_vocabulary, task.target_vocabulary))

@@ -1,0 +1,227 @@
+"""`Trace.from_arrays`: what is given is what is there, in every form; what does not fit is named."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from transformer_viz import Trace
+from transformer_viz.errors import TraceError
+from transformer_viz.terms import Reason
+
+LAYERS, HEADS, T, S = 2, 3, 5, 7
+SOURCE, TARGET = [f"s{i}" for i in range(S)], ["<s>", "b", "b", "</b>", " "]
+OUTPUT = ["b", "b", "</b>", " ", "<end>"]
+
+
+def rows(*shape: int, seed: int = 0) -> np.ndarray:
+    raw = np.random.default_rng(seed).random(shape) + 0.01
+    return raw / raw.sum(-1, keepdims=True)
+
+
+CROSS = rows(LAYERS, HEADS, T, S)
+ENCODER = rows(LAYERS, HEADS, S, S, seed=1)
+CAUSAL = np.tril(np.ones((LAYERS, HEADS, T, T))) / np.arange(1, T + 1)[:, None]
+LABELS: dict[str, Any] = {"source_tokens": SOURCE, "target_tokens": TARGET}
+
+
+def test_all_three_kinds_and_nothing_invented():
+    trace = Trace.from_arrays(encoder=ENCODER, decoder=CAUSAL, cross=CROSS, masks={"decoder": "causal"}, **LABELS)
+    for kind, want in (("encoder", ENCODER), ("decoder", CAUSAL), ("cross", CROSS)):
+        np.testing.assert_array_equal(trace.attentions(kind), want.astype(np.float32))
+    assert trace.kinds == ("encoder", "decoder", "cross")
+    assert (trace.source_tokens, trace.target_tokens) == (tuple(SOURCE), tuple(TARGET))
+    assert trace.output_tokens == trace.steps == ()
+    assert trace.n_steps == T
+    assert trace.alignment == (None,) * T
+    assert trace.source_letters == (None,) * S
+    assert (trace.text, trace.finished, trace.expected, trace.is_right) == ("", "given", None, None)
+    np.testing.assert_array_equal(trace.masks["decoder"], np.triu(np.ones((T, T), bool), 1))
+    assert not trace.masks["encoder"].any()
+    assert not trace.masks["cross"].any()
+
+
+@pytest.mark.parametrize(
+    ("fields", "kinds"),
+    [
+        ({"cross": CROSS, **LABELS}, ("cross",)),
+        ({"encoder": ENCODER, "source_tokens": SOURCE}, ("encoder",)),
+        ({"decoder": CAUSAL, "target_tokens": TARGET}, ("decoder",)),
+    ],
+)
+def test_one_kind_is_enough(fields, kinds):
+    trace = Trace.from_arrays(**fields)
+    assert trace.kinds == kinds
+    assert set(trace.to_frame()["kind"]) == set(kinds)
+    assert trace.n_steps == (0 if kinds == ("encoder",) else T)
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        (CROSS[0], CROSS[:1]),
+        (CROSS[0, 0], CROSS[:1, :1]),
+        (CROSS.tolist(), CROSS),
+        (CROSS.astype(np.float16), CROSS),
+        (CROSS.astype(">f8"), CROSS),
+        (np.asfortranarray(CROSS), CROSS),
+        (CROSS[:, :, ::-1][:, :, ::-1], CROSS),
+        (torch.tensor(CROSS), CROSS),
+        (tuple(torch.tensor(CROSS[layer : layer + 1], dtype=torch.float32) for layer in range(LAYERS)), CROSS),
+        (CROSS[:, None], CROSS),
+        (np.eye(T, S, dtype=np.int64), np.eye(T, S)[None, None]),
+    ],
+    ids=[
+        "heads",
+        "matrix",
+        "lists",
+        "half",
+        "big-endian",
+        "fortran",
+        "strides",
+        "tensor",
+        "layers",
+        "batch of one",
+        "integers",
+    ],
+)
+def test_every_form_gives_the_same(given, want):
+    """Hugging Face gives a tuple with one tensor (1, head, query, key) for each layer."""
+    trace = Trace.from_arrays(cross=given, **LABELS)
+    assert trace.cross_attentions is not None
+    assert trace.cross_attentions.dtype == np.float32
+    np.testing.assert_allclose(trace.cross_attentions, want, atol=1e-3 if getattr(given, "dtype", 0) == np.float16 else 1e-7)
+
+
+@given(arrays.arrays(np.float64, st.tuples(*(st.integers(1, 4),) * 4), elements=st.floats(0.001, 1)))
+def test_any_rows_that_sum_to_1(raw):
+    weights = raw / raw.sum(-1, keepdims=True)
+    labels = {"source_tokens": ["x"] * raw.shape[3], "target_tokens": ["y"] * raw.shape[2]}
+    trace = Trace.from_arrays(cross=weights, **labels)
+    np.testing.assert_array_equal(trace.cross_attentions, weights.astype(np.float32))
+    with pytest.raises(TraceError, match="do not sum to 1"):
+        Trace.from_arrays(cross=weights * 1.05, **labels)
+
+
+def test_the_callers_array_stays_the_callers():
+    """A Trace never changes and never freezes what it was made of."""
+    mine = CROSS.astype(np.float32)
+    trace = Trace.from_arrays(cross=mine, **LABELS)
+    mine[:] = 0
+    np.testing.assert_array_equal(trace.cross_attentions, CROSS.astype(np.float32))
+    with pytest.raises(ValueError, match="read-only"):
+        trace.cross_attentions[:] = 0  # ty: ignore[invalid-assignment]
+
+
+@pytest.mark.parametrize(
+    ("fields", "named"),
+    [
+        ({}, ["no attention", "encoder=, decoder= or cross="]),
+        ({"cross": CROSS}, ["source_tokens is missing", "cross"]),
+        ({"cross": CROSS, "source_tokens": SOURCE}, ["target_tokens is missing", "cross"]),
+        ({"decoder": CAUSAL, "source_tokens": SOURCE}, ["target_tokens is missing", "decoder"]),
+        ({"cross": CROSS, **LABELS, "source_tokens": SOURCE[1:]}, ["cross", "7 columns", "6 key tokens"]),
+        ({"cross": CROSS.swapaxes(2, 3), **LABELS}, ["cross", "(layer, head, 5, 7)", "swapped"]),
+        ({"cross": CROSS[None].repeat(2, 0), **LABELS}, ["cross", "(2, 2, 3, 5, 7)", "batch axis"]),
+        ({"cross": CROSS[0, 0, 0], **LABELS}, ["cross", "(7,)", "(query, key)"]),
+        ({"cross": 0.5, **LABELS}, ["cross", "()"]),
+        ({"cross": [CROSS[0], CROSS[1, :2]], **LABELS}, ["cross", "cannot be read as one array"]),
+        ({"cross": [], **LABELS}, ["cross", "cannot be read"]),
+        ({"cross": np.zeros((2, 0, T, S)), **LABELS}, ["cross", "(2, 0, 5, 7)", "empty"]),
+        ({"cross": "abc", **LABELS}, ["cross", "numbers are needed"]),
+        ({"cross": CROSS > 0.1, **LABELS}, ["cross", "bool", "numbers"]),
+        ({"cross": CROSS.astype(complex), **LABELS}, ["cross", "complex"]),
+        ({"cross": torch.tensor(CROSS, requires_grad=True), **LABELS}, ["cross", "detach().float().cpu()"]),
+        ({"cross": torch.tensor(CROSS).bfloat16(), **LABELS}, ["cross", "detach().float().cpu()"]),
+        ({"cross": -CROSS, **LABELS}, ["cross", "negative", "[0, 0, 0, 0]", "scores"]),
+        ({"cross": np.where(CROSS[1, 2, 3, 4] == CROSS, np.nan, CROSS), **LABELS}, ["cross", "not finite", "[1, 2, 3, 4]"]),
+        ({"cross": CROSS * 1e60, **LABELS}, ["cross", "not finite"]),
+        ({"cross": CROSS * 1.11, **LABELS}, ["30 of 30 rows", "[0, 0, 0]", "dropout", "normalised=False"]),
+        ({"cross": np.zeros((T, S)), **LABELS}, ["do not sum to 1", "masks="]),
+        ({"cross": CROSS, **LABELS, "source_tokens": "abcdefg"}, ["source_tokens is one text", "list(text)"]),
+        ({"cross": CROSS, **LABELS, "source_tokens": [*SOURCE[1:], 3]}, ["source_tokens[6]", "'3'", "not text"]),
+        ({"cross": CROSS, **LABELS, "source_tokens": 3}, ["source_tokens", "int"]),
+        ({"cross": CROSS, **LABELS, "source_tokens": [*SOURCE[1:], "\ud800"]}, ["source_tokens[6]", "surrogate"]),
+        ({"cross": CROSS, **LABELS, "output_tokens": OUTPUT[1:]}, ["output_tokens has 4", "5 target tokens"]),
+        ({"cross": CROSS, **LABELS, "probabilities": [1] * T}, ["give output_tokens too"]),
+        ({"cross": CROSS, **LABELS, "alignment": [0, 1]}, ["alignment has 2", "5 target tokens"]),
+        ({"cross": CROSS, **LABELS, "alignment": [0, 1, 7, None, 0]}, ["alignment[2]", "'7'", "0 to 6"]),
+        ({"cross": CROSS, **LABELS, "alignment": [0, 1, True, None, 0]}, ["alignment[2]"]),
+        ({"cross": CROSS, **LABELS, "made_by": {"a": {1, 2}}}, ["made_by", "JSON"]),
+        ({"cross": CROSS, **LABELS, "made_by": {"a": math.nan}}, ["made_by", "JSON"]),
+    ],
+)
+def test_what_does_not_fit_is_named(fields, named):
+    with pytest.raises(TraceError) as caught:
+        Trace.from_arrays(**fields)
+    for part in named:
+        assert part in str(caught.value), str(caught.value)
+
+
+def test_weights_after_dropout_can_be_accepted():
+    dropped = np.where(np.random.default_rng(3).random(CROSS.shape) < 0.2, 0, CROSS / 0.8)
+    trace = Trace.from_arrays(cross=dropped, normalised=False, **LABELS)
+    np.testing.assert_array_equal(trace.cross_attentions, dropped.astype(np.float32))
+
+
+# Masks
+
+
+@pytest.mark.parametrize("shape", [(S,), (1, S), (T, S), (1, 1, T, S), (LAYERS, HEADS, T, S), (LAYERS, 1, 1, S)])
+def test_a_mask_in_every_shape(shape):
+    masked = np.zeros((LAYERS, HEADS, T, S), bool)
+    masked[..., -2:] = True
+    weights = np.where(masked, 0, CROSS)
+    weights /= weights.sum(-1, keepdims=True)
+    mask = masked[tuple(slice(None) if n > 1 else slice(1) for n in (1,) * (4 - len(shape)) + shape)].reshape(shape)
+    trace = Trace.from_arrays(cross=weights, masks={"cross": mask}, **LABELS)
+    np.testing.assert_array_equal(np.broadcast_to(trace.masks["cross"], masked.shape), masked)
+
+
+def test_reasons_are_given_as_far_as_they_can_be_told():
+    """A key labelled as padding is padding, a later key is the future; of the rest nothing is known."""
+    masked = np.triu(np.ones((T, T), bool), 1)
+    masked[4, 2] = masked[:, 4] = True
+    weights = np.where(masked, 0, 1.0)
+    weights /= weights.sum(-1, keepdims=True)
+    tokens = ["a", "b", "c", "d", "[PAD]"]
+    trace = Trace.from_arrays(decoder=weights, target_tokens=tokens, masks={"decoder": masked}, pad_token="[PAD]")
+    a, p, f, b, u = (int(r) for r in (Reason.ALLOWED, Reason.PADDING, Reason.FUTURE, Reason.BOTH, Reason.UNKNOWN))
+    want = [[a, f, f, f, b], [a, a, f, f, b], [a, a, a, f, b], [a, a, a, a, b], [a, a, u, a, p]]
+    assert trace.mask_reasons["decoder"].tolist() == want
+    assert trace.masks["decoder"].tolist() == masked.tolist()
+
+
+def test_a_row_in_which_everything_is_masked_may_hold_anything():
+    """Some programs write zeros there, some spread the weight evenly; it is drawn as masked."""
+    masked = np.zeros((T, S), bool)
+    masked[2] = True
+    for value in (0.0, 1 / S):
+        weights = CROSS.copy()
+        weights[:, :, 2] = value
+        assert Trace.from_arrays(cross=weights, masks={"cross": masked}, **LABELS).masks["cross"][2].all()
+
+
+@pytest.mark.parametrize(
+    ("masks", "named"),
+    [
+        ({"cross": np.tri(T, S, dtype=bool)}, ["masked cells have weight", "give ~mask"]),
+        ({"cross": np.zeros((S, T), bool)}, ["cross mask", "(7, 5)", "(5, 7)"]),
+        ({"cross": np.zeros((4, T, S), bool)}, ["cross mask", "(4, 5, 7)"]),
+        ({"cross": np.zeros((T, S))}, ["cross mask", "float64", "mask < 0"]),
+        ({"cross": "causal"}, ["cross mask", "'causal'"]),
+        ({"encoder": np.zeros((S, S), bool)}, ["'encoder'", "cross"]),
+        ({"self": None}, ["'self'"]),
+        ([1], ["masks is list"]),
+    ],
+)
+def test_masks_that_do_not_fit_are_named(masks, named):
+    with pytest.raises(TraceError) as caught:
+        Trace.from_arrays(cross=CROSS, masks=masks, **LABELS)
+    for part in named:
+        assert part in str(caught.value), str(caught.value)

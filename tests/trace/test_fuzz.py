@@ -1,0 +1,149 @@
+"""Ten thousand damaged and hostile files in a process of its own: refused with a TraceError, or whole; memory bounded."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transformer_viz import Trace, decode
+from transformer_viz.trace.store import to_bytes
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = 10_000
+MOST = 64 * 2**20
+"""What the files of the memory tests may unpack to."""
+BOUND = 4 * MOST
+"""What `trace/store.py` promises: four times that."""
+
+
+def run(*arguments: str) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "error", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def test_ten_thousand_mutated_files(make_model, make_tiny, tmp_path):
+    """Small ones, so that this takes seconds. What loads is saved, drawn and compared; no exception but a TraceError."""
+    small = make_tiny(make_model(0, n_heads=2, n_encoder_layers=1, n_decoder_layers=1))
+    decode(small, "he", max_length=3).save(tmp_path / "greedy.npz")
+    decode(small, "he", strategy="beam", beam_size=2, max_length=3).save(tmp_path / "beam.npz")
+    arrays = Trace.from_arrays(cross=np.full((1, 2, 3, 2), 0.5), source_tokens=["a", "b"], target_tokens=["c", "d", "e"])
+    arrays.save(tmp_path / "arrays.npz")
+    program = str(Path(__file__).with_name("fuzz_program.py"))
+    done = run(program, *(str(path) for path in sorted(tmp_path.iterdir())), str(FILES))
+    refused, loaded = done["refused"], done["loaded"]
+    assert sum(refused.values()) + sum(loaded.values()) == FILES
+    assert all(refused[way] > 300 for way in ("bits", "cut", "described", "swapped", "header", "pickled", "newer", "bomb"))
+    assert not {"pickled", "newer", "bomb", "header"} & loaded.keys()
+    assert loaded["marked"] > 300, "markup in tokens is text, and no reason to refuse a file"
+    assert done["grown"] < 64 * 2**20
+    assert not done["torch"]
+
+
+MEASURED = """
+import json, sys
+sys.path.insert(0, sys.argv[4])
+from fuzz_program import peak
+from transformer_viz.errors import TraceError
+from transformer_viz.trace.store import load_trace
+try:
+    load_trace(sys.argv[2])
+except TraceError:
+    pass
+before = peak()
+try:
+    load_trace(sys.argv[1], max_bytes=int(sys.argv[3]), max_unpacked=int(sys.argv[3]))
+    said = "loaded"
+except TraceError as error:
+    said = str(error)
+print(json.dumps({"said": said, "grown": peak() - before}))
+"""
+
+
+@pytest.fixture
+def measured(saved, tmp_path):
+    """`measured(data)`: what is said of a file, and how many bytes of memory reading it took at most."""
+    if not Path("/proc/self/status").exists():
+        pytest.skip("memory is measured on Linux only")
+
+    def measure(data: bytes) -> dict[str, Any]:
+        (tmp_path / "file.npz").write_bytes(data)
+        (tmp_path / "good.npz").write_bytes(saved)
+        return run(
+            "-c", MEASURED, str(tmp_path / "file.npz"), str(tmp_path / "good.npz"), str(MOST), str(Path(__file__).parent)
+        )
+
+    return measure
+
+
+def test_a_member_that_says_less_than_it_holds(saved, members, measured):
+    """A deflate stream of 1 GiB whose directory says 1000 bytes. `ZipExtFile.read()` without a size unpacks all of it."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    stream = b"".join([packer.compress(bytes(2**20)) for _ in range(1024)]) + packer.flush()
+    parts = {**members(saved), "cross_attentions.npy": bytes(1000)}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, stream if name == "cross_attentions.npy" else content)
+    data = bytearray(buffer.getvalue())
+    crc, size = zlib.crc32(bytes(1000)).to_bytes(4, "little"), len(stream).to_bytes(4, "little")
+    for signature, method, sizes in ((b"PK\x03\x04", 8, 14), (b"PK\x01\x02", 10, 16)):
+        at = data.index(signature)
+        while data[at:].find(b"cross_attentions.npy", 0, 80) < 0:
+            at = data.index(signature, at + 4)
+        data[at + method : at + method + 2] = (8).to_bytes(2, "little")
+        data[at + sizes : at + sizes + 12] = crc + size + (1000).to_bytes(4, "little")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        info = archive.getinfo("cross_attentions.npy")
+        assert (info.file_size, info.compress_size, info.compress_type) == (1000, len(stream), zipfile.ZIP_DEFLATED)
+    done = measured(bytes(data))
+    assert "not an array" in done["said"]
+    assert done["grown"] < 32 * 2**20
+
+
+@pytest.mark.parametrize("filler", ["[],", "{},", '"ab",', "1.5,", '"😀",'])
+def test_a_description_that_grows_in_memory(saved, members, zipped, measured, filler):
+    """As large as a description may be; empty lists take twenty times the memory of their text."""
+    n = (MOST // 16 - 200) // len(filler.encode())
+    text = '{"format": 1, "mistake": null, "steps": [' + filler * n + "0]}"
+    done = measured(zipped({**members(saved), "meta.json": text.encode()}))
+    assert "is not a trace" in done["said"]
+    assert done["grown"] < BOUND
+
+
+def test_an_honest_large_file(measured):
+    """54 MiB of attention."""
+    n = 1009
+    done = measured(to_bytes(Trace.from_arrays(encoder=np.full((1, 14, n, n), 1 / n), source_tokens=["x"] * n)))
+    assert done["said"] == "loaded"
+    assert 54 * 2**20 < done["grown"] < BOUND
+
+
+def test_a_directory_of_very_many_members(measured):
+    """Twenty megabytes of names: zipfile would make an object of half a kilobyte for each before anyone could count them."""
+    n = 300_000
+    entry = b"PK\x01\x02" + bytes(24) + (8).to_bytes(2, "little") + bytes(16)
+    names = [b"%08d" % number for number in range(n)]
+    directory = b"".join(entry + name for name in names)
+    for said_members in (n % 65536, 3):
+        end = b"PK\x05\x06" + bytes(4) + said_members.to_bytes(2, "little") * 2 + len(directory).to_bytes(4, "little")
+        done = measured(directory + end + bytes(4) + bytes(2))
+        assert "more members than a trace" in done["said"]
+        assert done["grown"] < 4 * 2**20
+
+
+def test_the_large_form_of_a_directory_is_refused(saved, load):
+    """Zip64's own end record would replace the numbers that were checked."""
+    locator = b"PK\x06\x07" + bytes(16)
+    with pytest.raises(Exception, match="more members than a trace"):
+        load(saved[:-22] + locator + saved[-22:])

@@ -1,0 +1,180 @@
+"""A hostile trace file is a TraceError and nothing else."""
+
+import io
+import json
+import pickle
+import random
+import zipfile
+
+import numpy as np
+import pytest
+
+from transformer_viz import load_trace
+from transformer_viz.errors import TraceError
+
+
+def test_missing_files_and_folders(tmp_path):
+    with pytest.raises(TraceError, match=r"no file.*nowhere\.npz"):
+        load_trace(tmp_path / "nowhere.npz")
+    with pytest.raises(TraceError):
+        load_trace(tmp_path)
+
+
+@pytest.mark.parametrize("data", [b"", b"PK", b"hi", b"\x93NUMPY\x01\x00", b"\x80\x04N.", b"PK\x05\x06" + bytes(18)], ids=str)
+def test_files_of_another_kind(data, refused_or_sound):
+    assert refused_or_sound(data)
+
+
+def test_truncated_anywhere(saved, refused_or_sound):
+    for end in range(0, len(saved), max(1, len(saved) // 300)):
+        assert refused_or_sound(saved[:end]), end
+
+
+def test_random_bytes_changed_in_the_file(saved, refused_or_sound):
+    rng = random.Random(0)
+    refused = 0
+    for _ in range(500):
+        data = bytearray(saved)
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        refused += refused_or_sound(bytes(data))
+    assert refused > 250
+
+
+def test_every_byte_of_the_directory_changed(saved, refused_or_sound):
+    """The end of a zip is its directory: methods, flags, sizes and offsets all lie there."""
+    start = saved.rindex(b"PK\x01\x02")
+    start = saved.rindex(b"PK\x01\x02", 0, start)
+    for place in range(start, len(saved)):
+        for value in (0, 1, 12, 14, 99, 0x7F, 0xFF):
+            refused_or_sound(saved[:place] + bytes([value]) + saved[place + 1 :])
+
+
+def test_random_bytes_changed_inside_the_members(saved, members, zipped, refused_or_sound):
+    """With a correct checksum, so that it reaches our own reading of arrays and JSON."""
+    rng, parts = random.Random(1), members(saved)
+    refused = 0
+    for _ in range(500):
+        name = rng.choice(sorted(parts))
+        content = bytearray(parts[name])
+        for _ in range(rng.choice((1, 1, 2, 5))):
+            content[rng.randrange(min(len(content), 200 if name.endswith(".npy") else len(content)))] = rng.randrange(256)
+        refused += refused_or_sound(zipped({**parts, name: bytes(content)}, zipfile.ZIP_STORED))
+    assert refused > 100
+
+
+def npy(header: bytes, body: bytes = b"", version: bytes = b"\x01\x00") -> bytes:
+    return b"\x93NUMPY" + version + len(header).to_bytes(2, "little") + header + body
+
+
+HEADERS = [
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (10**9, 10**9), }",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4, 1, 1), }",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 99999999999999999999, 0, 3), }",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, 5, 7, 7), }",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (True, 5, 7, 7), }",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (), }",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': 7, }",
+    b"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 5, 7, 7), }",
+    b"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 5, 7, 7), }",
+    b"{'descr': '<f8', 'fortran_order': False, 'shape': (1, 5, 7, 7), }",
+    b"{'descr': '|O', 'fortran_order': False, 'shape': (2, 5, 7, 7), }",
+    b"{'descr': (), 'fortran_order': False, 'shape': (2, 5, 7, 7), }",
+    b"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2, 5, 7, 7), }",
+    b"{'descr': [()], 'fortran_order': False, 'shape': (2, 5, 7, 7), }",
+    b"{'descr': 'f4,f4', 'fortran_order': False, 'shape': (2, 5, 7, 7), }",
+    b"{'descr': 'a', 'fortran_order': False, 'shape': (2, 5, 7, 7), }",
+    b"{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 5L, 7L, 7L), }",
+    b"{'descr': '<f4', 'fortran_order': False}",
+    b"{'descr': '<f4'",
+    b"{'a': '''",
+    b"(((((((((((((((((((",
+    b"\n  x\n y",
+    b"(" * 9000,
+    b"-" * 9000 + b"1",
+    b"[" * 90 + b"]" * 90,
+    b"1" * 9000,
+    b"x" * 20000,
+    b"__import__('os').system('true')",
+    b"\xff\xfe\x00",
+    b"",
+]
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda h: repr(h[:60]))
+def test_headers_that_lie(saved, header, members, zipped, refused_or_sound):
+    """Absurd shapes must not take memory or overflow to a small size; nothing in a header is evaluated."""
+    body = members(saved)["encoder_attentions.npy"][128:]
+    assert refused_or_sound(zipped({**members(saved), "encoder_attentions.npy": npy(header, body)}))
+
+
+@pytest.mark.parametrize("version", [b"\x02\x00", b"\x03\x00", b"\x09\x00", b""])
+def test_other_array_layouts(saved, version, members, zipped, refused_or_sound):
+    parts = members(saved)
+    parts["encoder_attentions.npy"] = b"\x93NUMPY" + version + parts["encoder_attentions.npy"][8:]
+    assert refused_or_sound(zipped(parts))
+
+
+def test_pickles_are_never_opened(saved, tmp_path, members, zipped, refused_or_sound):
+    """A pickled object that would write a file when it is read."""
+    witness = tmp_path / "was here"
+
+    class Bomb:
+        def __reduce__(self):
+            return (open, (str(witness), "w"))
+
+    buffer = io.BytesIO()
+    np.save(buffer, np.array([Bomb()], dtype=object), allow_pickle=True)
+    assert refused_or_sound(zipped({**members(saved), "encoder_attentions.npy": buffer.getvalue()}))
+    assert refused_or_sound(zipped({**members(saved), "meta.json": pickle.dumps(Bomb())}))
+    assert refused_or_sound(pickle.dumps(Bomb()))
+    assert not witness.exists()
+
+
+@pytest.mark.parametrize(
+    "name", ["extra.npy", "../../evil.npy", "/etc/passwd", "a/meta.json", "META.JSON", "encoder_attentions", "é"]
+)
+def test_members_that_do_not_belong_there(saved, name, load, members, zipped):
+    parts = members(saved)
+    data = zipped({**parts, name: parts["meta.json"]})
+    with pytest.raises(TraceError) as caught:
+        load(data)
+    assert repr(name) in str(caught.value)
+
+
+def test_members_twice_or_missing(saved, members, zipped, refused_or_sound):
+    parts = members(saved)
+    for name, content in parts.items():
+        assert refused_or_sound(zipped({n: c for n, c in parts.items() if n != name}))
+        with pytest.warns(UserWarning, match="Duplicate"):
+            twice = zipped([*parts.items(), (name, content)])
+        assert refused_or_sound(twice)
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_other_compressions_are_read_or_refused(saved, compression, members, zipped, refused_or_sound):
+    data = zipped(members(saved), compression)
+    refused_or_sound(data)
+    for end in range(len(data) // 5, len(data), 97):
+        broken = bytearray(data)
+        broken[end] ^= 0xFF
+        refused_or_sound(bytes(broken))
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(saved, monkeypatch, load, members, zipped):
+    from transformer_viz.trace import store
+
+    monkeypatch.setattr(store, "LARGEST", 100_000)
+    bomb = zipped({**members(saved), "cross_attentions.npy": bytes(10**6)})
+    assert len(bomb) < 100_000
+    with pytest.raises(TraceError, match="unpacks to more than"):
+        load(bomb)
+
+
+@pytest.mark.parametrize("number", [0, 2, 99, None, "1", -1, [1]], ids=repr)
+def test_other_formats_are_named(saved, number, load, members, zipped):
+    parts = members(saved)
+    meta = json.loads(parts["meta.json"]) | {"format": number}
+    with pytest.raises(TraceError, match=r"format 1.*update") as caught:
+        load(zipped({**parts, "meta.json": json.dumps(meta).encode()}))
+    assert repr(number) in str(caught.value)

@@ -1,0 +1,183 @@
+"""A training that is cut off goes on to bitwise the same weights, whenever it was cut off, and its folder always loads."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from transformer_viz import checkpoints, decode, load_checkpoint
+from transformer_viz.errors import CheckpointError, OptionError
+from transformer_viz.runs.growing import STATE, snapshot_steps
+from transformer_viz.runs.make_checkpoint import Making, make_checkpoint, make_model
+from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.training.batches import batches
+from transformer_viz.training.loop import Trainer
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.state import load_state, save_state
+
+ROOT = Path(__file__).resolve().parents[2]
+TASK = Reverse("abcd", 7, (2, 5))
+RECIPE = Recipe(
+    task="reverse",
+    variant="pre-norm",
+    task_options=TASK.options(),
+    model={"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1, "dropout": 0.2},
+    mix={"uniform": 1.0},
+    steps=60,
+    batch_size=7,
+    learning_rate=0.01,
+    clip=1.0,
+    seed=5,
+)
+CPU = torch.device("cpu")
+QUIET = Making(device="cpu", samples=None, keep_seconds=0)
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "adam", "sgd"])
+def test_a_state_that_went_through_a_file_goes_on_bitwise(tmp_path, optimizer):
+    recipe = replace(RECIPE, optimizer=optimizer, momentum=0.9, steps=9)
+    whole = Trainer(make_model(recipe, TASK), batches(recipe, TASK), recipe, CPU)
+    list(whole.run(lambda step: False))
+    first = Trainer(make_model(recipe, TASK), batches(recipe, TASK), recipe, CPU)
+    for event in first.run(lambda step: step == 4):
+        if event.step == 4:
+            break
+    save_state(first, [{"step": 4, "loss": 1.5}], tmp_path / "state", {"best": 0.25})
+    second = Trainer(make_model(replace(recipe, seed=6), TASK), batches(recipe, TASK), recipe, CPU)
+    assert load_state(second, tmp_path / "state") == ([{"step": 4, "loss": 1.5}], {"best": 0.25})
+    assert second.step == 4
+    list(second.run(lambda step: False))
+    for name, tensor in whole.model.state_dict().items():
+        assert torch.equal(tensor, second.model.state_dict()[name]), name
+
+
+def test_pausing_and_resuming_is_one_training(tmp_path):
+    events: list[int] = []
+    straight = make_checkpoint(RECIPE, tmp_path / "straight", replace(QUIET, samples=200))
+    after = iter([3, 1, 7, 2, 100])
+    left = [next(after)]
+
+    def wish():
+        left[0] -= 1
+        return "pause" if left[0] < 0 else "go on"
+
+    for _ in range(10):
+        making = replace(QUIET, samples=200, resume=True, wish=wish, on_event=lambda e: events.append(e.step))
+        metrics = make_checkpoint(RECIPE, tmp_path / "cut", making)
+        load_checkpoint(str(tmp_path / "cut"), device="cpu")
+        if metrics is not None:
+            break
+        assert (tmp_path / "cut" / STATE).exists()
+        left[0] = next(after)
+    assert metrics == straight
+    assert weights(tmp_path / "cut") == weights(tmp_path / "straight")
+    steps = [line.split(",")[0] for line in (tmp_path / "cut" / "history.csv").read_text().splitlines()[1:]]
+    assert steps == sorted(set(steps), key=int)
+    assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["config.json", "history.csv", "model.safetensors"]
+
+
+def test_stopping_keeps_and_judges_what_there_is(tmp_path):
+    metrics = make_checkpoint(RECIPE, tmp_path / "new", replace(QUIET, samples=200, wish=lambda: "stop"))
+    assert metrics is not None
+    assert metrics["stopped_at"] == 1
+    assert not (tmp_path / "new" / STATE).exists()
+
+
+def test_early_stop_waits_for_its_patience(tmp_path):
+    """A learning rate of nearly nothing improves nothing: the first check is the best, and two more are waited for."""
+    recipe = replace(RECIPE, learning_rate=1e-12, patience=2)
+    events = []
+    making = replace(QUIET, samples=200, on_event=events.append)
+    metrics = make_checkpoint(recipe, tmp_path / "new", making)
+    assert metrics is not None
+    assert len([event for event in events if event.checks]) == 3
+    assert metrics["stopped_at"] == events[-1].step == 30
+
+
+def test_what_cannot_be_resumed_is_said(tmp_path):
+    make_checkpoint(RECIPE, tmp_path / "done", replace(QUIET, samples=200))
+    before = weights(tmp_path / "done")
+    with pytest.raises(OptionError, match="finished"):
+        make_checkpoint(RECIPE, tmp_path / "done", replace(QUIET, resume=True))
+    with pytest.raises(CheckpointError, match="exists already"):
+        make_checkpoint(RECIPE, tmp_path / "done", QUIET)
+    assert weights(tmp_path / "done") == before
+    make_checkpoint(RECIPE, tmp_path / "half", replace(QUIET, wish=lambda: "pause"))
+    with pytest.raises(OptionError, match=r"batch_size, learning_rate differ"):
+        make_checkpoint(replace(RECIPE, batch_size=8, learning_rate=1.0), tmp_path / "half", replace(QUIET, resume=True))
+    (tmp_path / "half" / STATE).write_bytes(b"nonsense")
+    with pytest.raises(CheckpointError, match="damaged"):
+        make_checkpoint(RECIPE, tmp_path / "half", replace(QUIET, resume=True))
+    load_checkpoint(str(tmp_path / "half"), device="cpu")
+
+
+def test_snapshots_are_log_spaced_half_precision_and_load(tmp_path):
+    assert snapshot_steps(RECIPE, 6) == [0, 1, 3, 8, 22, 60]
+    assert snapshot_steps(RECIPE, 0) == []
+    make_checkpoint(RECIPE, tmp_path / "new", replace(QUIET, snapshots=6))
+    checkpoint = load_checkpoint(str(tmp_path / "new"), device="cpu")
+    assert list(checkpoints.snapshots(checkpoint.folder)) == [0, 1, 3, 8, 22, 60]
+    first, last = (checkpoints.load_snapshot(checkpoint, step) for step in (0, 60))
+    untrained = make_model(RECIPE, TASK).state_dict()
+    for name, tensor in last.model.state_dict().items():
+        torch.testing.assert_close(tensor, checkpoint.model.state_dict()[name], rtol=1e-3, atol=1e-6)
+        assert torch.equal(first.model.state_dict()[name], untrained[name].half().float())
+    assert decode(last, "abc").source == "abc"
+    with pytest.raises(CheckpointError, match="no snapshot of step 5; it has 0, 1, 3, 8, 22, 60"):
+        checkpoints.load_snapshot(checkpoint, 5)
+
+
+def test_a_killed_training_always_resumes_and_its_folder_always_loads(tmp_path):
+    """Twenty kills at random moments, from before the folder is there to after it is finished."""
+    recipe = replace(RECIPE, steps=1200, model={**RECIPE.model, "dropout": 0.0})
+    straight = tmp_path / "straight"
+    make_checkpoint(recipe, straight, replace(QUIET, keep_seconds=1e9))
+    folder = tmp_path / "killed"
+    program = (
+        "import json, sys; from pathlib import Path\n"
+        "import torch; torch.set_num_threads(1)\n"
+        "from transformer_viz.runs.make_checkpoint import Making, make_checkpoint\n"
+        "from transformer_viz.training.recipe import Recipe\n"
+        "print('ready', flush=True)\n"
+        "make_checkpoint(Recipe.from_json(json.loads(sys.argv[1])), Path(sys.argv[2]),\n"
+        "    Making(device='cpu', samples=None, keep_seconds=0, resume=True, snapshots=5))\n"
+    )
+    import json
+
+    command = [sys.executable, "-c", program, json.dumps(recipe.to_json()), str(folder)]
+    rng = random.Random(0)
+    kills = 0
+    for _ in range(60):
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        if kills < 20:
+            time.sleep(rng.uniform(0, 0.35))
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+        code = process.wait()
+        process.stdout.close()
+        if folder.exists():
+            load_checkpoint(str(folder), device="cpu")
+            for step in checkpoints.snapshots(folder):
+                checkpoints.load_snapshot(load_checkpoint(str(folder), device="cpu"), step)
+        if code == 0:
+            break
+    assert code == 0
+    assert kills == 20
+    assert weights(folder) == weights(straight)
+    assert not list(tmp_path.glob(".*"))

@@ -1,0 +1,131 @@
+"""The Train page: the form makes the recipe that it shows, refuses what cannot be, and its link says everything."""
+
+import json
+from typing import Any
+
+import pytest
+
+from transformer_viz.runs import jobs
+from transformer_viz.runs.jobs import Job
+from transformer_viz.training.defaults import recipe_for
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.views.parts.training import form
+
+
+@pytest.fixture
+def begun(folder, monkeypatch, tmp_path) -> list[tuple[Recipe, str]]:
+    """Nothing is really trained: what would be started is collected."""
+    calls: list[tuple[Recipe, str]] = []
+
+    def start(recipe, name):
+        calls.append((recipe, name))
+        return Job(name, tmp_path / ".jobs" / name, recipe, 0.0)
+
+    monkeypatch.setattr(jobs, "start", start)
+    monkeypatch.setattr(jobs, "jobs", list)
+    return calls
+
+
+def press(at: Any) -> Any:
+    return next(button for button in at.button if button.label == "Start training").click().run()
+
+
+def test_the_default_form_is_the_default_recipe(start, begun):
+    at = start("train")
+    assert not at.exception
+    assert "parameters" in " ".join(markdown.value for markdown in at.markdown)
+    press(at)
+    assert begun == [(recipe_for("reverse", "pre-norm"), "reverse-pre-norm-1")]
+
+
+@pytest.mark.parametrize(
+    ("task", "variant"), [("german-toy", "bias-free"), ("reverse", "residual-post-norm"), ("sort", "shared-norm")]
+)
+def test_another_task_or_variant_brings_its_own_settings(start, begun, task, variant):
+    at = start("train")
+    at.number_input(key="train_steps").set_value(7).run()
+    at.selectbox(key="train_task").set_value(task).run()
+    at.selectbox(key="train_variant").set_value(variant).run()
+    press(at)
+    assert begun[0][0] == recipe_for(task, variant)
+
+
+def test_every_setting_reaches_the_recipe(start, begun):
+    at = start("train")
+    for name, value in (("n_heads", 2), ("d_model", 24), ("d_ff", 40), ("n_encoder_layers", 1), ("steps", 19), ("seed", 5)):
+        at.number_input(key=f"train_{name}").set_value(value)
+    for name, value in (("norm", "post"), ("position", "learned"), ("tied_embeddings", "all"), ("optimizer", "sgd")):
+        at.selectbox(key=f"train_{name}").set_value(value)
+    at.toggle(key="train_attention_bias").set_value(False)
+    at.run()
+    press(at)
+    recipe = begun[0][0]
+    assert recipe.model == {
+        **{"n_heads": 2, "d_model": 24, "d_ff": 40, "n_encoder_layers": 1},
+        **{"norm": "post", "position": "learned", "tied_embeddings": "all", "attention_bias": False},
+    }
+    assert (recipe.steps, recipe.seed, recipe.optimizer) == (19, 5, "sgd")
+
+
+def test_a_link_opens_the_same_form(start, begun):
+    said = "d_model=64,steps=300,norm=pre,attention_bias=false,learning_rate=0.004"
+    first = start("train", task="numbers", variant="post-norm", set=said)
+    link = {key: value[0] if isinstance(value, list) else value for key, value in first.query_params.items()}
+    second = start("train", **link)
+    for at in (first, second):
+        press(at)
+    assert begun[0] == begun[1]
+    assert begun[0][0].model["d_model"] == 64
+    assert begun[0][0].learning_rate == 0.004
+    assert set(link["set"].split(",")) == set(said.split(","))
+
+
+@pytest.mark.parametrize(
+    "given", ["d_model=x", "colour=red", "steps=0", "steps=1e99", "norm=sideways", "attention_bias=maybe", "warm_up=nan"]
+)
+def test_impossible_settings_in_a_link_are_said(start, begun, given):
+    at = start("train", set=given)
+    assert not at.exception
+    assert any("not possible" in warning.value for warning in at.warning)
+
+
+def test_heads_that_do_not_divide_are_said_and_nothing_is_lost(start, begun):
+    at = start("train")
+    at.number_input(key="train_n_heads").set_value(3).run()
+    assert any("does not divide" in error.value for error in at.error)
+    assert at.number_input(key="train_n_heads").value == 3
+    assert not any(button.label == "Start training" for button in at.button)
+
+
+def test_a_model_that_is_too_large_for_a_page_is_refused(start, begun):
+    at = start("train", set="d_model=1024,d_ff=4096,n_encoder_layers=12")
+    press(at)
+    assert not begun
+    assert any("at most 30,000,000" in error.value for error in at.error)
+
+
+@pytest.mark.parametrize("state", ["starting", "running", "paused", "finished", "failed"])
+def test_a_job_is_shown_in_every_state(start, folder, monkeypatch, tmp_path, state):
+    rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20, "mass_0_1": i / 30, "at": float(i)} for i in range(1, 9)]
+    place = tmp_path / ".jobs" / "mine"
+    place.parent.mkdir()
+    (tmp_path / ".jobs" / "mine.events").write_text("\n".join(json.dumps(row) for row in rows))
+    job = Job("mine", place, recipe_for("reverse"), 0.0)
+    monkeypatch.setattr(jobs, "jobs", lambda: [job])
+    monkeypatch.setattr(Job, "state", property(lambda self: state))
+    at = start("train")
+    assert not at.exception
+    labels = {button.label for button in at.button}
+    wanted = {
+        "starting": {"Pause", "Stop and keep"},
+        "running": {"Pause", "Stop and keep"},
+        "paused": {"Go on", "Discard"},
+        "failed": {"Go on", "Discard"},
+        "finished": {"Discard", "Open in Explore"},
+    }[state]
+    assert labels - {"Start training"} == wanted
+    assert "40.0% of held-out texts right" in at.get("progress")[0].proto.text
+
+
+def test_every_field_of_the_form_has_a_place_in_the_model_or_the_recipe():
+    assert not set(form.FIELDS) - set(form._HINTS)

@@ -1,0 +1,145 @@
+"""What `diff` finds: single differences with their places, and the verdict; for people, for programs and for JSON."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+from transformer_viz.terms import KIND_TITLES, Kind
+
+What = Literal[
+    "input", "model", "settings", "tokens", "answer", "steps", "masks", "attention", "scores", "changes", "search"
+]  # fmt: skip
+WHATS: tuple[What, ...] = get_args(What)
+_LONGEST = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class Where:
+    """The place of a difference; numbers count from 0, what does not apply is None.
+
+    Attributes:
+        field: the name of what differs, as in the Trace.
+        kind: of attention.
+        layer: of attention.
+        head: of attention; None also where all heads share a mask.
+        query: row.
+        key: column.
+        query_token: its label, in the first run.
+        key_token: likewise.
+        position: in a list of tokens, steps or nodes.
+        token: the candidate.
+    """
+
+    field: str
+    kind: Kind | None = None
+    layer: int | None = None
+    head: int | None = None
+    query: int | None = None
+    key: int | None = None
+    query_token: str | None = None
+    key_token: str | None = None
+    position: int | None = None
+    token: str | None = None
+
+    def __str__(self) -> str:
+        """In words; numbers count from 1."""
+        numbered = (("layer", self.layer), ("head", self.head), ("query", self.query), ("key", self.key))
+        tokens = {"query": self.query_token, "key": self.key_token}
+        words = [self.field.replace("_", " "), *([KIND_TITLES[self.kind]] if self.kind else [])]
+        for name, number in (*numbered, ("position", self.position)):
+            if number is not None:
+                words.append(f"{name} {number + 1}" + (f" {tokens[name]!r}" if tokens.get(name) is not None else ""))
+        return ", ".join([*words, *([repr(self.token)] if self.token is not None else [])])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """One difference.
+
+    Attributes:
+        what: which part of a run.
+        where: the place; of several numbers the one that differs most, of several tokens the first.
+        before: what the first run has there; None where it has nothing.
+        after: what the second run has there.
+        size: after − before for numbers; ±∞ where one of them is not a number; None for what is no number.
+        count: in how many places this field differs.
+    """
+
+    what: What
+    where: Where
+    before: Any
+    after: Any
+    size: float | None = None
+    count: int = 1
+
+    def __str__(self) -> str:
+        """One line."""
+        notes = [] if self.size is None else [f"{self.size:+.6g}"]
+        if self.count > 1:
+            notes.append(f"the {'first' if self.size is None else 'largest'} of {self.count}")
+        place = str(self.where).removeprefix(f"{self.what}, ")
+        before, after = _shown(self.before), _shown(self.after)
+        if before == after:  # a difference behind the sixth digit
+            before, after = repr(self.before), repr(self.after)
+        return f"{self.what}: {place}: {before} → {after}" + (f" ({', '.join(notes)})" if notes else "")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceDiff:
+    """What differs between two runs.
+
+    Attributes:
+        differences: in the order of the parts of a run; none when the runs are equal.
+        notes: what differs and is no difference: times, devices, versions, numbers within the tolerance.
+        tolerance: the largest difference of a number that was allowed.
+    """
+
+    differences: tuple[Difference, ...]
+    notes: tuple[str, ...]
+    tolerance: float
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing differs by more than the tolerance."""
+        return not self.differences
+
+    def __str__(self) -> str:
+        """The verdict, and a line for each difference and note."""
+        allowed = "to the last bit" if self.tolerance == 0 else f"within {self.tolerance:g}"
+        n = len(self.differences)
+        first = f"Equal {allowed}." if self.equal else f"Different: {n} difference{'s' * (n != 1)} (not equal {allowed})."
+        return "\n".join([first, *(f"  {found}" for found in self.differences), *(f"  note: {note}" for note in self.notes)])
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready data; what is not finite becomes None, what does not apply is left out of `where`."""
+        return {
+            "equal": self.equal,
+            "tolerance": self.tolerance,
+            "differences": [_json(found) for found in self.differences],
+            "notes": list(self.notes),
+        }
+
+
+def _json(found: Difference) -> dict[str, Any]:
+    where = {name: value for name, value in asdict(found.where).items() if value is not None}
+    values = {name: _plain(getattr(found, name)) for name in ("before", "after", "size")}
+    return {"what": found.what, "where": where, **values, "count": found.count}
+
+
+def _plain(value: Any) -> Any:
+    """Numbers that are not finite become None, tuples lists."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(entry) for entry in value]
+    return value
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    words = f"{value:.6g}" if isinstance(value, float) else repr(value)
+    return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"

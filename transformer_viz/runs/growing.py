@@ -1,0 +1,145 @@
+"""A checkpoint folder while its model is being trained: whenever the process is killed, the folder loads and training goes on.
+
+The folder is made in one move with the untrained model. From then on every file is replaced in one move each:
+`training.safetensors` is the whole state from which training goes on, `model.safetensors` what everybody else reads.
+At the end the metrics come into `config.json`, and the state goes.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transformer_viz import checkpoints
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import CheckpointError, OptionError, listed
+from transformer_viz.training.loop import Trainer
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.state import Row, load_state, save_state, write_tensors, write_text
+
+STATE = "training.safetensors"
+
+
+class GrowingCheckpoint:
+    """The folder of one training.
+
+    Args:
+        checkpoint: the untrained one; its folder is where everything goes.
+        recipe: what it is trained by.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, recipe: Recipe) -> None:
+        self.checkpoint = checkpoint
+        self.recipe = recipe
+        self.folder = checkpoint.folder
+
+    def begin(self, *, replace: bool) -> None:
+        """Makes the folder, with the untrained weights."""
+        clean(self.folder)
+        made = self.checkpoint
+        checkpoints.save_checkpoint(
+            self.folder,
+            made.model,
+            made.task,
+            variant=made.variant,
+            recipe=self.recipe.to_json(),
+            metrics={},
+            replace=replace,
+        )
+
+    def resume(self, trainer: Trainer) -> tuple[list[Row], dict[str, Any]]:
+        """Brings the trainer to where the folder is; the history so far, and what was saved with it."""
+        clean(self.folder)
+        state = self.folder / STATE
+        return load_state(trainer, state) if state.exists() else ([], {})
+
+    def keep(self, trainer: Trainer, history: list[Row], more: Mapping[str, Any]) -> None:
+        """Saves where training is."""
+        save_state(trainer, history, self.folder / STATE, more)
+        self._write_model(history)
+
+    def keep_snapshot(self, step: int) -> None:
+        """The weights after `step` steps, in half precision."""
+        (self.folder / "snapshots").mkdir(exist_ok=True)
+        weights = {name: tensor.half() for name, tensor in self.checkpoint.model.state_dict().items()}
+        if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
+            return  # a weight beyond 65504: a snapshot that could not be loaded
+        write_tensors(weights, self.folder / "snapshots" / f"step-{step:06d}.safetensors")
+
+    def finish(self, history: list[Row], metrics: Mapping[str, Any]) -> None:
+        """An ordinary checkpoint: the metrics are in, the state is gone."""
+        made = self.checkpoint
+        self._write_model(history)
+        text = checkpoints.description(made.model, made.task, made.variant, self.recipe.to_json(), metrics)
+        write_text(text, self.folder / "config.json")
+        (self.folder / STATE).unlink(missing_ok=True)
+
+    def discard(self) -> None:
+        """Removes the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _write_model(self, history: list[Row]) -> None:
+        write_tensors(self.checkpoint.model.state_dict(), self.folder / "model.safetensors")
+        write_text(checkpoints.csv(list(history)), self.folder / "history.csv")
+
+
+def check_place(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) -> bool:
+    """Whether there is a training to go on with; everything impossible is found before anything starts.
+
+    Raises:
+        CheckpointError: the folder is there and may not be touched, or is of another recipe.
+    """
+    if not resume or not (folder / "config.json").exists():
+        if not replace:
+            checkpoints.refuse_existing(folder, replace)
+        return False
+    if not (folder / STATE).exists() and _metrics(folder):
+        raise OptionError(f"{folder} is finished; there is nothing to resume. Train it anew with --force.")
+    before = _recipe(folder)
+    now = recipe.to_json()
+    if different := sorted(name for name in now if json.dumps(now[name]) != json.dumps(before.get(name))):
+        raise OptionError(
+            f"{folder} was begun with other settings: {listed(different)} differ. "
+            "Resume with the same ones, or start again with --force."
+        )
+    return True
+
+
+def clean(folder: Path) -> None:
+    """Removes what a killed process left half-written beside and in the folder."""
+    for path in [*folder.parent.glob(f".{folder.name}.*.partial"), *folder.glob(".*.partial")]:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    for path in (folder / "snapshots").glob(".*.partial"):
+        path.unlink(missing_ok=True)
+
+
+def snapshot_steps(recipe: Recipe, count: int) -> list[int]:
+    """`count` steps from 0 to the last, closer together at the beginning, where most happens: 0, then log-spaced."""
+    if count < 2:
+        return []
+    spaced = torch.logspace(0, torch.tensor(float(recipe.steps)).log10().item(), count - 1).round().int().tolist()
+    return sorted({0, *(min(step, recipe.steps) for step in spaced), recipe.steps})
+
+
+def _metrics(folder: Path) -> Mapping[str, Any]:
+    return _config(folder).get("metrics") or {}
+
+
+def _recipe(folder: Path) -> Mapping[str, Any]:
+    return _config(folder).get("recipe") or {}
+
+
+def _config(folder: Path) -> Mapping[str, Any]:
+    try:
+        data = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise CheckpointError(
+            f"{folder}/config.json cannot be read ({type(error).__name__}). Start again with --force."
+        ) from error
+    return data if isinstance(data, dict) else {}

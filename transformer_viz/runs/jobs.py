@@ -1,0 +1,243 @@
+"""Trainings in processes of their own, started from a page: they survive its reload, can be paused and stopped, are limited.
+
+A job is a few files in `trained/.jobs/`: `NAME.json` (what was asked for), `NAME.events` (a line of JSON for each event),
+`NAME.wish` (what the page wishes), `NAME.log` (what the process said), `NAME.lock`, which the process holds while it lives,
+and `NAME.end` (how it ended). Nothing is kept in the server's memory, so a new server finds its old jobs.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from transformer_viz.checkpoints import is_name, trained_folder
+from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.runs.growing import STATE
+from transformer_viz.runs.make_checkpoint import Wish
+from transformer_viz.training.loop import Event
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.state import write_text
+
+State = Literal["starting", "running", "paused", "finished", "failed"]
+JobWish = Literal["go on", "pause", "stop", "discard"]
+
+MOST_RUNNING = 1
+MOST_JOBS = 30
+"""Folders that a page's visitors can fill."""
+MOST_SECONDS = 30 * 60
+SNAPSHOTS = 24
+_SAMPLES = 2_000
+_STARTING_SECONDS = 60
+_LONGEST_LOG = 2_000
+_MOST_EVENTS = 20_000
+
+
+@dataclass(frozen=True)
+class Job:
+    """A training that a page started; `place` is the common beginning of its files' names."""
+
+    name: str
+    place: Path
+    recipe: Recipe
+    started: float
+    """Seconds since 1970."""
+
+    @property
+    def folder(self) -> Path:
+        """Where the checkpoint grows."""
+        return self.place.parent.parent / self.name
+
+    @property
+    def state(self) -> State:
+        """What the files say now."""
+        if _is_locked(_file(self.place, "lock")):
+            return "running"
+        if _file(self.place, "end").exists():
+            is_whole = (self.folder / "config.json").exists() and not (self.folder / STATE).exists()
+            return "finished" if is_whole else self._ended()
+        return "starting" if time.time() - self._launched() < _STARTING_SECONDS else "failed"
+
+    def events(self) -> list[dict[str, Any]]:
+        """All events so far, as rows. A training that was killed goes on from before its last events: they did not happen."""
+        rows: list[dict[str, Any]] = []
+        for row in _lines(_file(self.place, "events")):
+            while rows and rows[-1]["step"] >= row["step"]:
+                rows.pop()
+            rows.append(row)
+        return rows[-_MOST_EVENTS:]
+
+    def words(self) -> str:
+        """The end of what the process said."""
+        with suppress(OSError):
+            return _file(self.place, "log").read_text(encoding="utf-8", errors="replace")[-_LONGEST_LOG:].strip()
+        return ""
+
+    def wish(self, wish: JobWish) -> None:
+        """Tells the process; it hears it after the step it is at."""
+        write_text(wish, _file(self.place, "wish"))
+
+    def discard(self) -> None:
+        """Removes what there is of it. A running one must be stopped first."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        for path in self.place.parent.glob(f"{self.name}.*"):
+            path.unlink(missing_ok=True)
+
+    def _ended(self) -> State:
+        code = _file(self.place, "end").read_text(encoding="utf-8").strip()
+        return "paused" if code == "paused" else "failed"
+
+    def _launched(self) -> float:
+        with suppress(OSError):
+            return _file(self.place, "log").stat().st_mtime
+        return self.started
+
+
+def start(recipe: Recipe, name: str) -> Job:
+    """Starts a training in a process of its own.
+
+    Raises:
+        OptionError: too many are running or kept, or the name is taken.
+    """
+    parent = trained_folder()
+    known = jobs()
+    if not is_name(name):
+        raise OptionError(f"{name!r} is no name for a checkpoint: letters, figures, dot, dash and underscore, 1 to 100 of them")
+    if (parent / name).exists() or any(job.name == name for job in known):
+        raise OptionError(f"There is a checkpoint {name} already. Choose another name.")
+    if len(known) >= MOST_JOBS:
+        raise OptionError(f"{len(known)} trainings are kept here, and no more can be. Discard one first.")
+    _check_free(known)
+    (parent / ".jobs").mkdir(parents=True, exist_ok=True)
+    place = parent / ".jobs" / name
+    job = Job(name, place, recipe, time.time())
+    write_text(json.dumps({"recipe": recipe.to_json(), "started": job.started}), _file(place, "json"))
+    _launch(job)
+    return job
+
+
+def go_on(job: Job) -> None:
+    """Resumes a paused training, or one whose process was killed."""
+    _check_free(jobs())
+    _launch(job)
+
+
+def jobs() -> list[Job]:
+    """All jobs, the newest first; what is damaged is left out."""
+    found = []
+    for path in (trained_folder() / ".jobs").glob("*.json"):
+        name = path.name.removesuffix(".json")
+        with suppress(OSError, ValueError, TypeError, KeyError, TransformerVizError):
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if is_name(name):
+                found.append(Job(name, path.with_name(name), Recipe.from_json(data["recipe"]), float(data["started"])))
+    return sorted(found, key=lambda job: -job.started)
+
+
+class Reporter:
+    """The other end: what the training's process writes and hears.
+
+    Args:
+        place: `Job.place`.
+    """
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.ends_at = time.monotonic() + MOST_SECONDS
+
+    @contextmanager
+    def alive(self) -> Generator[None]:
+        """Holds the lock, and leaves a word at the end."""
+        _file(self.place, "end").unlink(missing_ok=True)
+        with _locked(_file(self.place, "lock")):
+            try:
+                yield
+            except BaseException:
+                write_text("failed", _file(self.place, "end"))
+                raise
+            write_text("paused" if self.wish() == "pause" else "done", _file(self.place, "end"))
+
+    def report(self, event: Event) -> None:
+        """One line."""
+        with _file(self.place, "events").open("a", encoding="utf-8") as file:
+            file.write(json.dumps({**event.row(), "at": round(time.time(), 2)}) + "\n")
+
+    def wish(self) -> Wish:
+        """What the page wishes; to stop, once the time is over."""
+        try:
+            said = _file(self.place, "wish").read_text(encoding="utf-8")
+        except OSError:
+            said = "go on"
+        if said in ("pause", "discard"):
+            return "pause"
+        return "stop" if said == "stop" or time.monotonic() > self.ends_at else "go on"
+
+
+def _check_free(known: list[Job]) -> None:
+    running = [job.name for job in known if job.state in ("running", "starting")]
+    if len(running) >= MOST_RUNNING:
+        raise OptionError(f"{running[0]} is being trained; one training can run at a time. Wait, pause it or stop it.")
+
+
+def _launch(job: Job) -> None:
+    for kind in ("wish", "end"):
+        _file(job.place, kind).unlink(missing_ok=True)
+    recipe_file = _file(job.place, "json")
+    # Half of the cores at most: the page must stay quick.
+    threads = str(max(1, (os.cpu_count() or 2) // 2))
+    command = [sys.executable, "-m", "transformer_viz", "train", "--recipe-file", str(recipe_file), "-o", str(job.folder)]
+    command += ["--resume", "--snapshots", str(SNAPSHOTS), "--samples", str(_SAMPLES), "--job", str(job.place)]
+    with _file(job.place, "log").open("wb") as log:
+        subprocess.Popen(
+            command,
+            cwd=Path(__file__).resolve().parents[2],
+            env={**os.environ, "OMP_NUM_THREADS": threads},
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
+
+
+def _file(place: Path, kind: str) -> Path:
+    # Not with_suffix: a name may have a dot.
+    return place.with_name(f"{place.name}.{kind}")
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole lines of a file that is still being written."""
+    with suppress(OSError):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):
+                row = json.loads(line)
+                if isinstance(row, dict) and isinstance(row.get("step"), int):
+                    yield row
+
+
+@contextmanager
+def _locked(path: Path) -> Generator[None]:
+    """Holds a file's lock; the operating system lets go of it however the process ends."""
+    import fcntl
+
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+
+
+def _is_locked(path: Path) -> bool:
+    import fcntl
+
+    try:
+        with path.open("r") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
+    return False

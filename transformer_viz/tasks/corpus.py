@@ -1,0 +1,126 @@
+"""What the tasks on a finite list of pairs share: the split, the samples, the answers, and vocabularies from the data.
+
+A trained checkpoint brings its vocabularies along, so that it can be used where the data is not.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.errors import ConfigError, listed
+from transformer_viz.tasks.letters import check_share
+from transformer_viz.tasks.task import JUDGED_STREAM, Split, Task
+from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+Vocabularies = tuple[Vocabulary, Vocabulary]
+Pair = tuple[tuple[str, ...], tuple[str, ...]]
+"""Source symbols and target symbols."""
+
+
+class Corpus(Task):
+    """A mapping that is known by its pairs.
+
+    Args:
+        vocabularies: source and target, of a checkpoint that was trained before; None makes them from the data.
+        held_out_share: share of all pairs that are kept out of training.
+    """
+
+    natural_lengths = True
+
+    def __init__(self, vocabularies: Vocabularies | None = None, held_out_share: float = 0.1) -> None:
+        check_share(held_out_share)
+        self.held_out_share = held_out_share
+        self.source_vocabulary, self.target_vocabulary = vocabularies or self.make_vocabularies()
+
+    def options(self) -> dict[str, Any]:
+        return {"held_out_share": self.held_out_share}
+
+    @abstractmethod
+    def pairs(self) -> Mapping[str, Pair]:
+        """Source text -> symbols of source and answer.
+
+        Raises:
+            ConfigError: the package that holds the data is not installed.
+        """
+
+    def make_vocabularies(self) -> Vocabularies:
+        """Every symbol that occurs, in alphabetical order, so that the same data makes the same ids."""
+        pairs = self.pairs().values()
+        sides = zip(*pairs, strict=True)
+        source, target = (Vocabulary.of(sorted({symbol for row in side for symbol in row})) for side in sides)
+        return source, target
+
+    @cached_property
+    def evaluated_lengths(self) -> tuple[int, ...]:
+        return tuple(sorted(self._by_length("held-out")))
+
+    def answer(self, symbols: Sequence[str]) -> list[str] | None:
+        try:
+            pair = self.pairs().get(self.spell(symbols))
+        except ConfigError:  # the data is not installed: nobody knows
+            return None
+        return list(pair[1]) if pair else None
+
+    def spell(self, symbols: Sequence[str]) -> str:
+        """The source text of source symbols."""
+        return "".join(symbols)
+
+    def sample(
+        self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
+    ) -> list[str]:
+        if source not in self.sources:
+            raise ConfigError(f"source {source!r} is not known; choose one of {listed(self.sources)}")
+        texts = self.texts(split) if length is None else self._by_length(split).get(length, [])
+        if not texts:
+            return []
+        return [texts[i] for i in rng.integers(len(texts), size=count)]
+
+    def judged(self, samples: int, seed: int) -> Iterator[tuple[str, str]]:
+        """All held-out texts, or as many of them as are asked for, each at most once."""
+        texts = self.texts("held-out")
+        rng = np.random.default_rng([seed, JUDGED_STREAM])
+        for i in rng.permutation(len(texts))[:samples]:
+            yield self.sources[0], texts[i]
+
+    def least_samples(self) -> int:
+        return 1
+
+    def texts(self, split: Split | None = None) -> list[str]:
+        known: dict[Split | None, list[str]] = self.__dict__.setdefault("_splits", {})
+        if split not in known:
+            known[split] = [text for text in self.pairs() if self.is_in(text, split)]
+        return known[split]
+
+    def _by_length(self, split: Split | None) -> dict[int, list[str]]:
+        known: dict[Split | None, dict[int, list[str]]] = self.__dict__.setdefault("_lengths", {})
+        if split not in known:
+            lengths: dict[int, list[str]] = {}
+            for text in self.texts(split):
+                lengths.setdefault(len(self.pairs()[text][0]), []).append(text)
+            known[split] = lengths
+        return known[split]
+
+
+def spelled(tokens: Sequence[str], between: str = " ") -> str:
+    """Tokens with spaces between them, special tokens left out."""
+    return between.join(token for token in tokens if token not in SPECIAL_TOKENS)
+
+
+def need(module: str, package: str, task: str) -> ModuleType:
+    """Imports what a task's data comes from.
+
+    Raises:
+        ConfigError: it is not installed; the message says how to install it.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            f"task {task!r} takes its data from the package {package}, which is not installed. "
+            f"Install it with: pip install {package}"
+        ) from error

@@ -1,0 +1,131 @@
+"""What the tasks on strings of letters share: an alphabet, reading with clear refusals, and the samplers.
+
+`reverse`, `copy`, `shift` and `sort` differ in the answer and its alignment only.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.errors import ConfigError, InputError, listed
+from transformer_viz.tasks.strings import SAMPLERS
+from transformer_viz.tasks.task import Example, Split, Task
+from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+PRINTABLE_ASCII = "".join(chr(code) for code in range(32, 127))
+LOWER_CASE = "abcdefghijklmnopqrstuvwxyz"
+_ROUNDS = 50
+
+
+class Letters(Task):
+    """A mapping from strings to strings, letter by letter.
+
+    Args:
+        alphabet: every symbol that may occur.
+        max_length: the most symbols that a source may have.
+        trained_lengths: the shortest and the longest source that the model is trained on and judged by.
+        held_out_share: share of all strings that are kept out of training.
+    """
+
+    sources = tuple(SAMPLERS)
+    all_examples: tuple[Example, ...] = ()
+
+    def __init__(
+        self,
+        alphabet: str = LOWER_CASE,
+        max_length: int = 32,
+        trained_lengths: Sequence[int] = (1, 20),
+        held_out_share: float = 0.1,
+    ) -> None:
+        if not isinstance(alphabet, str) or not alphabet or len(set(alphabet)) != len(alphabet):
+            raise ConfigError(f"alphabet={alphabet!r} is not possible; give at least one symbol, each of them once")
+        if not isinstance(max_length, int) or not 1 <= max_length <= 500:
+            raise ConfigError(f"max_length={max_length!r} is not possible; it is a whole number from 1 to 500")
+        least, most = trained_lengths if len(trained_lengths) == 2 else (0, 0)
+        if not 1 <= least <= most <= max_length:
+            raise ConfigError(f"trained_lengths={trained_lengths!r} is not possible; give two numbers from 1 to {max_length}")
+        check_share(held_out_share)
+        self.alphabet = alphabet
+        self.max_length = max_length
+        self.evaluated_lengths = tuple(range(least, most + 1))
+        self.held_out_share = held_out_share
+        self.source_vocabulary = self.target_vocabulary = Vocabulary.of(alphabet)
+
+    def options(self) -> dict[str, Any]:
+        lengths = [self.evaluated_lengths[0], self.evaluated_lengths[-1]]
+        options: dict[str, Any] = {"alphabet": self.alphabet, "max_length": self.max_length, "trained_lengths": lengths}
+        return {**options, "held_out_share": self.held_out_share}
+
+    def read(self, text: str) -> list[str]:
+        if not text:
+            raise InputError(f"The text is empty. Type 1 to {self.max_length} characters: {self.possible()}.")
+        for position, symbol in enumerate(text, start=1):
+            if symbol not in self.source_vocabulary or symbol in SPECIAL_TOKENS:
+                raise InputError(
+                    f"Character {position} is {describe(symbol)}, which this model does not know. "
+                    f"It knows {self.possible()}. Take it out or choose another model."
+                )
+        check_length(len(text), self.max_length)
+        return list(text)
+
+    def symbols(self, text: str) -> list[str]:
+        return list(text)
+
+    def possible(self) -> str:
+        """The alphabet in words."""
+        if self.alphabet == PRINTABLE_ASCII:
+            return "the 95 printable ASCII characters (A-Z, a-z, 0-9, punctuation and the space)"
+        if self.alphabet == LOWER_CASE:
+            return "the letters a to z"
+        return f"{len(self.alphabet)} symbols: {listed(self.alphabet)}"
+
+    def join(self, tokens: Sequence[str]) -> str:
+        return "".join(token for token in tokens if token not in SPECIAL_TOKENS)
+
+    def examples(self) -> list[Example]:
+        known = [example for example in self.all_examples if self._knows(example.text)]
+        return known or [Example(self.alphabet[: min(8, self.max_length)], "the first symbols of the alphabet")]
+
+    def _knows(self, text: str) -> bool:
+        return len(text) <= self.max_length and set(text) <= set(self.alphabet)
+
+    def sample(
+        self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
+    ) -> list[str]:
+        if source not in SAMPLERS:
+            raise ConfigError(f"source {source!r} is not known; choose one of {listed(SAMPLERS)}")
+        if length is None:
+            lengths = rng.choice(self.evaluated_lengths, size=count)
+            return [text for n in lengths for text in self.sample(source, int(n), 1, rng, split)]
+        drawn: list[str] = []
+        # Among very short strings there may be none on the wanted side: then fewer come back.
+        for _ in range(_ROUNDS):
+            more = SAMPLERS[source](self.alphabet, length, count - len(drawn), rng)
+            drawn += [text for text in more if self.is_in(text, split)]
+            if len(drawn) == count:
+                break
+        return drawn
+
+
+def describe(symbol: str) -> str:
+    """A character by sight where that is safe, by name and by code point."""
+    name = unicodedata.name(symbol, "no name")
+    code = f"U+{ord(symbol):04X}"
+    if unicodedata.combining(symbol):
+        return f"the combining mark {name} ({code})"
+    # A control or direction character would act on the message instead of showing in it.
+    return f"“{symbol}” ({name}, {code})" if symbol.isprintable() else f"{name} ({code})"
+
+
+def check_length(length: int, most: int, unit: str = "characters") -> None:
+    """Raises an InputError for a text of more than `most` units."""
+    if length > most:
+        raise InputError(f"The text has {length} {unit}; this model reads at most {most}. Take {length - most} out.")
+
+
+def check_share(share: object) -> None:
+    """Raises a ConfigError for an impossible share of held-out texts."""
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 0.5:
+        raise ConfigError(f"held_out_share={share!r} is not possible; it is a number from 0 to 0.5")

@@ -1,0 +1,195 @@
+"""German number words to digits; the words come from the package num2words.
+
+Worked example: `dreiundzwanzig` is read as the morphemes `drei und zwanzig` and framed `<start> drei und zwanzig <end>`. The
+answer is `23`: step 0 must write `2` and look at `zwanzig`, key 3, step 1 must write `3` and look at `drei`, key 1. German
+says the units before the tens, so the attention must cross. A zero that no word says has no true key.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.errors import ConfigError, InputError, listed
+from transformer_viz.tasks.corpus import Vocabularies, need
+from transformer_viz.tasks.letters import check_length, check_share
+from transformer_viz.tasks.task import JUDGED_STREAM, Example, Split, Task
+from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
+
+_UNITS: list[str] = [*map(str, "null ein zwei drei vier fünf sechs sieben acht neun".split())]
+_TEENS: list[str] = [*map(str, "zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn".split())]
+_TENS: list[str] = [*map(str, "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split())]
+_MORPHEMES = (*_UNITS, "eins", *_TEENS, *_TENS, "und", "hundert", "tausend")
+_LONGEST_FIRST = re.compile("|".join(sorted(_MORPHEMES, key=len, reverse=True)))
+_LARGEST = 999_999
+_ROUNDS = 50
+
+
+class Numbers(Task):
+    """Writes the digits of a German number word, from null to 999,999.
+
+    Args:
+        vocabularies: of a checkpoint that was trained before.
+        held_out_share: share of all numbers that are kept out of training.
+    """
+
+    name = "numbers"
+    sources = ("any", "short")
+    natural_lengths = True
+    max_length = 12
+    max_target_length = 6
+    evaluated_lengths = tuple(range(1, 12))
+
+    def __init__(self, vocabularies: Vocabularies | None = None, held_out_share: float = 0.1) -> None:
+        check_share(held_out_share)
+        self.held_out_share = held_out_share
+        own = Vocabulary.of(_MORPHEMES), Vocabulary.of("0123456789")
+        self.source_vocabulary, self.target_vocabulary = vocabularies or own
+
+    def options(self) -> dict[str, Any]:
+        return {"held_out_share": self.held_out_share}
+
+    def read(self, text: str) -> list[str]:
+        words = text.strip().lower()
+        if not words:
+            raise InputError("The text is empty. Type a German number word from null to 999999, such as dreiundzwanzig.")
+        # A capital ẞ, and ss as Swiss people write it.
+        found = self.symbols(words.replace("dreissig", "dreißig").replace(" ", ""))
+        if "".join(found) != words.replace("dreissig", "dreißig").replace(" ", ""):
+            raise InputError(
+                f"{text[:60]!r} is not made of German number words. They are {listed(_MORPHEMES)}, written together."
+            )
+        check_length(len(found), self.max_length, "parts")
+        return found
+
+    def symbols(self, text: str) -> list[str]:
+        return _LONGEST_FIRST.findall(text)
+
+    def read_target(self, text: str) -> list[str]:
+        for place, digit in enumerate(text, start=1):
+            if digit not in self.target_vocabulary or digit in SPECIAL_TOKENS:
+                raise InputError(f"Character {place} of the target is {digit!r}; this model writes the digits 0 to 9.")
+        return list(text)
+
+    def join(self, tokens: Sequence[str]) -> str:
+        return "".join(token for token in tokens if token not in SPECIAL_TOKENS)
+
+    def answer(self, symbols: Sequence[str]) -> list[str] | None:
+        places = digits_of(symbols)
+        return None if places is None else [digit for digit, _ in places]
+
+    def alignment(self, symbols: Sequence[str], n_steps: int) -> list[int | None]:
+        places = digits_of(symbols) or []
+        keys = [None if place is None else place + 1 for _, place in places]
+        return [keys[t] if t < len(keys) else None for t in range(n_steps)]
+
+    def examples(self) -> list[Example]:
+        return list(_EXAMPLES)
+
+    def split_key(self, text: str) -> str:
+        """Two spellings of one number are on the same side."""
+        return "".join(self.answer(self.symbols(text)) or text)
+
+    def sample(
+        self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
+    ) -> list[str]:
+        if source not in self.sources:
+            raise ConfigError(f"source {source!r} is not known; choose one of {listed(self.sources)}")
+        drawn: list[str] = []
+        for _ in range(_ROUNDS):
+            for text in _drawn(source, 2 * count + 20 if length is None else 20 * count, rng):
+                if len(drawn) < count and self.is_in(text, split) and length in (None, len(self.symbols(text))):
+                    drawn.append(text)
+            if len(drawn) == count:
+                break
+        return drawn
+
+    def judged(self, samples: int, seed: int) -> Iterator[tuple[str, str]]:
+        rng = np.random.default_rng([seed, JUDGED_STREAM])
+        for number, source in enumerate(self.sources):
+            count = samples // len(self.sources) + (number < samples % len(self.sources))
+            # Short numbers are few: each at most once, or the same mistake would count again and again.
+            yield from ((source, text) for text in dict.fromkeys(self.sample(source, None, count, rng, "held-out")))
+
+    def least_samples(self) -> int:
+        return len(self.sources)
+
+
+_EXAMPLES = (
+    Example("siebenhundertdreiundzwanzig", "723: the attention crosses, since the units are said before the tens"),
+    Example("einundzwanzigtausenddreihundertsechsundfünfzig", "21356: it crosses twice"),
+    Example("zweihundertacht", "208: nobody says the zero"),
+    Example("neunhundertneunundneunzigtausendneunhundertneunundneunzig", "999999, the longest"),
+    Example("zwölf", "one word for two digits"),
+)
+
+Digit = tuple[str, int | None]
+"""A digit, and the index of the morpheme that says it."""
+
+
+def digits_of(morphemes: Sequence[str]) -> list[Digit] | None:
+    """The digits of a number word and which morpheme says each; None where the word is no number."""
+    if list(morphemes) == ["null"]:
+        return [("0", 0)]
+    if morphemes.count("tausend") > 1:
+        return None
+    cut = morphemes.index("tausend") if "tausend" in morphemes else -1
+    high = _below_thousand(morphemes[:cut], 0, bare=cut) if cut >= 0 else [("0", None)] * 3
+    rest = morphemes[cut + 1 :]
+    low = _below_thousand(rest, cut + 1) if rest else [("0", None)] * 3
+    if high is None or low is None or (cut < 0 and not rest):
+        return None
+    digits = high + low
+    first = next((i for i, (digit, _) in enumerate(digits) if digit != "0"), None)
+    return None if first is None else digits[first:]
+
+
+def _below_thousand(morphemes: Sequence[str], start: int, bare: int | None = None) -> list[Digit] | None:
+    """Three digits of what stands before or after `tausend`; `tausend` alone, at `bare`, says one thousand."""
+    if not morphemes:
+        return [("0", None), ("0", None), ("1", bare)] if bare is not None else None
+    hundreds: Digit = ("0", None)
+    rest = list(morphemes)
+    if "hundert" in rest:
+        cut = rest.index("hundert")
+        if cut > 1 or (cut == 1 and rest[0] not in _UNITS[1:]):
+            return None
+        hundreds = (str(_UNITS.index(rest[0])), start) if cut else ("1", start)
+        start, rest = start + cut + 1, rest[cut + 1 :]
+    if not rest:
+        return [hundreds, ("0", None), ("0", None)]
+    two = _below_hundred(rest, start, is_last=bare is None)
+    return None if two is None else [hundreds, *two]
+
+
+def _below_hundred(rest: list[str], start: int, *, is_last: bool) -> list[Digit] | None:
+    # `ein` before `tausend` only; num2words writes `achthunderteinstausend`, so `eins` may stand there too.
+    ones = ("eins",) if is_last else ("ein", "eins")
+    match rest:
+        case [word] if word in _TEENS:
+            return [("1", start), (str(_TEENS.index(word)), start)]
+        case [word] if word in _TENS:
+            return [(str(_TENS.index(word) + 2), start), ("0", None)]
+        case [word] if word in ones or word in _UNITS[2:]:
+            return [("0", None), ("1" if word in ones else str(_UNITS.index(word)), start)]
+        case [unit, "und", tens] if unit in _UNITS[1:] and tens in _TENS:
+            return [(str(_TENS.index(tens) + 2), start + 2), (str(_UNITS.index(unit)), start)]
+    return None
+
+
+def _drawn(source: str, count: int, rng: np.random.Generator) -> list[str]:
+    """`any`: all numbers alike; `short`: all numbers of digits alike, so that small numbers come often."""
+    if source == "any":
+        return [_word(int(n)) for n in rng.integers(0, _LARGEST + 1, size=count)]
+    sizes = rng.integers(1, 7, size=count)
+    return [_word(int(n)) for n in (10**sizes * rng.random(count)).astype(int)]
+
+
+@lru_cache(maxsize=200_000)
+def _word(number: int) -> str:
+    return need("num2words", "num2words", "numbers").num2words(number, lang="de")
+
+
+TASK = Numbers

@@ -1,0 +1,129 @@
+"""Chinese phrases to their reading in pinyin, with tones: the 47,111 phrases of the package pypinyin (MIT).
+
+Worked example: `重庆` is framed as `<start> 重 庆 <end>` and read `chóng qìng`; alone, `重` is more often `zhòng`. So the
+model must look at the character itself, the true key 1, 2, …, and know its neighbours.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import numpy as np
+
+from transformer_viz.errors import InputError
+from transformer_viz.tasks.corpus import Corpus, Pair, need, spelled
+from transformer_viz.tasks.letters import check_length, describe
+from transformer_viz.tasks.task import Example, Split
+from transformer_viz.vocabulary import SPECIAL_TOKENS
+
+_LONGEST = 12
+
+
+class Pinyin(Corpus):
+    """Writes one syllable for each character.
+
+    `characters` is a source of training texts of one character each, with the first reading that pypinyin gives.
+    """
+
+    name = "pinyin"
+    sources = ("phrases",)
+    training_sources = ("characters",)
+    max_length = _LONGEST
+
+    def pairs(self) -> Mapping[str, Pair]:
+        return _phrases()
+
+    def answer(self, symbols: Sequence[str]) -> list[str] | None:
+        if len(symbols) == 1 and (found := super().answer(symbols)) is None:
+            reading = _characters().get(symbols[0])
+            return [reading] if reading else found
+        return super().answer(symbols)
+
+    def read(self, text: str) -> list[str]:
+        if not text:
+            raise InputError(f"The text is empty. Type 1 to {self.max_length} Chinese characters.")
+        for place, symbol in enumerate(text, start=1):
+            if symbol not in self.source_vocabulary or symbol in SPECIAL_TOKENS:
+                raise InputError(
+                    f"Character {place} is {describe(symbol)}, which this model does not know. It knows the "
+                    f"{len(self.source_vocabulary.symbols):,} Chinese characters of its phrases, simplified, without spaces."
+                )
+        check_length(len(text), self.max_length)
+        return list(text)
+
+    def symbols(self, text: str) -> list[str]:
+        return list(text)
+
+    def read_target(self, text: str) -> list[str]:
+        syllables = text.split()
+        for place, syllable in enumerate(syllables, start=1):
+            if syllable not in self.target_vocabulary or syllable in SPECIAL_TOKENS:
+                raise InputError(
+                    f"Syllable {place} is {syllable[:40]!r}, which this model does not know. "
+                    "Syllables carry tone marks and are set apart by spaces, as in: chóng qìng."
+                )
+        return syllables
+
+    def join(self, tokens: Sequence[str]) -> str:
+        return spelled(tokens)
+
+    def alignment(self, symbols: Sequence[str], n_steps: int) -> list[int | None]:
+        return [t + 1 if t < len(symbols) else None for t in range(n_steps)]
+
+    def examples(self) -> list[Example]:
+        known = [e for e in _EXAMPLES if all(symbol in self.source_vocabulary for symbol in e.text)]
+        return known or [Example(self.source_vocabulary.symbols[0], "the first character it knows")]
+
+    def sample(
+        self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
+    ) -> list[str]:
+        if source not in self.training_sources:
+            return super().sample(source, length, count, rng, split)
+        known = [character for character in _characters() if character in self.source_vocabulary]
+        return [known[i] for i in rng.integers(len(known), size=count)] if length in (None, 1) else []
+
+
+_EXAMPLES = (
+    Example("重庆", "here 重 is chóng"),
+    Example("重量", "and here it is zhòng"),
+    Example("一心一意", "the same character twice, with two tones"),
+    Example("音乐", "乐 is yuè in music"),
+    Example("快乐", "and lè in joy"),
+    Example("银行行长", "行 is háng and háng, 长 is zhǎng"),
+)
+
+
+@cache
+def _phrases() -> dict[str, Pair]:
+    """Phrases of 2 to 12 characters; where the package gives several readings, the first."""
+    phrases = need("pypinyin.phrases_dict", "pypinyin", "pinyin").phrases_dict
+    return {
+        text: (tuple(text), tuple(syllable[0] for syllable in reading))
+        for text, reading in sorted(phrases.items())
+        if len(text) == len(reading) <= _LONGEST
+    }
+
+
+@cache
+def _characters() -> dict[str, str]:
+    """Characters of the phrases, each with its first reading, where that is a syllable of the phrases."""
+    readings = need("pypinyin.pinyin_dict", "pypinyin", "pinyin").pinyin_dict
+    characters = {character for text in _phrases() for character in text}
+    syllables = {syllable for _, reading in _phrases().values() for syllable in reading}
+    first = {
+        character: readings[ord(character)].split(",")[0] for character in sorted(characters) if ord(character) in readings
+    }
+    return {character: reading for character, reading in first.items() if reading in syllables}
+
+
+def most_frequent_readings(task: Pinyin) -> dict[str, str]:
+    """A baseline: each character's most frequent reading in the training phrases."""
+    counts: dict[str, Counter[str]] = {}
+    for text, (characters, syllables) in task.pairs().items():
+        if task.is_in(text, "train"):
+            for character, syllable in zip(characters, syllables, strict=True):
+                counts.setdefault(character, Counter())[syllable] += 1
+    return {character: count.most_common(1)[0][0] for character, count in counts.items()}
+
+
+TASK = Pinyin

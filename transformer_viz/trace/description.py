@@ -1,0 +1,208 @@
+"""The part of a trace file that is JSON: what it says, and a Trace made of it again.
+
+Nothing is believed: types, ranges and lengths of everything are checked; the Trace checks how the parts fit together.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, get_args
+
+import numpy as np
+
+from transformer_viz.errors import TraceError, listed
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.search import Search, SearchNode
+from transformer_viz.trace.trace import Finished, Step, Trace
+
+_ENDINGS = get_args(Finished)
+_ROUNDING = 1e-6
+
+
+def described(trace: Trace) -> dict[str, Any]:
+    """Everything but the arrays, as JSON-ready data."""
+    names = ("source", "text", "source_tokens", "target_tokens", "output_tokens", "finished", "alignment", "source_letters")
+    meta = {name: getattr(trace, name) for name in names}
+    meta |= {
+        "expected": trace.expected,
+        "expected_tokens": trace.expected_tokens,
+        "made_by": dict(trace.made_by),
+        "mistake": trace.mistake,
+        "edits": trace.edits,
+        "search": None if trace.search is None else _search_meta(trace.search),
+    }
+    return {**meta, "steps": [_step_meta(step) for step in trace.steps]}
+
+
+def _search_meta(search: Search) -> dict[str, Any]:
+    """Everything but the rows, which are arrays."""
+    return {
+        "nodes": [asdict(node) for node in search.nodes],
+        "best": search.best,
+        "alignment": search.alignment,
+        "candidates": search.candidates,
+        "settings": dict(search.settings),
+    }
+
+
+def _step_meta(step: Step) -> dict[str, Any]:
+    """JSON has no NaN and no infinity: a number that a mistake made NaN is null, and the logarithm of 0."""
+    data = asdict(step)
+    for name in ("probability", "log_probability"):
+        data[name] = _or_null(data[name])
+    return {**data, "candidates": [(token, _or_null(p)) for token, p in step.candidates]}
+
+
+def _or_null(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
+    """A Trace from what `described` gave and the arrays by their members' names.
+
+    Raises:
+        TraceError: a value that cannot be; other errors where something is missing or of another type.
+    """
+    mistake, expected_tokens = meta["mistake"], meta["expected_tokens"]
+    steps = tuple(_step(step, may_be_nan=mistake is not None) for step in _list(meta["steps"]))
+    if meta["finished"] not in _ENDINGS:
+        raise TraceError(f"finished is {str(meta['finished'])[:40]!r}; it is one of {listed(_ENDINGS)}")
+    trace = Trace(
+        source=_text(meta["source"]),
+        text=_text(meta["text"]),
+        source_tokens=tuple(map(_text, _list(meta["source_tokens"]))),
+        target_tokens=tuple(map(_text, _list(meta["target_tokens"]))),
+        output_tokens=tuple(map(_text, _list(meta["output_tokens"]))),
+        steps=steps,
+        encoder_attentions=arrays.get("encoder_attentions.npy"),
+        decoder_attentions=arrays.get("decoder_attentions.npy"),
+        cross_attentions=arrays.get("cross_attentions.npy"),
+        mask_reasons=_by_kind(arrays, "mask_reasons"),
+        scores=_by_kind(arrays, "scores"),
+        finished=meta["finished"],
+        alignment=tuple(_index(i, len(meta["source_tokens"])) for i in _list(meta["alignment"])),
+        source_letters=tuple(_index(i, len(meta["source_tokens"])) for i in _list(meta["source_letters"])),
+        expected=None if meta["expected"] is None else _text(meta["expected"]),
+        expected_tokens=None if expected_tokens is None else tuple(map(_text, _list(expected_tokens))),
+        made_by=_dict(meta["made_by"]),
+        mistake=None if mistake is None else _text(mistake),
+        # Files of before there were edits have none.
+        edits=tuple(map(_text, _list(meta.get("edits", [])))),
+        search=_search(meta.get("search"), arrays, len(meta["source_tokens"])),
+    )
+    if not trace.kinds:
+        raise TraceError("it holds no attention")
+    return trace
+
+
+def _search(meta: Any, arrays: Mapping[str, np.ndarray], n_source: int) -> Search | None:
+    if meta is None:
+        return None
+    n_nodes = len(_list(meta["nodes"]))
+    return Search(
+        nodes=tuple(_node(node, n_nodes) for node in meta["nodes"]),
+        best=tuple(_index(i, n_nodes) or 0 for i in _list(meta["best"])),
+        decoder_rows=arrays["decoder_rows.npy"],
+        cross_rows=arrays["cross_rows.npy"],
+        alignment=tuple(_index(i, n_source) for i in _list(meta["alignment"])),
+        candidates=tuple(_candidates(row) for row in _list(meta["candidates"])),
+        settings=_dict(meta["settings"]),
+    )
+
+
+def _node(data: Any, n_nodes: int) -> SearchNode:
+    return SearchNode(
+        parent=_index(data["parent"], n_nodes),
+        row=_index(data["row"], 10**9) or 0,
+        step=_index(data["step"], 10**9) or 0,
+        token=_text(data["token"]),
+        text=_text(data["text"]),
+        log_probability=_log_probability(data["log_probability"]),
+        total=_number(data["total"]),
+        score=_number(data["score"]),
+        rank=_index(data["rank"], 10**9) or 0,
+        place=_index(data["place"], 10**9) or 0,
+        state=data["state"],
+        pruned_by=_index(data["pruned_by"], n_nodes),
+    )
+
+
+def _candidates(row: Any) -> tuple[tuple[str, float], ...]:
+    return tuple((_text(token), _probability(p)) for token, p in _list(row))
+
+
+def _by_kind(arrays: Mapping[str, np.ndarray], what: str) -> dict[Kind, np.ndarray]:
+    return {kind: arrays[f"{kind}_{what}.npy"] for kind in KINDS if f"{kind}_{what}.npy" in arrays}
+
+
+def _step(data: Any, may_be_nan: bool) -> Step:
+    sampling, rank = data["sampling_probability"], data["rank"]
+
+    def probability(value: Any) -> float:
+        return math.nan if value is None and may_be_nan else _probability(value)
+
+    p, log_p = probability(data["probability"]), data["log_probability"]
+    if log_p is None and (p == 0 or may_be_nan):
+        log_p = -math.inf if p == 0 else math.nan
+    else:
+        log_p = _log_probability(log_p)
+    return Step(
+        token=_text(data["token"]),
+        probability=p,
+        log_probability=log_p,
+        rank=_index(rank, 10**9),
+        candidates=tuple((_text(token), probability(p)) for token, p in _list(data["candidates"])),
+        sampling_probability=None if sampling is None else _probability(sampling),
+    )
+
+
+def finite(text: str) -> float:
+    """A number in JSON; `NaN`, `Infinity` and 1e999 are refused."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise TraceError(f"{text[:40]} should be a finite number")
+    return number
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TraceError(f"{str(value)[:40]!r} should be text")
+    return value
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value):
+        raise TraceError(f"{str(value)[:40]!r} should be a finite number")
+    return float(value)
+
+
+def _probability(value: Any) -> float:
+    number = _number(value)
+    if not 0 <= number <= 1 + _ROUNDING:
+        raise TraceError(f"{number:g} should be a probability, from 0 to 1")
+    return number
+
+
+def _log_probability(value: Any) -> float:
+    number = _number(value)
+    if number > _ROUNDING:
+        raise TraceError(f"{number:g} should be the logarithm of a probability, at most 0")
+    return number
+
+
+def _index(value: Any, below: int) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < below):
+        raise TraceError(f"{str(value)[:40]!r} should be a position below {below}")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TraceError(f"{str(value)[:40]!r} should be a list")
+    return value
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TraceError(f"{str(value)[:40]!r} should be an object")
+    return value

@@ -1,0 +1,195 @@
+"""A Trace from attention arrays and tokens that somebody has from elsewhere: `Trace.from_arrays`.
+
+What is not given stays unknown: a run without output tokens has none, one without probabilities no
+steps, and a mask whose reason cannot be told is said to be that.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.errors import TraceError, listed
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace import given_arrays
+from transformer_viz.trace.trace import Candidate, Step, Trace
+from transformer_viz.vocabulary import PAD
+
+_SUM_TOLERANCE = 1e-4
+
+
+def from_arrays(
+    *,
+    encoder: Any = None,
+    decoder: Any = None,
+    cross: Any = None,
+    source_tokens: Iterable[str] | None = None,
+    target_tokens: Iterable[str] | None = None,
+    output_tokens: Iterable[str] | None = None,
+    masks: Mapping[str, Any] | None = None,
+    probabilities: Iterable[float] | None = None,
+    candidates: Iterable[Iterable[tuple[str, float]]] | None = None,
+    alignment: Iterable[int | None] | None = None,
+    source: str | None = None,
+    text: str | None = None,
+    pad_token: str = PAD,
+    normalised: bool = True,
+    made_by: Mapping[str, Any] | None = None,
+) -> Trace:
+    """See `Trace.from_arrays`."""
+    arrays: dict[Kind, Any] = {"encoder": encoder, "decoder": decoder, "cross": cross}
+    given = {kind: array for kind, array in arrays.items() if array is not None}
+    if not given:
+        raise TraceError("no attention is given; give encoder=, decoder= or cross=")
+    sources = _tokens("source_tokens", source_tokens, needed_for=[kind for kind in given if kind != "decoder"])
+    targets = _tokens("target_tokens", target_tokens, needed_for=[kind for kind in given if kind != "encoder"])
+    outputs = _tokens("output_tokens", output_tokens)
+    if outputs and len(outputs) != len(targets):
+        raise TraceError(f"output_tokens has {len(outputs)} tokens for {len(targets)} target tokens; one is needed for each")
+    weights, reasons = {}, {}
+    read_masks = _masks(masks, given)
+    for kind, array in given.items():
+        rows, columns = (sources if kind == "encoder" else targets), (targets if kind == "decoder" else sources)
+        weights[kind] = given_arrays.weights_of(kind, array, len(rows), len(columns))
+        masked = given_arrays.mask_of(kind, read_masks.get(kind), weights[kind])
+        if normalised:
+            given_arrays.check_rows(kind, weights[kind], masked)
+        reasons[kind] = given_arrays.explained(kind, masked, np.array([token == pad_token for token in columns]))
+    return Trace(
+        source=" ".join(sources) if source is None else _text("source", source),
+        text=" ".join(outputs) if text is None else _text("text", text),
+        source_tokens=sources,
+        target_tokens=targets,
+        output_tokens=outputs,
+        steps=_steps(outputs, probabilities, candidates),
+        encoder_attentions=weights.get("encoder"),
+        decoder_attentions=weights.get("decoder"),
+        cross_attentions=weights.get("cross"),
+        mask_reasons=reasons,
+        finished="given",
+        alignment=_alignment(alignment, len(targets), len(sources)),
+        source_letters=(None,) * len(sources),
+        made_by=_plain({"strategy": "from arrays", **(made_by or {})}),
+    )
+
+
+def _tokens(name: str, given: Iterable[str] | None, needed_for: Sequence[Kind] = ()) -> tuple[str, ...]:
+    if given is None:
+        if needed_for:
+            raise TraceError(f"{name} is missing; {needed_for[0]} attention needs it for its labels")
+        return ()
+    if isinstance(given, str):
+        raise TraceError(f"{name} is one text, {given[:40]!r}; a list of tokens is needed, list(text) for single letters")
+    try:
+        tokens = tuple(given)
+    except TypeError:
+        raise TraceError(f"{name} is {type(given).__name__}; a list of tokens is needed") from None
+    for place, token in enumerate(tokens):
+        _text(f"{name}[{place}]", token)
+    return tuple(map(str, tokens))
+
+
+def _text(name: str, given: Any) -> str:
+    """Text that can be written to a file: half of a character cannot."""
+    if not isinstance(given, str):
+        raise TraceError(f"{name} is {str(given)[:40]!r}, not text; labels are text, for example str(token)")
+    try:
+        given.encode()
+    except UnicodeEncodeError:
+        raise TraceError(f"{name} holds half of a character (a lone surrogate), which is no text") from None
+    return given
+
+
+def _plain(made_by: dict[str, Any]) -> dict[str, Any]:
+    """A copy that can be written to a file."""
+    try:
+        return json.loads(json.dumps(made_by, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise TraceError(f"made_by holds what JSON cannot ({error}); plain text, numbers, lists and dicts are needed") from None
+
+
+def _masks(given: Mapping[str, Any] | None, kinds: Iterable[Kind]) -> dict[Kind, Any]:
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise TraceError(f"masks is {type(given).__name__}; a dict is needed, for example {{'decoder': 'causal'}}")
+    for name in given:
+        if name not in KINDS or name not in kinds:
+            raise TraceError(f"masks names {str(name)[:40]!r}; there is attention of {listed(kinds)}")
+    return {kind: given[kind] for kind in kinds if kind in given}
+
+
+def _alignment(given: Iterable[int | None] | None, n_targets: int, n_sources: int) -> tuple[int | None, ...]:
+    if given is None:
+        return (None,) * n_targets
+    found = tuple(None if key is None else _position(f"alignment[{t}]", key, n_sources) for t, key in enumerate(given))
+    if len(found) != n_targets:
+        raise TraceError(f"alignment has {len(found)} entries for {n_targets} target tokens; one, or None, is needed for each")
+    return found
+
+
+def _position(name: str, given: Any, below: int) -> int:
+    if isinstance(given, bool | np.bool_) or not isinstance(given, int | np.integer) or not 0 <= given < below:
+        raise TraceError(f"{name} is {str(given)[:40]!r}; it is None, or a source position from 0 to {below - 1}")
+    return int(given)
+
+
+def _steps(
+    outputs: tuple[str, ...],
+    probabilities: Iterable[float] | None,
+    candidates: Iterable[Iterable[tuple[str, float]]] | None,
+) -> tuple[Step, ...]:
+    """One step for each written token, or none at all where nothing is known of probabilities."""
+    if probabilities is None and candidates is None:
+        return ()
+    if not outputs:
+        raise TraceError("probabilities and candidates belong to written tokens; give output_tokens too")
+    lists = [()] * len(outputs) if candidates is None else [_candidates(t, row) for t, row in enumerate(candidates)]
+    known = [None] * len(outputs) if probabilities is None else [*probabilities]
+    for name, found in (("candidates", lists), ("probabilities", known)):
+        if len(found) != len(outputs):
+            raise TraceError(f"{name} has {len(found)} entries for {len(outputs)} output tokens; one is needed for each")
+    return tuple(_step(t, token, known[t], lists[t]) for t, token in enumerate(outputs))
+
+
+def _candidates(t: int, given: Iterable[tuple[str, float]]) -> tuple[Candidate, ...]:
+    name = f"candidates[{t}]"
+    try:
+        pairs = [(token, p) for token, p in given]
+    except (TypeError, ValueError):
+        raise TraceError(f"{name} is not a list of (token, probability)") from None
+    found = tuple((_text(name, token), _probability(name, p)) for token, p in pairs)
+    numbers = [p for _, p in found]
+    if len({token for token, _ in found}) != len(found):
+        raise TraceError(f"{name} names a token twice")
+    if numbers != sorted(numbers, reverse=True):
+        raise TraceError(f"{name} is not in order; the most probable token comes first")
+    if math.fsum(numbers) > 1 + _SUM_TOLERANCE:
+        raise TraceError(f"{name} sums to {math.fsum(numbers):.6g}; probabilities sum to 1 at most")
+    return found
+
+
+def _step(t: int, token: str, given: float | None, candidates: tuple[Candidate, ...]) -> Step:
+    place = next((place for place, (name, _) in enumerate(candidates) if name == token), None)
+    if given is None and place is None:
+        raise TraceError(f"step {t}: {token[:40]!r} is not among its candidates; give probabilities too")
+    p = candidates[place or 0][1] if given is None else _probability(f"probabilities[{t}]", given)
+    if place is not None and abs(p - candidates[place][1]) > _SUM_TOLERANCE:
+        raise TraceError(
+            f"step {t}: the probability of {token[:40]!r} is {p:.6g}, and {candidates[place][1]:.6g} among its candidates"
+        )
+    return Step(
+        token=token, probability=p, log_probability=math.log(p) if p > 0 else -math.inf, rank=place, candidates=candidates
+    )
+
+
+def _probability(name: str, given: Any) -> float:
+    try:
+        number = float(given)
+    except (TypeError, ValueError):
+        number = math.nan
+    if isinstance(given, str | bool) or not 0 <= number <= 1 + _SUM_TOLERANCE:
+        raise TraceError(f"{name}: {str(given)[:40]!r} is no probability; it is a number from 0 to 1")
+    return min(number, 1.0)

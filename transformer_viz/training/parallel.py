@@ -1,0 +1,82 @@
+"""Data-parallel training: several processes, one model, each batch's rows shared out (torch.distributed).
+
+`torchrun --nproc-per-node N -m transformer_viz train …` starts the processes. Every one makes the whole batch, which is
+cheap, and takes its rows, so every text is seen once. NCCL between GPUs, Gloo between CPUs.
+"""
+
+import os
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+from transformer_viz.training.batches import Batch
+
+
+@dataclass(frozen=True)
+class Workers:
+    """Which of how many processes this one is."""
+
+    rank: int = 0
+    count: int = 1
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes files and speaks."""
+        return self.rank == 0
+
+    def share(self, batch: Batch) -> Batch:
+        """This process's rows of a batch, padded as the whole batch is."""
+        if self.count == 1:
+            return batch
+        rows = slice(self.rank, None, self.count)
+        padding = {
+            name: None if (whole := getattr(batch, name)) is None else whole[rows]
+            for name in ("source_padding", "target_padding")
+        }
+        ids = {name: getattr(batch, name)[rows] for name in ("source", "target_in", "target_out")}
+        return replace(batch, **ids, **padding)
+
+    def wrapped(self, model: nn.Module, device: torch.device) -> nn.Module:
+        """The model as it is called in training: gradients are averaged over the processes."""
+        if self.count == 1:
+            return model
+        return nn.parallel.DistributedDataParallel(model, device_ids=[device] if device.type == "cuda" else None)
+
+    def sum(self, numbers: Sequence[float], device: torch.device) -> list[float]:
+        """Each number summed over the processes."""
+        if self.count == 1:
+            return list(numbers)
+        summed = torch.tensor(numbers, dtype=torch.float32, device=device)
+        dist.all_reduce(summed)
+        return summed.tolist()
+
+    def agree(self, number: int, device: torch.device) -> int:
+        """The number of the first process; all must ask at the same step."""
+        if self.count == 1:
+            return number
+        said = torch.tensor([number], device=device)
+        dist.broadcast(said, src=0)
+        return int(said.item())
+
+
+ALONE = Workers()
+
+
+@contextmanager
+def workers(device: torch.device) -> Generator[Workers]:
+    """Joins the other processes that torchrun started, or is alone."""
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count == 1:
+        yield ALONE
+        return
+    if device.type == "cuda":
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield Workers(dist.get_rank(), count)
+    finally:
+        dist.destroy_process_group()

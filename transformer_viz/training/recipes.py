@@ -1,0 +1,136 @@
+"""The recipes of the shipped checkpoints, and the published settings, by name."""
+
+from typing import Any
+
+from transformer_viz.training.recipe import Recipe
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_SMALL = {"d_model": 128, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 256}
+
+_TOYS = ("german-toy", "pinyin-toy")
+_TOY = {"epoch_size": 2, "batch_size": 2}
+
+RECIPES: dict[str, Recipe] = {
+    "reverse": Recipe(
+        task="reverse",
+        variant="pre-norm",
+        model={**_SMALL, "sinusoid_base": 100.0},
+        mix={"uniform": 0.50, "few": 0.27, "palindromes": 0.08, "words": 0.15},
+        steps=13_000,
+        batch_size=128,
+        lengths="growing",
+        longest=38,
+        learning_rate=2e-3,
+        weight_decay=0.01,
+        clip=1.0,
+        schedule="cosine",
+        warm_up=0.08,
+        seed=2017,
+    ),
+    # The published setting: 50,000 random strings of 10-19 letters, 3 epochs of batches of 256.
+    "reverse-small": Recipe(
+        task="reverse",
+        variant="residual-post-norm",
+        task_options={"alphabet": LETTERS, "trained_lengths": [10, 19]},
+        mix={"uniform": 1.0},
+        steps=588,
+        batch_size=256,
+        epoch_size=50_000,
+        optimizer="adam",
+        learning_rate=1e-3,
+        seed=2024,
+    ),
+    "pinyin": Recipe(
+        task="pinyin",
+        variant="pre-norm",
+        model={**_SMALL, "dropout": 0.25, "max_positions": 64},
+        mix={"phrases": 0.95, "characters": 0.05},
+        steps=9_000,
+        batch_size=192,
+        lengths="natural",
+        label_smoothing=0.05,
+        learning_rate=2e-3,
+        weight_decay=0.02,
+        clip=1.0,
+        schedule="cosine",
+        warm_up=0.08,
+        seed=2017,
+    ),
+    "dates": Recipe(
+        task="dates",
+        variant="pre-norm",
+        model={**_SMALL, "sinusoid_base": 100.0, "max_positions": 128},
+        mix=dict.fromkeys(
+            (
+                *("English (US)", "English (UK)", "German", "French", "Spanish", "Italian", "Dutch", "Swedish"),
+                "Japanese",
+            ),
+            1 / 9,
+        ),
+        steps=4_000,
+        batch_size=96,
+        lengths="natural",
+        learning_rate=2e-3,
+        weight_decay=0.01,
+        clip=1.0,
+        schedule="cosine",
+        warm_up=0.08,
+        seed=2017,
+    ),
+    "numbers": Recipe(
+        task="numbers",
+        variant="pre-norm",
+        model={**_SMALL, "max_positions": 64, "sinusoid_base": 100.0},
+        mix={"any": 0.7, "short": 0.3},
+        steps=3_000,
+        batch_size=128,
+        lengths="natural",
+        learning_rate=2e-3,
+        weight_decay=0.01,
+        clip=1.0,
+        schedule="cosine",
+        warm_up=0.08,
+        seed=2017,
+    ),
+    "german": Recipe(
+        task="german",
+        variant="pre-norm",
+        model={**_SMALL, "dropout": 0.2, "max_positions": 64},
+        mix={"sentences": 1.0},
+        steps=4_000,
+        batch_size=64,
+        lengths="natural",
+        label_smoothing=0.1,
+        learning_rate=1e-3,
+        weight_decay=0.02,
+        clip=1.0,
+        schedule="cosine",
+        warm_up=0.1,
+        seed=2017,
+    ),
+}
+"""What `train --recipe NAME` makes again."""
+
+PUBLISHED: dict[tuple[str, str | None], dict[str, Any]] = {
+    # Stochastic gradient descent on the two sentences, both in every batch, 30 epochs.
+    ("german-toy", "bias-free"): {**_TOY, "optimizer": "sgd", "learning_rate": 1e-3, "momentum": 0.99, "steps": 30},
+    # The source trains nothing. Two sentences leave nothing to generalise, and with dropout they take 150 steps more.
+    ("pinyin-toy", "torch-reference"): {
+        **_TOY,
+        "optimizer": "adam",
+        "learning_rate": 1e-4,
+        "steps": 50,
+        "model": {"dropout": 0.0},
+    },
+    ("reverse", "residual-post-norm"): {
+        "task_options": {"alphabet": LETTERS, "trained_lengths": [10, 19]},
+        "mix": {"uniform": 1.0},
+        "optimizer": "adam",
+        "learning_rate": 1e-3,
+        "epoch_size": 50_000,
+        "batch_size": 256,
+        "steps": 588,
+    },
+}
+PUBLISHED |= {(task, None): {**_TOY, "optimizer": "adam", "learning_rate": 5e-4, "steps": 60} for task in _TOYS}
+"""The published setting of a task with its source's variant: what `train TASK --variant NAME` starts from."""

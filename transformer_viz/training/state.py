@@ -1,0 +1,86 @@
+"""How far a training is, as one file: weights, the optimizer's moments, the step and the history, written in one move.
+
+safetensors and JSON only, so nothing in it can run.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from transformer_viz.errors import CheckpointError
+from transformer_viz.training.loop import Trainer
+
+Row = dict[str, float | None]
+
+
+def save_state(trainer: Trainer, history: list[Row], path: Path, more: Mapping[str, Any] | None = None) -> None:
+    """Writes the state beside `path` and moves it there: a kill leaves the old file or the new one."""
+    tensors = {f"model.{name}": tensor for name, tensor in trainer.model.state_dict().items()}
+    for number, moments in trainer.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+    words = {"step": trainer.step, "history": history, **(more or {})}
+    write_tensors(tensors, path, {"state": json.dumps(words)})
+
+
+def load_state(trainer: Trainer, path: Path) -> tuple[list[Row], dict[str, Any]]:
+    """Brings a trainer to where the file is; returns the history, and what else was saved with it.
+
+    Raises:
+        CheckpointError: the file is damaged, or of another training.
+    """
+    try:
+        with safe_open(path, framework="pt") as file:
+            words = json.loads((file.metadata() or {})["state"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        step, history = int(words.pop("step")), [dict(row) for row in words.pop("history")]
+        weights = {name.removeprefix("model."): tensor for name, tensor in tensors.items() if name.startswith("model.")}
+        trainer.model.load_state_dict(weights)
+        _load_optimizer(trainer, {name: tensor for name, tensor in tensors.items() if name.startswith("optimizer.")})
+    except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(
+            f"{path} is damaged or belongs to another training ({type(error).__name__}). Start again with --force."
+        ) from error
+    trainer.step = step
+    return history, words
+
+
+def _load_optimizer(trainer: Trainer, tensors: Mapping[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in tensors.items():
+        _, number, moment = name.split(".", 2)
+        state.setdefault(int(number), {})[moment] = tensor
+    trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": state})
+
+
+def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """A safetensors file in one move, readable by all like the files beside it."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, partial, metadata)
+        partial.chmod(0o666 & ~_umask())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_text(text: str, path: Path) -> None:
+    """A text file in one move."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    before = os.umask(0)
+    os.umask(before)
+    return before

@@ -1,0 +1,144 @@
+"""Train: choose what is learned and how, and watch attention form. The training runs in a process of its own."""
+
+import streamlit as st
+
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.runs import estimate, jobs
+from transformer_viz.runs.jobs import Job
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.views.parts import charts, kept, link, model
+from transformer_viz.views.parts.markdown import literal
+from transformer_viz.views.parts.training import form, progress
+
+TITLE, ICON, ORDER = "Train", ":material/model_training:", 3
+
+MOST_PARAMETERS = 30_000_000
+_EVERY_SECONDS = 2.0
+
+
+def show() -> None:
+    """The page."""
+    kept.keep()
+    if st.session_state.pop("train_open", False):
+        _leave_for_explore()
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        recipe = form.show()
+        if recipe is not None:
+            _start_box(recipe)
+    with right:
+        job = _chosen_job()
+        if job is None:
+            _nothing_yet()
+        else:
+            st.text_input(
+                "A string to watch", key="train_probe", max_chars=200, placeholder="an example of the task, or type your own"
+            )
+            _live(job.name)
+    for said in link.complaints().said:
+        st.warning(literal(said), icon=":material/link_off:")
+    charts.show((), on_tile=lambda: None)
+    _write_link(job)
+
+
+@st.fragment(run_every=_EVERY_SECONDS)
+def _live(name: str) -> None:
+    job = next((job for job in jobs.jobs() if job.name == name), None)
+    if job is None:
+        st.caption("This training was discarded.")
+        return
+    progress.show(job)
+    # The rest of the page, and the picker of checkpoints, hear of it once.
+    before = st.session_state.get("train_seen")
+    st.session_state.train_seen = (name, job.state)
+    if before is not None and before != (name, job.state):
+        model.entries.clear()
+        st.rerun()
+    if st.session_state.get("train_open"):
+        st.rerun()
+
+
+def _start_box(recipe: Recipe) -> None:
+    try:
+        needed = _estimate(recipe)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    minutes = needed.seconds / 60
+    st.markdown(
+        f"**{needed.parameters:,} parameters**, about {needed.memory / 2**20:,.0f} MB of memory, "
+        f"roughly {'under a minute' if minutes < 1 else f'{minutes:,.0f} min'} on one core."
+    )
+    if needed.seconds > jobs.MOST_SECONDS:
+        st.caption(f"A training from this page ends after {jobs.MOST_SECONDS // 60} minutes; what there is by then is kept.")
+    state = st.session_state
+    if "train_name" not in state:
+        state.train_name = _free_name(recipe)
+    st.text_input("Name of the checkpoint", key="train_name", max_chars=100)
+    st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, needed))
+    if said := state.pop("train_refused", None):
+        st.error(literal(said), icon=":material/error:")
+
+
+def _begin(recipe: Recipe, needed: estimate.Estimate) -> None:
+    state = st.session_state
+    try:
+        if needed.parameters > MOST_PARAMETERS:
+            raise estimate.too_large(needed.parameters, MOST_PARAMETERS)
+        estimate.check_memory(needed)
+        job = jobs.start(recipe, state.train_name.strip())
+    except TransformerVizError as error:
+        state.train_refused = str(error)
+        return
+    state.train_job = job.name
+    state.pop("train_name", None)
+    state.pop("train_seen", None)
+
+
+def _chosen_job() -> Job | None:
+    """The job that the page shows: the chosen one, or the newest."""
+    known = jobs.jobs()
+    names = [job.name for job in known]
+    state = st.session_state
+    if "train_job" not in state and names:
+        state.train_job = link.choice("job", link.take("job"), tuple(names), names[0])
+    if not known:
+        return None
+    if state.get("train_job") not in names:
+        state.train_job = names[0]
+    if len(known) > 1:
+        st.selectbox("Training", names, key="train_job")
+    return next(job for job in known if job.name == state.train_job)
+
+
+def _nothing_yet() -> None:
+    st.info(
+        "No training has been started from this page yet. Choose a task on the left, and start: small models take minutes. "
+        "Loss, held-out accuracy and one head's attention appear here while it learns, and the checkpoint is in the picker "
+        "of every page from its first step on.",
+        icon=":material/model_training:",
+    )
+
+
+def _free_name(recipe: Recipe) -> str:
+    taken = {job.name for job in jobs.jobs()} | {entry.name for entry in model.entries()}
+    base = f"{recipe.task}-{recipe.variant}"
+    return next(name for n in range(1, 1000) if (name := f"{base}-{n}") not in taken)
+
+
+@st.cache_data(max_entries=64, show_spinner="Estimating …")
+def _estimate(recipe: Recipe) -> estimate.Estimate:
+    return estimate.estimate(recipe)
+
+
+def _leave_for_explore() -> None:
+    from transformer_viz.views import explore
+
+    st.switch_page(st.Page(explore.show, title=explore.TITLE, icon=explore.ICON, url_path="", default=True))
+
+
+def _write_link(job: Job | None) -> None:
+    newest = jobs.jobs()[:1]
+    is_newest = job is None or (bool(newest) and newest[0].name == job.name)
+    probe = st.session_state.get("train_probe") or None
+    link.write({**form.link_values(), "job": None if is_newest or job is None else job.name, "probe": probe})
