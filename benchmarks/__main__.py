@@ -1,7 +1,8 @@
 """`make bench`: every measurement, one after the other. Numbers only; nothing is asserted."""
 
-from benchmarks import app_latency, decoding
+from benchmarks import app_latency, decoding, pictures
 
 if __name__ == "__main__":
     decoding.main()
+    pictures.main()
     app_latency.main()

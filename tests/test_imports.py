@@ -1,7 +1,7 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
 errors, terms, vocabulary, edits <- model <- tasks, training, decoding, checkpoints <- trace <- runs <- analysis <- figures
-<- views <- app.py; commands may use all but views.
+<- export <- views <- app.py; commands may use all but views.
 """
 
 import ast
@@ -21,6 +21,7 @@ CHAIN = (
     {"runs"},
     {"analysis"},
     {"figures"},
+    {"export"},
     {"views"},
     {"app"},
 )
@@ -53,7 +54,7 @@ def is_wrong(importer: str, name: str) -> str | None:
         return "plotly belongs in figures only"
     if top == "streamlit" and importer not in ("views", "app"):
         return "streamlit belongs in views and app.py only"
-    if top == "torch" and importer in ("figures", "views", "analysis", "app"):
+    if top == "torch" and importer in ("figures", "export", "views", "analysis", "app"):
         return "torch has no place here"
     if top == "app":
         return "nothing imports app.py"
@@ -91,6 +92,11 @@ def test_arrows(file):
         ("analysis", "transformer_viz.figures", False),
         ("figures", "transformer_viz.analysis.heads", True),
         ("figures", "torch", False),
+        ("figures", "transformer_viz.export.strips", False),
+        ("export", "transformer_viz.figures", True),
+        ("export", "plotly.io", False),
+        ("export", "torch", False),
+        ("views", "transformer_viz.export.strips", True),
         ("views", "torch.nn", False),
         ("views", "transformer_viz.runs.decode.decode", True),
         ("runs", "plotly.graph_objects", False),
@@ -138,8 +144,8 @@ sys.meta_path.insert(0, Blocked())
 """
 
 
-@pytest.mark.parametrize("part", ["figures", "analysis"])
-def test_figures_and_analysis_load_without_torch_and_streamlit(part):
+@pytest.mark.parametrize("part", ["figures", "analysis", "export"])
+def test_what_draws_loads_without_torch_and_streamlit(part):
     """Also transitively: every module of theirs is imported where torch cannot be."""
     names = [".".join(f.relative_to(ROOT).with_suffix("").parts) for f in sorted((ROOT / PACKAGE / part).rglob("*.py"))]
     names = [name.removesuffix(".__init__") for name in names]

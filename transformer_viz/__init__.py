@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from transformer_viz import analysis as analysis
+    from transformer_viz import export as export
     from transformer_viz import figures as figures
     from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
@@ -39,7 +40,7 @@ _HOMES = {
     "Trace": "trace.trace",
 }
 
-_PARTS = ("analysis", "figures")
+_PARTS = ("analysis", "export", "figures")
 
 __all__ = ["__version__", *_PARTS, *_HOMES]
 

@@ -35,6 +35,10 @@ class TraceError(TransformerVizError):
     """A trace, or a trace file, whose parts do not fit together."""
 
 
+class ExportError(TransformerVizError):
+    """A page, picture or table that cannot be made or written here."""
+
+
 def listed(names: Iterable[object]) -> str:
     """`["a", "b"]` as `a, b`, for the "allowed" part of a message."""
     found = [str(name) for name in names]

@@ -1,10 +1,12 @@
 """A real server and a real headless Chromium, one of each for all tests here."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from benchmarks import served
 
@@ -55,3 +57,36 @@ def page(browser: Browser) -> Iterator[Page]:
 
 def _is_here(url: str) -> bool:
     return url.startswith(("http://localhost:", "ws://localhost:", "data:", "blob:"))
+
+
+@pytest.fixture
+def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+    """`open_page(html, width=…, scheme=…)`: from disk, offline; fails at the end if a script failed or anything was asked for.
+
+    `lacks` is part of the address of a file that the page may miss.
+    """
+    contexts, errors = [], []
+
+    def is_wanted(url: str) -> bool:
+        return url.startswith((tmp_path.as_uri(), "data:", "blob:", "about:"))
+
+    def is_wrong(message: ConsoleMessage, lacks: str) -> bool:
+        return message.type == "error" and lacks not in message.location.get("url", "")
+
+    def show(content: str, width: int = 1440, height: int = 900, scheme: Any = "light", lacks: str = "nothing") -> Page:
+        file = tmp_path / "run.html"
+        file.write_text(content, encoding="utf-8")
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.on("console", lambda message: errors.append(message.text) if is_wrong(message, lacks) else None)
+        page.on("request", lambda request: None if is_wanted(request.url) else errors.append(f"asks for {request.url}"))
+        page.goto(file.as_uri())
+        return page
+
+    yield show
+    for context in contexts:
+        context.close()
+    assert not errors

@@ -2,6 +2,11 @@
 
 A subplot a head would cost the browser a second for 48 of them; one trace with gaps costs what one map
 costs. `layout.meta` holds the tile grid, from which a click at (x, y) is turned into layer and head.
+
+Three levels of detail. Small maps travel as they are, float32, with a second trace for masked cells. Larger
+ones as one byte a cell, in which masked and empty cells have codes of their own: a second trace would double
+the bytes. Maps with more cells than the picture has pixels are thinned out, each cell the strongest of a block,
+and the title says so: the browser would draw every second cell and leave the others out.
 """
 
 from typing import Any
@@ -17,6 +22,14 @@ from transformer_viz.trace.trace import Trace
 _CAPTION_SHARE = 0.17
 """Height of a tile's caption, as a share of the tile."""
 _QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}
+EXACT_UP_TO, _EXACT_CELLS = 32, 20_000
+"""Tokens, and cells of all heads together, up to which the weights travel as float32; beyond, in 250 shades."""
+_LONGEST_SIDE, _SHORTEST_SIDE = 128, 16
+_CELLS_ACROSS, _CELLS_DOWN = 512, 384
+"""About as many cells as a mosaic has pixels where three stand side by side on a page 1440 wide."""
+_EMPTY, _MASKED, _FIRST_SHADE, _LAST_SHADE = 0, 2, 5, 255
+"""Codes of a byte: 5 to 255 is a weight from 0 to 1, and two that are none. The common codes are the low ones:
+Plotly writes each `/` of base64, which high bytes are full of, as six letters."""
 
 
 def mosaic(
@@ -37,25 +50,27 @@ def mosaic(
         theme: `light` or `dark`.
         large: bigger letters, for a projector.
         height: in pixels; by default as many rows of tiles as layers need.
+
+    `layout.meta["block"]` says how many queries and keys one cell stands for.
     """
     weights = trace.attentions(kind)
     assert weights is not None, f"the run has no {kind} attention"
     colours, size = theme_of(theme), 15 if large else 12
-    grid = _Grid(*weights.shape)
     masked = np.broadcast_to(trace.masks[kind], weights.shape)
-    drawn = grid.canvas(np.where(masked, np.float32(np.nan), weights))
-    grey = grid.canvas(np.where(masked, np.float32(1), np.float32(np.nan)))
+    blocks = _blocks(weights.shape)
+    if blocks != (1, 1):
+        weights, masked = _thinned(weights, masked, blocks)
+    grid = _Grid(*weights.shape)
     return go.Figure(
         [
-            go.Heatmap(z=drawn, zmin=0, zmax=1, colorscale=colours.scale, **_QUIET),
-            go.Heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET),
+            *_heatmaps(grid, weights, masked, colours),
             grid.captions(colours, size, focus),
         ],
         {
             **base_layout(colours, size),
             "height": height or 28 + min(4, weights.shape[0]) * 98,
             "title": {
-                "text": KIND_TITLES[kind],
+                "text": KIND_TITLES[kind] + _thinned_words(blocks),
                 "font": {"size": size + 2, "color": colours.ink},
                 "x": 0.5,
                 "y": 0.985,
@@ -64,10 +79,57 @@ def mosaic(
             "xaxis": _bare([-0.5, grid.width - 0.5]),
             "yaxis": _bare([grid.height - 0.5, -0.5 - grid.caption]),
             "shapes": grid.outlines(colours, focus),
-            "meta": {"kind": kind, **grid.meta()},
+            "meta": {"kind": kind, **grid.meta(), "block": list(blocks)},
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
         },
     )
+
+
+def _blocks(shape: tuple[int, ...]) -> tuple[int, int]:
+    """How many queries and keys one cell stands for; 1 and 1 where every cell has a pixel."""
+    n_layers, n_heads, n_queries, n_keys = shape
+    most_queries = min(_LONGEST_SIDE, max(_SHORTEST_SIDE, _CELLS_DOWN // n_layers))
+    most_keys = min(_LONGEST_SIDE, max(_SHORTEST_SIDE, _CELLS_ACROSS // n_heads))
+    return -(-n_queries // most_queries), -(-n_keys // most_keys)
+
+
+def _thinned(weights: np.ndarray, masked: np.ndarray, blocks: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """The strongest allowed weight of each block, and the blocks of which every cell is masked."""
+    weights = np.where(masked, np.float32(0), weights)
+    for axis, block in zip((2, 3), blocks, strict=True):
+        starts = np.arange(0, weights.shape[axis], block)
+        weights = np.fmax.reduceat(weights, starts, axis)
+        masked = np.logical_and.reduceat(masked, starts, axis)
+    return weights, masked
+
+
+def _thinned_words(blocks: tuple[int, int]) -> str:
+    return "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
+
+
+def _heatmaps(grid: "_Grid", weights: np.ndarray, masked: np.ndarray, colours: Theme) -> list[go.Heatmap]:
+    """Weights and masked cells: two exact traces for small maps, one of bytes for larger ones."""
+    if max(weights.shape[2:]) <= EXACT_UP_TO and weights.size <= _EXACT_CELLS:
+        drawn = grid.canvas(np.where(masked, np.float32(np.nan), weights), np.float32(np.nan))
+        grey = grid.canvas(np.where(masked, np.float32(1), np.float32(np.nan)), np.float32(np.nan))
+        return [
+            go.Heatmap(z=drawn, zmin=0, zmax=1, colorscale=colours.scale, **_QUIET),
+            go.Heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET),
+        ]
+    span = _LAST_SHADE - _FIRST_SHADE
+    known: np.ndarray = np.clip(np.nan_to_num(weights, nan=0), 0, 1)
+    shades = np.rint(known * span + _FIRST_SHADE).astype(np.uint8)
+    codes = np.where(masked, np.uint8(_MASKED), np.where(np.isnan(weights), np.uint8(_EMPTY), shades))
+    return [go.Heatmap(z=grid.canvas(codes, np.uint8(_EMPTY)), zmin=0, zmax=255, colorscale=_coded(colours), **_QUIET)]
+
+
+def _coded(colours: Theme) -> list[list[Any]]:
+    """A flat band for empty cells and one for masked ones, then the theme's scale."""
+    edges = [0, (_EMPTY + _MASKED) / 2 / 255, (_MASKED + _FIRST_SHADE) / 2 / 255, _FIRST_SHADE / 255]
+    flat_bands = [colours.paper, colours.masked, colours.scale[0]]
+    bands = [[edge, colour] for i, colour in enumerate(flat_bands) for edge in edges[i : i + 2]]
+    last = len(colours.scale) - 1
+    return [*bands, *([edges[-1] + (1 - edges[-1]) * i / last, colours.scale[i]] for i in range(1, last + 1))]
 
 
 class _Grid:
@@ -82,11 +144,11 @@ class _Grid:
         self.height = n_layers * self.pitch_y - self.caption
         self.places = [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
 
-    def canvas(self, tiles: np.ndarray) -> np.ndarray:
-        """(layer, head, query, key) -> one matrix with NaN between the tiles."""
-        padded = np.pad(tiles, ((0, 0), (0, 0), (0, self.caption), (0, self.gap)), constant_values=np.nan)
+    def canvas(self, tiles: np.ndarray, between: np.generic) -> np.ndarray:
+        """(layer, head, query, key) -> one matrix with `between` between the tiles."""
+        padded = np.pad(tiles, ((0, 0), (0, 0), (0, self.caption), (0, self.gap)), constant_values=between)
         whole = padded.transpose(0, 2, 1, 3).reshape(self.n_layers * self.pitch_y, self.n_heads * self.pitch_x)
-        return np.ascontiguousarray(whole[: self.height, : self.width], dtype=np.float32)
+        return np.ascontiguousarray(whole[: self.height, : self.width], dtype=tiles.dtype)
 
     def captions(self, theme: Theme, size: int, focus: tuple[int, Head] | None) -> go.Scatter:
         """`layer·head` above each tile, counted from 1."""

@@ -7,6 +7,7 @@ looks at this and at nothing else; whatever runs a model makes one of these.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -232,6 +233,24 @@ class Trace:
 
         save_trace(self, path)
 
+    def __repr__(self) -> str:
+        """One line; the arrays of a run would fill pages."""
+        sizes = ", ".join(f"{kind} {weights.shape[0]}×{weights.shape[1]}" for kind, weights in self._present())
+        by = self.made_by.get("checkpoint")
+        made = "" if by is None else f", by {_short(str(by))}"
+        return f"<Trace {_short(self.source)} → {_short(self.text)}: {self.n_steps} steps, {sizes or 'empty'}{made}>"
+
+    def _repr_html_(self) -> str | None:
+        """In a notebook: the step player, in a frame of its own. None leaves the line of `repr`."""
+        # By name: the pages are made of what stands above a Trace, and nothing else here knows of them.
+        try:
+            return import_module("transformer_viz.export.frames").shown(self)
+        except ModuleNotFoundError:  # plotly is not installed
+            return None
+
+    def _present(self) -> list[tuple[Kind, np.ndarray]]:
+        return [(kind, weights) for kind in KINDS if (weights := self.attentions(kind)) is not None]
+
     def _check_lengths(self) -> None:
         n_steps = len(self.steps) or self.n_steps
         for name in ("target_tokens", "output_tokens", "alignment"):
@@ -283,6 +302,11 @@ class Trace:
             raise TraceError(f"{kind}: the scores are {scores.dtype} {scores.shape}; float32 {weights.shape} is needed")
         for array in (weights, reasons, *(() if scores is None else (scores,))):
             _frozen(array)
+
+
+def _short(text: str, most: int = 40) -> str:
+    """A text in quotes on one line, cut where it is long."""
+    return repr(text if len(text) <= most else text[: most - 1] + "…")
 
 
 def _frozen(array: np.ndarray) -> np.ndarray:

@@ -14,11 +14,11 @@ import streamlit as st
 
 from transformer_viz.analysis.heads import Head, head_map
 from transformer_viz.analysis.sentences import step_sentence
+from transformer_viz.export.assets import asset
+from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.vocabulary import SPECIAL_TOKENS
 
-_FOLDER = Path(__file__).parent
 FOCUS_KEY = "focus"
 MOSAIC_KEY = "mosaic"
 """Keys of the containers in which the scripts find the charts."""
@@ -44,8 +44,8 @@ def data(
         "hint": hint,
         "large": large,
         "dark": dark,
-        "source": [_source_token(token, place) for place, token in enumerate(trace.source_tokens)],
-        "output": [_output_token(trace, t, with_answer) for t in range(trace.n_steps)],
+        "source": source_strip(trace),
+        "output": output_strip(trace, with_answer=with_answer),
         # A run without a decoder has one sentence all the same.
         "sentences": [
             step_sentence(trace, kind, layer, head, t, with_answer=with_answer) for t in range(max(1, trace.n_steps))
@@ -67,28 +67,10 @@ def rested() -> dict[str, Any]:
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    html, css, js = ((_FOLDER / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
-    return st.components.v2.component("transformer-viz-player", html=html, css=css, js=js)
-
-
-def _source_token(token: str, place: int) -> dict[str, Any]:
-    return {"text": _glyph(token), "title": f"position {place + 1}: {token}", "class": _class(token)}
-
-
-def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
-    if not trace.output_tokens:
-        read = trace.target_tokens[t]
-        return {"text": _glyph(read), "title": f"row {t + 1}: has read {read}", "class": _class(read)}
-    token, true = trace.output_tokens[t], trace.true_token(t)
-    is_wrong = with_answer and true is not None and true != token
-    p = trace.steps[t].probability if trace.steps else None
-    certainty = "" if p is None else f", p = {p:.4f}"
-    return {
-        "text": _glyph(token),
-        "title": f"step {t + 1}: {token}{certainty}" + (f"; right would be {true}" if is_wrong else ""),
-        "class": _class(token) + (" wrong" if is_wrong else ""),
-        **({} if p is None else {"tint": round(p, 4)}),
-    }
+    bridge = Path(__file__).with_name("player.js").read_text(encoding="utf-8")
+    return st.components.v2.component(
+        "transformer-viz-player", html=asset("player.html"), css=asset("player.css"), js=asset("player.js") + "\n" + bridge
+    )
 
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:
@@ -96,11 +78,3 @@ def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | N
     if kind != "cross":
         return [None] * max(1, trace.n_steps)
     return [int(row.argmax()) if row.any() else None for row in head_map(trace, kind, layer, head)]
-
-
-def _glyph(token: str) -> str:
-    return token.replace(" ", "␣")
-
-
-def _class(token: str) -> str:
-    return "special" if token in SPECIAL_TOKENS else ""

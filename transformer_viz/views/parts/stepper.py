@@ -7,15 +7,11 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.export.strips import LEGENDS
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import bar, charts, focus, player, style
 
-_LEGEND: dict[Kind, str] = {
-    "encoder": "row = the source letter that looks · column = the letter looked at",
-    "decoder": "row = the symbol being written · column = the symbol looked at",
-    "cross": "row = the symbol being written · column = the symbol looked at · ring = the true letter",
-}
 _CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False}
 
 WriteLink = Callable[[focus.Focus], None]
@@ -41,7 +37,7 @@ def _player(trace: Trace, chosen: bar.Bar, at: focus.Focus, write_link: WriteLin
     """
     now = replace(at, step=st.session_state.step)
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
-    content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=_LEGEND[now.kind], **looks)
+    content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=LEGENDS[now.kind], **looks)
     player.show(content, on_step=lambda: _step_rested(trace))
     write_link(now)
 

@@ -7,9 +7,9 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import by_length, heads, link, what_if
+from transformer_viz.views.parts import by_length, export, heads, link, what_if
 
-TABS = ("This run", "What if", "Heads", "By length", "Masks in force", "Numbers")
+TABS = ("This run", "What if", "Heads", "By length", "Masks in force", "Numbers", "Export")
 _OF_A_DECODING = ("What if", "By length")
 _MOST_ROWS = 20_000
 
@@ -51,6 +51,8 @@ def _tab(name: str, trace: Trace, checkpoint: Checkpoint, device: str, theme: Th
         _masks(trace, theme)
     elif name == "Numbers":
         _numbers(trace)
+    elif name == "Export":
+        export.show(trace, checkpoint, device, theme)
     else:
         _run(trace)
         _model(checkpoint)

@@ -1,0 +1,106 @@
+"""The exported page from disk, without any network: what it draws is what the figures draw, and steps, clicks and keys work."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import transformer_viz as tv
+from tests.browser.drawn import DRAWN, go, same_as_the_figure
+from tests.figures.conftest import build
+from transformer_viz.analysis.heads import Head
+from transformer_viz.analysis.sentences import step_sentence
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
+
+pytestmark = pytest.mark.browser
+
+PLACES: tuple[tuple[Kind, int, Head], ...] = (
+    ("encoder", 1, 3),
+    ("decoder", 2, 1),
+    ("cross", 0, 4),
+    ("cross", 2, "mean"),
+    ("decoder", 1, "max"),
+    ("encoder", 0, "mean"),
+)
+
+
+@pytest.fixture(scope="module")
+def edited() -> Trace:
+    """Heads that differ in their masks."""
+    checkpoint = tv.load_checkpoint("reverse", device="cpu")
+    return tv.decode(checkpoint, "edit it", edits=["cross.2.3:4-5,decoder.1.2:off"])
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_the_page_draws_what_the_figure_draws(open_page: Callable[..., Page], large: bool) -> None:
+    trace = build()
+    page = open_page(tv.export.html(trace, large=large))
+    for kind, layer, head in PLACES[2:4] if large else PLACES:
+        for step in (3, 6):
+            go(page, kind, layer, head, step)
+            same_as_the_figure(page, trace, kind, layer, head, step, large=large)
+            said = "".join(text for _, text in step_sentence(trace, kind, layer, head, step))
+            assert page.locator("[data-part=sentence]").text_content() == said
+
+
+def test_dark_and_narrow_are_the_figures_own(open_page: Callable[..., Page]) -> None:
+    trace = build()
+    page = open_page(tv.export.html(trace, "decoder", 2, 1, 4), width=390, height=844, scheme="dark")
+    page.wait_for_function(DRAWN)
+    same_as_the_figure(page, trace, "decoder", 2, 1, 4, theme="dark", narrow=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_role("button", name="Light or dark").click()
+    same_as_the_figure(page, trace, "decoder", 2, 1, 4, theme="light", narrow=True)
+
+
+def test_heads_with_masks_of_their_own(open_page: Callable[..., Page], edited: Trace) -> None:
+    assert edited.mask_reasons["cross"].ndim == 4
+    page = open_page(tv.export.html(edited))
+    for kind, layer, head in (("cross", 1, 2), ("cross", 0, 0), ("decoder", 0, 1), ("decoder", 0, "mean"), ("cross", 1, "max")):
+        go(page, kind, layer, head, 5)
+        same_as_the_figure(page, edited, kind, layer, head, 5)
+
+
+def test_keys_step_and_a_tile_becomes_the_focus(open_page: Callable[..., Page]) -> None:
+    trace = build()
+    page = open_page(tv.export.html(trace, "cross", 0, 0, 1))
+    page.wait_for_function(DRAWN)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    same_as_the_figure(page, trace, "cross", 0, 0, 3)
+    page.get_by_role("button", name="decoder self-attention, layer 2 head 3", exact=True).click()
+    same_as_the_figure(page, trace, "decoder", 1, 2, 3)
+    assert "layer 2 head 3" in page.locator("[data-part=sentence]").inner_text()
+    assert page.locator(".tile[aria-pressed=true]").get_attribute("title") == "decoder self-attention, layer 2 head 3"
+    page.keyboard.press("Home")
+    same_as_the_figure(page, trace, "decoder", 1, 2, 0)
+    page.wait_for_function("() => location.hash === '#kind=decoder&layer=2&head=3&step=1'")
+    page.get_by_label("Head", exact=True).select_option("mean")
+    same_as_the_figure(page, trace, "decoder", 1, "mean", 0)
+    page.reload()
+    page.wait_for_function(DRAWN)
+    same_as_the_figure(page, trace, "decoder", 1, "mean", 0)
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Step 7 of 7")
+
+
+def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> None:
+    """An encoder alone, and a decoder whose outputs and reasons nobody recorded."""
+    rows = np.full((2, 3, 5, 5), 0.2, dtype=np.float32)
+    alone = Trace.from_arrays(encoder=rows, source_tokens=list("abcde"))
+    page = open_page(tv.export.html(alone))
+    page.wait_for_function(DRAWN)
+    same_as_the_figure(page, alone, "encoder", 0, 0, 0)
+    page.keyboard.press("ArrowRight")
+    assert "The encoder alone" in page.locator("[data-part=sentence]").inner_text()
+    masked = np.zeros((5, 5), dtype=bool)
+    masked[:, 3] = True
+    decoder = Trace.from_arrays(
+        decoder=rows * ~masked, target_tokens=list("abcde"), masks={"decoder": masked}, normalised=False
+    )
+    page = open_page(tv.export.html(decoder, "decoder", 1, 2, 1))
+    page.wait_for_function(DRAWN)
+    same_as_the_figure(page, decoder, "decoder", 1, 2, 1)
+    assert page.locator("[data-part=output] button").all_inner_texts() == list("abcde")

@@ -1,0 +1,153 @@
+"""The exported page's small maps, masks and numbers; hostile tokens; in a notebook, and beside or without plotly.js."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import transformer_viz as tv
+from tests.browser.drawn import DRAWN, FOCUS, plain, same_as_the_figure
+from tests.figures.conftest import build
+from transformer_viz import figures
+from transformer_viz.export.pages import plotly_file
+from transformer_viz.figures.theme import LIGHT
+from transformer_viz.terms import KINDS
+from transformer_viz.trace.trace import Trace
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def edited() -> Trace:
+    """Heads that differ in their masks."""
+    checkpoint = tv.load_checkpoint("reverse", device="cpu")
+    return tv.decode(checkpoint, "edit it", edits=["cross.2.3:4-5,decoder.1.2:off"])
+
+
+def test_tiles_have_the_colours_of_their_weights(open_page: Callable[..., Page]) -> None:
+    trace = build()
+    page = open_page(tv.export.html(trace))
+    page.wait_for_function(DRAWN)
+    stops = np.array([[float(n) for n in colour[4:-1].split(",")] for colour in LIGHT.scale])
+    grey = np.array([int(LIGHT.masked[i : i + 2], 16) for i in (1, 3, 5)])
+    for kind in KINDS:
+        weights, masked = trace.attentions(kind), trace.masks[kind]
+        assert weights is not None
+        pixels = page.evaluate(
+            """(title) => { const canvas = document.querySelector(`.tile[title="${title}"] canvas`);
+            const { data, width, height } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+            return [height, width, [...data]]; }""",
+            f"{figures.attention(trace, kind, 1, 2).layout.title.text.split(',')[0]}, layer 2 head 3",
+        )
+        image = np.array(pixels[2]).reshape(pixels[0], pixels[1], 4)[..., :3]
+        assert image.shape[:2] == weights.shape[2:]
+        at = weights[1, 2] * (len(stops) - 1)
+        colours = np.stack([np.interp(at, np.arange(len(stops)), stops[:, channel]) for channel in range(3)], -1)
+        assert np.abs(image - np.where(masked[..., None], grey, colours)).max() <= 2
+
+
+def test_a_tile_smaller_than_its_map_loses_no_strong_cell(open_page: Callable[..., Page]) -> None:
+    """An antidiagonal of 150 cells on some 50 pixels: with every third cell left out it would fall to pieces."""
+    n = 150
+    weights = np.zeros((1, 8, n, n), dtype=np.float32)
+    weights[:, :, np.arange(n), n - 1 - np.arange(n)] = 1
+    tokens = ("a",) * n
+    trace = build(
+        source_tokens=tokens, source_letters=(None,) * n, encoder_attentions=weights, decoder_attentions=None,
+        cross_attentions=None, mask_reasons={"encoder": np.zeros((n, n), np.uint8)}, alignment=(None,) * 7,
+    )  # fmt: skip
+    page = open_page(tv.export.html(trace), width=500)
+    expect(page.locator("[data-part=thinned]")).to_be_visible()
+    dark = page.evaluate(
+        """() => { const canvas = document.querySelector('.tile canvas'), { width, height } = canvas;
+        const { data } = canvas.getContext('2d').getImageData(0, 0, width, height);
+        const reds = (y) => Array.from({ length: width }, (_, x) => data[4 * (y * width + x)]);
+        return [width, Array.from({ length: height }, (_, y) => reds(y).filter((red) => red < 100).length)]; }"""
+    )
+    assert dark[0] < n
+    assert min(dark[1]) >= 1
+
+
+def test_masks_and_numbers_are_a_click_away(open_page: Callable[..., Page], edited: Trace) -> None:
+    page = open_page(tv.export.html(edited, "cross", 1, 2, 3))
+    page.get_by_text("Masks in force").click()
+    page.wait_for_function(
+        "() => document.querySelectorAll('.mask').length === 3 && document.querySelectorAll('.mask')[2].data"
+    )
+    for place, kind in enumerate(KINDS):
+        reasons = edited.mask_reasons[kind]
+        reasons = reasons if reasons.ndim == 2 else reasons[1, 2]
+        z, title = page.evaluate(
+            f"(([c]) => [c.data[0].z.map((r) => [...r]), c.layout.title.text])([document.querySelectorAll('.mask')[{place}]])"
+        )
+        assert z == reasons.tolist()
+        assert f"{(reasons > 0).sum()} of {reasons.size} cells masked" in title
+        want = plain(figures.mask(edited, kind, 1, 2).to_dict())["data"][0]
+        assert page.evaluate(f"document.querySelectorAll('.mask')[{place}].data[0].text") == want["text"]
+    page.get_by_text("This row in numbers").click()
+    assert edited.cross_attentions is not None
+    shown = page.locator(".numbers dd").all_inner_texts()
+    masked = edited.masks["cross"][1, 2, 3]
+    for text, weight, is_masked in zip(shown, edited.cross_attentions[1, 2, 3], masked, strict=True):
+        assert text == "masked" if is_masked else float(text) == pytest.approx(weight, rel=1e-3, abs=5e-7)
+
+
+def test_hostile_tokens_show_literally(open_page: Callable[..., Page]) -> None:
+    tokens = (
+        "</script>",
+        "<img src=x onerror=document.title='ran'>",
+        "$x$",
+        "<!--",
+        "{{data}}",
+        "\u2028",
+        "]]>",
+        "e\u0301",
+        "&lt;",
+        "a",
+        "b",
+    )
+    page = open_page(tv.export.html(build(source_tokens=tokens, source="</title><script>document.title='ran'</script>")))
+    page.wait_for_function(DRAWN)
+    assert page.locator("[data-part=source] span").all_text_contents() == [token.replace(" ", "␣") for token in tokens]
+    assert page.locator("body img, [data-part=source] script").count() == 0
+    assert page.title().startswith("</title><script>")
+    ticks = page.locator(f"{FOCUS} .xaxislayer-above .xtick text").all_text_contents()
+    assert ticks[0] == "1·</script>"
+    assert ticks[2] == "3·$x$"
+
+
+def test_in_a_notebook_neither_reaches_the_other(open_page: Callable[..., Page]) -> None:
+    trace = build()
+    host = "<meta charset=windows-1252><style>button { display: none }</style><p id=p>notebook</p>" + str(trace._repr_html_())
+    page = open_page(host)
+    inner = page.frames[1]
+    inner.wait_for_function(DRAWN)
+    inner.get_by_role("button", name="Step back").click()
+    expect(inner.locator("[data-part=sentence]")).to_contain_text("Step 5 of 7")
+    assert inner.evaluate("(() => { try { return parent.document.title } catch { return 'walled off' } })()") == "walled off"
+    assert page.evaluate("[typeof Plotly, document.styleSheets.length]") == ["undefined", 1]
+
+
+def test_plotly_beside_the_page_or_missing(open_page: Callable[..., Page], tmp_path: Path) -> None:
+    (tmp_path / "plotly.min.js").write_bytes(plotly_file())
+    trace = build()
+    page = open_page(tv.export.html(trace, "cross", 0, 0, 2, plotlyjs=False))
+    page.wait_for_function(DRAWN)
+    same_as_the_figure(page, trace, "cross", 0, 0, 2)
+    (tmp_path / "plotly.min.js").unlink()
+    page = open_page(tv.export.html(trace, "cross", 0, 0, 2, plotlyjs=False), lacks="plotly.min.js")
+    expect(page.get_by_text("plotly.min.js is not where this page looks for it")).to_be_visible()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Step 4 of 7")
+
+
+def test_any_figure_is_a_page(open_page: Callable[..., Page]) -> None:
+    trace = build()
+    figure = figures.mosaic(trace, "cross", theme="dark")
+    page = open_page(tv.export.figure_html(figure, title="<b>x"))
+    page.wait_for_function("() => document.querySelector('#figure').data")
+    assert page.title() == "<b>x"
+    rows = page.evaluate("document.querySelector('#figure')._fullData[0].z.length")
+    assert rows == len(plain(figure.to_dict())["data"][0]["z"])

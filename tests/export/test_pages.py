@@ -1,0 +1,276 @@
+"""The page as text: what is in it, what it may load, how large it is, and that no token leaves its place."""
+
+import base64
+import gzip
+import hashlib
+import html as markup
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import transformer_viz as tv
+from transformer_viz.analysis.sentences import step_sentence
+from transformer_viz.errors import OptionError
+from transformer_viz.export import frames
+from transformer_viz.export.pages import as_json, html, plotly_file
+from transformer_viz.terms import KINDS
+from transformer_viz.trace.trace import Trace
+
+
+class Elements(HTMLParser):
+    """Tags with their attributes, and the text of each script, as a browser splits the page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.cdata_elem == "script":
+            self.scripts[-1] += data
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.tags if name == tag]
+
+    @property
+    def policy(self) -> str:
+        (found,) = [a["content"] for a in self.named("meta") if a.get("http-equiv") == "Content-Security-Policy"]
+        return str(found)
+
+
+def data_of(page: str) -> dict[str, Any]:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, flags=re.DOTALL)
+    return json.loads(text)
+
+
+def array(value: dict[str, Any]) -> np.ndarray:
+    return np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"]).reshape(value["shape"])
+
+
+@pytest.fixture(scope="module")
+def run() -> Trace:
+    """12 letters of the shipped checkpoint."""
+    return tv.decode(tv.load_checkpoint("reverse", device="cpu"), "reversethis!")
+
+
+def test_every_number_is_in_the_page_once_and_unrounded(trace: Trace) -> None:
+    data = data_of(html(trace, plotlyjs=False))
+    for kind in KINDS:
+        np.testing.assert_array_equal(array(data["kinds"][kind]["weights"]), trace.attentions(kind))
+        np.testing.assert_array_equal(array(data["kinds"][kind]["reasons"]), trace.mask_reasons[kind])
+    assert len(re.findall('"bdata"', json.dumps(data))) == 7, "weights and reasons of three kinds, and where cross looks"
+
+
+def test_sentences_are_those_of_the_app(trace: Trace) -> None:
+    data = data_of(html(trace, plotlyjs=False))
+    pieces = data["pieces"]
+    assert len({tuple(piece) for piece in pieces}) == len(pieces)
+    for kind in KINDS:
+        weights = trace.attentions(kind)
+        assert weights is not None
+        n_layers, n_heads = weights.shape[:2]
+        stored = data["kinds"][kind]["sentences"]
+        for layer in range(n_layers):
+            for number, head in enumerate([*range(n_heads), "mean", "max"]):
+                row = stored[0][0] if kind == "encoder" else stored[layer][number]
+                said = [tuple(tuple(pieces[i]) for i in sentence) for sentence in row]
+                assert said == [step_sentence(trace, kind, layer, head, t) for t in range(7)]  # ty: ignore[invalid-argument-type]
+
+
+def test_where_cross_attention_looks_is_the_strongest_key(trace: Trace) -> None:
+    assert trace.cross_attentions is not None
+    looked = array(data_of(html(trace, plotlyjs=False))["kinds"]["cross"]["looked"])
+    np.testing.assert_array_equal(looked[:, :5], trace.cross_attentions.argmax(-1))
+    np.testing.assert_array_equal(looked[:, 5], trace.cross_attentions.mean(1).argmax(-1))
+    np.testing.assert_array_equal(looked[:, 6], trace.cross_attentions.max(1).argmax(-1))
+
+
+def test_a_row_without_weight_looks_nowhere(make_trace: Callable[..., Trace], trace: Trace) -> None:
+    assert trace.cross_attentions is not None
+    weights = trace.cross_attentions.copy()
+    weights[1, 2, 3] = 0
+    looked = array(data_of(html(make_trace(cross_attentions=weights), plotlyjs=False))["kinds"]["cross"]["looked"])
+    assert looked[1, 2, 3] == 65535
+    assert (looked == 65535).sum() == 1
+
+
+def test_the_page_may_load_nothing_and_runs_its_own_scripts_only(trace: Trace) -> None:
+    page = html(trace)
+    elements = Elements(page)
+    directives = dict(part.strip().split(" ", 1) for part in elements.policy.split(";"))
+    assert directives["default-src"] == "'none'"
+    assert set(directives) == {"default-src", "script-src", "style-src", "img-src", "base-uri", "form-action"}
+    allowed = set(directives["script-src"].split())
+    data, *others = [text for text in elements.scripts if text.startswith("{")]
+    assert not others
+    hashes = {
+        f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in elements.scripts if s != data
+    }
+    assert allowed == hashes
+    assert len(hashes) == 2
+    for tag in ("link", "img", "iframe", "object", "base"):
+        assert not elements.named(tag)
+    assert not [attributes for attributes in elements.named("script") if "src" in attributes]
+
+
+@pytest.mark.parametrize(
+    ("plotlyjs", "sources", "src"),
+    [
+        (False, "'self' file:", "plotly.min.js"),
+        ("lib/plotly.js", "'self' file:", "lib/plotly.js"),
+        ("https://example.org/p.js", "https://example.org/p.js", "https://example.org/p.js"),
+    ],
+)
+def test_plotly_from_elsewhere_is_named_and_allowed(trace: Trace, plotlyjs: Any, sources: str, src: str) -> None:
+    elements = Elements(html(trace, plotlyjs=plotlyjs))
+    assert f"script-src {sources} 'sha256-" in elements.policy
+    assert [a["src"] for a in elements.named("script") if "src" in a] == [src]
+
+
+def test_the_makers_server_is_asked_with_a_hash(trace: Trace) -> None:
+    (attributes,) = [a for a in Elements(html(trace, plotlyjs="cdn")).named("script") if "src" in a]
+    assert re.fullmatch(r"https://cdn\.plot\.ly/plotly-[\d.]+\.min\.js", str(attributes["src"]))
+    digest = base64.b64encode(hashlib.sha256(plotly_file()).digest()).decode()
+    assert attributes["integrity"] == f"sha256-{digest}"
+
+
+@pytest.mark.parametrize(
+    "plotlyjs", ["", "javascript:alert(1)", "a b.js", "'self'", "//x.org/p.js", "data:text/js,1", 'p".js', "x;y"]
+)
+def test_other_addresses_are_refused(trace: Trace, plotlyjs: str) -> None:
+    with pytest.raises(OptionError, match="plotlyjs="):
+        html(trace, plotlyjs=plotlyjs)
+
+
+def test_compressed_plotly_is_the_same_script(trace: Trace) -> None:
+    page = html(trace, plotlyjs="packed")
+    packed = next(text for text in Elements(page).scripts if len(text) > 1_000_000)
+    assert gzip.decompress(base64.b64decode(packed)) == plotly_file()
+    assert len(page) < 2_300_000
+
+
+def test_sizes_of_twelve_letters(run: Trace) -> None:
+    assert len(html(run).encode()) < 6_000_000
+    assert len(html(run, plotlyjs=False).encode()) < 150_000
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=6))
+def test_json_stays_in_its_element(value: Any) -> None:
+    text = as_json(value)
+    assert json.loads(text) == value
+    assert "<" not in text
+
+
+HOSTILE = (
+    "</script>",
+    "<!--<script>",
+    "</ScRiPt x>",
+    "{{data}}",
+    "{{script}}",
+    "\u2028",
+    "\\u003c",
+    "$x$",
+    "]]>",
+    "\ud800",
+    '"',
+)
+
+
+def test_hostile_tokens_stay_data(make_trace: Callable[..., Trace]) -> None:
+    trace = make_trace(source_tokens=HOSTILE, source="".join(HOSTILE))
+    page = html(trace)
+    assert [cell["text"] for cell in data_of(page)["source"]] == [token.replace(" ", "␣") for token in HOSTILE]
+    assert [name for name, _ in Elements(page).tags] == [name for name, _ in Elements(html(make_trace())).tags]
+    page.encode()
+
+
+def test_the_page_opens_where_it_is_told(trace: Trace) -> None:
+    assert data_of(html(trace, "decoder", 2, "max", 4, plotlyjs=False))["focus"] == {
+        "kind": "decoder",
+        "layer": 2,
+        "head": "max",
+        "step": 4,
+    }
+    opened = data_of(html(trace, plotlyjs=False))["focus"]
+    assert trace.cross_attentions is not None
+    mass = sum(trace.cross_attentions[:, :, t, key] for t, key in enumerate(trace.alignment) if key is not None)
+    assert (opened["layer"], opened["head"]) == np.unravel_index(np.argmax(mass), (3, 5))
+    assert opened["step"] == 5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"kind": "sideways"},
+        {"layer": 3},
+        {"head": 5},
+        {"head": "sum"},
+        {"step": 7},
+        {"step": -1},
+        {"theme": "blue"},
+        {"layer": True},
+    ],
+)
+def test_impossible_options_are_refused(trace: Trace, options: dict[str, Any]) -> None:
+    with pytest.raises(OptionError):
+        html(trace, **options)
+
+
+def test_hiding_the_answer_leaves_nothing_of_it(make_trace: Callable[..., Trace]) -> None:
+    wrong = make_trace(expected="lxl $&", expected_tokens=("l", "xx", "l", " ", "$", "&", "<end>"))
+    assert "Right would be" in html(wrong, plotlyjs=False)
+    hidden = html(wrong, plotlyjs=False, with_answer=False)
+    assert "Right would be" not in hidden
+    data = data_of(hidden)
+    assert data["best"] is None
+    assert data["true"] == [None] * 7
+    assert not any("wrong" in cell["class"] for cell in data["output"])
+
+
+def test_a_run_of_one_kind(make_trace: Callable[..., Trace], trace: Trace) -> None:
+    alone = make_trace(encoder_attentions=None, cross_attentions=None, mask_reasons={"decoder": trace.mask_reasons["decoder"]})
+    data = data_of(html(alone, plotlyjs=False))
+    assert list(data["kinds"]) == ["decoder"]
+    assert data["focus"]["kind"] == "decoder"
+
+
+def test_a_mistakes_numbers_that_are_none_survive(make_trace: Callable[..., Trace], trace: Trace) -> None:
+    assert trace.cross_attentions is not None
+    weights = trace.cross_attentions.copy()
+    weights[0, 0, 2] = np.nan
+    page = html(make_trace(cross_attentions=weights, mistake="some"), plotlyjs=False)
+    data = json.loads(json.dumps(data_of(page), allow_nan=False))
+    np.testing.assert_array_equal(array(data["kinds"]["cross"]["weights"]), weights)
+
+
+def test_a_trace_shows_itself_in_a_frame(trace: Trace) -> None:
+    shown = trace._repr_html_()
+    assert shown is not None
+    shown.encode("ascii")
+    (attributes,) = Elements(shown).named("iframe")
+    assert attributes["sandbox"] == "allow-scripts"
+    assert attributes["srcdoc"] == html(trace, plotlyjs="packed")
+    assert shown.count("<") == 2, "the frame and its end"
+    assert markup.unescape(shown).count("<!doctype html>") == 1
+
+
+def test_a_large_trace_leaves_its_line(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "LARGEST", 1000)
+    assert trace._repr_html_() is None
+    line = repr(trace)
+    assert len(line) < 200
+    assert line.isprintable()
+    assert "7 steps, encoder 2×5, decoder 3×5, cross 3×5" in line

@@ -1,0 +1,193 @@
+"""Files: tables hold every weight, pictures are pictures, and a file is whole or not there."""
+
+import html as markup
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import transformer_viz as tv
+from benchmarks import served
+from transformer_viz import figures
+from transformer_viz.errors import ExportError, OptionError
+from transformer_viz.export import saving
+from transformer_viz.export.content import View
+from transformer_viz.export.names import file_name
+from transformer_viz.export.recipe import lines
+from transformer_viz.trace.trace import Trace
+
+SIGNATURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg", "pdf": b"%PDF-"}
+
+
+@pytest.fixture
+def chromium() -> None:
+    if served.chromium() is None:
+        why = "no Chromium on this machine (Debian: apt install chromium)"
+        pytest.fail(why) if os.environ.get("TRANSFORMER_VIZ_REQUIRE_BROWSER") else pytest.skip(why)
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_a_table_is_the_tidy_frame(trace: Trace, format: str) -> None:
+    data = io.BytesIO(tv.export.table(trace, format))
+    read = pd.read_csv(data, keep_default_na=False) if format == "csv" else pd.read_parquet(data)
+    frame = trace.to_frame()
+    assert list(read.columns) == list(frame.columns)
+    assert read.query_token.tolist() == frame.query_token.tolist()
+    assert read.key_token.tolist() == frame.key_token.tolist()
+    assert read.masked.tolist() == frame.masked.tolist()
+    np.testing.assert_array_equal(read.weight.to_numpy(np.float32), frame.weight.to_numpy(np.float32))
+
+
+def test_npz_is_the_run(trace: Trace, tmp_path: Path) -> None:
+    tv.export.save(trace, tmp_path / "run.npz")
+    again = tv.load_trace(tmp_path / "run.npz")
+    np.testing.assert_array_equal(again.cross_attentions, trace.cross_attentions)
+
+
+@pytest.mark.parametrize("format", ["png", "svg", "pdf"])
+def test_a_picture_is_drawn_by_the_systems_browser(trace: Trace, format: str, chromium: None) -> None:
+    data = tv.export.picture(trace, format, kind="decoder", layer=1, head=2, step=3, width=400, height=300, scale=1)
+    assert data.startswith(SIGNATURES[format])
+    if format == "svg":
+        words = data.decode()
+        assert "<i>" not in words
+        assert "3·<i>→l" in markup.unescape(words)
+        assert 'width="400"' in words
+    if format == "png":
+        assert data[16:24] == (400).to_bytes(4) + (300).to_bytes(4)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"format": "gif"}, "png, svg, pdf"),
+        ({"width": 0}, "1 to 8000"),
+        ({"scale": 100.0}, "1 to 8000"),
+        ({"what": "everything"}, "player, attention, mosaic, masks, search"),
+        ({"what": "search"}, "no beam search"),
+        ({"theme": "auto"}, "light, dark"),
+    ],
+)
+def test_impossible_pictures_are_refused_before_any_browser(trace: Trace, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(OptionError, match=words):
+        tv.export.picture(trace, **options)
+
+
+def test_without_kaleido_it_says_what_to_install(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, package=None: None)
+    with pytest.raises(ExportError, match=r"pip install kaleido.*HTML"):
+        tv.export.picture(trace)
+
+
+def test_without_a_browser_it_says_what_to_install(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    import kaleido
+    from kaleido.errors import ChromeNotFoundError
+
+    def missing(*_: Any, **__: Any) -> bytes:
+        raise ChromeNotFoundError("no Chrome")
+
+    monkeypatch.setattr(kaleido, "calc_fig_sync", missing)
+    with pytest.raises(ExportError, match=r"apt install chromium.*HTML"):
+        tv.export.picture(trace)
+
+
+def test_a_failing_browser_is_one_error_and_no_formula_is_fetched(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    import kaleido
+
+    asked = []
+
+    def fails(figure: Any, opts: Any, kopts: Any) -> bytes:
+        asked.append((figure, kopts))
+        raise RuntimeError("it\nbroke")
+
+    monkeypatch.setattr(kaleido, "calc_fig_sync", fails)
+    with pytest.raises(ExportError, match=r"RuntimeError: it broke\)"):
+        tv.export.picture(figures.player(trace, "cross"))
+    ((figure, options),) = asked
+    assert options["mathjax"] is False
+    assert "frames" not in figure
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("run.gif", "does not end in"),
+        ("run", "does not end in"),
+        ("no/run.csv", "There is no folder"),
+        ("folder.csv", "is a folder"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_said(trace: Trace, tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises((OptionError, ExportError), match=words):
+        tv.export.save(trace, tmp_path / name)
+
+
+def test_a_file_that_is_there_stays_unless_forced(trace: Trace, tmp_path: Path) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("mine", encoding="utf-8")
+    with pytest.raises(ExportError, match="exists already"):
+        tv.export.save(trace, path)
+    assert path.read_text(encoding="utf-8") == "mine"
+    tv.export.save(trace, path, force=True)
+    assert path.read_bytes() == tv.export.table(trace, "csv")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_half(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "run.csv"
+    path.write_text("old", encoding="utf-8")
+
+    def full(self: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(ExportError, match="No space left on device"):
+        saving.write(path, b"new")
+    assert list(tmp_path.iterdir()) == [path]
+    assert path.read_text(encoding="utf-8") == "old"
+
+
+@pytest.mark.parametrize("what", ["attention", "mosaic", "masks"])
+def test_a_figure_as_a_page(trace: Trace, tmp_path: Path, what: Any) -> None:
+    page = tv.export.save(trace, tmp_path / "run.html", what, theme="auto", plotlyjs=False).read_text(encoding="utf-8")
+    assert len(page) < 200_000
+    assert "Content-Security-Policy" in page
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("hello", "attention-hello-cross-layer2-head1-step4.png"),
+        ("../../etc/passwd", "attention-etc_passwd-cross-layer2-head1-step4.png"),
+        ("", "attention-run-cross-layer2-head1-step4.png"),
+        ("a" * 99, f"attention-{'a' * 40}-cross-layer2-head1-step4.png"),
+        ("<b>\u202e\0x", "attention-b_x-cross-layer2-head1-step4.png"),
+    ],
+)
+def test_file_names_are_possible_everywhere(make_trace: Callable[..., Trace], source: str, name: str) -> None:
+    assert file_name(make_trace(source=source), "png", View("cross", 1, 0, 3)) == name
+
+
+def test_the_lines_quote_what_was_typed() -> None:
+    text = "'\"\\\n__import__('os')"
+    program = lines(text, "reverse", View("cross", 0, "mean", 2), looks={"theme": "dark", "large": False})
+    calls: list[tuple[Any, ...]] = []
+
+    class Recorder:
+        def __getattr__(self, name: str) -> Any:
+            return lambda *a, **k: calls.append((name, a, k)) or self
+
+    class Viz:
+        figures = Recorder()
+        load_checkpoint = decode = Recorder().anything
+
+    Viz.decode = staticmethod(lambda checkpoint, given: calls.append(("decode", given)))
+    exec("\n".join(line for line in program.splitlines() if not line.startswith("import")), {"tv": Viz})
+    assert ("decode", text) in calls
+    assert ("player", (None, "cross"), {"layer": 0, "head": "mean", "step": 2, "theme": "dark"}) in calls

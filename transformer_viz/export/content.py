@@ -1,0 +1,163 @@
+"""What the exported page holds: every number of the run once, and every word that depends on them.
+
+Sentences are made here and not in the page, so that there is one place that says what a step shows.
+"""
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+import transformer_viz
+from transformer_viz.analysis.alignment import best_head
+from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, n_layers_heads, title
+from transformer_viz.analysis.sentences import Sentence, percent_words, step_sentence
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.export.strips import LEGENDS, output_strip, source_strip
+from transformer_viz.figures import templates
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.trace import Trace
+
+PageTheme = Literal["auto", "light", "dark"]
+NO_KEY = 65535
+
+
+@dataclass(frozen=True)
+class View:
+    """What the page opens with; all numbers from 0."""
+
+    kind: Kind
+    layer: int
+    head: Head
+    step: int
+
+
+def view(
+    trace: Trace, kind: Kind | None = None, layer: int | None = None, head: Head | None = None, step: int | None = None
+) -> View:
+    """What was asked for, and otherwise the best head of cross-attention at the last letter.
+
+    Raises:
+        OptionError: the run has no such kind, layer, head or step.
+    """
+    if not trace.kinds:
+        raise OptionError("this run has no attention to show")
+    if kind is None:
+        kind = "cross" if "cross" in trace.kinds else trace.kinds[-1]
+    if kind not in trace.kinds:
+        raise OptionError(f"this run has no {kind} attention; it has {listed(trace.kinds)}")
+    best = best_head(trace) if kind == "cross" and layer is None and head is None else None
+    if best is not None:
+        layer, head = best[:2]
+    layer, head = layer or 0, 0 if head is None else head
+    head_map(trace, kind, layer, head)
+    n_steps = max(1, trace.n_steps)
+    last_letter = max(0, n_steps - (2 if trace.finished == "end" else 1))
+    return View(kind, layer, head, last_letter if step is None else check_place("step", step, n_steps))
+
+
+def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answer: bool) -> dict[str, Any]:
+    """The page's data, ready for JSON."""
+    words = _Words()
+    return {
+        "version": transformer_viz.__version__,
+        "title": f"{trace.source} → {trace.text}",
+        "made": _made(trace),
+        "focus": {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step},
+        "theme": theme,
+        "large": large,
+        "best": _best(trace) if with_answer else None,
+        "source": source_strip(trace),
+        "output": output_strip(trace, with_answer=with_answer),
+        "candidates": templates.candidate_steps(trace, large=large),
+        "true": templates.true_keys(trace, with_answer=with_answer),
+        "kinds": {kind: _kind(trace, kind, words, large, with_answer) for kind in trace.kinds},
+        "pieces": words.pieces,
+        "colours": {"light": templates.page_colours("light"), "dark": templates.page_colours("dark")},
+    }
+
+
+class _Words:
+    """Pieces of sentences, each stored once: the sentences of all heads share most of theirs."""
+
+    def __init__(self) -> None:
+        self.pieces: list[tuple[str, str]] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+
+    def numbers(self, sentence: Sentence) -> list[int]:
+        """The sentence as numbers of its pieces."""
+        found = []
+        for piece in sentence:
+            if piece not in self._numbers:
+                self._numbers[piece] = len(self.pieces)
+                self.pieces.append(piece)
+            found.append(self._numbers[piece])
+        return found
+
+
+def _kind(trace: Trace, kind: Kind, words: _Words, large: bool, with_answer: bool) -> dict[str, Any]:
+    weights = trace.attentions(kind)
+    assert weights is not None
+    n_layers, n_heads = n_layers_heads(trace, kind)
+    return {
+        "title": KIND_TITLES[kind],
+        "legend": LEGENDS[kind],
+        "layers": n_layers,
+        "heads": n_heads,
+        "names": [[title(layer, head) for head in _heads(n_heads)] for layer in range(n_layers)],
+        "keys": [token.replace(" ", "␣") for token in trace.keys(kind)],
+        "weights": packed(weights),
+        "reasons": packed(trace.mask_reasons[kind]),
+        "looked": packed(_looked(weights)) if kind == "cross" else None,
+        "sentences": list(_sentences(trace, kind, words, with_answer)),
+        "picture": templates.player_template(trace, kind, large=large, with_answer=with_answer),
+        "mask": templates.mask_template(trace, kind),
+    }
+
+
+def _heads(n_heads: int) -> list[Head]:
+    """The heads of a layer, and what is combined from them, in the order in which the page counts them."""
+    return [*range(n_heads), *COMBINED]
+
+
+def _sentences(trace: Trace, kind: Kind, words: _Words, with_answer: bool) -> Iterator[list[list[list[int]]]]:
+    """Per layer, per head, per step; the encoder's speak of no head and are one for all."""
+    n_layers, n_heads = n_layers_heads(trace, kind)
+    n_steps = max(1, trace.n_steps)
+    heads = [0] if kind == "encoder" else _heads(n_heads)
+    for layer in range(1 if kind == "encoder" else n_layers):
+        yield [
+            [words.numbers(step_sentence(trace, kind, layer, head, t, with_answer=with_answer)) for t in range(n_steps)]
+            for head in heads
+        ]
+
+
+def _looked(weights: np.ndarray) -> np.ndarray:
+    """The key with the most weight, (layer, head and combined, query) uint16; `NO_KEY` for rows without weight."""
+    combined = np.concatenate([weights, weights.mean(1, keepdims=True), weights.max(1, keepdims=True)], 1)
+    has_weight = np.isfinite(combined).all(-1) & combined.any(-1)
+    return np.where(has_weight, combined.argmax(-1), NO_KEY).astype(np.uint16)
+
+
+def packed(array: np.ndarray) -> dict[str, Any]:
+    """An array as base64 of its little-endian bytes, with type and shape; nothing is rounded."""
+    data = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return {"dtype": data.dtype.str[1:], "shape": list(data.shape), "bdata": base64.b64encode(data.tobytes()).decode()}
+
+
+def _best(trace: Trace) -> str | None:
+    found = best_head(trace)
+    if found is None or not np.isfinite(found[2]):
+        return None
+    layer, head, mass = found
+    return f"best cross head: {layer + 1}·{head + 1}, {percent_words(mass)} on the true letter"
+
+
+def _made(trace: Trace) -> list[str]:
+    """What made the run, in short phrases."""
+    by = trace.made_by
+    known = [str(by[key]) for key in ("checkpoint", "variant", "strategy", "device") if by.get(key)]
+    said = [*known, *(f"edit {edit}" for edit in trace.edits)]
+    return [*said, f"with the mistake {trace.mistake}"] if trace.mistake else said

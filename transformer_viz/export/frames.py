@@ -1,0 +1,38 @@
+"""A run inside a notebook: the page in a frame of its own, so that neither's scripts and styles reach the other."""
+
+import html as markup
+from typing import Any
+
+from transformer_viz.export.pages import PlotlyJs, html
+from transformer_viz.trace.trace import Trace
+
+LARGEST = 8 * 2**20
+"""Bytes of weights up to which a run shows itself; a larger one would make the notebook slow."""
+HEIGHT = 820
+
+
+def frame(trace: Trace, *, height: int = HEIGHT, plotlyjs: PlotlyJs = "packed", **options: Any) -> str:
+    """The page as an HTML element for a notebook.
+
+    The frame is a place of its own without any right but that to run scripts; it asks nothing of the network.
+
+    Args:
+        trace: the run.
+        height: of the frame in pixels.
+        plotlyjs: as in `html`; compressed it takes 2 MB of the notebook for each run that is shown.
+        options: the other keywords of `html`.
+    """
+    page = html(trace, plotlyjs=plotlyjs, **options)
+    # ASCII alone: whatever a notebook takes the encoding for, the scripts keep the hashes by which they may run.
+    inner = markup.escape(page).encode("ascii", "xmlcharrefreplace").decode()
+    return (
+        f'<iframe srcdoc="{inner}" sandbox="allow-scripts" title="Transformer Viz: one run, step by step" '
+        f'style="width: 100%; height: {int(height)}px; border: 0;" loading="lazy"></iframe>'
+    )
+
+
+def shown(trace: Trace) -> str | None:
+    """What a Trace shows of itself in a notebook; None, which leaves its one line of text, for a large or empty one."""
+    weights = [trace.attentions(kind) for kind in trace.kinds]
+    size = sum(each.nbytes for each in weights if each is not None)
+    return frame(trace) if 0 < size <= LARGEST else None

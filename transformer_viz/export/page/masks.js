@@ -1,0 +1,16 @@
+// The masks in force, each cell with its reason, drawn when their section is opened.
+
+function maskFigure(kind, { layer, head }, isDark) {
+  const { heatmap, legend, layout } = isDark ? changed(kind.mask.light, kind.mask.dark) : kind.mask.light;
+  const reasons = kind.reasonsOf(layer, Number.isInteger(head) ? head : 0);
+  const { rows, columns } = kind;
+  const z = [], text = [];
+  for (let row = 0; row < rows; row++) {
+    const codes = reasons.subarray(row * columns, (row + 1) * columns);
+    z.push(codes);
+    text.push(Array.from(codes, (code, column) => kind.mask.words[code].join(kind.mask.labels[column])));
+  }
+  const masked = reasons.reduce((count, code) => count + (code > 0), 0);
+  const title = { ...layout.title, text: `${kind.title}: ${masked} of ${reasons.length} cells masked` };
+  return { data: [{ ...heatmap, z, text }, ...legend], layout: { ...layout, title } };
+}

@@ -1,0 +1,80 @@
+// The run's numbers: arrays from base64, one head's map, and what is combined from a layer's heads.
+
+const ARRAYS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array };
+
+function unpacked({ dtype, shape, bdata }) {
+  const bytes = Uint8Array.from(atob(bdata), (letter) => letter.charCodeAt(0));
+  return { values: new ARRAYS[dtype](bytes.buffer), shape };
+}
+
+class Kind {
+  constructor(data) {
+    Object.assign(this, data);
+    this.all = unpacked(data.weights);
+    this.allReasons = unpacked(data.reasons);
+    this.allLooked = data.looked && unpacked(data.looked);
+    [this.rows, this.columns] = this.all.shape.slice(2);
+    this.size = this.rows * this.columns;
+    this.codes = Object.keys(data.picture.light.masked).map(Number);
+  }
+
+  // Weights of one head, or of a layer's heads combined, row after row. float32 as in the file: sums are rounded as there.
+  weightsOf(layer, head) {
+    if (Number.isInteger(head)) return this.tile(layer, head);
+    const combined = Float32Array.from(this.tile(layer, 0));
+    for (let other = 1; other < this.heads; other++) {
+      const tile = this.tile(layer, other);
+      for (let i = 0; i < combined.length; i++) {
+        combined[i] = head === "max" ? Math.max(combined[i], tile[i]) : combined[i] + tile[i];
+      }
+    }
+    return head === "max" ? combined : combined.map((sum) => sum / this.heads);
+  }
+
+  tile(layer, head) {
+    const from = (layer * this.heads + head) * this.size;
+    return this.all.values.subarray(from, from + this.size);
+  }
+
+  // Why each cell is masked, 0 where it is not. A combined map is masked only where every head of the layer is.
+  reasonsOf(layer, head) {
+    const { values, shape } = this.allReasons;
+    if (shape.length === 2) return values;
+    const of = (other) => values.subarray((layer * this.heads + other) * this.size, (layer * this.heads + other + 1) * this.size);
+    if (Number.isInteger(head)) return of(head);
+    const combined = Uint8Array.from(of(0));
+    for (let other = 1; other < this.heads; other++) {
+      of(other).forEach((code, i) => { combined[i] = code && combined[i] ? Math.max(code, combined[i]) : 0; });
+    }
+    return combined;
+  }
+
+  headNumber(head) {
+    return Number.isInteger(head) ? head : this.heads + ["mean", "max"].indexOf(head);
+  }
+
+  // Per step the piece numbers of its sentence.
+  sentencesOf(layer, head) {
+    return this.sentences.length === 1 && this.sentences[0].length === 1
+      ? this.sentences[0][0]
+      : this.sentences[layer][this.headNumber(head)];
+  }
+
+  // The source position with the most weight, or null.
+  lookedAt(layer, head, step) {
+    if (!this.allLooked) return null;
+    const key = this.allLooked.values[(layer * (this.heads + 2) + this.headNumber(head)) * this.rows + step];
+    return key === 65535 ? null : key;
+  }
+}
+
+// A template with some properties set anew: each change is a path and a value.
+function changed(template, ...changes) {
+  const copy = structuredClone(template);
+  for (const [path, value] of changes.flat()) {
+    let place = copy;
+    for (const key of path.slice(0, -1)) place = place[key] ??= {};
+    place[path.at(-1)] = structuredClone(value);
+  }
+  return copy;
+}

@@ -1,0 +1,209 @@
+// The exported page: one run, its focus, and what is redrawn when the focus or the step moves.
+
+const NARROW_PX = 640;
+const CONFIG = { displayModeBar: false, responsive: true, doubleClick: false, scrollZoom: false };
+
+const run = JSON.parse(document.getElementById("data").textContent);
+const kinds = Object.fromEntries(Object.entries(run.kinds).map(([name, data]) => [name, new Kind(data)]));
+const part = (name) => document.querySelector(`[data-part="${name}"]`);
+const box = (name) => document.querySelector(`[data-box="${name}"]`);
+
+class Page extends Player {
+  constructor() {
+    super(document.querySelector(".player"));
+    this.focus = { ...run.focus };
+    this.step = run.focus.step;
+    this.run = "this";
+    this.readHash();
+    this.dark = window.matchMedia("(prefers-color-scheme: dark)");
+    this.theme = run.theme;
+    this.mosaics = Object.entries(kinds).map(([name, kind]) => new Mosaic(name, kind, (...place) => this.choose(...place)));
+    part("mosaics").append(...this.mosaics.map((mosaic) => mosaic.root));
+    document.title = run.title;
+    document.documentElement.classList.toggle("large", run.large);
+    part("made").textContent = [run.title, ...run.made, `Transformer Viz ${run.version}`].join(" · ");
+    part("best").textContent = run.best ?? "";
+    part("best").hidden = !run.best;
+    this.fillBoxes();
+    this.listen();
+    this.show();
+    this.restyle();
+  }
+
+  get isDark() {
+    return this.theme === "auto" ? this.dark.matches : this.theme === "dark";
+  }
+
+  listen() {
+    for (const name of ["kind", "layer", "head"]) box(name).addEventListener("change", () => this.boxChanged(name));
+    part("theme").addEventListener("click", () => {
+      this.theme = this.isDark ? "light" : "dark";
+      this.restyle();
+    });
+    this.dark.addEventListener("change", () => this.restyle());
+    for (const name of ["masks", "numbers"]) part(name).addEventListener("toggle", () => this.drawOpened());
+    let waits;
+    window.addEventListener("resize", () => {
+      clearTimeout(waits);
+      waits = setTimeout(() => this.restyle(), 120);
+    });
+    window.addEventListener("hashchange", () => {
+      if (this.readHash()) this.show();
+    });
+  }
+
+  // ---- the focus
+
+  choose(kind, layer, head) {
+    this.focus = { kind, layer, head };
+    this.show();
+    this.rested();
+  }
+
+  boxChanged(name) {
+    const value = box(name).value;
+    if (name === "kind") this.choose(value, 0, 0);
+    else if (name === "layer") this.choose(this.focus.kind, Number(value), this.focus.head);
+    else this.choose(this.focus.kind, this.focus.layer, /^\d+$/.test(value) ? Number(value) : value);
+  }
+
+  fillBoxes() {
+    fill(box("kind"), Object.entries(kinds).map(([name, kind]) => [name, kind.title]));
+  }
+
+  // Everything that depends on kind, layer and head.
+  show() {
+    const { kind: name, layer, head } = this.focus;
+    const kind = kinds[name];
+    fill(box("layer"), Array.from({ length: kind.layers }, (_, n) => [n, `layer ${n + 1}`]));
+    fill(box("head"), [...Array.from({ length: kind.heads }, (_, n) => [n, `head ${n + 1}`]), ["mean", "mean of heads"], ["max", "max of heads"]]);
+    box("kind").value = name;
+    box("layer").value = String(layer);
+    box("head").value = String(head);
+    for (const mosaic of this.mosaics) mosaic.mark(this.focus);
+    const sentences = kind.sentencesOf(layer, head);
+    this.update({
+      run: this.run,
+      step: this.step,
+      hint: kind.legend,
+      large: run.large,
+      dark: this.isDark,
+      source: run.source,
+      output: run.output,
+      sentences: sentences.map((numbers) => numbers.map((number) => run.pieces[number])),
+      looked: sentences.map((_, step) => kind.lookedAt(layer, head, step)),
+    });
+    part("focus").setAttribute("aria-label",
+      `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}: ${kind.rows} query rows by ${kind.columns} key columns, ` +
+      "and the candidates of this step. The sentence above says it.");
+    this.draw();
+  }
+
+  // ---- what is drawn
+
+  restyle() {
+    document.documentElement.dataset.theme = this.isDark ? "dark" : "light";
+    this.root.classList.toggle("dark", this.isDark);
+    const colours = run.colours[this.isDark ? "dark" : "light"];
+    const cells = Math.max(...this.mosaics.map((mosaic) => mosaic.draw(colours)));
+    part("thinned").hidden = cells === 1;
+    part("thinned").textContent = "There are more cells than pixels: each pixel of the small maps shows its strongest cell.";
+    this.draw();
+  }
+
+  draw() {
+    if (!window.Plotly) return;
+    const kind = kinds[this.focus.kind];
+    const { light, dark, narrow } = kind.picture;
+    const isNarrow = window.innerWidth < NARROW_PX;
+    const looks = `${this.focus.kind} ${this.isDark} ${isNarrow}`;
+    if (this.looks !== looks) {
+      this.looks = looks;
+      this.parts = changed(light, this.isDark ? dark : [], isNarrow ? narrow : []);
+    }
+    const colours = run.colours[this.isDark ? "dark" : "light"];
+    const figure = focusFigure(kind, { ...this.focus, step: this.step }, this.parts, run, colours);
+    window.Plotly.react(part("focus"), figure.data, figure.layout, CONFIG);
+    this.drawOpened();
+  }
+
+  drawOpened() {
+    if (part("masks").open && window.Plotly) this.drawMasks();
+    if (part("numbers").open) this.listNumbers();
+  }
+
+  drawMasks() {
+    const { layer, head } = this.focus;
+    const looks = JSON.stringify([this.focus, this.isDark]);
+    if (this.masksShown === looks) return;
+    this.masksShown = looks;
+    const room = part("masks").querySelector(".masks");
+    if (!room.children.length) room.append(...Object.keys(kinds).map(() => element("div", "mask")));
+    Object.values(kinds).forEach((kind, place) => {
+      const own = { layer: Math.min(layer, kind.layers - 1), head: Number.isInteger(head) ? Math.min(head, kind.heads - 1) : 0 };
+      const { data, layout } = maskFigure(kind, own, this.isDark);
+      window.Plotly.react(room.children[place], data, layout, CONFIG);
+    });
+  }
+
+  // The weights of this step's row as text, for eyes and screen readers.
+  listNumbers() {
+    const { kind: name, layer, head } = this.focus;
+    const kind = kinds[name], row = Math.min(this.step, kind.rows - 1);
+    const weights = kind.weightsOf(layer, head), reasons = kind.reasonsOf(layer, head);
+    const list = element("dl");
+    kind.keys.forEach((token, column) => {
+      const line = element("div"), i = row * kind.columns + column;
+      line.append(element("dt", "", `${column + 1}·${token}`), element("dd", "", reasons[i] ? "masked" : exact(weights[i])));
+      list.append(line);
+    });
+    const words = `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}, query row ${row + 1}: its weight on each key`;
+    part("numbers").querySelector(".numbers").replaceChildren(element("p", "", words), list);
+  }
+
+  // ---- the address: what the page shows, counted from 1, where it has one
+
+  rested() {
+    if (location.protocol === "about:") return;
+    const { kind, layer, head } = this.focus;
+    const words = new URLSearchParams({
+      kind, layer: layer + 1, head: Number.isInteger(head) ? head + 1 : head, step: this.step + 1,
+    });
+    history.replaceState(null, "", `#${words}`);
+  }
+
+  readHash() {
+    const words = new URLSearchParams(location.hash.slice(1));
+    const number = (key, most) => (/^\d{1,4}$/.test(words.get(key)) && words.get(key) >= 1 && words.get(key) <= most ? words.get(key) - 1 : null);
+    const kind = kinds[words.get("kind")];
+    if (!kind) return false;
+    const layer = number("layer", kind.layers) ?? 0;
+    const head = ["mean", "max"].includes(words.get("head")) ? words.get("head") : number("head", kind.heads) ?? 0;
+    this.focus = { kind: words.get("kind"), layer, head };
+    this.step = number("step", kind.sentencesOf(layer, head).length) ?? this.step;
+    return true;
+  }
+}
+
+// Six places; a small weight keeps its digits and is never rounded to nothing.
+function exact(weight) {
+  return weight > 0 && weight < 1e-4 ? weight.toExponential(3) : weight.toFixed(6);
+}
+
+function fill(select, options) {
+  if (select.dataset.filled === String(options)) return;
+  select.dataset.filled = String(options);
+  select.replaceChildren(...options.map(([value, text]) => new Option(text, value)));
+}
+
+const page = new Page();
+
+(window.plotlyReady ?? Promise.resolve()).catch(() => {}).then(() => {
+  if (window.Plotly) {
+    page.draw();
+    return;
+  }
+  part("missing").hidden = false;
+  part("missing").textContent =
+    "plotly.min.js is not where this page looks for it, so the large map and the masks cannot be drawn. Everything else works.";
+});

@@ -1,0 +1,149 @@
+// The step player's words and controls: token strips, the sentence, the buttons, the keys. It is one script in two
+// places: the app (views/parts/player.js) and the exported page (page.js) each extend it by `draw` and `rested`.
+// Every text of the run is set as textContent: what a user typed is never markup.
+
+const REST_MS = 300;
+const PLAY_MS = 700;
+
+class Player {
+  constructor(root) {
+    this.root = root;
+    this.step = 0;
+    this.run = null;
+    this.timers = {};
+    this.button("first", () => this.go(0));
+    this.button("back", () => this.go(this.step - 1));
+    this.button("play", () => (this.timers.play ? this.pause() : this.play()));
+    this.button("next", () => this.go(this.step + 1));
+    this.part("slider").addEventListener("input", (event) => this.go(Number(event.target.value)));
+    document.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  // What the host does with a step: draws it at once, and notes it once it has rested.
+  draw() {}
+  rested() {}
+
+  part(name) {
+    return this.root.querySelector(`[data-part="${name}"]`);
+  }
+
+  button(name, act) {
+    this.part(name).addEventListener("click", act);
+  }
+
+  update(data) {
+    const isNewRun = data.run !== this.run;
+    this.data = data;
+    if (isNewRun) {
+      this.pause();
+      this.run = data.run;
+      this.step = data.step;
+    }
+    this.step = Math.min(this.step, data.sentences.length - 1);
+    this.root.classList.toggle("large", data.large);
+    this.root.classList.toggle("dark", data.dark);
+    this.part("hint").textContent = data.hint;
+    this.strip("source", data.source, null);
+    this.strip("output", data.output, (t) => this.go(t));
+    this.part("slider").max = String(data.sentences.length - 1);
+    this.say();
+  }
+
+  strip(name, tokens, act) {
+    const box = this.part(name);
+    box.replaceChildren(
+      ...tokens.map((token, place) => {
+        const cell = document.createElement(act ? "button" : "span");
+        cell.className = "token " + (token.class ?? "");
+        cell.textContent = token.text;
+        cell.title = token.title;
+        if (token.tint !== undefined) cell.style.setProperty("--tint", token.tint);
+        if (act) cell.addEventListener("click", () => act(place));
+        return cell;
+      }),
+    );
+  }
+
+  // ---- steps
+
+  go(step, { report = true } = {}) {
+    const last = this.data.sentences.length - 1;
+    this.step = Math.max(0, Math.min(last, step));
+    this.say();
+    this.draw();
+    if (!report) return;
+    clearTimeout(this.timers.report);
+    this.timers.report = setTimeout(() => this.rested(), REST_MS);
+  }
+
+  play() {
+    if (this.step >= this.data.sentences.length - 1) this.go(0);
+    this.timers.play = setInterval(() => {
+      if (this.step >= this.data.sentences.length - 1) this.pause();
+      else this.go(this.step + 1);
+    }, PLAY_MS);
+    this.showPlaying();
+  }
+
+  pause() {
+    clearInterval(this.timers.play);
+    this.timers.play = undefined;
+    this.showPlaying();
+  }
+
+  showPlaying() {
+    const playing = Boolean(this.timers.play);
+    this.part("play").textContent = playing ? "❚❚" : "▶";
+    this.part("play").setAttribute("aria-label", playing ? "Pause" : "Play");
+    // A screen reader would fall behind while playing: it hears the step at which the player stops.
+    this.part("sentence").setAttribute("aria-live", playing ? "off" : "polite");
+  }
+
+  say() {
+    const pieces = this.data.sentences[this.step].map(([style, text]) => {
+      const piece = document.createElement(style === "code" ? "code" : style === "strong" ? "strong" : "span");
+      piece.textContent = text;
+      return piece;
+    });
+    this.part("sentence").replaceChildren(...pieces);
+    const slider = this.part("slider");
+    slider.value = String(this.step);
+    slider.setAttribute("aria-valuetext", this.part("sentence").textContent);
+    const outputs = [...this.part("output").children];
+    outputs.forEach((cell, place) => {
+      cell.classList.toggle("now", place === this.step);
+      cell.classList.toggle("later", place > this.step);
+      if (place === this.step) cell.setAttribute("aria-current", "step");
+      else cell.removeAttribute("aria-current");
+    });
+    const looked = this.data.looked[this.step];
+    [...this.part("source").children].forEach((cell, place) => cell.classList.toggle("looked", place === looked));
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || !this.root.isConnected) return;
+    if (isTyping(event)) return;
+    const last = this.data.sentences.length - 1;
+    const steps = { ArrowLeft: this.step - 1, ArrowRight: this.step + 1, Home: 0, End: last };
+    if (event.key in steps) {
+      event.preventDefault();
+      this.pause();
+      this.go(steps[event.key]);
+    } else if (event.key === " " && event.composedPath()[0] === document.body) {
+      event.preventDefault();
+      this.timers.play ? this.pause() : this.play();
+    }
+  }
+}
+
+// Letters and arrows belong to whatever control has the focus; the player's own slider moves itself.
+function isTyping(event) {
+  const target = event.composedPath()[0];
+  const name = target?.tagName;
+  const role = target?.getAttribute?.("role");
+  return (
+    name === "INPUT" || name === "TEXTAREA" || name === "SELECT" || target?.isContentEditable ||
+    ["combobox", "listbox", "option", "slider", "radio", "tab", "menuitem", "grid", "gridcell"].includes(role) ||
+    Boolean(target?.closest?.("[data-baseweb='select'], [role='radiogroup'], [role='tablist'], [data-testid='stDataFrame']"))
+  );
+}

@@ -1,0 +1,155 @@
+"""A run, or a figure, as one HTML file that asks nothing of the network."""
+
+import base64
+import gzip
+import hashlib
+import html as markup
+import json
+import re
+from functools import cache
+from os import PathLike, fspath
+from typing import Any, Literal
+
+from transformer_viz.analysis.heads import Head
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.export.assets import asset, script
+from transformer_viz.export.content import PageTheme, content, view
+from transformer_viz.figures import files
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
+
+PlotlyJs = bool | Literal["cdn", "packed"] | str | PathLike[str]
+THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
+BESIDE = "plotly.min.js"
+"""Where a page without plotly.js looks for it: in its own folder."""
+_SCRIPTS = ("numbers.js", "player.js", "focus.js", "masks.js", "tiles.js", "page.js")
+
+
+def html(
+    trace: Trace,
+    kind: Kind | None = None,
+    layer: int | None = None,
+    head: Head | None = None,
+    step: int | None = None,
+    *,
+    theme: PageTheme = "auto",
+    large: bool = False,
+    with_answer: bool = True,
+    plotlyjs: PlotlyJs = True,
+) -> str:
+    """The whole run as one HTML page: step player, all heads, all masks. Opens from disk, without any network.
+
+    Args:
+        trace: the run.
+        kind: what the page opens with: `encoder`, `decoder` or `cross`.
+        layer: from 0; by default the best head is opened.
+        head: from 0, or `mean` or `max`.
+        step: from 0; by default the last letter.
+        theme: `light`, `dark`, or `auto` for what the reader's system prefers; the page has a switch.
+        large: bigger letters, for a projector.
+        with_answer: mark true keys and wrong letters.
+        plotlyjs: True puts plotly.js (4.8 MB) into the page; `"packed"` puts it in compressed (2 MB), for browsers of 2023
+            and later; False leaves it out, and the page needs a `plotly.min.js` beside it; a path or address says where
+            else it is; `"cdn"` is the server of Plotly's makers, which the page then asks.
+
+    Raises:
+        OptionError: the run has no such kind, layer, head or step, or an option has an impossible value.
+    """
+    if theme not in THEMES:
+        raise OptionError(f"theme {theme!r} is not known; choose one of {listed(THEMES)}")
+    now = view(trace, kind, layer, head, step)
+    data = content(trace, now, theme=theme, large=large, with_answer=with_answer)
+    return _filled(asset("page.html"), data, _SCRIPTS, ("player.css", "page.css"), plotlyjs)
+
+
+def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True) -> str:
+    """Any figure as an HTML page of its own.
+
+    Args:
+        figure: from `transformer_viz.figures`.
+        title: of the page; text, not markup.
+        plotlyjs: as in `html`.
+
+    Raises:
+        OptionError: `plotlyjs` has an impossible value.
+    """
+    drawn = json.loads(figure.to_json())
+    data = {"title": title, "figure": {key: drawn[key] for key in ("data", "layout")}}
+    return _filled(asset("figure.html"), data, ("figure.js",), ("figure.css",), plotlyjs)
+
+
+def plotly_file() -> bytes:
+    """What stands beside a page that was made with `plotlyjs=False`, as `plotly.min.js`."""
+    return files.plotly_js().encode()
+
+
+def as_json(data: Any) -> str:
+    """JSON that may stand in a script element: without `<`, it can end neither the element nor begin a comment."""
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _filled(page: str, data: dict[str, Any], scripts: tuple[str, ...], styles: tuple[str, ...], plotlyjs: PlotlyJs) -> str:
+    code = "(() => {\n" + script(*scripts) + "\n})();"
+    tag, sources = _plotly(plotlyjs)
+    parts = {
+        "csp": _policy([*sources, _hash(code)]),
+        "style": script(*styles),
+        "player": asset("player.html"),
+        "plotly": tag,
+        "data": as_json(data),
+        "script": code,
+    }
+    # In one pass: a part that holds {{data}} in a token stays as it is.
+    return re.sub(r"\{\{([a-z]+)\}\}", lambda match: parts[match[1]], page)
+
+
+def _policy(script_sources: list[str]) -> str:
+    """Nothing may be loaded and nothing sent; of scripts only these very ones run."""
+    return (
+        f"default-src 'none'; script-src {' '.join(script_sources)}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _plotly(plotlyjs: PlotlyJs) -> tuple[str, list[str]]:
+    """The element that brings plotly.js, and what the page's policy must allow for it."""
+    if plotlyjs is True:
+        return f"<script>{files.plotly_js()}</script>", [_plotly_hash()]
+    if plotlyjs == "packed":
+        unpack = asset("unpack.js")
+        return (
+            f'<script type="text/plain" id="plotly-packed">{_packed_plotly()}</script>\n<script>{unpack}</script>',
+            [_plotly_hash(), _hash(unpack)],
+        )
+    if plotlyjs == "cdn":
+        address, digest = files.plotly_cdn()
+        return f'<script src="{address}" integrity="{digest}" crossorigin="anonymous"></script>', [address]
+    where = BESIDE if plotlyjs is False else fspath(plotlyjs)
+    return f'<script src="{markup.escape(where)}"></script>', [_source(where)]
+
+
+def _source(where: str) -> str:
+    """What the policy must allow so that a script may come from there."""
+    if re.fullmatch(r"https?://[A-Za-z0-9.-]+(:\d+)?/[^\s;,'\"<>]*", where):
+        return where
+    if not where or re.search(r"[\s;,'\"<>]|^[a-z]+:|^//", where, re.IGNORECASE):
+        raise OptionError(
+            f"plotlyjs={where[:60]!r} is not possible; it is True, False, 'packed', 'cdn', an https address, or a path from "
+            "the page without spaces"
+        )
+    # A page opened from disk has no origin of its own: 'self' alone would not let it load its neighbour.
+    return "'self' file:"
+
+
+def _hash(code: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
+
+
+@cache
+def _plotly_hash() -> str:
+    return _hash(files.plotly_js())
+
+
+@cache
+def _packed_plotly() -> str:
+    return base64.b64encode(gzip.compress(files.plotly_js().encode(), 9, mtime=0)).decode()

@@ -1,0 +1,51 @@
+"""The token strips above a run, as plain data for the step player, and the line that says what rows and columns are."""
+
+from typing import Any
+
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import SPECIAL_TOKENS
+
+LEGENDS: dict[Kind, str] = {
+    "encoder": "row = the source letter that looks · column = the letter looked at",
+    "decoder": "row = the symbol being written · column = the symbol looked at",
+    "cross": "row = the symbol being written · column = the symbol looked at · ring = the true letter",
+}
+
+
+def source_strip(trace: Trace) -> list[dict[str, Any]]:
+    """What the encoder read, one cell a token."""
+    return [
+        {"text": _glyph(token), "title": f"position {place}: {token}", "class": _class(token)}
+        for place, token in enumerate(trace.source_tokens, start=1)
+    ]
+
+
+def output_strip(trace: Trace, *, with_answer: bool = True) -> list[dict[str, Any]]:
+    """What was written, one cell a step; where that is not recorded, what was read."""
+    return [_output_token(trace, t, with_answer) for t in range(trace.n_steps)]
+
+
+def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
+    if not trace.output_tokens:
+        read = trace.target_tokens[t]
+        return {"text": _glyph(read), "title": f"row {t + 1}: has read {read}", "class": _class(read)}
+    token, true = trace.output_tokens[t], trace.true_token(t)
+    is_wrong = with_answer and true is not None and true != token
+    p = trace.steps[t].probability if trace.steps else None
+    certainty = "" if p is None else f", p = {p:.4f}"
+    return {
+        "text": _glyph(token),
+        "title": f"step {t + 1}: {token}{certainty}" + (f"; right would be {true}" if is_wrong else ""),
+        "class": _class(token) + (" wrong" if is_wrong else ""),
+        # A probability that is no number (a run with a mistake of masks) has no tint.
+        **({} if p is None or p != p else {"tint": round(p, 4)}),
+    }
+
+
+def _glyph(token: str) -> str:
+    return token.replace(" ", "␣")
+
+
+def _class(token: str) -> str:
+    return "special" if token in SPECIAL_TOKENS else ""

@@ -1,0 +1,146 @@
+"""Figures without their numbers, for a page that holds the numbers of all heads once and fills them in itself.
+
+A template is what is the same for all heads and steps of a kind: axes, labels, colours, hovers. It is
+given for light and wide; `dark` and `narrow` are the few properties that differ there, as (path, value).
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer_viz.figures import cells
+from transformer_viz.figures import masks as masks_figure
+from transformer_viz.figures import reasons as reason_cells
+from transformer_viz.figures.player import _alone, _arrangement, _Picture
+from transformer_viz.figures.theme import LIGHT, ThemeName, labels, theme_of
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.trace import Trace
+
+Change = tuple[list[str | int], Any]
+_FILLED_IN = ("z", "x", "y", "text", "customdata")
+
+
+def player_template(trace: Trace, kind: Kind, *, large: bool = False, with_answer: bool = True) -> dict[str, Any]:
+    """The step player's parts: `weights`, `masked` by reason, `hatch`, `rings`, `bars` (None without candidates), `layout`.
+
+    Besides them `light` has `keys` and `queries`, the axes' labels, and the size and widths of the rings.
+    """
+
+    def parts(theme: ThemeName, narrow: bool) -> dict[str, Any]:
+        return _player_parts(trace, kind, theme, large, with_answer, narrow)
+
+    light = parts("light", False)
+    return {
+        "light": light,
+        "dark": changes(light, parts("dark", False)),
+        "narrow": changes(light, parts("light", True)),
+        "grows": kind != "encoder",
+    }
+
+
+def candidate_steps(trace: Trace, *, large: bool = False) -> list[dict[str, Any]]:
+    """What the bars of each step are: `x`, `text`, `customdata`, tick `names`, and which of them was `chosen`."""
+    if not trace.steps:
+        return []
+    picture = _Picture(trace, trace.kinds[0], 0, 0, LIGHT, _size(large), True)
+    steps = []
+    for t in range(len(trace.steps)):
+        bars = picture._candidates(t)
+        chosen = [colour == LIGHT.chosen for colour in bars["marker"]["color"]]
+        names = picture._names(t)["ticktext"]
+        steps.append({**{key: bars[key] for key in ("x", "text", "customdata")}, "names": names, "chosen": chosen})
+    return steps
+
+
+def true_keys(trace: Trace, *, with_answer: bool = True) -> list[int | None]:
+    """The key that the rings mark at each step of cross-attention."""
+    return list(trace.alignment) if with_answer else [None] * len(trace.alignment)
+
+
+def mask_template(trace: Trace, kind: Kind) -> dict[str, Any]:
+    """A mask's figure, and the words of its hover: `words[code]` is what stands before and after the key's label."""
+    matrix = trace.mask_reasons[kind]
+    codes = [0, *cells.codes_in(matrix)]
+    light, dark = (_mask_parts(trace, kind, codes, theme) for theme in ("light", "dark"))
+    words = {str(code): reason_cells._words(np.array([[code]]), ["\0"])[0][0].split("\0") for code in codes}
+    return {"light": light, "dark": changes(light, dark), "words": words, "labels": labels(trace.keys(kind))}
+
+
+def page_colours(theme: ThemeName) -> dict[str, Any]:
+    """The theme as the page's script and style sheet need it; `scale` as numbers."""
+    colours = theme_of(theme)
+    names = ("paper", "ink", "muted", "grid", "masked", "hatch", "accent", "ring", "chosen", "other", "broken")
+    return {**{name: getattr(colours, name) for name in names}, "scale": [_rgb(colour) for colour in colours.scale]}
+
+
+def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[Change]:
+    """What must be set in `before` to make it `after`; lists of different length are set as a whole."""
+    if isinstance(before, dict) and isinstance(after, dict):
+        found = []
+        for key in [*before, *(key for key in after if key not in before)]:
+            found += changes(before.get(key), after.get(key), (*path, key))
+        return found
+    if isinstance(before, list) and isinstance(after, list) and len(before) == len(after) and path[-1] != "colorscale":
+        return [change for i, (a, b) in enumerate(zip(before, after, strict=True)) for change in changes(a, b, (*path, i))]
+    return [] if before == after else [(list(path), after)]
+
+
+def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_answer: bool, narrow: bool) -> dict[str, Any]:
+    colours = theme_of(theme)
+    picture = _Picture(trace, kind, 0, 0, colours, _size(large), with_answer)
+    n_queries = len(trace.queries(kind))
+    place = _arrangement(n_queries, large, narrow) if trace.steps else _alone(n_queries, large)
+    weights, *others = picture.traces()
+    # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
+    reasons, codes = _flattened(trace.mask_reasons[kind]), cells.codes_in(trace.mask_reasons[kind])
+    bars = [drawn for drawn in others if isinstance(drawn, go.Bar)]
+    rings = [drawn for drawn in others if isinstance(drawn, go.Scatter)][-1]
+    rings.update(picture._rings(0))
+    return {
+        "weights": _without_numbers(weights),
+        "masked": {str(code): _without_numbers(cells.masked_trace(reasons, code, colours)) for code in codes},
+        "hatch": _without_numbers(cells.hatch_trace(reasons > 0, colours)),
+        "rings": _without_numbers(rings),
+        "bars": _without_numbers(bars[0]) if bars else None,
+        "layout": _plain(go.Figure(layout=picture.layout(0, place)))["layout"],
+    }
+
+
+def _mask_parts(trace: Trace, kind: Kind, codes: list[int], theme: ThemeName) -> dict[str, Any]:
+    figure = masks_figure.mask(trace, kind, theme=theme)
+    figure.data = [drawn for drawn in figure.data if isinstance(drawn, go.Heatmap)]
+    # Where heads have masks of their own, the legend names what occurs in any of them.
+    figure.add_traces(reason_cells.legend(codes, theme))
+    plain = _plain(figure)
+    heatmap, *legend = plain["data"]
+    del heatmap["z"], heatmap["text"]
+    plain["layout"]["title"]["text"] = KIND_TITLES[kind]
+    return {"heatmap": heatmap, "legend": legend, "layout": plain["layout"]}
+
+
+def _flattened(reasons: np.ndarray) -> np.ndarray:
+    """One matrix of the right size; of which head does not matter where only its size does."""
+    return reasons if reasons.ndim == 2 else reasons[0, 0]
+
+
+def _size(large: bool) -> int:
+    """The letters of `figures.player`."""
+    return 17 if large else 13
+
+
+def _without_numbers(drawn: Any) -> dict[str, Any]:
+    plain = _plain(go.Figure([drawn]))["data"][0]
+    return {key: value for key, value in plain.items() if key not in _FILLED_IN}
+
+
+def _plain(figure: go.Figure) -> dict[str, Any]:
+    return json.loads(figure.to_json())
+
+
+def _rgb(colour: str) -> list[int]:
+    """`rgb(230, 240, 240)` or `#e6f0f0` as three numbers."""
+    if colour.startswith("#"):
+        return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    return [int(float(part)) for part in colour[colour.index("(") + 1 : -1].split(",")]

@@ -1,0 +1,110 @@
+"""The tab Export: the run as a page, a picture or a table, and the lines of Python that make the picture again."""
+
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.analysis.heads import title
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.export import saving
+from transformer_viz.export.content import View
+from transformer_viz.export.names import file_name
+from transformer_viz.export.recipe import lines
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.terms import KIND_TITLES
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import charts, focus
+from transformer_viz.views.parts.markdown import literal
+
+_FORMATS = {
+    "html": (
+        "Page",
+        "text/html",
+        "The whole run in one file: step it, choose any head. Needs no network and nothing installed.",
+    ),
+    "png": ("PNG", "image/png", "The focus map and the candidates of this step, 2400 pixels wide."),
+    "svg": ("SVG", "image/svg+xml", "The same as vectors, for slides and papers."),
+    "pdf": ("PDF", "application/pdf", "The same as one PDF page."),
+    "csv": ("CSV", "text/csv", "Every weight of every head as a row; numbers count from 0."),
+    "parquet": ("Parquet", "application/vnd.apache.parquet", "The same rows, typed and compressed; pandas and others read it."),
+    "npz": ("Trace", "application/octet-stream", "The run itself: tv.load_trace reads it without the model."),
+}
+_MOST_AT_ONCE = 200_000
+"""Weights up to which a table is made without being asked for."""
+_KEPT = 12
+
+
+def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
+    """The formats, a button that makes what takes time, and the code."""
+    at = focus.current()
+    now = View(at.kind, at.layer, at.head, at.step)
+    looks = {
+        "theme": theme,
+        "large": bool(st.session_state.get("projector")),
+        "with_answer": not st.session_state.get("hide_answer"),
+    }
+    chosen = st.segmented_control(
+        "File",
+        list(_FORMATS),
+        key="export_format",
+        default="html",
+        required=True,
+        format_func=lambda name: _FORMATS[name][0],
+        label_visibility="collapsed",
+    )
+    st.caption(_FORMATS[chosen][2])
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _offer(trace, at.run, chosen, now, looks)
+        # This tab is drawn once; the player goes on without it.
+        st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
+        st.text(f"on the screen: {KIND_TITLES[now.kind]}, {title(now.layer, now.head)}, step {now.step + 1}")
+    with st.expander("Show the code", icon=":material/code:"):
+        st.code(_code(trace, checkpoint, device, now, {**looks, "narrow": charts.is_narrow()}), language="python")
+
+
+def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:
+    """Download buttons take bytes: what takes seconds or megabytes is made when it is asked for."""
+    is_table = chosen in saving.TABLE_FORMATS
+    place = (run, chosen) if is_table else (run, chosen, now, tuple(looks.items()))
+    n_weights = sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
+    is_quick = is_table and n_weights <= _MOST_AT_ONCE
+    # The click's own run already knows a step that the player has reached since the button was drawn.
+    if st.session_state.pop("export_wanted", False):
+        st.session_state.export_asked = place
+    if not is_quick and st.session_state.get("export_asked") != place:
+        st.button("Prepare the file", icon=":material/build:", key="export-prepare", on_click=_want)
+        return
+    try:
+        data = _made(place, _trace=trace, _now=now, _looks=looks)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    name, kind = file_name(trace, chosen, now), _FORMATS[chosen][1]
+    words = f"Download {literal(name)} ({_size(len(data))})"
+    st.download_button(words, data, name, kind, icon=":material/download:", key="export-download", on_click="ignore")
+
+
+def _want() -> None:
+    st.session_state.export_wanted = True
+
+
+@st.cache_resource(max_entries=_KEPT, show_spinner="Making the file …")
+def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str, Any]) -> bytes:
+    """The file's bytes, shared by all sessions that look at the same thing."""
+    chosen = place[1]
+    if chosen in saving.TABLE_FORMATS:
+        return saving.made(_trace, chosen)
+    return saving.made(_trace, chosen, kind=_now.kind, layer=_now.layer, head=_now.head, step=_now.step, **_looks)
+
+
+def _code(trace: Trace, checkpoint: Checkpoint, device: str, now: View, looks: dict[str, Any]) -> str:
+    if trace.made_by.get("strategy") != "beam":
+        return lines(trace.source, checkpoint.name, now, device=device, looks=looks)
+    state = st.session_state
+    decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop}
+    return lines(trace.source, checkpoint.name, now, device=device, decode=decode, node=state.chosen_node, looks=looks)
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.0f} kB"
