@@ -17,7 +17,7 @@ FOCUS = ".st-key-focus .js-plotly-plot"
 
 @pytest.fixture(scope="module")
 def trace() -> tv.Trace:
-    return tv.decode(tv.load_checkpoint("reverse-small", device="cpu"), "ppoocoocp", strategy="beam")
+    return tv.decode(tv.load_checkpoint("reverse-small", device="cpu"), "thisqaipa", strategy="beam")
 
 
 def output(page: Page) -> list[str]:
@@ -33,7 +33,7 @@ def test_the_page_opens_where_greedy_and_beam_differ(page: Page, server: str, tr
 
 def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, trace: tv.Trace) -> None:
     assert trace.search is not None
-    page.goto(f"{server}/search?text=ppoocoocp&checkpoint=reverse-small")
+    page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small")
     # While Streamlit draws a chart anew, the one before is still there for a moment.
     page.wait_for_function(
         "(tree) => document.querySelectorAll(tree).length === 1 && document.querySelector(tree).__hearsPoints", arg=TREE

@@ -98,10 +98,10 @@ def test_heads_that_do_not_divide_are_said_and_nothing_is_lost(start, begun):
 
 
 def test_a_model_that_is_too_large_for_a_page_is_refused(start, begun):
-    at = start("train", set="d_model=1024,d_ff=4096,n_encoder_layers=12")
+    at = start("train", set="d_model=1024,d_ff=4096,n_encoder_layers=12,n_decoder_layers=12")
     press(at)
     assert not begun
-    assert any("at most 30,000,000" in error.value for error in at.error)
+    assert any("at most 60,000,000" in error.value for error in at.error)
 
 
 @pytest.mark.parametrize("state", ["starting", "running", "paused", "finished", "failed"])

@@ -19,9 +19,9 @@ def real_queries(trace: Trace, kind: Kind) -> np.ndarray:
     """
     tokens = trace.queries(kind)
     if kind == "encoder":
-        return np.array([token != PAD for token in tokens])
+        return np.array([token != PAD for token in tokens], dtype=bool)
     ended = np.cumsum([False, *(token == END for token in trace.output_tokens[:-1])]) > 0
-    return ~(ended & np.array([token == PAD for token in tokens]))
+    return ~(ended[: len(tokens)] & np.array([token == PAD for token in tokens], dtype=bool))
 
 
 def allowed_keys(trace: Trace, kind: Kind) -> np.ndarray:

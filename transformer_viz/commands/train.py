@@ -14,7 +14,6 @@ from transformer_viz.commands import _shared, _switches
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import RECIPES
 
@@ -120,6 +119,8 @@ def _from_file(path: Path) -> Recipe:
 
 
 def _own(arguments: argparse.Namespace) -> Recipe:
+    from transformer_viz.training.defaults import recipe_for
+
     both = {} if arguments.layers is None else {"n_encoder_layers": arguments.layers, "n_decoder_layers": arguments.layers}
     return recipe_for(
         arguments.task,

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 import transformer_viz
-from transformer_viz.analysis.alignment import best_head
 from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, n_layers_heads, title
 from transformer_viz.analysis.sentences import Sentence, percent_words, step_sentence
+from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.strips import LEGENDS, output_strip, source_strip
 from transformer_viz.figures import templates

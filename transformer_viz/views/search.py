@@ -19,8 +19,8 @@ from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
 
-EXAMPLE, EXAMPLE_CHECKPOINT = "ppoocoocp", "reverse-small"
-"""Greedy writes `pcoococpop`, beam search the right answer. Shorter than what this checkpoint was trained on."""
+EXAMPLE, EXAMPLE_CHECKPOINT = "thisqaipa", "reverse-small"
+"""Greedy writes `apiaqashit`, beam search the right answer. Shorter than what this checkpoint was trained on."""
 WIDEST = 64
 _STOPS: tuple[Stop, ...] = get_args(Stop)
 _STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}

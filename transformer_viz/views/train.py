@@ -12,7 +12,7 @@ from transformer_viz.views.parts.training import form, progress
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 3
 
-MOST_PARAMETERS = 30_000_000
+MOST_PARAMETERS = 60_000_000
 _EVERY_SECONDS = 2.0
 
 
