@@ -8,6 +8,7 @@ import numpy as np
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError
+from transformer_viz.model import devices
 from transformer_viz.runs.judged import judge
 from transformer_viz.tasks import Task
 
@@ -64,8 +65,9 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
     check_samples(task, samples, seed)
     judged: list[Verdict] = []
     mass = HeadMass()
-    for batch in batches_of(task, task.judged(samples, seed)):
-        judged += verdicts(checkpoint, batch, mass)
+    with devices.few_threads(checkpoint.device, checkpoint.n_parameters):
+        for batch in batches_of(task, task.judged(samples, seed)):
+            judged += verdicts(checkpoint, batch, mass)
     failures = [{"source": one.text, "output": one.output} for one in judged if not one.is_right]
     return {
         "exact_match": _share([one.is_right for one in judged]),
