@@ -98,8 +98,7 @@ def _growing_length(recipe: Recipe, step: int, rng: np.random.Generator) -> int:
 def _fixed(recipe: Recipe, task: Task, size: int) -> Callable[[int], Batch]:
     """Epochs over the same strings, in a new order each time."""
     rng = np.random.default_rng([recipe.seed, 2])
-    (source,) = recipe.mix
-    texts = _fixed_texts(task, source, size, rng)
+    texts = [text for source, share in recipe.mix.items() for text in _fixed_texts(task, source, round(share * size), rng)]
     size = len(texts)
     per_epoch = -(-size // recipe.batch_size)
 

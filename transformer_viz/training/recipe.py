@@ -80,9 +80,9 @@ class Recipe:
             raise ConfigError(
                 f"sharpness rises from {self.sharpness_from} to {self.sharpness_until}; the first must be the smaller"
             )
-        if self.epoch_size is not None and (len(self.mix) != 1 or self.epoch_size < 1):
+        if self.epoch_size is not None and self.epoch_size < len(self.mix):
             raise ConfigError(
-                f"epoch_size={self.epoch_size} with a mix of {len(self.mix)} sources; at least 1 and one source are needed"
+                f"epoch_size={self.epoch_size} is not possible; it is at least {len(self.mix)}, one for each source"
             )
         for name, least, below in _RANGES:
             value = getattr(self, name)
