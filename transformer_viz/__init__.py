@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from transformer_viz.runs.check_masks import check_masks as check_masks
     from transformer_viz.runs.decode import decode as decode
     from transformer_viz.runs.evaluate import evaluate as evaluate
+    from transformer_viz.runs.replay import replay as replay
     from transformer_viz.trace.store import load_trace as load_trace
     from transformer_viz.trace.trace import Trace as Trace
 
@@ -26,6 +27,7 @@ _HOMES = {
     "check_masks": "runs.check_masks",
     "decode": "runs.decode",
     "evaluate": "runs.evaluate",
+    "replay": "runs.replay",
     "load_trace": "trace.store",
     "Trace": "trace.trace",
 }

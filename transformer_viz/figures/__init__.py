@@ -1,6 +1,7 @@
 """Results in, Plotly figures out. Nothing here displays, reads a file, or needs torch."""
 
 from transformer_viz.figures.attention import attention
+from transformer_viz.figures.film import film
 from transformer_viz.figures.losses import token_losses
 from transformer_viz.figures.maps import before_and_after, softmax_maps
 from transformer_viz.figures.masks import mask, mask_grid
@@ -11,6 +12,7 @@ from transformer_viz.figures.search_tree import search_tree
 __all__ = [
     "attention",
     "before_and_after",
+    "film",
     "mask",
     "mask_grid",
     "mosaic",
