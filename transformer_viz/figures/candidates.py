@@ -22,6 +22,7 @@ def bars(size: int, axes: str) -> go.Bar:
         width=0.62,
         textposition="auto",
         textangle=0,
+        constraintext="none",
         textfont={"size": size},
         hovertemplate="<b>%{customdata[0]}</b><br>probability %{customdata[1]}<extra></extra>",
         cliponaxis=False,

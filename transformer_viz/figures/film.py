@@ -197,7 +197,7 @@ class _Film:
         return {
             **base_layout(theme, size),
             "height": place["height"],
-            "margin": {"l": 8, "r": 14, "t": 8 if narrow else 30, "b": 8},
+            "margin": {"l": 8, "r": 14, "t": 8 if narrow else 28, "b": 6},
             "coloraxis": {**colour_axis(theme, size, _MAP_SHARE + 0.01), "showscale": not narrow},
             "xaxis": keys,
             "yaxis": queries,
@@ -300,7 +300,7 @@ def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
             **{"height": tall, "x": [0, 1], "y": [490 / tall, 1], "x2": [0.0, 0.97], "width": 320},
             **{"y2": [252 / tall, 390 / tall], "y3": [0, 150 / tall]},
         }
-    height = (560 if large else 420) + max(0, rows - 14) * (22 if large else 12)
+    height = (540 if large else 396) + max(0, rows - 14) * (22 if large else 12)
     return {
         **{"height": height, "x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.69, 1], "width": 400},
         **{"y2": [0.62, 1], "y3": [0, 0.36]},

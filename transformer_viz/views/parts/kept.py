@@ -7,6 +7,7 @@ KEYS = (
     *("lab_sources", "lab_targets", "sentence", "mistake", "lab_edits", "lab_tab", "lab_view"),
     *("lab_fill", "lab_precision", "lab_row", "lab_reach", "lab_click"),
     *("beam", "alpha", "stop", "what_if_how", "what_if_begin", "what_if_ban", "what_if_target"),
+    *("position",),
 )
 
 

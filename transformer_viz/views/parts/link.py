@@ -17,6 +17,7 @@ KEYS = (
     *("text", "checkpoint", "kind", "layer", "head", "step"),
     *("sources", "targets", "sentence", "mask", "mistake", "tab", "show", "fill", "precision", "row"),
     *("beam", "alpha", "stop", "node", "prefix", "begin", "ban", "target"),
+    *("moment", "position"),
 )
 LONGEST_TEXT = 1500
 

@@ -11,11 +11,13 @@ import streamlit as st
 
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint, Entry
+from transformer_viz.runs import replay as runs_replay
 from transformer_viz.runs.decode import decode
+from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Trace
 
 # Everything that a visitor can make the server keep is limited in number.
-_CHECKPOINTS, _RUNS = 6, 64
+_CHECKPOINTS, _RUNS, _REPLAYS = 6, 64, 8
 
 
 def load(name: str, device: str) -> Checkpoint:
@@ -41,6 +43,23 @@ def what_if(
 ) -> Trace:
     """The greedy decoding of a text with a forced beginning and banned tokens, or one pass over a target."""
     return _what_if(checkpoint.name, device, stamp(checkpoint.folder), text, prefix, ban, target, _checkpoint=checkpoint)
+
+
+def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[Moment, ...]:
+    """The snapshots of a checkpoint on one text."""
+    steps = checkpoints.snapshots(checkpoint.folder).values()
+    changed = max((path.stat().st_mtime for path in steps), default=0.0)
+    return _replay(checkpoint.name, device, (stamp(checkpoint.folder), changed, len(steps)), text, _checkpoint=checkpoint)
+
+
+def has_snapshots(checkpoint: Checkpoint) -> bool:
+    """Whether there is a training to replay."""
+    return bool(checkpoints.snapshots(checkpoint.folder))
+
+
+def replayable() -> list[str]:
+    """The checkpoints that have snapshots."""
+    return runs_replay.replayable(entries())
 
 
 @st.cache_data(ttl=30, show_spinner=False)
@@ -98,6 +117,13 @@ def _what_if(
     if target is not None:
         return decode(_checkpoint, text, target=target)
     return decode(_checkpoint, text, prefix=prefix, ban=ban)
+
+
+@st.cache_resource(max_entries=_REPLAYS, show_spinner="Going through the snapshots …")
+def _replay(
+    name: str, device: str, stamps: tuple[float, float, int], text: str, *, _checkpoint: Checkpoint
+) -> tuple[Moment, ...]:
+    return runs_replay.replay(_checkpoint, text)
 
 
 def stamp(folder: Path) -> float:

@@ -42,10 +42,11 @@ def data(
         "run": run,
         "step": step,
         "hint": hint,
+        "labels": {"output": "output tokens, one button a step", "slider": "Step"},
         "large": large,
         "dark": dark,
-        "source": [_source_token(token, place) for place, token in enumerate(trace.source_tokens)],
-        "output": [_output_token(trace, t, with_answer) for t in range(len(trace.steps))],
+        "source": source_strip(trace),
+        "output": output_strip(trace, with_answer=with_answer),
         "sentences": [step_sentence(trace, kind, layer, head, t, with_answer=with_answer) for t in range(len(trace.steps))],
         "looked": _looked_at(trace, kind, layer, head),
     }
@@ -66,6 +67,16 @@ def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
     html, css, js = ((_FOLDER / f"player.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
     return st.components.v2.component("transformer-viz-player", html=html, css=css, js=js)
+
+
+def source_strip(trace: Trace) -> list[dict[str, Any]]:
+    """What the encoder read, one cell a token."""
+    return [_source_token(token, place) for place, token in enumerate(trace.source_tokens)]
+
+
+def output_strip(trace: Trace, *, with_answer: bool = True) -> list[dict[str, Any]]:
+    """What was written, one cell a step."""
+    return [_output_token(trace, t, with_answer) for t in range(len(trace.steps))]
 
 
 def _source_token(token: str, place: int) -> dict[str, Any]:
