@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import check_place, head_map, reasons_map
-from transformer_viz.analysis.moments import Course, course
+from transformer_viz.analysis.moments import Course, course, unit
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
@@ -22,11 +22,6 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.moments import Moment
 
 _MAP_SHARE = 0.56
-_TITLES = {
-    "mass": "<b>weight on the true keys</b>, each head · dotted: even attention",
-    "entropy": "<b>entropy of the rows</b>, each head · 1 = even attention",
-}
-_NARROW_TITLES = {"mass": "<b>weight on the true keys</b>, each head", "entropy": "<b>entropy</b> (1 = even), each head"}
 _HALVES = {"mass": ["0", "50 %", "100 %"], "entropy": ["0", "0.5", "1"]}
 
 
@@ -174,11 +169,12 @@ class _Film:
         value = float(self.own[moment])
         words = percent_words(value) if self.course.measure == "mass" else f"{value:.2f}"
         side = "left" if moment > (len(self.moments) - 1) / 2 else "right"
+        below = value > (0.85 if self.course.measure == "mass" else 0.15)
         return {
             "x": [moment] * 3,
             "y": [0, 1, value],
             "text": ["", "", f"<b>{words}</b>"],
-            "textposition": f"{'bottom' if value > 0.85 else 'top'} {side}",
+            "textposition": f"{'bottom' if below else 'top'} {side}",
             "textfont": {"size": self.size + 2, "color": self.theme.accent},
             "line": {"color": self.theme.muted, "width": 1},
             "marker": {"size": [0, 0, 12], "color": self.theme.accent, "line": {"width": 2, "color": self.theme.paper}},
@@ -210,7 +206,7 @@ class _Film:
                 "domain": place["y3"],
             },
             "annotations": [
-                self._title((_NARROW_TITLES if narrow else _TITLES)[self.course.measure], place["x2"][0], place["y2"][1]),
+                self._title(self._ways_title(brief=narrow or self.size > 13), place["x2"][0], place["y2"][1]),
                 self._title(self._candidates_title(), place["x2"][0], place["y3"][1]),
             ],
             "shapes": self._row(),
@@ -219,6 +215,12 @@ class _Film:
 
     def _goal(self) -> str:
         return "to be written" if self.moments[0].target == "answer" else "written in the end"
+
+    def _ways_title(self, *, brief: bool) -> str:
+        if self.course.measure == "entropy":
+            return "<b>entropy of the rows</b>, 1 = even" + ("" if brief else " attention; each head")
+        words = f"<b>mass on the true {unit(self.trace)}</b>, each head"
+        return words if brief else f"{words} · dotted: even attention"
 
     def _candidates_title(self) -> str:
         """Which place of the target, what was read there, and what it should be."""
@@ -295,9 +297,9 @@ def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
     """Height and domains: the map beside the two panels, or all below each other."""
     rows = max(12, n_queries)
     if narrow:
-        tall = 620 + 14 * rows
+        tall = 660 + 14 * rows
         return {
-            **{"height": tall, "x": [0, 1], "y": [490 / tall, 1], "x2": [0.0, 0.97], "width": 320},
+            **{"height": tall, "x": [0, 1], "y": [530 / tall, 1], "x2": [0.0, 0.97], "width": 320},
             **{"y2": [252 / tall, 390 / tall], "y3": [0, 150 / tall]},
         }
     height = (540 if large else 396) + max(0, rows - 14) * (22 if large else 12)

@@ -94,8 +94,8 @@ def _now(found: Moments) -> focus.Focus:
 
 
 def _boxes(trace: Trace) -> None:
-    """Kind, layer, head, and the position whose candidates are shown."""
-    with st.container(horizontal=True, vertical_alignment="center", key="replay-boxes"):
+    """Kind, layer, head, and the position whose candidates are shown; on a phone the latter has a line of its own."""
+    with st.container(horizontal=not charts.is_narrow(), vertical_alignment="center", key="replay-boxes"):
         focus.controls(trace, combined=False)
         st.selectbox(
             "Candidates of position",
@@ -222,7 +222,7 @@ def _offer_others(checkpoint: Checkpoint) -> None:
         for name in names[:_MOST_OFFERED]:
             st.button(literal(name), key=f"replay-{name}", on_click=_switch, args=(name,), icon=":material/play_arrow:")
     st.markdown("A training keeps them if it is asked to:")
-    st.code("python -m transformer_viz train reverse --snapshots 12", language="bash")
+    st.code(f"python -m transformer_viz train {checkpoint.task.name} --snapshots 12", language="bash")
 
 
 def _say_complaints() -> None:

@@ -12,7 +12,7 @@ from transformer_viz.views.parts.player import output_strip, source_strip
 _RULES: dict[Kind, str] = {
     "encoder": "row = the source token that looks · column = the token looked at",
     "decoder": "row = the token to be written · column = the token looked at",
-    "cross": "row = the token to be written · column = the token looked at · ring = the true one",
+    "cross": "row = the token to be written · column = the token looked at",
 }
 _FIXED = {
     "answer": "Every moment reads the right answer, so the rows stay the same.",
@@ -35,10 +35,11 @@ def data(
 ) -> dict[str, Any]:
     """As `player.data`: a button a moment, and at each moment its sentence and what the model writes."""
     found = course(moments, kind)
+    ring = " · ring = the true one" if found.measure == "mass" and with_answer else ""
     return {
         "run": run,
         "step": moment,
-        "hint": f"{_RULES[kind]}. {_FIXED[moments[0].target]}",
+        "hint": f"{_RULES[kind]}{ring}. {_FIXED[moments[0].target]}",
         "labels": {"output": "steps of training, one button a moment", "slider": "Moment of training"},
         "large": large,
         "dark": dark,
