@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from hypothesis import settings
+from safetensors.torch import load_file, save_file
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.greedy import greedy
@@ -72,6 +73,24 @@ def make_model() -> Callable[..., Transformer]:
 def make_tiny() -> Callable[..., Checkpoint]:
     """`make_tiny(model, task)`: a checkpoint around a model, never on disk."""
     return build_checkpoint
+
+
+def write_snapshots(folder: Path, steps: tuple[int, ...] = (0, 1, 3, 8, 22)) -> None:
+    """Snapshots for a saved checkpoint without any training: straight from random weights to its own."""
+    weights = load_file(folder / "model.safetensors")
+    generator = torch.Generator().manual_seed(7)
+    start = {name: torch.randn(tensor.shape, generator=generator) * 0.7 for name, tensor in weights.items()}
+    (folder / "snapshots").mkdir()
+    for place, step in enumerate(steps):
+        share = place / (len(steps) - 1)
+        mixed = {name: (share * weights[name] + (1 - share) * start[name]).half() for name in weights}
+        save_file(mixed, folder / "snapshots" / f"step-{step:06d}.safetensors")
+
+
+@pytest.fixture(scope="session")
+def make_snapshots() -> Callable[..., None]:
+    """`make_snapshots(folder, steps)`: see `write_snapshots`."""
+    return write_snapshots
 
 
 @pytest.fixture(scope="session")

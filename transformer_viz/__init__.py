@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from transformer_viz.runs.check_masks import check_masks as check_masks
     from transformer_viz.runs.decode import decode as decode
     from transformer_viz.runs.evaluate import evaluate as evaluate
+    from transformer_viz.runs.replay import replay as replay
     from transformer_viz.runs.trace_module import trace_module as trace_module
     from transformer_viz.runs.untrained import untrained as untrained
     from transformer_viz.trace.store import load_trace as load_trace
@@ -35,6 +36,7 @@ _HOMES = {
     "diff": "analysis.diff",
     "evaluate": "runs.evaluate",
     "untrained": "runs.untrained",
+    "replay": "runs.replay",
     "load_trace": "trace.store",
     "trace_module": "runs.trace_module",
     "Trace": "trace.trace",

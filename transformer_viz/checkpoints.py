@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -351,8 +352,7 @@ def _place(path: Path) -> str:
 def _check_weights(path: Path, config: ModelConfig) -> None:
     """Names and shapes against the configuration, read from the header, before memory is taken."""
     place = _place(path)
-    with torch.device("meta"):
-        wanted = {name: list(tensor.shape) for name, tensor in Transformer(config).state_dict().items()}
+    wanted = {name: list(shape) for name, shape in _shapes(config)}
     try:
         if path.stat().st_size > _LARGEST_WEIGHTS:
             raise CheckpointError(f"{place} is larger than {_LARGEST_WEIGHTS // 2**30} GB.")
@@ -367,6 +367,13 @@ def _check_weights(path: Path, config: ModelConfig) -> None:
         raise CheckpointError(f"{place} does not fit config.json: {_difference(given, wanted)}.")
     if not types <= {"F32", "F16", "BF16", "F64"}:
         raise CheckpointError(f"{place} holds numbers of type {listed(sorted(types))}; floating point is needed.")
+
+
+@lru_cache(maxsize=32)
+def _shapes(config: ModelConfig) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """Names and shapes of a model's weights; kept, because many snapshots of one model are checked in a row."""
+    with torch.device("meta"):
+        return tuple((name, tuple(tensor.shape)) for name, tensor in Transformer(config).state_dict().items())
 
 
 def _difference(given: Mapping[str, list[int]], wanted: Mapping[str, list[int]]) -> str:

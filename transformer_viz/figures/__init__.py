@@ -2,6 +2,7 @@
 
 from transformer_viz.figures.attention import attention
 from transformer_viz.figures.by_length import accuracy_by_length
+from transformer_viz.figures.film import film
 from transformer_viz.figures.filmstrip import filmstrip
 from transformer_viz.figures.grades import grades
 from transformer_viz.figures.losses import token_losses
@@ -16,6 +17,7 @@ __all__ = [
     "accuracy_by_length",
     "attention",
     "before_and_after",
+    "film",
     "filmstrip",
     "grades",
     "mask",

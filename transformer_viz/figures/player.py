@@ -5,23 +5,19 @@ blank: nothing is drawn before it happened. `layout.meta` tells whoever hosts th
 there are and which one is drawn. A run whose probabilities were not recorded has the map alone.
 """
 
-import math
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head, head_map, reasons_map
-from transformer_viz.figures import cells
+from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
 from transformer_viz.figures.framed import FramedFigure
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, theme_of
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
 from transformer_viz.terms import Kind
-from transformer_viz.trace.trace import Candidate, Trace
+from transformer_viz.trace.trace import Trace
 
-N_CANDIDATES = 6
-_LEAST = -4.0
-"""The candidates' axis begins at 10^-4; less is said in words."""
 _MAP_SHARE = 0.66
 
 
@@ -142,73 +138,19 @@ class _Picture:
         return {"x": [key for key, _ in at], "y": [t for _, t in at], "marker": marker}
 
     def _bars(self) -> go.Bar:
-        return go.Bar(
-            orientation="h",
-            xaxis="x2",
-            yaxis="y2",
-            width=0.62,
-            textposition="auto",
-            textangle=0,
-            textfont={"size": self.size},
-            hovertemplate="<b>%{customdata[0]}</b><br>probability %{customdata[1]}<extra></extra>",
-            cliponaxis=False,
-        )
+        return candidates.bars(self.size, "2")
 
     def _candidates(self, step: int) -> dict[str, Any]:
-        best, chosen = self._best(step), self.trace.output_tokens[step]
-        return {
-            "x": [max(p, 10**_LEAST) for _, p in best],
-            "y": list(range(len(best))),
-            "text": [_probability(p) for _, p in best],
-            "marker": {"color": [self.theme.chosen if token == chosen else self.theme.other for token, _ in best]},
-            "customdata": [[shown(token), f"{p:.3g}"] for token, p in best],
-        }
-
-    def _best(self, step: int) -> list[Candidate]:
-        """The best candidates, and the written token in the last place where it is not among them."""
-        here = self.trace.steps[step]
-        best = list(here.candidates[:N_CANDIDATES])
-        if here.token not in {token for token, _ in best}:
-            best = [*best[: N_CANDIDATES - 1], (here.token, here.probability)]
-        return best
+        return candidates.at_step(self.trace.steps[step], self.theme)
 
     def _names(self, step: int) -> dict[str, Any]:
-        best = self._best(step)
-        return {"tickvals": list(range(len(best))), "ticktext": [f"<b>{shown(token)}</b>" for token, _ in best]}
+        return candidates.names(self.trace.steps[step])
 
     def _candidate_axis(self) -> dict[str, Any]:
-        return {
-            "range": [N_CANDIDATES - 0.4, -0.6],
-            "tickmode": "array",
-            "tickfont": {"size": self.size + 2, "color": self.theme.ink},
-            "ticklabelstandoff": 6,
-            "showgrid": False,
-            "zeroline": False,
-            "fixedrange": True,
-            "ticks": "",
-            "automargin": True,
-            "anchor": "x2",
-        }
+        return candidates.token_axis(self.theme, self.size, "2")
 
     def _probability_axis(self) -> dict[str, Any]:
-        return {
-            "type": "log",
-            "range": [_LEAST, 0.02],
-            "tickvals": [1e-4, 1e-3, 1e-2, 1e-1, 1],
-            "ticktext": ["≤ 0.0001", "0.001", "0.01", "0.1", "1"],
-            "tickfont": {"size": self.size - 2, "color": self.theme.muted},
-            "tickangle": 0,
-            "title": {
-                "text": "candidates: probability (log scale)",
-                "font": {"size": self.size, "color": self.theme.muted},
-                "standoff": 6,
-            },
-            "gridcolor": self.theme.grid,
-            "automargin": True,
-            "zeroline": False,
-            "fixedrange": True,
-            "anchor": "y2",
-        }
+        return candidates.probability_axis(self.theme, self.size, "2")
 
 
 def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
@@ -227,10 +169,3 @@ def _alone(n_queries: int, large: bool) -> dict[str, Any]:
     rows = max(12, n_queries)
     height = (520 if large else 372) + max(0, rows - 14) * (22 if large else 12)
     return {"height": height, "x": [0, 1], "y": [0, 1], "scale": True}
-
-
-def _probability(p: float) -> str:
-    """Four places, never rounded up to certainty; below them the order of magnitude."""
-    if p < 10**_LEAST:
-        return f"10<sup>{math.floor(math.log10(p))}</sup>" if p > 0 else "0"
-    return f"{math.floor(p * 1e4) / 1e4:.4f}" if p < 1 else "1"

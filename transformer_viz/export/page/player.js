@@ -45,6 +45,8 @@ class Player {
     this.part("hint").textContent = data.hint;
     this.strip("source", data.source, null);
     this.strip("output", data.output, (t) => this.go(t));
+    this.root.classList.toggle("has-written", Boolean(data.written));
+    for (const [name, words] of Object.entries(data.labels ?? {})) this.part(name).setAttribute("aria-label", words);
     this.part("slider").max = String(data.sentences.length - 1);
     this.say();
   }
@@ -106,6 +108,8 @@ class Player {
       return piece;
     });
     this.part("sentence").replaceChildren(...pieces);
+    // Where steps are moments of a training, each has written something of its own.
+    if (this.data.written) this.strip("written", this.data.written[this.step], null);
     const slider = this.part("slider");
     slider.value = String(this.step);
     slider.setAttribute("aria-valuetext", this.part("sentence").textContent);

@@ -12,6 +12,7 @@ KEYS = (
     *("train_task", "train_variant", "train_name", "train_job", "train_probe"),
     *(f"train_{name}" for name in FIELDS),
     *("tint", "by_length_samples", "by_length_asked"),
+    *("position",),
 )
 
 

@@ -19,6 +19,7 @@ KEYS = (
     *("beam", "alpha", "stop", "node", "prefix", "begin", "ban", "target"),
     *("task", "variant", "set", "job", "probe"),
     *("tables", "tint"),
+    *("moment", "position"),
 )
 LONGEST_TEXT = 1500
 

@@ -12,14 +12,16 @@ import streamlit as st
 
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint, Entry
+from transformer_viz.runs import replay as runs_replay
 from transformer_viz.runs.by_length import accuracy_by_length
 from transformer_viz.runs.decode import decode
 from transformer_viz.runs.length_report import ByLength
 from transformer_viz.runs.untrained import untrained as untrained_run
+from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Trace
 
 # Everything that a visitor can make the server keep is limited in number.
-_CHECKPOINTS, _RUNS, _LENGTHS = 6, 64, 32
+_CHECKPOINTS, _RUNS, _LENGTHS, _REPLAYS = 6, 64, 32, 8
 # What takes seconds of all that the machine has: strangers wait for each other, not on top of each other.
 ONE_AT_A_TIME = threading.Semaphore(1)
 
@@ -58,6 +60,23 @@ def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
 def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
     """Exact match by source length, beyond training too."""
     return _by_length((checkpoint.name, device, stamp(checkpoint.folder)), samples, _checkpoint=checkpoint)
+
+
+def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[Moment, ...]:
+    """The snapshots of a checkpoint on one text."""
+    steps = checkpoints.snapshots(checkpoint.folder).values()
+    changed = max((path.stat().st_mtime for path in steps), default=0.0)
+    return _replay(checkpoint.name, device, (stamp(checkpoint.folder), changed, len(steps)), text, _checkpoint=checkpoint)
+
+
+def has_snapshots(checkpoint: Checkpoint) -> bool:
+    """Whether there is a training to replay."""
+    return bool(checkpoints.snapshots(checkpoint.folder))
+
+
+def replayable() -> list[str]:
+    """The checkpoints that have snapshots."""
+    return runs_replay.replayable(entries())
 
 
 @st.cache_data(ttl=30, show_spinner=False)
@@ -135,6 +154,13 @@ def _untrained(
 def _by_length(name: tuple[str, str, float], samples: int, *, _checkpoint: Checkpoint) -> ByLength:
     with ONE_AT_A_TIME:
         return accuracy_by_length(_checkpoint, samples=samples)
+
+
+@st.cache_resource(max_entries=_REPLAYS, show_spinner="Going through the snapshots …")
+def _replay(
+    name: str, device: str, stamps: tuple[float, float, int], text: str, *, _checkpoint: Checkpoint
+) -> tuple[Moment, ...]:
+    return runs_replay.replay(_checkpoint, text)
 
 
 def stamp(folder: Path) -> float:

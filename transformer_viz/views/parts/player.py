@@ -42,6 +42,7 @@ def data(
         "run": run,
         "step": step,
         "hint": hint,
+        "labels": {"output": "output tokens, one button a step", "slider": "Step"},
         "large": large,
         "dark": dark,
         "source": source_strip(trace),

@@ -12,7 +12,7 @@ from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import bar, charts, focus, player, style
 
-_CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False}
+CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False}
 
 WriteLink = Callable[[focus.Focus], None]
 
@@ -24,7 +24,7 @@ def show(trace: Trace, chosen: bar.Bar, checkpoint: Checkpoint, write_link: Writ
     focus.controls(trace)
     with st.container(key=player.FOCUS_KEY):
         _focus_map(trace, chosen)
-    _mosaics(trace, chosen)
+    mosaics(trace, chosen, focus.current())
     charts.show(trace.kinds, on_tile=lambda: focus.go_to_tile(charts.clicked_tile(), trace))
 
 
@@ -55,7 +55,7 @@ def _focus_map(trace: Trace, chosen: bar.Bar) -> None:
     # By these the browser knows whether a redrawn figure is another one, and of which run.
     identity = "-".join(map(str, (now.run, now.kind, now.layer, now.head, theme, *looks.values())))
     figure.layout.meta = {**figure.layout.meta, "run": now.run, "id": identity}
-    st.plotly_chart(figure, key="focus-chart", theme=None, config=_CONFIG, alt=_alt(trace, now.kind))
+    st.plotly_chart(figure, key="focus-chart", theme=None, config=CONFIG, alt=_alt(trace, now.kind))
 
 
 def _alt(trace: Trace, kind: Kind) -> str:
@@ -63,12 +63,12 @@ def _alt(trace: Trace, kind: Kind) -> str:
     return f"{KIND_TITLES[kind]} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
-def _mosaics(trace: Trace, chosen: bar.Bar) -> None:
-    now = focus.current()
+def mosaics(trace: Trace, chosen: bar.Bar, now: focus.Focus) -> None:
+    """All heads of every kind, side by side; a click on one goes to `charts.show`."""
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
             tile = (now.layer, now.head) if kind == now.kind else None
             figure = figures.mosaic(trace, kind, tile, theme=style.theme(), large=chosen.is_large)
             figure.layout.meta = {**figure.layout.meta, "run": now.run}
             words = f"All layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
-            st.plotly_chart(figure, key=f"mosaic-chart-{kind}", theme=None, config=_CONFIG, alt=words)
+            st.plotly_chart(figure, key=f"mosaic-chart-{kind}", theme=None, config=CONFIG, alt=words)

@@ -1,0 +1,119 @@
+"""Replay in a real browser: arrow keys go through a training, and the map's numbers are those of each moment."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Page, expect
+
+import transformer_viz as tv
+from benchmarks import served
+from transformer_viz.checkpoints import FOLDERS_VARIABLE, save_checkpoint
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.tasks.reverse import Reverse
+
+pytestmark = pytest.mark.browser
+
+CHART = ".st-key-focus .js-plotly-plot"
+NAME, TEXT, STEPS = "tiny-replay", "abcabd", (0, 1, 3, 8, 22)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, make_snapshots: Callable[..., None]) -> Path:
+    task = Reverse("abcd", 11, (1, 5))
+    size = len(task.source_vocabulary)
+    torch.manual_seed(3)
+    config = ModelConfig(source_vocabulary_size=size, target_vocabulary_size=size, d_model=12, n_heads=3, d_ff=7)
+    parent = tmp_path_factory.mktemp("checkpoints")
+    save_checkpoint(parent / NAME, Transformer(config), task, variant="pre-norm", recipe={}, metrics={})
+    make_snapshots(parent / NAME, STEPS)
+    return parent
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[str]:
+    """A server of its own, which finds the tiny checkpoint beside the shipped ones."""
+    before = os.environ.get(FOLDERS_VARIABLE)
+    os.environ[FOLDERS_VARIABLE] = str(folder)
+    try:
+        with served.app() as url:
+            yield url
+    finally:
+        del os.environ[FOLDERS_VARIABLE]
+        if before is not None:
+            os.environ[FOLDERS_VARIABLE] = before
+
+
+def wait_for_moment(page: Page, place: int) -> None:
+    page.wait_for_function(
+        """([chart, place]) => {
+          const [only, ...others] = document.querySelectorAll(chart);
+          return only?.__step === place && others.length === 0;
+        }""",
+        arg=[CHART, place],
+    )
+    page.wait_for_timeout(200)
+
+
+def drawn(page: Page) -> np.ndarray:
+    z: Any = page.evaluate(f"document.querySelector('{CHART}')._fullData[0].z.map(row => [...row])")
+    return np.array(z)
+
+
+def candidates(page: Page) -> list[float]:
+    return page.evaluate(f"[...document.querySelector('{CHART}')._fullData.find(t => t.type === 'bar').x]")
+
+
+def test_arrow_keys_step_through_training_and_a_link_opens_the_same_moment(page: Page, server: str, folder: Path) -> None:
+    moments = tv.replay(tv.load_checkpoint(str(folder / NAME), device="cpu"), TEXT)
+    page.goto(f"{server}/replay?checkpoint={NAME}&text={TEXT}&layer=2&head=3&position=4")
+    wait_for_moment(page, 4)
+    expect(page.locator("[data-part=output] button")).to_have_text([str(step) for step in STEPS])
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Home")
+    for place, moment in enumerate(moments):
+        wait_for_moment(page, place)
+        assert moment.forced.cross_attentions is not None
+        np.testing.assert_allclose(drawn(page), moment.forced.cross_attentions[1, 2], atol=1e-6)
+        best = [max(p, 1e-4) for _, p in moment.forced.steps[3].candidates[:5]]
+        # The sixth is the target's own token where the five best do not have it.
+        np.testing.assert_allclose(candidates(page)[:5], best, atol=1e-6)
+        written = page.locator("[data-part=written] span").all_inner_texts()
+        assert written == list(moment.written.output_tokens)
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    wait_for_moment(page, 2)
+    expect(page).to_have_url(re.compile(r"[?&]moment=3\b"))
+    # The small maps follow once the moment has rested, and the film stays where it is.
+    expect(page.locator(".stMain")).to_contain_text("All heads. After 3 steps of training")
+    wait_for_moment(page, 2)
+    sentence = page.locator("[data-part=sentence]").inner_text()
+    assert sentence.startswith("After 3 steps of training the model writes")
+    page.goto(page.url)
+    wait_for_moment(page, 2)
+    expect(page.locator("[data-part=sentence]")).to_have_text(sentence)
+
+
+def test_a_click_on_a_tile_takes_the_moment_with_it(page: Page, server: str) -> None:
+    page.goto(f"{server}/replay?checkpoint={NAME}&text={TEXT}&layer=2&head=3")
+    wait_for_moment(page, 4)
+    page.locator("[data-part=output] button").nth(1).click()
+    expect(page.locator(".stMain")).to_contain_text("All heads. After 1 step of training")
+    page.wait_for_function("document.querySelectorAll('.st-key-mosaic-cross .js-plotly-plot').length === 1")
+    page.wait_for_function("document.querySelector('.st-key-mosaic-cross .js-plotly-plot')?.__hears")
+    tile = page.locator(".st-key-mosaic-cross .js-plotly-plot")
+    box = tile.bounding_box()
+    assert box is not None
+    # Layer 1, head 1 of 2 x 3.
+    tile.click(position={"x": box["width"] * 0.15, "y": box["height"] * 0.35})
+    page.wait_for_function(f"document.querySelector('{CHART}').layout.meta.id.includes('cross-0-0')")
+    wait_for_moment(page, 1)
+    expect(page).to_have_url(re.compile(r"moment=1\b"))
+    expect(page.locator("[data-part=sentence]")).to_contain_text("layer 1 head 1")

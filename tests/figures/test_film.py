@@ -1,0 +1,180 @@
+"""The film as data: the right matrix in the right frame, true numbers beside it, labels that cannot act as markup."""
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from transformer_viz import figures
+from transformer_viz.analysis.true_key import head_mass
+from transformer_viz.errors import OptionError
+from transformer_viz.figures.film import _short, _ticks
+from transformer_viz.figures.theme import escape
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.trace import Trace
+
+STEPS = (0, 1, 7, 150, 12_500)
+
+
+def numbers(value: Any) -> np.ndarray:
+    """An array of a figure's JSON, typed base64 or list, as float64."""
+    if isinstance(value, dict):
+        flat = np.frombuffer(base64.b64decode(value["bdata"]), dtype=value["dtype"])
+        return flat.reshape([int(n) for n in str(value.get("shape", len(flat))).split(",")]).astype(np.float64)
+    return np.array(value, dtype=np.float64)
+
+
+def spec(figure: go.Figure) -> dict[str, Any]:
+    return json.loads(figure.to_json())
+
+
+def texts(value: Any) -> list[str]:
+    """Every string in a figure that Plotly could render as text."""
+    if isinstance(value, dict):
+        return [t for key, entry in value.items() if key not in ("bdata", "hovertemplate", "template") for t in texts(entry)]
+    if isinstance(value, list):
+        return [t for entry in value for t in texts(entry)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.fixture(scope="module")
+def moments(make_trace: Callable[..., Trace]) -> list[Moment]:
+    """Five moments whose weights and candidates all differ; their masks and tokens do not."""
+    whole = make_trace()
+    found = []
+    for i, step in enumerate(STEPS):
+        changed = {}
+        for kind in KINDS:
+            weights = whole.attentions(kind)
+            assert weights is not None
+            # Another order of heads is another picture, and rows still sum to 1.
+            changed[f"{kind}_attentions"] = np.roll(weights, i, axis=1)
+        n = len(whole.steps)
+        steps = tuple(whole.steps[(t + i) % n] for t in range(n))
+        run = make_trace(**changed, steps=steps, output_tokens=tuple(step.token for step in steps))
+        found.append(Moment(step=step, written=run, forced=run, target="answer"))
+    return found
+
+
+@pytest.mark.parametrize(("kind", "layer", "head"), [("encoder", 1, 3), ("decoder", 2, 1), ("cross", 0, 4)])
+def test_each_frame_has_its_moments_matrix_whole(moments: list[Moment], kind: Kind, layer: int, head: int) -> None:
+    figure = spec(figures.film(moments, kind, layer, head, moment=2))
+    assert [frame["name"] for frame in figure["frames"]] == ["0", "1", "2", "3", "4"]
+    assert (figure["layout"]["meta"]["steps"], figure["layout"]["meta"]["step"]) == (5, 2)
+    for moment, frame in zip(moments, figure["frames"], strict=True):
+        weights, masked = moment.forced.attentions(kind), moment.forced.masks[kind]
+        assert weights is not None
+        assert frame["traces"][0] == 0
+        z = numbers(frame["data"][0]["z"])
+        np.testing.assert_array_equal(np.isnan(z), masked)
+        np.testing.assert_array_equal(z[~masked], weights[layer, head][~masked])
+    for place, update in zip(figure["frames"][2]["traces"], figure["frames"][2]["data"], strict=True):
+        drawn = figure["data"][place]
+        assert drawn["type"] == update["type"]
+        for key in set(update) - {"type"}:
+            assert drawn[key] == update[key], key
+
+
+def test_masked_cells_are_drawn_as_masked(moments: list[Moment]) -> None:
+    grey = spec(figures.film(moments, "decoder"))["data"][1]
+    np.testing.assert_array_equal(~np.isnan(numbers(grey["z"])), moments[0].forced.masks["decoder"])
+    assert "in the future" in grey["hovertemplate"]
+
+
+def test_the_ways_are_the_heads_masses_and_the_marker_is_the_focus_heads(moments: list[Moment]) -> None:
+    figure = spec(figures.film(moments, "cross", 2, 1))
+    lines = [trace for trace in figure["data"] if trace.get("xaxis") == "x2"]
+    grey, even, own, now = lines
+    masses = [head_mass(moment.forced) for moment in moments]
+    assert all(mass is not None for mass in masses)
+    stacked = np.stack([mass for mass in masses if mass is not None])
+    np.testing.assert_allclose(numbers(own["y"]), stacked[:, 2, 1])
+    others = [(i, j) for i in range(3) for j in range(5) if (i, j) != (2, 1)]
+    assert len(grey["y"]) == len(others) * (len(STEPS) + 1)
+    for n, (layer, head) in enumerate(others):
+        start = n * (len(STEPS) + 1)
+        np.testing.assert_allclose(grey["y"][start : start + len(STEPS)], stacked[:, layer, head])
+        assert grey["y"][start + len(STEPS)] is None
+        assert grey["text"][start].startswith(f"<b>{layer + 1}·{head + 1}</b> at step 0: ")
+    # One key of eleven is padding: even attention has a tenth on any of the others.
+    np.testing.assert_allclose(numbers(even["y"]), 0.1)
+    for i, frame in enumerate(figure["frames"]):
+        x, y = frame["data"][1]["x"], frame["data"][1]["y"]
+        assert x == [i, i, i]
+        assert y == pytest.approx([0, 1, stacked[i, 2, 1]])
+    assert now["text"][2].endswith(" %</b>")
+
+
+def test_without_a_true_key_the_panel_says_entropy(make_trace: Callable[..., Trace]) -> None:
+    run = make_trace(alignment=(None,) * 7, expected=None)
+    words = [Moment(step=0, written=run, forced=run, target="final output")]
+    layout = spec(figures.film(words, "cross"))["layout"]
+    assert "entropy" in layout["annotations"][0]["text"]
+    assert "written in the end" in layout["yaxis"]["title"]["text"]
+    assert "entropy" in spec(figures.film(words, "decoder"))["layout"]["annotations"][0]["text"]
+
+
+def test_rings_are_on_the_true_keys_of_all_rows_or_hidden(moments: list[Moment]) -> None:
+    figure = spec(figures.film(moments, "cross", position=2))
+    (rings,) = [trace for trace in figure["data"] if trace.get("marker", {}).get("symbol") == "circle-open"]
+    assert list(zip(rings["x"], rings["y"], strict=True)) == [(6, 0), (5, 1), (6, 2), (4, 3), (2, 4), (1, 5)]
+    assert rings["marker"]["line"]["width"][2] == 3
+    hidden = spec(figures.film(moments, "cross", with_answer=False))["data"]
+    assert next(trace for trace in hidden if trace.get("marker", {}).get("symbol") == "circle-open")["x"] == []
+    (row,) = figure["layout"]["shapes"]
+    assert (row["y0"], row["y1"]) == (1.5, 2.5)
+
+
+@pytest.mark.parametrize("position", [0, 3, 6])
+def test_candidates_are_those_of_the_position_at_the_moment(moments: list[Moment], position: int) -> None:
+    for moment, frame in zip(moments, spec(figures.film(moments, position=position))["frames"], strict=True):
+        step = moment.forced.steps[position]
+        best = step.candidates[:6]
+        np.testing.assert_allclose(frame["data"][2]["x"], [max(p, 1e-4) for _, p in best])
+        assert frame["layout"]["yaxis3"]["ticktext"] == [f"<b>{escape(token)}</b>".replace(" ", "␣") for token, _ in best]
+
+
+@pytest.mark.parametrize("options", [{}, {"narrow": True}, {"large": True, "theme": "dark"}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_token_acts_as_markup_and_all_is_valid_plotly(moments: list[Moment], kind: Kind, options: dict[str, Any]) -> None:
+    for position in range(7):
+        figure = figures.film(moments, kind, position=position, **options)
+        for text in texts(spec(figure)):
+            bare = re.sub(r"</?(b|sup)>", "", text) if not re.search(r"<b><b>|<b>\$", text) else text
+            assert "<" not in bare, text
+            assert "$" not in bare, text
+    assert len(go.Figure(figure.to_dict()).frames) == len(STEPS)
+    layout = spec(figure)["layout"]
+    for axis in ("xaxis", "yaxis"):
+        assert len(set(layout[axis]["ticktext"])) == len(layout[axis]["ticktext"])
+    assert layout["yaxis"]["range"][0] > layout["yaxis"]["range"][1], "row 0 must be on top"
+    panels = [layout[axis]["domain"] for axis in ("yaxis2", "yaxis3")]
+    assert panels[1][1] < panels[0][0], "the candidates stand below the ways"
+
+
+def test_impossible_places_are_refused(moments: list[Moment]) -> None:
+    places: list[dict[str, Any]] = [{"moment": 5}, {"moment": -1}, {"position": 7}, {"layer": 3}, {"head": 5}, {"head": "mean"}]
+    for wrong in places:
+        with pytest.raises(OptionError, match="not possible"):
+            figures.film(moments, **wrong)
+    with pytest.raises(OptionError, match="no moments"):
+        figures.film([])
+
+
+def test_one_moment_is_a_film_too(moments: list[Moment]) -> None:
+    assert len(spec(figures.film(moments[:1]))["frames"]) == 1
+
+
+def test_ticks_have_room_and_the_ends_are_there() -> None:
+    words = [_short(round(13_000 ** (i / 59))) for i in range(60)]
+    ticks = _ticks(words, 36)
+    assert (ticks[0], ticks[-1]) == (0, 59)
+    assert len(ticks) <= 36 / 3
+    assert _ticks(["0", "1", "3"], 36) == [0, 1, 2]
+    assert [_short(step) for step in (9_999, 12_500, 1_000_000)] == ["9999", "12.5k", "1M"]

@@ -1,0 +1,100 @@
+"""How attention changes along a training: one number per head and moment, and each moment in words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from transformer_viz.analysis.heads import title
+from transformer_viz.analysis.sentences import Sentence, Style, percent_words
+from transformer_viz.analysis.true_key import head_mass
+from transformer_viz.terms import Kind
+from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.trace import Trace
+
+Measure = Literal["mass", "entropy"]
+"""The mean weight on the true key; or, where no key is the true one, the mean entropy of the rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """One number from 0 to 1 for each moment and head.
+
+    Attributes:
+        measure: what is measured.
+        values: float64 (moment, layer, head). Entropy is a share of the largest possible, the logarithm of the number
+            of allowed keys: 1 = even attention, 0 = each row looks at one key.
+        even: the number of a head that spreads every row evenly over its allowed keys.
+    """
+
+    measure: Measure
+    values: np.ndarray
+    even: float
+
+
+def course(moments: Sequence[Moment], kind: Kind) -> Course:
+    """The way of every head of a kind: mass on the true key for cross-attention with a true alignment, else entropy."""
+    traces = [moment.forced for moment in moments]
+    masses = [head_mass(trace) for trace in traces] if kind == "cross" else []
+    known = [mass for mass in masses if mass is not None]
+    if known:
+        rows = [t for t, key in enumerate(traces[0].alignment) if key is not None]
+        allowed = (~traces[0].masks["cross"][rows]).sum(-1)
+        return Course("mass", np.stack(known), float((1 / np.maximum(allowed, 1)).mean()))
+    return Course("entropy", np.stack([_entropy_share(trace, kind) for trace in traces]), 1.0)
+
+
+def _entropy_share(trace: Trace, kind: Kind) -> np.ndarray:
+    """(layer, head), over the rows that have a choice: at least two allowed keys."""
+    weights = trace.attentions(kind)
+    assert weights is not None
+    n_allowed = (~trace.masks[kind]).sum(-1)
+    rows = n_allowed > 1
+    if not rows.any():
+        return np.zeros(weights.shape[:2])
+    w = weights[:, :, rows].astype(np.float64)
+    entropy = -(w * np.log(np.where(w > 0, w, 1))).sum(-1)
+    return (entropy / np.log(n_allowed[rows])).mean(-1)
+
+
+def certainty(moment: Moment) -> float:
+    """The mean probability of the target's tokens, each after the true ones before it."""
+    return float(np.mean([step.probability for step in moment.forced.steps]))
+
+
+def moment_sentence(
+    moment: Moment, place: int, found: Course, kind: Kind, layer: int, head: int, *, with_answer: bool = True
+) -> Sentence:
+    """What the model writes at a moment, and how far a head is.
+
+    ``After 128 steps of training the model writes `olelh`, which is wrong; layer 1 head 2 has 43 % of its mass on the
+    true letters.``
+    """
+    pieces: list[tuple[Style, str]] = [("strong", when(moment.step)), ("plain", " the model writes ")]
+    text = moment.written.text
+    pieces += [("code", text)] if text else [("plain", "nothing")]
+    if moment.written.finished == "length":
+        pieces += [("plain", " and does not stop")]
+    if with_answer and moment.written.is_right is not None:
+        pieces += [("plain", ", which is "), ("strong", "right" if moment.written.is_right else "wrong")]
+    value = float(found.values[place, layer, head])
+    name = title(layer, head)
+    if found.measure == "mass":
+        words = f"; {name} has {percent_words(value)} of its mass on the true {unit(moment.forced)}."
+    else:
+        words = f"; the rows of {name} have {percent_words(value)} of the entropy of even attention."
+    return (*pieces, ("plain", words))
+
+
+def when(step: int) -> str:
+    """`After 128 steps of training`."""
+    if step == 0:
+        return "Before any training"
+    return "After 1 step of training" if step == 1 else f"After {step:,} steps of training"
+
+
+def unit(trace: Trace) -> str:
+    """`letters` where every source token that is no special one is a single character, else `tokens`."""
+    own = [token for token, letter in zip(trace.source_tokens, trace.source_letters, strict=True) if letter is not None]
+    return "letters" if own and all(len(token) == 1 for token in own) else "tokens"

@@ -1,0 +1,100 @@
+"""What could have been written at a step: bars of probability on a logarithmic axis, best first."""
+
+import math
+from typing import Any
+
+import plotly.graph_objects as go
+
+from transformer_viz.figures.theme import Theme, shown
+from transformer_viz.trace.trace import Candidate, Step
+
+N_CANDIDATES = 6
+LEAST = -4.0
+"""The axis begins at 10^-4; less is said in words."""
+
+
+def bars(size: int, axes: str) -> go.Bar:
+    """The trace that `at_step` fills; `axes` is the number of its axes, as in `x2`."""
+    return go.Bar(
+        orientation="h",
+        xaxis=f"x{axes}",
+        yaxis=f"y{axes}",
+        width=0.62,
+        textposition="auto",
+        textangle=0,
+        constraintext="none",
+        textfont={"size": size},
+        hovertemplate="<b>%{customdata[0]}</b><br>probability %{customdata[1]}<extra></extra>",
+        cliponaxis=False,
+    )
+
+
+def at_step(step: Step, theme: Theme) -> dict[str, Any]:
+    """A step's candidates as properties of the bars; the step's own token stands out."""
+    best = _best(step)
+    return {
+        "x": [max(p, 10**LEAST) for _, p in best],
+        "y": list(range(len(best))),
+        "text": [_probability(p) for _, p in best],
+        "marker": {"color": [theme.chosen if token == step.token else theme.other for token, _ in best]},
+        "customdata": [[shown(token), f"{p:.3g}"] for token, p in best],
+    }
+
+
+def names(step: Step) -> dict[str, Any]:
+    """A step's candidates as ticks of the token axis."""
+    best = _best(step)
+    return {"tickvals": list(range(len(best))), "ticktext": [f"<b>{shown(token)}</b>" for token, _ in best]}
+
+
+def token_axis(theme: Theme, size: int, axes: str) -> dict[str, Any]:
+    """Best on top; `names` has the ticks."""
+    return {
+        "range": [N_CANDIDATES - 0.4, -0.6],
+        "tickmode": "array",
+        "tickfont": {"size": size + 2, "color": theme.ink},
+        "ticklabelstandoff": 6,
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+        "ticks": "",
+        "automargin": True,
+        "anchor": f"x{axes}",
+    }
+
+
+def probability_axis(theme: Theme, size: int, axes: str) -> dict[str, Any]:
+    """From 10^-4 to 1."""
+    return {
+        "type": "log",
+        "range": [LEAST, 0.02],
+        "tickvals": [1e-4, 1e-3, 1e-2, 1e-1, 1],
+        "ticktext": ["≤ 0.0001", "0.001", "0.01", "0.1", "1"],
+        "tickfont": {"size": size - 2, "color": theme.muted},
+        "tickangle": 0,
+        "title": {
+            "text": "candidates: probability (log scale)",
+            "font": {"size": size, "color": theme.muted},
+            "standoff": 6,
+        },
+        "gridcolor": theme.grid,
+        "automargin": True,
+        "zeroline": False,
+        "fixedrange": True,
+        "anchor": f"y{axes}",
+    }
+
+
+def _best(step: Step) -> list[Candidate]:
+    """The best candidates, and the step's own token in the last place where it is not among them."""
+    best = list(step.candidates[:N_CANDIDATES])
+    if step.token not in {token for token, _ in best}:
+        best = [*best[: N_CANDIDATES - 1], (step.token, step.probability)]
+    return best
+
+
+def _probability(p: float) -> str:
+    """Four places, never rounded up to certainty; below them the order of magnitude."""
+    if p < 10**LEAST:
+        return f"10<sup>{math.floor(math.log10(p))}</sup>" if p > 0 else "0"
+    return f"{math.floor(p * 1e4) / 1e4:.4f}" if p < 1 else "1"

@@ -1,0 +1,309 @@
+"""The film of a training: the focus head's map, every head's way, and the candidates of one place; one frame a moment.
+
+All moments read the same target, so the rows of the map stay what they are and only the weights move. As in the step
+player, frames are applied in the browser, and `layout.meta` tells the host how many there are and which is drawn.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer_viz.analysis.heads import check_place, head_map, reasons_map
+from transformer_viz.analysis.moments import Course, course, unit
+from transformer_viz.analysis.sentences import percent_words
+from transformer_viz.errors import OptionError
+from transformer_viz.figures import candidates, cells
+from transformer_viz.figures.attention import colour_axis, map_traces
+from transformer_viz.figures.framed import FramedFigure
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, theme_of
+from transformer_viz.terms import Kind
+from transformer_viz.trace.moments import Moment
+
+_MAP_SHARE = 0.56
+_HALVES = {"mass": ["0", "50 %", "100 %"], "entropy": ["0", "0.5", "1"]}
+
+
+def film(
+    moments: Sequence[Moment],
+    kind: Kind = "cross",
+    layer: int = 0,
+    head: int = 0,
+    moment: int | None = None,
+    position: int = 0,
+    *,
+    theme: ThemeName = "light",
+    large: bool = False,
+    with_answer: bool = True,
+    narrow: bool = False,
+) -> FramedFigure:
+    """Attention while it forms.
+
+    Args:
+        moments: from `replay`.
+        kind: `encoder`, `decoder` or `cross`.
+        layer: from 0.
+        head: from 0.
+        moment: the place among the moments that is drawn first, from 0; the last by default.
+        position: the place in the target whose candidates are shown, from 0; its row has a frame.
+        theme: `light` or `dark`.
+        large: bigger letters, for a projector.
+        with_answer: ring the true key of each row.
+        narrow: everything below each other, for a phone.
+
+    Raises:
+        OptionError: no moments, or no such kind, layer, head, moment or position.
+    """
+    if not moments:
+        raise OptionError("there are no moments to draw; replay makes them")
+    first = moments[0].forced
+    at = len(moments) - 1 if moment is None else check_place("moment", moment, len(moments))
+    check_place("position", position, len(first.steps))
+    picture = _Film(moments, kind, layer, head, position, theme_of(theme), 17 if large else 13, with_answer)
+    traces = picture.traces()
+    for number, update in picture.updates(at).items():
+        traces[number].update(update)
+    place = _arrangement(len(first.queries(kind)), large, narrow)
+    return FramedFigure(traces, picture.layout(at, place, narrow), [picture.frame(i) for i in range(len(moments))])
+
+
+class _Film:
+    """One focus. `traces` is what never changes, `updates` what a moment changes, by the trace's number."""
+
+    def __init__(
+        self,
+        moments: Sequence[Moment],
+        kind: Kind,
+        layer: int,
+        head: int,
+        position: int,
+        theme: Theme,
+        size: int,
+        with_answer: bool,
+    ) -> None:
+        self.moments, self.kind, self.layer, self.head, self.position = moments, kind, layer, head, position
+        self.theme, self.size, self.with_answer = theme, size, with_answer
+        self.trace = moments[0].forced
+        self.maps = [head_map(moment.forced, kind, layer, head) for moment in moments]
+        self.reasons = reasons_map(self.trace, kind, layer, head)
+        self.course: Course = course(moments, kind)
+        self.own = self.course.values[:, layer, check_place("head", head, self.course.values.shape[2])]
+
+    # ---- traces
+
+    def traces(self) -> list[go.Heatmap | go.Scatter | go.Bar]:
+        still = [*map_traces(self.maps[0], self.reasons, self.theme), self._rings(), *self._ways()]
+        self._moving = (0, len(still), len(still) + 1)
+        now = go.Scatter(mode="lines+markers+text", xaxis="x2", yaxis="y2", hoverinfo="skip", cliponaxis=False)
+        return [*still, now, candidates.bars(self.size, "3")]
+
+    def updates(self, moment: int) -> dict[int, dict[str, Any]]:
+        weights = cells.visible(self.maps[moment], self.reasons > 0)
+        step = self.moments[moment].forced.steps[self.position]
+        return dict(zip(self._moving, ({"z": weights}, self._now(moment), candidates.at_step(step, self.theme)), strict=True))
+
+    def frame(self, moment: int) -> dict[str, Any]:
+        """A moment as plain data. Frames name their trace type, or Plotly would take each for a scatter."""
+        updates = self.updates(moment)
+        data = [{"type": name, **update} for name, update in zip(("heatmap", "scatter", "bar"), updates.values(), strict=True)]
+        layout = {"yaxis3": candidates.names(self.moments[moment].forced.steps[self.position])}
+        return {"name": str(moment), "data": data, "traces": list(updates), "layout": layout}
+
+    def _rings(self) -> go.Scatter:
+        """A thin ring around the true key of every row."""
+        shows = self.kind == "cross" and self.with_answer
+        at = [(key, t) for t, key in enumerate(self.trace.alignment) if key is not None] if shows else []
+        return go.Scatter(
+            x=[key for key, _ in at],
+            y=[t for _, t in at],
+            mode="markers",
+            marker={
+                "symbol": "circle-open",
+                "size": min(24, max(7, 300 // max(self.reasons.shape))),
+                "color": self.theme.ring,
+                "line": {"width": [3 if t == self.position else 1.5 for _, t in at], "color": self.theme.ring},
+            },
+            hoverinfo="skip",
+            cliponaxis=False,
+        )
+
+    def _ways(self) -> list[go.Scatter]:
+        """The other heads in grey, the line of even attention, and the focus head on top."""
+        theme, n = self.theme, len(self.moments)
+        _, n_layers, n_heads = self.course.values.shape
+        others = [(i, j) for i in range(n_layers) for j in range(n_heads) if (i, j) != (self.layer, self.head)]
+        options: dict[str, Any] = {"xaxis": "x2", "yaxis": "y2", "mode": "lines", "hovertemplate": "%{text}<extra></extra>"}
+        # One trace with gaps for however many heads there are.
+        grey = go.Scatter(
+            x=[x for _ in others for x in [*range(n), None]],
+            y=[y for place in others for y in [*self.course.values[:, *place].tolist(), None]],
+            text=[words for place in others for words in [*self._words(*place), ""]],
+            line={"color": theme.other, "width": 1.5},
+            **options,
+        )
+        even = go.Scatter(
+            x=[-0.5, n - 0.5],
+            y=[self.course.even] * 2,
+            line={"color": theme.muted, "width": 1.5, "dash": "dot"},
+            **{**options, "hovertemplate": None, "hoverinfo": "skip"},
+        )
+        own = go.Scatter(
+            x=list(range(n)),
+            y=self.own.tolist(),
+            text=self._words(self.layer, self.head),
+            line={"color": theme.accent, "width": 3.5 if self.size > 13 else 3},
+            **options,
+        )
+        return [grey, even, own]
+
+    def _words(self, layer: int, head: int) -> list[str]:
+        values = self.course.values[:, layer, head]
+        return [
+            f"<b>{layer + 1}·{head + 1}</b> at step {moment.step:,}: {value:.3f}"
+            for moment, value in zip(self.moments, values, strict=True)
+        ]
+
+    def _now(self, moment: int) -> dict[str, Any]:
+        """A line across the panel, and the focus head's number."""
+        value = float(self.own[moment])
+        words = percent_words(value) if self.course.measure == "mass" else f"{value:.2f}"
+        side = "left" if moment > (len(self.moments) - 1) / 2 else "right"
+        below = value > (0.85 if self.course.measure == "mass" else 0.15)
+        return {
+            "x": [moment] * 3,
+            "y": [0, 1, value],
+            "text": ["", "", f"<b>{words}</b>"],
+            "textposition": f"{'bottom' if below else 'top'} {side}",
+            "textfont": {"size": self.size + 2, "color": self.theme.accent},
+            "line": {"color": self.theme.muted, "width": 1},
+            "marker": {"size": [0, 0, 12], "color": self.theme.accent, "line": {"width": 2, "color": self.theme.paper}},
+        }
+
+    # ---- layout
+
+    def layout(self, moment: int, place: dict[str, Any], narrow: bool) -> dict[str, Any]:
+        kind, theme, size = self.kind, self.theme, self.size
+        names = cells.query_labels(self.trace.queries(kind), None if kind == "encoder" else self.trace.output_tokens)
+        keys = cells.key_axis(self.trace.keys(kind), kind, theme, size, domain=place["x"])
+        queries = cells.query_axis(names, kind, theme, size, domain=place["y"])
+        if kind != "encoder":
+            queries["title"] = {**queries["title"], "text": f"query: read → {self._goal()}"}
+        step = self.moments[moment].forced.steps[self.position]
+        return {
+            **base_layout(theme, size),
+            "height": place["height"],
+            "margin": {"l": 8, "r": 14, "t": 8 if narrow else 28, "b": 6},
+            "coloraxis": {**colour_axis(theme, size, _MAP_SHARE + 0.01), "showscale": not narrow},
+            "xaxis": keys,
+            "yaxis": queries,
+            "xaxis2": {**self._time_axis(place["width"]), "domain": place["x2"]},
+            "yaxis2": {**self._value_axis(), "domain": place["y2"]},
+            "xaxis3": {**candidates.probability_axis(theme, size, "3"), "domain": place["x2"]},
+            "yaxis3": {
+                **candidates.token_axis(theme, size, "3"),
+                **candidates.names(step),
+                "domain": place["y3"],
+            },
+            "annotations": [
+                self._title(self._ways_title(brief=narrow or self.size > 13), place["x2"][0], place["y2"][1]),
+                self._title(self._candidates_title(), place["x2"][0], place["y3"][1]),
+            ],
+            "shapes": self._row(),
+            "meta": {"steps": len(self.moments), "step": moment},
+        }
+
+    def _goal(self) -> str:
+        return "to be written" if self.moments[0].target == "answer" else "written in the end"
+
+    def _ways_title(self, *, brief: bool) -> str:
+        if self.course.measure == "entropy":
+            return "<b>entropy of the rows</b>, 1 = even" + ("" if brief else " attention; each head")
+        words = f"<b>mass on the true {unit(self.trace)}</b>, each head"
+        return words if brief else f"{words} · dotted: even attention"
+
+    def _candidates_title(self) -> str:
+        """Which place of the target, what was read there, and what it should be."""
+        token = self.trace.output_tokens[self.position]
+        return f"<b>position {self.position + 1}</b>, {self._goal()}: <b>{shown(token)}</b>"
+
+    def _title(self, text: str, x: float, y: float) -> dict[str, Any]:
+        return {
+            **{"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper", "showarrow": False},
+            **{"xanchor": "left", "yanchor": "bottom", "yshift": 6, "font": {"size": self.size, "color": self.theme.ink}},
+        }
+
+    def _row(self) -> list[dict[str, Any]]:
+        """The outline of the row whose candidates are shown; the encoder's rows are not those of the target."""
+        if self.kind == "encoder":
+            return []
+        edges = {"x0": -0.5, "x1": len(self.trace.keys(self.kind)) - 0.5, "y0": self.position - 0.5, "y1": self.position + 0.5}
+        return [{"type": "rect", **edges, "line": {"color": self.theme.accent, "width": 3 if self.size > 13 else 2.5}}]
+
+    def _time_axis(self, width: int) -> dict[str, Any]:
+        steps = [_short(moment.step) for moment in self.moments]
+        ticks = _ticks(steps, width // (self.size - 2))
+        return {
+            "range": [-0.5, len(steps) - 0.5],
+            "tickmode": "array",
+            "tickvals": ticks,
+            "ticktext": [steps[i] for i in ticks],
+            "tickangle": 0,
+            "tickfont": {"size": self.size - 1, "color": self.theme.muted},
+            "title": {"text": "steps of training", "font": {"size": self.size, "color": self.theme.muted}, "standoff": 4},
+            "showgrid": False,
+            "zeroline": False,
+            "fixedrange": True,
+            "automargin": True,
+            "ticks": "outside",
+            "ticklen": 3,
+            "tickcolor": self.theme.muted,
+            "anchor": "y2",
+        }
+
+    def _value_axis(self) -> dict[str, Any]:
+        return {
+            "range": [0, 1],
+            "tickvals": [0, 0.5, 1],
+            "ticktext": _HALVES[self.course.measure],
+            "tickfont": {"size": self.size - 1, "color": self.theme.muted},
+            "gridcolor": self.theme.grid,
+            "zeroline": False,
+            "fixedrange": True,
+            "automargin": True,
+            "ticks": "",
+            "anchor": "x2",
+        }
+
+
+def _short(step: int) -> str:
+    """`12.5k` from ten thousand on."""
+    return str(step) if step < 10_000 else f"{step / 1000:.3g}k" if step < 1_000_000 else f"{step / 1_000_000:.3g}M"
+
+
+def _ticks(words: Sequence[str], n_letters: int) -> list[int]:
+    """Places of the ticks that have room in a width of `n_letters`; the first and the last always."""
+    n = len(words)
+    widest = max(map(len, words)) * 0.62 + 1
+    every = max(1, int(np.ceil(n * widest / max(1, n_letters))))
+    # From the end, where the numbers are long; the first one only if it has room.
+    places = list(range(n - 1, -1, -every))[::-1]
+    if places[0] > 0:
+        places = [0, *places] if places[0] * n_letters >= widest * n else [0, *places[1:]]
+    return places
+
+
+def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
+    """Height and domains: the map beside the two panels, or all below each other."""
+    rows = max(12, n_queries)
+    if narrow:
+        tall = 660 + 14 * rows
+        return {
+            **{"height": tall, "x": [0, 1], "y": [530 / tall, 1], "x2": [0.0, 0.97], "width": 320},
+            **{"y2": [252 / tall, 390 / tall], "y3": [0, 150 / tall]},
+        }
+    height = (540 if large else 396) + max(0, rows - 14) * (22 if large else 12)
+    return {
+        **{"height": height, "x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.69, 1], "width": 400},
+        **{"y2": [0.62, 1], "y3": [0, 0.36]},
+    }

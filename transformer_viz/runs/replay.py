@@ -1,0 +1,94 @@
+"""Replay: one source through the snapshots of a training, so that one sees attention form."""
+
+from collections.abc import Iterable, Sequence
+
+from transformer_viz import checkpoints
+from transformer_viz.checkpoints import Checkpoint, Entry
+from transformer_viz.errors import CheckpointError, listed
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.runs.decode import LONGEST, decode
+from transformer_viz.runs.options import whole
+from transformer_viz.trace.moments import Moment, Target
+from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import END, UNKNOWN
+
+MOST_MOMENTS = 60
+_MOST_WEIGHTS = 2**26
+"""All moments together hold at most so many weights (256 MB), as long as two moments do."""
+
+
+def replay(checkpoint: Checkpoint, text: str, *, moments: int = MOST_MOMENTS, candidates: int = 10) -> tuple[Moment, ...]:
+    """The checkpoint's snapshots, oldest first, each decoding `text` by itself and reading one fixed target.
+
+    The target is the true answer, or where nobody knows it what the finished model writes: `Moment.target` says which.
+    A model that does not know yet when to stop is stopped after twice the target's length.
+
+    Args:
+        checkpoint: one with snapshots (`train … --snapshots 12`).
+        text: one source text.
+        moments: at most so many, evenly among the snapshots, the first and the last included; fewer where long texts
+            and many heads would take too much memory.
+        candidates: how many of the most probable tokens each step keeps.
+
+    Raises:
+        CheckpointError: no snapshots, or a damaged one.
+        InputError: a text that the task cannot read.
+        OptionError: an impossible keyword.
+    """
+    wanted = whole("moments", moments, 2, MOST_MOMENTS)
+    steps = list(checkpoints.snapshots(checkpoint.folder))
+    if not steps:
+        raise CheckpointError(
+            f"{checkpoint.name} has no snapshots of its training, so there is nothing to replay. "
+            f"With snapshots there are: {listed(replayable(checkpoints.entries()))}. "
+            "A training keeps them with: train … --snapshots 12"
+        )
+    target, origin = _target(checkpoint, text)
+    n_tokens = checkpoint.task.frame(checkpoint.task.read(text))
+    longest = min(2 * len(target) + 8, checkpoint.task.max_target_length + 1, checkpoint.model.config.max_positions, LONGEST)
+    affordable = _MOST_WEIGHTS // _n_weights(checkpoint.model.config, len(n_tokens), longest + len(target) + 1)
+    shown = _evenly(steps, max(2, min(wanted, affordable)))
+    return tuple(_moment(checkpoint, step, text, target, origin, longest, candidates) for step in shown)
+
+
+def replayable(entries: Iterable[Entry]) -> list[str]:
+    """Names of the usable checkpoints that have snapshots."""
+    return [entry.name for entry in entries if entry.error is None and checkpoints.snapshots(entry.folder)]
+
+
+def _moment(
+    checkpoint: Checkpoint, step: int, text: str, target: tuple[str, ...], origin: Target, longest: int, candidates: int
+) -> Moment:
+    then = checkpoints.load_snapshot(checkpoint, step)
+    return Moment(
+        step=step,
+        written=decode(then, text, max_length=longest, candidates=candidates),
+        forced=decode(then, text, target=target, candidates=candidates),
+        target=origin,
+    )
+
+
+def _target(checkpoint: Checkpoint, text: str) -> tuple[tuple[str, ...], Target]:
+    """Tokens without `<end>`; a word of the answer that the model does not know is what it was in training, `<unk>`."""
+    task = checkpoint.task
+    answer = task.answer(task.read(text))
+    if answer is not None:
+        return tuple(token if token in task.target_vocabulary else UNKNOWN for token in answer), "answer"
+    final: Trace = decode(checkpoint, text)
+    # The target's own `<end>` must still fit.
+    most = min(LONGEST, checkpoint.model.config.max_positions) - 1
+    return tuple(token for token in final.output_tokens if token != END)[:most], "final output"
+
+
+def _n_weights(config: ModelConfig, n_source: int, n_target: int) -> int:
+    """How many weights a moment holds, at most, when both its runs together have `n_target` rows."""
+    encoder = 2 * config.n_encoder_layers * n_source**2
+    decoder = config.n_decoder_layers * (n_target**2 + n_target * n_source)
+    return config.n_heads * (encoder + decoder)
+
+
+def _evenly(steps: Sequence[int], count: int) -> list[int]:
+    """`count` of `steps`, the first and the last included; all of them where there are no more."""
+    if len(steps) <= count:
+        return list(steps)
+    return [steps[round(place * (len(steps) - 1) / (count - 1))] for place in range(count)]

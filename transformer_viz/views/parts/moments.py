@@ -1,0 +1,75 @@
+"""What the step player is sent where its steps are moments of a training: the component is the one of every page."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from transformer_viz.analysis.heads import head_map
+from transformer_viz.analysis.moments import certainty, course, moment_sentence
+from transformer_viz.terms import Kind
+from transformer_viz.trace.moments import Moment
+from transformer_viz.views.parts.player import output_strip, source_strip
+
+_RULES: dict[Kind, str] = {
+    "encoder": "row = the source token that looks · column = the token looked at",
+    "decoder": "row = the token to be written · column = the token looked at",
+    "cross": "row = the token to be written · column = the token looked at",
+}
+_FIXED = {
+    "answer": "Every moment reads the right answer, so the rows stay the same.",
+    "final output": "Nobody knows the right answer: every moment reads what the finished model writes.",
+}
+
+
+def data(
+    moments: Sequence[Moment],
+    run: str,
+    kind: Kind,
+    layer: int,
+    head: int,
+    moment: int,
+    position: int,
+    *,
+    large: bool,
+    dark: bool,
+    with_answer: bool,
+) -> dict[str, Any]:
+    """As `player.data`: a button a moment, and at each moment its sentence and what the model writes."""
+    found = course(moments, kind)
+    ring = " · ring = the true one" if found.measure == "mass" and with_answer else ""
+    return {
+        "run": run,
+        "step": moment,
+        "hint": f"{_RULES[kind]}{ring}. {_FIXED[moments[0].target]}",
+        "labels": {"output": "steps of training, one button a moment", "slider": "Moment of training"},
+        "large": large,
+        "dark": dark,
+        "source": source_strip(moments[0].forced),
+        "output": [_button(one, with_answer) for one in moments],
+        "written": [output_strip(one.written, with_answer=with_answer) for one in moments],
+        "sentences": [
+            moment_sentence(one, i, found, kind, layer, head, with_answer=with_answer) for i, one in enumerate(moments)
+        ],
+        "looked": [_looked_at(one, kind, layer, head, position) for one in moments],
+    }
+
+
+def _button(moment: Moment, with_answer: bool) -> dict[str, Any]:
+    sure = certainty(moment)
+    goal = "right" if moment.target == "answer" else "final"
+    is_wrong = with_answer and moment.written.is_right is False
+    verdict = "" if not with_answer or moment.written.is_right is None else f", {'wrong' if is_wrong else 'right'}"
+    return {
+        "text": f"{moment.step:,}",
+        "title": f"step {moment.step:,} of training: writes {moment.written.text or 'nothing'}{verdict}; "
+        f"mean probability of the {goal} tokens {sure:.3f}",
+        "class": "wrong" if is_wrong else "",
+        "tint": round(sure, 4),
+    }
+
+
+def _looked_at(moment: Moment, kind: Kind, layer: int, head: int, position: int) -> int | None:
+    """The source position with the most weight in the row whose candidates are shown, for cross-attention."""
+    if kind != "cross":
+        return None
+    row = head_map(moment.forced, kind, layer, head)[position]
+    return int(row.argmax()) if row.any() else None
