@@ -1,4 +1,4 @@
-"""Judge a checkpoint on fresh strings of every length and source."""
+"""Judge a checkpoint on texts of every kind and length that training did not see."""
 
 import argparse
 from dataclasses import replace

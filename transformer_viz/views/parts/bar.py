@@ -7,6 +7,7 @@ import streamlit as st
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import devices
+from transformer_viz.tasks import Task
 from transformer_viz.views.parts import kept, link, model
 from transformer_viz.views.parts.markdown import literal
 
@@ -77,9 +78,15 @@ def show(*, with_text: bool = True) -> Bar:
 
 def link_values(chosen: Bar) -> dict[str, str | None]:
     """What the URL says of the bar; None is a default, or a text too long for a URL."""
-    is_plain = chosen.text == DEFAULT_TEXT or len(chosen.text) > link.LONGEST_TEXT
     name = chosen.checkpoint.name if chosen.checkpoint else DEFAULT_CHECKPOINT
+    first = default_text(chosen.checkpoint.task) if chosen.checkpoint else DEFAULT_TEXT
+    is_plain = chosen.text == first or len(chosen.text) > link.LONGEST_TEXT
     return {"text": None if is_plain else chosen.text, "checkpoint": None if name == DEFAULT_CHECKPOINT else name}
+
+
+def default_text(task: Task) -> str:
+    """What the text box begins with: the task's first example."""
+    return task.examples()[0].text
 
 
 def _device_words(name: str) -> str:
@@ -95,11 +102,43 @@ def _start(usable: list[str]) -> None:
         state.checkpoint = link.choice("checkpoint", link.take("checkpoint"), tuple(usable), default)
     if "device" not in state:
         state.device = "auto"
-    if "text" not in state:
-        given = link.take("text")
-        state.text = DEFAULT_TEXT if given is None else given[:_MOST_TYPED]
+    _start_text()
     for key in ("projector", "hide_answer"):
         state[key] = state.get(key, False)
+
+
+def _start_text() -> None:
+    """The link's text, or an example. Another checkpoint brings its own example, unless something else was typed."""
+    state = st.session_state
+    given = link.take("text")
+    before = state.get("text_checkpoint")
+    if "text" in state and before == state.checkpoint:
+        return
+    state.text_checkpoint = state.checkpoint
+    task = _task_of(state.checkpoint)
+    if given is not None:
+        state.text = given[:_MOST_TYPED]
+    elif "text" not in state or (before and _is_example(state.text, before) and not _is_readable(state.text, task)):
+        state.text = default_text(task) if task else DEFAULT_TEXT
+
+
+def _task_of(name: str) -> Task | None:
+    try:
+        return model.load(name, st.session_state.device).task
+    except TransformerVizError:
+        return None
+
+
+def _is_example(text: str, name: str) -> bool:
+    task = _task_of(name)
+    return task is not None and text in {DEFAULT_TEXT, *(example.text for example in task.examples())}
+
+
+def _is_readable(text: str, task: Task | None) -> bool:
+    try:
+        return task is not None and bool(task.read(text))
+    except TransformerVizError:
+        return False
 
 
 def _loaded(name: str, device: str) -> Checkpoint | None:
@@ -130,7 +169,7 @@ def _examples() -> None:
         st.button(
             "One that it gets wrong",
             icon=":material/report:",
-            help="From this checkpoint's own evaluation on fresh strings",
+            help="From this checkpoint's own evaluation",
             on_click=_put,
             args=(str(failures[0]["source"]),),
             width="stretch",

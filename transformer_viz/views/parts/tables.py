@@ -1,5 +1,8 @@
 """Below the pictures: what made the run, its heads graded, how far the model goes, masks, and all numbers."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import streamlit as st
 
 from transformer_viz import figures
@@ -101,10 +104,18 @@ def _model(checkpoint: Checkpoint) -> None:
     )
     if "exact_match" in metrics:
         st.text(
-            f"on {metrics['samples']:,} fresh strings: {metrics['exact_match']:.2%} exact; "
-            f"its best head has {metrics['best_head_mass']:.1%} of its weight on the true letter"
+            f"on {metrics.get('samples', 0):,} {_JUDGED_BY.get(metrics.get('judged_by'), 'fresh texts')}: "
+            f"{metrics['exact_match']:.2%} exact" + _best_head(metrics)
         )
     st.text(_preference(checkpoint))
+
+
+_JUDGED_BY = {"held-out": "texts that training never saw", "trained": "texts, the same that it was trained on"}
+
+
+def _best_head(metrics: Mapping[str, Any]) -> str:
+    mass = metrics.get("best_head_mass")
+    return "" if mass is None else f"; its best head has {mass:.1%} of its weight on the true key"
 
 
 def _preference(checkpoint: Checkpoint) -> str:
