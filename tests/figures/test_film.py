@@ -4,6 +4,7 @@ import base64
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from transformer_viz.figures.film import _short, _ticks
 from transformer_viz.figures.theme import escape
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.moments import Moment
-from transformer_viz.trace.trace import Trace
+from transformer_viz.trace.trace import Step, Trace
 
 STEPS = (0, 1, 7, 150, 12_500)
 
@@ -43,6 +44,12 @@ def texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
+def with_numbers_of(step: Step, other: Step) -> Step:
+    """The same tokens with another step's probabilities."""
+    numbered = tuple((token, p) for (token, _), (_, p) in zip(step.candidates, other.candidates, strict=True))
+    return replace(step, probability=other.probability, log_probability=other.log_probability, candidates=numbered)
+
+
 @pytest.fixture(scope="module")
 def moments(make_trace: Callable[..., Trace]) -> list[Moment]:
     """Five moments whose weights and candidates all differ; their masks and tokens do not."""
@@ -55,9 +62,8 @@ def moments(make_trace: Callable[..., Trace]) -> list[Moment]:
             assert weights is not None
             # Another order of heads is another picture, and rows still sum to 1.
             changed[f"{kind}_attentions"] = np.roll(weights, i, axis=1)
-        n = len(whole.steps)
-        steps = tuple(whole.steps[(t + i) % n] for t in range(n))
-        run = make_trace(**changed, steps=steps, output_tokens=tuple(step.token for step in steps))
+        steps = tuple(with_numbers_of(step, whole.steps[(t + i) % len(whole.steps)]) for t, step in enumerate(whole.steps))
+        run = make_trace(**changed, steps=steps)
         found.append(Moment(step=step, written=run, forced=run, target="answer"))
     return found
 

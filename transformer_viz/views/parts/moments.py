@@ -5,9 +5,9 @@ from typing import Any
 
 from transformer_viz.analysis.heads import head_map
 from transformer_viz.analysis.moments import certainty, course, moment_sentence
+from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.terms import Kind
 from transformer_viz.trace.moments import Moment
-from transformer_viz.views.parts.player import output_strip, source_strip
 
 _RULES: dict[Kind, str] = {
     "encoder": "row = the source token that looks · column = the token looked at",
