@@ -88,6 +88,8 @@ def test_masks_and_numbers_are_a_click_away(open_page: Callable[..., Page], edit
         assert page.evaluate(f"document.querySelectorAll('.mask')[{place}].data[0].text") == want["text"]
     page.get_by_text("This row in numbers").click()
     assert edited.cross_attentions is not None
+    # A section fills itself when it opens, and its words are shown only once it is.
+    page.wait_for_function("() => document.querySelector('.numbers dd')?.innerText")
     shown = page.locator(".numbers dd").all_inner_texts()
     masked = edited.masks["cross"][1, 2, 3]
     for text, weight, is_masked in zip(shown, edited.cross_attentions[1, 2, 3], masked, strict=True):
