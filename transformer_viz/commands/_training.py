@@ -14,7 +14,7 @@ from tqdm import tqdm
 from transformer_viz.commands import _shared
 from transformer_viz.commands.evaluate import print_table
 from transformer_viz.errors import ConfigError
-from transformer_viz.runs import jobs
+from transformer_viz.runs import estimate, jobs
 from transformer_viz.runs.embeddings import load_embeddings
 from transformer_viz.runs.make_checkpoint import Making, Wish, make_checkpoint
 from transformer_viz.training.loop import Event
@@ -26,6 +26,7 @@ STOPPED = 130
 def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> int:
     """Trains, and prints the evaluation; 130 when it was stopped before."""
     is_first = os.environ.get("RANK", "0") == "0"
+    estimate.check_memory(estimate.estimate(recipe))
     if is_first:
         words = f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}"
         print(_shared.visible(words), file=sys.stderr)
