@@ -26,7 +26,7 @@ def output(page: Page) -> list[str]:
 
 def test_the_page_opens_where_greedy_and_beam_differ(page: Page, server: str, trace: tv.Trace) -> None:
     page.goto(f"{server}/search")
-    expect(page.locator(".stMain")).to_contain_text("They part at step 7. Beam search is right.")
+    expect(page.locator(".stMain")).to_contain_text("They part at step 6. Beam search is right.")
     page.wait_for_function(f"document.querySelector('{FOCUS}')?.__step !== undefined")
     assert output(page) == list(trace.output_tokens)
 
