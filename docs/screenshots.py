@@ -19,7 +19,7 @@ SHOTS = (
     ("masks-dark", "masks?mistake=invalid-by-invalid&sentence=3&show=sentence", 1440, 900, "dark", False),
     ("change-light", "masks?tab=Change+and+run+again&mask=cross:5-8", 1440, 1320, "light", False),
     ("search-light", "search", 1440, 1400, "light", False),
-    ("replay-light", "replay?checkpoint=reverse-small&text=reversethis", 1440, 900, "light", False),
+    ("replay-light", "replay?checkpoint=reverse-small&text=reversethis&moment=227", 1440, 900, "light", False),
     ("phone-light", "?text=reversethis&step=7", 390, 844, "light", True),
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
 )
