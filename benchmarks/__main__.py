@@ -15,7 +15,7 @@ from benchmarks import table
 from benchmarks.machine import is_busy, machine
 from benchmarks.measure import Report, Skipped
 
-GROUPS = ("decoding", "training")
+GROUPS = ("decoding", "training", "app")
 OUTPUT = Path("build/bench.json")
 
 
