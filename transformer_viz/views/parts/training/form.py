@@ -52,7 +52,7 @@ NUMBERS = {
 CHOICES = {"optimizer": "Optimizer", "schedule": "Schedule", "loss": "Loss"}
 FLOATS = {"dropout": ("Dropout", 0.0, 0.99), "sinusoid_base": ("Sinusoid base", 1.01, 1e6)}
 _MODEL = (*SIZES, *SWITCHES, *FLOATS)
-FIELDS = (*_MODEL, *NUMBERS, *CHOICES)
+FIELDS = (*_MODEL, *NUMBERS, *CHOICES, "frozen_embeddings")
 _HINTS = {**get_type_hints(ModelConfig), **get_type_hints(Recipe)}
 _HELP = {
     "n_encoder_layers": "Layers of the encoder",
