@@ -93,12 +93,16 @@ def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | 
 
 def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, **options: Any) -> dict[str, Any]:
     """Numeric columns with labels, so that equal tokens stay apart."""
-    crowded = len(tokens) > 16 or max(map(len, tokens)) > 7
     return {
         **_axis(labels(tokens), KEY_TITLES[kind], theme, font_size),
-        **({"tickangle": -90} if crowded else {}),
+        **({"tickangle": -90} if is_crowded(tokens) else {}),
         **options,
     }
+
+
+def is_crowded(tokens: tuple[str, ...]) -> bool:
+    """Whether the labels of the keys are turned upright."""
+    return len(tokens) > 16 or max(map(len, tokens)) > 7
 
 
 def query_axis(tick_labels: Sequence[str], kind: Kind, theme: Theme, font_size: int, **options: Any) -> dict[str, Any]:
@@ -133,5 +137,7 @@ def _axis(tick_labels: Sequence[str], title: str, theme: Theme, font_size: int) 
         "zeroline": False,
         "fixedrange": True,
         "automargin": True,
+        # The margins make room for every label; to look which of them would run over costs a fifth of the drawing.
+        "ticklabeloverflow": "allow",
         "ticks": "",
     }

@@ -14,7 +14,8 @@ from transformer_viz.analysis.heads import Head, head_map, reasons_map
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
 from transformer_viz.figures.framed import FramedFigure
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
+from transformer_viz.figures.margins import margins
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, labels, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -100,11 +101,15 @@ class _Picture:
             if self.trace.steps
             else {}
         )
+        keys = self.trace.keys(kind)
+        # On a phone the candidates stand below the map, and their axis is the figure's last.
+        upright = cells.is_crowded(keys) and place["y"][0] == 0
         return {
             **base_layout(theme, self.size),
             "height": place["height"],
+            "margin": margins(labels(keys), names, self.size, upright=upright),
             "coloraxis": {**colour_axis(theme, self.size, place["x"][1] + 0.01), "showscale": place["scale"]},
-            "xaxis": cells.key_axis(self.trace.keys(kind), kind, theme, self.size, domain=place["x"]),
+            "xaxis": cells.key_axis(keys, kind, theme, self.size, domain=place["x"]),
             "yaxis": cells.query_axis(names, kind, theme, self.size, domain=place["y"]),
             **candidates,
             "shapes": self._row(step),
