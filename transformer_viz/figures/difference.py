@@ -25,7 +25,7 @@ from transformer_viz.vocabulary import PAD
 _LONGEST_WORD = 9
 _PAGE_WIDTH, _PHONE_WIDTH = 1300, 350
 """About as many pixels as the page gives to the figure; row labels take a share of it."""
-_HEAD = 46
+_HEAD = 40
 """Pixels above a map, for its title and colour bar."""
 
 
@@ -148,32 +148,37 @@ def _largest_cell(laid: Laid) -> tuple[int, int] | None:
 
 def _labels_of(run: Trace, kind: Kind) -> tuple[list[str], list[str]]:
     """Of rows and columns: `3·l→o` and `3·l`."""
-    return tuple([f"{i}·{word}" for i, word in enumerate(words, 1)] for words in _words_of(run, kind))
+    rows, written, columns = _words_of(run, kind)
+    return _numbered(rows, written), _numbered(columns)
 
 
 def _joined_labels(a: Trace, b: Trace, kind: Kind) -> tuple[list[str], list[str]]:
     """`3·l` where both have it, `3·l≠k` where they differ, `9·B: k` where one alone has a token there."""
-    rows, columns = zip(_words_of(a, kind), _words_of(b, kind), strict=True)
-    return _joined(*rows), _joined(*columns)
+    rows, written, columns = map(_joined, _words_of(a, kind), _words_of(b, kind))
+    return _numbered(rows, written), _numbered(columns)
 
 
 def _joined(a: Sequence[str], b: Sequence[str]) -> list[str]:
     names = []
-    for i, (first, second) in enumerate(zip_longest(a, b), 1):
+    for first, second in zip_longest(a, b):
         if first is None or second is None:
-            names.append(f"{i}·A: {first}" if second is None else f"{i}·B: {second}")
+            names.append(f"A: {first}" if second is None else f"B: {second}")
         else:
-            names.append(f"{i}·{first}" if first == second else f"{i}·{first}≠{second}")
+            names.append(first if first == second else f"{first}≠{second}")
     return names
 
 
-def _words_of(run: Trace, kind: Kind) -> tuple[list[str], list[str]]:
-    """Tokens of rows and columns as they are drawn; a decoder's row says what it read and what it wrote."""
-    rows, columns = (list(map(_word, tokens)) for tokens in (run.queries(kind), run.keys(kind)))
-    if kind == "encoder" or not run.output_tokens:
-        return rows, columns
-    written = zip(rows, run.queries(kind), run.output_tokens, strict=True)
-    return [row if read == PAD else f"{row}→{_word(out)}" for row, read, out in written], columns
+def _words_of(run: Trace, kind: Kind) -> tuple[list[str], list[str], list[str]]:
+    """Tokens of the rows, what was written from them where that is known, and tokens of the columns, as they are drawn."""
+    written = () if kind == "encoder" else run.output_tokens
+    outs = ["" if read == PAD else _word(out) for read, out in zip(run.queries(kind), written, strict=False)]
+    return list(map(_word, run.queries(kind))), outs, list(map(_word, run.keys(kind)))
+
+
+def _numbered(words: Sequence[str], written: Sequence[str] = ()) -> list[str]:
+    """`3·l`, and `3·l→o`; the place makes every label another one, since Plotly merges equal ones."""
+    arrows = [f"→{out.removeprefix('A: ').removeprefix('B: ')}" if out else "" for out in written] or [""] * len(words)
+    return [f"{i}·{word}{arrow}" for i, (word, arrow) in enumerate(zip(words, arrows, strict=True), 1)]
 
 
 def _word(token: str) -> str:
@@ -193,8 +198,8 @@ def _laid_out(
     panels: list[_Panel], largest: tuple[int, int] | None, limit: float, colours: Theme, size: int, columns: int
 ) -> go.Figure:
     lines = -(-len(panels) // columns)
-    foot = 14 + _turned_height(panels, size)
-    inner = max(180, min(30 * max(len(panel.rows) for panel in panels), 430))
+    foot = 10 + _turned_height(panels, size)
+    inner = max(180, min(27 * max(len(panel.rows) for panel in panels), 430))
     height = _HEAD + inner + foot
     width = _PAGE_WIDTH if columns > 1 else _PHONE_WIDTH
     layout: dict[str, Any] = {**base_layout(colours, size), "height": height * lines, "annotations": [], "shapes": []}
@@ -215,7 +220,9 @@ def _laid_out(
             layout[f"xaxis{number}"]["tickangle"] = -90
         layout["annotations"].append(_title(panel.title, left, top, colours, size))
         if place in (0, 2):
-            layout["coloraxis2" if place else "coloraxis"] = _bar(place == 2, right, top, limit, colours, size, columns)
+            is_signed = place == 2
+            corner = (right - is_signed * size / width, top)
+            layout["coloraxis2" if is_signed else "coloraxis"] = _bar(is_signed, corner, limit, colours, size, columns)
         if largest is not None and largest[0] < len(panel.rows) and largest[1] < len(panel.columns):
             layout["shapes"].append(_ring(largest, number, colours))
         for trace in panel.traces:
@@ -252,7 +259,7 @@ def _is_turned(panel: _Panel, size: int) -> bool:
 
 def _turned_height(panels: Sequence[_Panel], size: int) -> int:
     turned = [max(map(_length, panel.columns)) for panel in panels if _is_turned(panel, size)]
-    return round(0.6 * size * max(turned)) if turned else size
+    return round(0.52 * size * max(turned)) if turned else size
 
 
 def _title(words: str, left: float, top: float, colours: Theme, size: int) -> dict[str, Any]:
@@ -260,19 +267,19 @@ def _title(words: str, left: float, top: float, colours: Theme, size: int) -> di
     return {"text": f"<b>{words}</b>", "showarrow": False, "font": {"size": size + 2, "color": colours.ink}, **place}
 
 
-def _bar(is_signed: bool, right: float, top: float, limit: float, colours: Theme, size: int, columns: int) -> dict[str, Any]:
+def _bar(is_signed: bool, corner: tuple[float, float], limit: float, colours: Theme, size: int, columns: int) -> dict[str, Any]:
     """A lying colour bar above the map's right end."""
     ends = (-limit, limit) if is_signed else (0, 1)
-    words = [f"B more<br>−{limit:.2g}", "0", f"A more<br>+{limit:.2g}"] if is_signed else ["0", "0.5", "1"]
+    words = [f"B +{limit:.2g}", "0", f"A +{limit:.2g}"] if is_signed else ["0", "0.5", "1"]
     return {
         "cmin": ends[0],
         "cmax": ends[1],
         "colorscale": colours.diverging if is_signed else colours.scale,
         "colorbar": {
             "orientation": "h",
-            "x": right,
+            "x": corner[0],
             "xanchor": "right",
-            "y": top,
+            "y": corner[1],
             "yanchor": "bottom",
             "len": (0.42 if is_signed else 0.3) / columns,
             "thickness": 8,

@@ -15,7 +15,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import bar, charts, focus, link, model, moments, player, stepper, style
 from transformer_viz.views.parts.markdown import literal
 
-TITLE, ICON, ORDER = "Replay", ":material/history:", 4
+TITLE, ICON, ORDER = "Replay", ":material/history:", 5
 
 Moments = tuple[Moment, ...]
 _MOST_OFFERED = 4
