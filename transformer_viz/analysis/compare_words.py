@@ -123,10 +123,8 @@ def _same_output(text: str, a_given: bool, b_given: bool) -> list[tuple[Style, s
     if a_given == b_given:
         return [("plain", "; both are given " if a_given else "; both write "), ("code", text), ("plain", ".")]
     writer, reader = ("B", "A") if a_given else ("A", "B")
-    return [
-        *[("plain", "; "), ("strong", writer), ("plain", " writes "), ("code", text)],
-        *[("plain", ", which "), ("strong", reader), ("plain", " is given.")],
-    ]
+    end: list[tuple[Style, str]] = [("plain", ", which "), ("strong", reader), ("plain", " is given.")]
+    return [("plain", "; "), ("strong", writer), ("plain", " writes "), ("code", text), *end]
 
 
 def _most(comparison: Comparison) -> list[tuple[Style, str]]:
