@@ -110,7 +110,7 @@ def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
     if not (a.output_tokens and b.output_tokens):
         return [*pieces, ("plain", "; not both have recorded what they write.")]
     if comparison.parted is None:
-        return [*pieces, *_same_output(a.text or "nothing", is_given(a), is_given(b))]
+        return [*pieces, *_same_output(a.text or "nothing", is_given(a), is_given(b), a.source == b.source)]
     pieces += [("plain", "; ")]
     for name, run, end in (("A", a, ", "), ("B", b, "")):
         pieces += [("strong", name), ("plain", " is given " if is_given(run) else " writes "), ("code", run.text or "nothing")]
@@ -118,10 +118,11 @@ def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
     return [*pieces, ("plain", f": they part at step {comparison.parted + 1}.")]
 
 
-def _same_output(text: str, a_given: bool, b_given: bool) -> list[tuple[Style, str]]:
+def _same_output(text: str, a_given: bool, b_given: bool, is_same_source: bool) -> list[tuple[Style, str]]:
     """Who chose the tokens that both have."""
     if a_given == b_given:
-        return [("plain", "; both are given " if a_given else "; both write "), ("code", text), ("plain", ".")]
+        verb = "are given" if a_given else "write"
+        return [("plain", f" and {verb} " if is_same_source else f"; both {verb} "), ("code", text), ("plain", ".")]
     writer, reader = ("B", "A") if a_given else ("A", "B")
     end: list[tuple[Style, str]] = [("plain", ", which "), ("strong", reader), ("plain", " is given.")]
     return [("plain", "; "), ("strong", writer), ("plain", " writes "), ("code", text), *end]

@@ -22,7 +22,8 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
 
-_LONGEST_WORD = 9
+_LONGEST_WORD, _SMALLEST = 9, 8
+"""Signs of a token in a label, and the size of the smallest letters."""
 _PAGE_WIDTH, _PHONE_WIDTH = 1300, 350
 """About as many pixels as the page gives to the figure; row labels take a share of it."""
 _HEAD = 40
@@ -213,33 +214,42 @@ def _laid_out(
         top = 1 - (line * height + _HEAD) / (height * lines)
         bottom = 1 - (line * height + _HEAD + inner) / (height * lines)
         number = place + 1
-        layout[f"xaxis{number}"] = {**_axis(panel.columns, colours, size), "domain": (left, right), "anchor": f"y{number}"}
-        rows = _axis(panel.rows, colours, size, most=max(4, inner // (size + 4)))
+        axis = _axis(panel.columns, colours, size, room=(right - left) * width / len(panel.columns))
+        layout[f"xaxis{number}"] = {**axis, "domain": (left, right), "anchor": f"y{number}"}
+        rows = _axis(panel.rows, colours, size, room=inner / len(panel.rows))
         layout[f"yaxis{number}"] = {**rows, "range": rows["range"][::-1], "domain": (bottom, top), "anchor": f"x{number}"}
         if _is_turned(panel, size):
             layout[f"xaxis{number}"]["tickangle"] = -90
         layout["annotations"].append(_title(panel.title, left, top, colours, size))
         if place in (0, 2):
             is_signed = place == 2
-            corner = (right - is_signed * size / width, top)
+            corner = (right - (2 * size / width if is_signed else 0), top)
             layout["coloraxis2" if is_signed else "coloraxis"] = _bar(is_signed, corner, limit, colours, size, columns)
         if largest is not None and largest[0] < len(panel.rows) and largest[1] < len(panel.columns):
             layout["shapes"].append(_ring(largest, number, colours))
         for trace in panel.traces:
-            trace.update(xaxis=f"x{number}", yaxis=f"y{number}")
-            drawn.append(trace)
+            drawn.append(_from_one(trace).update(xaxis=f"x{number}", yaxis=f"y{number}"))
     return go.Figure(drawn, layout)
 
 
-def _axis(names: Sequence[str], colours: Theme, size: int, most: int = 64) -> dict[str, Any]:
+def _from_one(trace: Any) -> Any:
+    """Moves a trace by one, so that where a long axis leaves a label out the hover counts from 1 too."""
+    if isinstance(trace, go.Heatmap):
+        return trace.update(x0=1, y0=1)
+    return trace.update({axis: [None if place is None else place + 1 for place in trace[axis]] for axis in ("x", "y")})
+
+
+def _axis(names: Sequence[str], colours: Theme, size: int, room: float) -> dict[str, Any]:
+    """Positions from 1 with their labels, in smaller letters where a cell has little `room`, in pixels."""
     n = len(names)
-    every = -(-n // most)
+    letters = int(min(size, max(_SMALLEST, room - 1)))
+    every = max(1, -(-int(letters + 1) // max(1, int(room))))
     return {
-        "range": [-0.5, n - 0.5],
+        "range": [0.5, n + 0.5],
         "tickmode": "array",
-        "tickvals": list(range(0, n, every)),
+        "tickvals": list(range(1, n + 1, every)),
         "ticktext": list(names[::every]),
-        "tickfont": {"size": size, "color": colours.ink},
+        "tickfont": {"size": letters, "color": colours.ink},
         "showgrid": False,
         "zeroline": False,
         "fixedrange": True,
@@ -298,5 +308,5 @@ def _bar(is_signed: bool, corner: tuple[float, float], limit: float, colours: Th
 
 def _ring(cell: tuple[int, int], number: int, colours: Theme) -> dict[str, Any]:
     query, key = cell
-    sides = {"x0": key - 0.5, "x1": key + 0.5, "y0": query - 0.5, "y1": query + 0.5}
+    sides = {"x0": key + 0.5, "x1": key + 1.5, "y0": query + 0.5, "y1": query + 1.5}
     return {"type": "rect", "xref": f"x{number}", "yref": f"y{number}", "line": {"color": colours.ink, "width": 2}, **sides}
