@@ -155,8 +155,9 @@ def _labels_of(run: Trace, kind: Kind) -> tuple[list[str], list[str]]:
 
 def _joined_labels(a: Trace, b: Trace, kind: Kind) -> tuple[list[str], list[str]]:
     """`3·l` where both have it, `3·l≠k` where they differ, `9·B: k` where one alone has a token there."""
-    rows, written, columns = map(_joined, _words_of(a, kind), _words_of(b, kind))
-    return _numbered(rows, written), _numbered(columns)
+    (a_rows, a_written, a_columns), (b_rows, b_written, b_columns) = _words_of(a, kind), _words_of(b, kind)
+    written = _joined(a_written, b_written) if a_written and b_written else []
+    return _numbered(_joined(a_rows, b_rows), written), _numbered(_joined(a_columns, b_columns))
 
 
 def _joined(a: Sequence[str], b: Sequence[str]) -> list[str]:
