@@ -71,7 +71,7 @@ def how_words(run: Trace) -> str:
     """`beam, size 5`, with edits and a mistake."""
     known = [(name, run.made_by[name]) for name in _HOW if run.made_by.get(name) is not None]
     words = [str(value) if name == "strategy" else f"{_NAMES.get(name, name)} {_number(value)}" for name, value in known]
-    words += [f"{len(run.edits)} edits"] if run.edits else []
+    words += [f"{len(run.edits)} edit{'s' * (len(run.edits) != 1)}"] if run.edits else []
     words += [f"mistake {run.mistake}"] if run.mistake else []
     return ", ".join(words) or "not recorded"
 
