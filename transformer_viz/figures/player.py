@@ -1,8 +1,10 @@
 """The step player: the focus map and the candidates, one frame a step, all in one figure.
 
 Frames are applied in the browser, so stepping costs no round trip. At step t the rows after t are
-blank: nothing is drawn before it happened. `layout.meta` tells whoever hosts the figure how many steps
-there are and which one is drawn. A run whose probabilities were not recorded has the map alone.
+blank: nothing is drawn before it happened. A frame of a small map holds its rows; a large map would travel
+once for every step (256 tokens: 107 MB), so its frames only move a cover over the rows to come.
+`layout.meta` tells whoever hosts the figure how many steps there are and which one is drawn. A run whose
+probabilities were not recorded has the map alone.
 """
 
 from typing import Any
@@ -19,6 +21,8 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 _MAP_SHARE = 0.66
+COVERED_FROM = 1_000_000
+"""Cells of all frames together from which the map is sent once, under a cover."""
 
 
 def player(
@@ -66,28 +70,42 @@ class _Picture:
         self.codes = cells.codes_in(self.reasons)
         # The encoder has read everything before the first step; its map never grows.
         self.grows = kind != "encoder"
+        self.is_covered = self.grows and len(self.weights) * self.weights.size >= COVERED_FROM
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
 
     def traces(self) -> list[go.Heatmap | go.Scatter | go.Bar]:
         rings = go.Scatter(mode="markers", hoverinfo="skip", cliponaxis=False)
         bars = [self._bars()] if self.trace.steps else []
-        return [*map_traces(self.weights, self.reasons, self.theme), rings, *bars]
+        cover = [cells.cover_trace(self.weights.shape, self.theme)] if self.is_covered else []
+        return [*cover, *map_traces(self.weights, self.reasons, self.theme), rings, *bars]
 
     def updates(self, step: int) -> list[dict[str, Any]]:
+        """What a step changes in each trace of `traces`."""
+        bars = [self._candidates(step)] if self.trace.steps else []
+        return [*(self._cover(step) if self.is_covered else self._map(step)), self._rings(step), *bars]
+
+    def _cover(self, step: int) -> list[dict[str, Any]]:
+        """The rows to come; nothing of the map itself changes."""
+        to_come = np.arange(len(self.weights))[:, None] > step
+        return [{"z": np.where(to_come, np.float32(1), np.float32(np.nan))}, *({} for _ in self._map_types())]
+
+    def _map(self, step: int) -> list[dict[str, Any]]:
         weights, reasons = self._until(step)
         x, y = cells.hatch_outline(reasons > 0)
         grey = [{"z": cells.only(reasons, code)} for code in self.codes]
         hatch = [{"x": x, "y": y}] if self.codes else []
-        bars = [self._candidates(step)] if self.trace.steps else []
-        return [{"z": cells.visible(weights, reasons > 0)}, *grey, *hatch, self._rings(step), *bars]
+        return [{"z": cells.visible(weights, reasons > 0)}, *grey, *hatch]
+
+    def _map_types(self) -> list[str]:
+        return ["heatmap"] * (1 + len(self.codes)) + ["scatter"] * bool(self.codes)
 
     def frame(self, step: int) -> dict[str, Any]:
         """A step as plain data. Frames name their trace type, or Plotly would take each for a scatter."""
-        types = ["heatmap"] * (1 + len(self.codes)) + ["scatter"] * bool(self.codes) + ["scatter"]
-        types += ["bar"] * bool(self.trace.steps)
-        updates = [{"type": kind, **update} for kind, update in zip(types, self.updates(step), strict=True)]
+        types = [*["heatmap"] * self.is_covered, *self._map_types(), "scatter", *["bar"] * bool(self.trace.steps)]
+        updates = enumerate(zip(types, self.updates(step), strict=True))
+        changes = {i: {"type": kind, **update} for i, (kind, update) in updates if update}
         layout = {"shapes": self._row(step), **({"yaxis2": self._names(step)} if self.trace.steps else {})}
-        return {"name": str(step), "data": updates, "traces": list(range(len(updates))), "layout": layout}
+        return {"name": str(step), "data": [*changes.values()], "traces": [*changes], "layout": layout}
 
     def layout(self, step: int, place: dict[str, Any]) -> dict[str, Any]:
         kind, theme = self.kind, self.theme

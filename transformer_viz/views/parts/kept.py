@@ -13,6 +13,7 @@ KEYS = (
     *(f"train_{name}" for name in FIELDS),
     *("tint", "by_length_samples", "by_length_asked"),
     *("position",),
+    *("open_name", "open_tables"),
 )
 
 

@@ -20,6 +20,7 @@ KEYS = (
     *("task", "variant", "set", "job", "probe"),
     *("tables", "tint"),
     *("moment", "position"),
+    "file",
 )
 LONGEST_TEXT = 1500
 
