@@ -14,8 +14,13 @@ TITLE, ICON, ORDER = "Open", ":material/folder_open:", 9
 _EXAMPLE, _EXAMPLE_CHECKPOINT = "hello", "reverse"
 _LONGEST_WORDS = 80
 _COMMAND = "python -m transformer_viz trace hello -o hello.npz"
-_PYTHON = """trace = tv.Trace.from_arrays(
-    cross=weights, source_tokens=[…], target_tokens=[…])
+_PYTHON = """import transformer_viz as tv
+
+trace = tv.Trace.from_arrays(
+    cross=weights,  # (…, query, key)
+    source_tokens=["das", "Haus"],
+    target_tokens=["<s>", "the"],
+)
 trace.save("mine.npz")"""
 
 
@@ -35,28 +40,33 @@ def show() -> None:
 
 def _empty() -> None:
     """What a trace file is, and three ways to one. The URL is left as it is: a link may wait for its file."""
-    st.markdown("#### Open a trace file")
-    st.markdown(
-        "A trace is the whole record of one run: tokens, every attention matrix, every mask, every step. "
-        "It is looked at here without the model that made it."
-    )
-    _say_link()
-    opened.box("open")
-    for column, (title, words, code) in zip(st.columns(3), _WAYS, strict=True):
-        with column, st.container(border=True, height="stretch"):
-            st.markdown(f"**{title}**")
-            st.caption(words)
-            if code:
-                st.code(code[0], language=code[1], wrap_lines=True)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button("Open an example", icon=":material/play_arrow:", key="open-example", on_click=_open_example)
-        st.caption(f"`{_EXAMPLE}`, decoded now by the checkpoint `{_EXAMPLE_CHECKPOINT}`, as a file.")
+    left, right = st.columns([1.15, 1], gap="large")
+    with left:
+        st.markdown("#### Open a trace file")
+        st.markdown(
+            "A trace is the whole record of one run: its tokens, every attention matrix, every mask, every step. "
+            "It is looked at here without the model that made it."
+        )
+        _say_link()
+        with st.container(key="open-drop"):
+            opened.box("open")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button("Open an example", icon=":material/play_arrow:", key="open-example", on_click=_open_example)
+            st.caption(f"{_EXAMPLE}, decoded now by the checkpoint {_EXAMPLE_CHECKPOINT}, as a file.")
+        st.caption("Nothing in a file can run, and none is kept: what is opened belongs to this session alone.")
+    with right:
+        st.markdown("#### Three ways to get one")
+        for title, words, *code in _WAYS:
+            with st.container(border=True):
+                st.markdown(f"**{title}** &nbsp; {words}")
+                if code:
+                    st.code(code[0], language=code[1], wrap_lines=code[1] == "bash")
 
 
-_WAYS = (
-    ("From this app", "The tab Export of any run: choose Trace, then download. What comes back is the same run.", None),
-    ("From the command line", "Any checkpoint, any strategy; a beam search brings its tree.", (_COMMAND, "bash")),
-    ("From your own model", "Arrays that another program computed, one kind of attention is enough.", (_PYTHON, "python")),
+_WAYS: tuple[tuple[str, ...], ...] = (
+    ("From this app", "The tab Export of any run: choose Trace, then download."),
+    ("From the command line", "Any checkpoint, any strategy; a beam search brings its tree.", _COMMAND, "bash"),
+    ("From your own model", "Attention that another program computed; one kind is enough.", _PYTHON, "python"),
 )
 
 
@@ -89,10 +99,7 @@ def _open_example() -> None:
 
 
 def _loaded() -> None:
-    name = _chooser()
-    if name is None:
-        return
-    file, now = opened.get(name), looks.current()
+    file, now = opened.get(_chooser()), looks.current()
     link.take("file")
     shown, node = file.trace, None
     search = file.trace.search
@@ -109,8 +116,6 @@ def _loaded() -> None:
     if search is not None and node is not None:
         hypotheses.show(file.trace, node, now)
         hypotheses.say(shown, search, node)
-    else:
-        st.markdown(_words(file.trace))
 
     def write_link(at: focus.Focus) -> None:
         values = {**focus.link_values(shown, None, at), **tables.link_values_of_file(shown), "file": file.file_name}
@@ -121,18 +126,19 @@ def _loaded() -> None:
         _tables(shown, file.file_name, node, write_link)
 
 
-def _chooser() -> str | None:
+def _chooser() -> str:
     """The row above: which file, another one, how it looks. What was dropped last is chosen."""
     state, names = st.session_state, list(opened.traces())
     if state.get("open_seen") != opened.latest() or state.get("open_name") not in names:
         state.open_name = opened.latest() if opened.latest() in names else names[-1]
         state.open_seen = opened.latest()
-    with st.container(horizontal=True, vertical_alignment="bottom", key="bar"):
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         st.selectbox("Opened file", names, key="open_name", label_visibility="collapsed", width=320)
         with st.popover("Open another", icon=":material/folder_open:"):
             opened.box("open", with_messages=False)
         looks.popover()
-        st.button("Close this file", icon=":material/close:", key="open-close", on_click=_close, type="tertiary")
+        st.button("Close", icon=":material/close:", key="open-close", on_click=_close, type="tertiary", help="Close this file")
+        st.markdown(_words(opened.get(state.open_name).trace))
     opened.say()
     return state.open_name
 

@@ -60,13 +60,13 @@ def box(key: str, *, with_messages: bool = True) -> None:
     widget = f"{key}_{number}"
     most = largest_file()
     st.file_uploader(
-        f"Trace files (.npz), up to {most // _MB} MB each",
+        "Drop trace files (.npz) here",
         accept_multiple_files=True,
         key=widget,
         max_upload_size=most // _MB,
         on_change=_dropped,
         args=(key, widget),
-        help=f"Up to {MOST_TRACES} at once, {MOST_HELD // _MB} MB unpacked. They stay in this session and are never kept.",
+        help=f"Up to {most // _MB} MB each, {MOST_TRACES} files at once. They stay in this session and are never kept.",
     )
     if with_messages:
         say()
@@ -74,8 +74,14 @@ def box(key: str, *, with_messages: bool = True) -> None:
 
 def say() -> None:
     """What became of the files that were dropped last: errors, and what was closed to make room."""
-    for is_error, words in st.session_state.get("opened_said", []):
+    said = st.session_state.get("opened_said", [])
+    for is_error, words in said:
         (st.error if is_error else st.info)(literal(words), icon=":material/error:" if is_error else ":material/info:")
+    if any(is_error for is_error, _ in said):
+        st.caption(
+            "A trace file is what the tab Export, the command trace and Trace.save write. "
+            "Of other arrays, Trace.from_arrays makes one."
+        )
 
 
 def traces() -> dict[str, Trace]:
