@@ -12,6 +12,7 @@ from transformer_viz.trace.trace import Trace
 TEACHER_FORCING = "teacher forcing"
 """What a Trace calls this strategy."""
 _HOW = ("strategy", "beam_size", "length_penalty", "temperature", "top_k", "top_p", "seed")
+_LONGEST_TEXT = 48
 _NAMES = {"beam_size": "size", "length_penalty": "α"}
 
 
@@ -38,7 +39,7 @@ def table(comparison: Comparison) -> list[Row]:
     """Input, model, decoding, output, and a line for each kind of attention; masks where they differ."""
     a, b = comparison.a, comparison.b
     plain = [
-        Row("reads", a.source, b.source, _first_apart(a.source_tokens, b.source_tokens)),
+        Row("reads", _short(a.source), _short(b.source), _first_apart(a.source_tokens, b.source_tokens)),
         Row("model", model_words(a), model_words(b), _same(model_words(a) == model_words(b))),
         Row("decoding", how_words(a), how_words(b), _same(how_words(a) == how_words(b))),
         Row("writes", written_words(a), written_words(b), _outputs_apart(comparison)),
@@ -81,8 +82,8 @@ def written_words(run: Trace) -> str:
     if not run.output_tokens:
         return "not recorded"
     if is_given(run):
-        return f"{run.text or 'nothing'} (given)"
-    return (run.text or "nothing") + (" (wrong)" if run.is_right is False else "")
+        return f"{_short(run.text) or 'nothing'} (given)"
+    return (_short(run.text) or "nothing") + (" (wrong)" if run.is_right is False else "")
 
 
 def is_given(run: Trace) -> bool:
@@ -103,17 +104,28 @@ def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
     a, b = comparison.a, comparison.b
     pieces: list[tuple[Style, str]] = []
     if a.source == b.source:
-        pieces += [("plain", "Both read "), ("code", a.source)]
+        pieces += [("plain", "Both read "), ("code", _short(a.source))]
     else:
-        pieces += [("strong", "A"), ("plain", " reads "), ("code", a.source), ("plain", ", "), ("strong", "B"), ("plain", " ")]
-        pieces += [("code", b.source)]
+        pieces += [
+            ("strong", "A"),
+            ("plain", " reads "),
+            ("code", _short(a.source)),
+            ("plain", ", "),
+            ("strong", "B"),
+            ("plain", " "),
+        ]
+        pieces += [("code", _short(b.source))]
     if not (a.output_tokens and b.output_tokens):
         return [*pieces, ("plain", "; not both have recorded what they write.")]
     if comparison.parted is None:
-        return [*pieces, *_same_output(a.text or "nothing", is_given(a), is_given(b), a.source == b.source)]
+        return [*pieces, *_same_output(_short(a.text) or "nothing", is_given(a), is_given(b), a.source == b.source)]
     pieces += [("plain", "; ")]
     for name, run, end in (("A", a, ", "), ("B", b, "")):
-        pieces += [("strong", name), ("plain", " is given " if is_given(run) else " writes "), ("code", run.text or "nothing")]
+        pieces += [
+            ("strong", name),
+            ("plain", " is given " if is_given(run) else " writes "),
+            ("code", _short(run.text) or "nothing"),
+        ]
         pieces += [("plain", end)]
     return [*pieces, ("plain", f": they part at step {comparison.parted + 1}.")]
 
@@ -203,6 +215,12 @@ def _reason(run: Trace, kind: Kind, layer: int | None, head: int | None, query: 
     reasons = run.mask_reasons[kind]
     code = reasons[query, key] if reasons.ndim == 2 else reasons[layer or 0, head or 0, query, key]
     return REASON_WORDS[int(code)]
+
+
+def _short(text: str) -> str:
+    """A long text by its two ends; the strips have all of it."""
+    half = _LONGEST_TEXT // 2
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:half]}…{text[1 - half :]}"
 
 
 def _number(value: Any) -> str:

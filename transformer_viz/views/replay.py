@@ -170,7 +170,7 @@ def _go_to(place: object, found: Moments) -> None:
 def _link_values(found: Moments, checkpoint: Checkpoint, now: focus.Focus, position: int) -> dict[str, str | None]:
     """The moment by its step of training: it stays the same when there are more snapshots."""
     return {
-        **focus.place_link_values(checkpoint, now.kind, now.layer, now.head),
+        **focus.place_link_values(found[-1].forced, checkpoint, now.kind, now.layer, now.head),
         "moment": None if now.step == len(found) - 1 else str(found[now.step].step),
         "position": None if position == 0 else str(position + 1),
     }

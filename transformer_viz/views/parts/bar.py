@@ -9,7 +9,8 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
-from transformer_viz.views.parts import kept, link, model
+from transformer_viz.views.parts import kept, link, looks, model
+from transformer_viz.views.parts.looks import Looks
 from transformer_viz.views.parts.markdown import literal
 
 DEFAULT_CHECKPOINT = "reverse"
@@ -19,15 +20,13 @@ MOST_TYPED = 10_000
 
 
 @dataclass(frozen=True)
-class Bar:
+class Bar(Looks):
     """What was chosen in the bar."""
 
     text: str
     checkpoint: Checkpoint | None
     device: str
     """As chosen: `auto` or a device."""
-    is_large: bool
-    with_answer: bool
 
 
 def show(*, with_text: bool = True, instead: Callable[[list[str]], None] | None = None) -> Bar:
@@ -70,18 +69,11 @@ def show(*, with_text: bool = True, instead: Callable[[list[str]], None] | None 
             format_func=_device_words,
             label_visibility="collapsed",
         )
-        with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer"):
-            st.toggle("Projector: large letters, maps only", key="projector")
-            st.toggle("Hide the answer", key="hide_answer", help="No ring on the true letter, no mark on a wrong one")
+        looks.popover()
     checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device) if instead is None else None
     _say_damaged(entries)
-    return Bar(
-        st.session_state.text,
-        checkpoint,
-        st.session_state.device,
-        st.session_state.projector,
-        not st.session_state.hide_answer,
-    )
+    state, now = st.session_state, looks.current()
+    return Bar(state.text, checkpoint, state.device, is_large=now.is_large, with_answer=now.with_answer)
 
 
 def link_values(chosen: Bar) -> dict[str, str | None]:
@@ -111,8 +103,7 @@ def _start(usable: list[str]) -> None:
     if "device" not in state:
         state.device = "auto"
     start_text()
-    for key in ("projector", "hide_answer"):
-        state[key] = state.get(key, False)
+    looks.start()
 
 
 def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:

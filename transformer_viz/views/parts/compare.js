@@ -32,6 +32,8 @@ function strips(given) {
     strip.setAttribute("aria-label", hint);
     const names = column(sides.map(({ name }) => made("span", "side", name)));
     strip.append(made("span", "label", label), names);
+    // What is longer than its place scrolls, by keys too.
+    if (sides.some(({ tokens }) => tokens.length > 60)) strip.tabIndex = 0;
     const longest = Math.max(...sides.map(({ tokens }) => tokens.length));
     for (let place = 0; place < longest; place += 1) {
       const pair = column(sides.map(({ tokens }) => token(tokens[place])));

@@ -15,6 +15,7 @@ KEYS = (
     *("position",),
     *("b_text", "b_checkpoint", "b_layer", "b_head", "scale"),
     *(f"{side}_{name}" for side in "ab" for name in ("file", "snapshot", "strategy", "beam", "temperature", "seed")),
+    *("open_name", "open_tables"),
 )
 
 

@@ -6,6 +6,7 @@ limits, and its name is text, never a path. Needs no model.
 
 import hashlib
 import io
+import math
 import re
 import threading
 import unicodedata
@@ -28,6 +29,8 @@ MOST_TRACES, MOST_HELD = 8, 256 * _MB
 """How many traces, and bytes of arrays, a session holds; the oldest gives way."""
 MOST_OF_ALL = 1024 * _MB
 """The most bytes of arrays that all sessions together hold."""
+MOST_TOKENS, MOST_LETTERS, MOST_HEADS, MOST_NODES = 512, 16_000, 1024, 20_000
+"""The most tokens of a side, letters in them all, heads of a kind, and nodes of a search that a page is drawn of."""
 _LONGEST_NAME = 48
 
 # One file is read at a time, so that reading takes its memory once; also guards what all sessions hold.
@@ -46,24 +49,39 @@ class Opened:
     """Tells its content from any other run's, here and in the browser."""
 
 
-def box(key: str) -> None:
-    """A box to drop trace files into, and what became of the last ones. `key` is the place: one box a page."""
+def box(key: str, *, with_messages: bool = True) -> None:
+    """A box to drop trace files into, and what became of the last ones. `key` is the place: one box a page.
+
+    `with_messages=False` leaves the latter to `say`, elsewhere on the page.
+    """
     state = st.session_state
     # A box that has been read gives way to an empty one: Streamlit would keep the files' bytes beside the arrays.
     number = state.setdefault(f"{key}_number", 0)
     widget = f"{key}_{number}"
     most = largest_file()
     st.file_uploader(
-        f"Trace files (.npz), up to {most // _MB} MB each",
+        "Drop trace files (.npz) here",
         accept_multiple_files=True,
         key=widget,
         max_upload_size=most // _MB,
         on_change=_dropped,
         args=(key, widget),
-        help=f"Up to {MOST_TRACES} at once, {MOST_HELD // _MB} MB unpacked. They stay in this session and are never kept.",
+        help=f"Up to {most // _MB} MB each, {MOST_TRACES} files at once. They stay in this session and are never kept.",
     )
-    for is_error, words in state.get("opened_said", []):
+    if with_messages:
+        say()
+
+
+def say() -> None:
+    """What became of the files that were dropped last: errors, and what was closed to make room."""
+    said = st.session_state.get("opened_said", [])
+    for is_error, words in said:
         (st.error if is_error else st.info)(literal(words), icon=":material/error:" if is_error else ":material/info:")
+    if any(is_error for is_error, _ in said):
+        st.caption(
+            "A trace file is what the tab Export, the command trace and Trace.save write. "
+            "Of other arrays, Trace.from_arrays makes one."
+        )
 
 
 def traces() -> dict[str, Trace]:
@@ -95,6 +113,7 @@ def add(file_name: str, data: bytes) -> str:
         upload.name = file_name
         with _READING:
             trace = load_trace(upload, max_bytes=largest_file(), max_unpacked=MOST_UNPACKED)
+            _check_sizes(trace, file_name)
             _make_room(size_of(trace))
             _HELD.add(trace)
         name = _unique(file_name)
@@ -143,6 +162,33 @@ def _dropped(key: str, widget: str) -> None:
     if len(files) > MOST_TRACES:
         state.opened_said.append((True, f"{len(files)} files are too many at once; the first {MOST_TRACES} were read."))
     state[f"{key}_number"] += 1
+
+
+def _check_sizes(trace: Trace, file_name: str) -> None:
+    """What is sound, but more than a page can hold: every step's sentence and every label go to the browser."""
+    sizes = {
+        f"{name} tokens": (len(tokens), MOST_TOKENS)
+        for name, tokens in (("source", trace.source_tokens), ("target", trace.target_tokens))
+    }
+    sizes["letters in its tokens"] = (
+        max(map(_letters, (trace.source_tokens, trace.target_tokens, trace.output_tokens))),
+        MOST_LETTERS,
+    )
+    sizes["heads"] = (
+        max(math.prod(w.shape[:2]) for kind in trace.kinds if (w := trace.attentions(kind)) is not None),
+        MOST_HEADS,
+    )
+    sizes["nodes of its search"] = (0 if trace.search is None else len(trace.search.nodes), MOST_NODES)
+    for what, (given, most) in sizes.items():
+        if given > most:
+            raise TraceError(
+                f"{file_name} is a trace, but too large to draw here: {given:,} {what}; at most {most:,} are possible. "
+                "tv.load_trace reads it in Python."
+            )
+
+
+def _letters(tokens: tuple[str, ...]) -> int:
+    return sum(map(len, tokens))
 
 
 def _make_room(n_bytes: int) -> None:
