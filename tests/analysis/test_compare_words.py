@@ -106,3 +106,19 @@ def test_a_number_that_is_none_is_said(hello: Trace) -> None:
     broken = replace(hello, cross_attentions=weights, mistake="negated-additive")
     assert "B has no number" in said(hello, broken)
     assert rows(hello, broken)["cross-attention"][1:] == ("nan", "not a number in 1·1, row 1, column 1")
+
+
+def test_a_wrong_output_is_called_so_unless_the_answer_is_hidden(hello: Trace) -> None:
+    wrong = replace(hello, expected="something else")
+    (row,) = [row for row in table(compare(wrong, wrong)) if row.what == "writes"]
+    assert row.a == row.b == f"{hello.text} (wrong)"
+    (row,) = [row for row in table(compare(wrong, wrong), with_answer=False) if row.what == "writes"]
+    assert row.a == hello.text
+
+
+def test_long_texts_are_said_by_their_two_ends() -> None:
+    tokens = [f"{i}" for i in range(97)]
+    long = Trace.from_arrays(encoder=np.full((97, 97), 1 / 97), source_tokens=tokens)
+    words = said(long, long)
+    assert "`0 1 2" in words and "95 96`" in words and "…" in words
+    assert len(words) < 150

@@ -35,14 +35,18 @@ def verdict(comparison: Comparison) -> Sentence:
     return (*_texts(comparison), *_most(comparison))
 
 
-def table(comparison: Comparison) -> list[Row]:
-    """Input, model, decoding, output, and a line for each kind of attention; masks where they differ."""
+def table(comparison: Comparison, *, with_answer: bool = True) -> list[Row]:
+    """Input, model, decoding, output, and a line for each kind of attention; masks where they differ.
+
+    Without the answer it is not said which output is wrong.
+    """
     a, b = comparison.a, comparison.b
+    a_writes, b_writes = (written_words(run, with_answer=with_answer) for run in (a, b))
     plain = [
         Row("reads", _short(a.source), _short(b.source), _first_apart(a.source_tokens, b.source_tokens)),
         Row("model", model_words(a), model_words(b), _same(model_words(a) == model_words(b))),
         Row("decoding", how_words(a), how_words(b), _same(how_words(a) == how_words(b))),
-        Row("writes", written_words(a), written_words(b), _outputs_apart(comparison)),
+        Row("writes", a_writes, b_writes, _outputs_apart(comparison)),
     ]
     return [*plain, *(_kind_row(comparison, kind) for kind in KINDS), *_mask_rows(comparison)]
 
@@ -77,13 +81,13 @@ def how_words(run: Trace) -> str:
     return ", ".join(words) or "not recorded"
 
 
-def written_words(run: Trace) -> str:
+def written_words(run: Trace, *, with_answer: bool = True) -> str:
     """The text, and that it is wrong where that is known."""
     if not run.output_tokens:
         return "not recorded"
     if is_given(run):
         return f"{_short(run.text) or 'nothing'} (given)"
-    return (_short(run.text) or "nothing") + (" (wrong)" if run.is_right is False else "")
+    return (_short(run.text) or "nothing") + (" (wrong)" if with_answer and run.is_right is False else "")
 
 
 def is_given(run: Trace) -> bool:

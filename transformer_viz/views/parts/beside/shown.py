@@ -33,7 +33,7 @@ def of_both(comparison: Comparison, *, large: bool, dark: bool, with_answer: boo
     apart = (places_apart(a.source_tokens, b.source_tokens), output_places(comparison))
     rows = [
         {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind}
-        for row in table(comparison)
+        for row in table(comparison, with_answer=with_answer)
         if row.kind is not None or not large
     ]
     sides = (("A", a), ("B", b))
