@@ -79,6 +79,25 @@ def hatch_trace(masked: np.ndarray, theme: Theme) -> go.Scatter:
     )
 
 
+def cover_trace(shape: tuple[int, ...], theme: Theme) -> go.Heatmap:
+    """Paper over whole rows of a map of this shape, one number a row: 1 covers it, NaN does not.
+
+    It lies above the other traces and is the first of them: Plotly asks heatmaps in order what is under the
+    hand, and the first that has a cell there answers, here with nothing.
+    """
+    n_queries, n_keys = shape
+    return go.Heatmap(
+        z=np.full((n_queries, 1), np.float32(np.nan)),
+        x0=(n_keys - 1) / 2,
+        dx=n_keys,
+        colorscale=flat(theme.paper),
+        showscale=False,
+        hoverongaps=False,
+        hoverinfo="none",
+        zorder=10,
+    )
+
+
 def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | None]]:
     """Rectangles around each row's runs of masked cells, one closed polygon each, None between two."""
     x: list[float | None] = []

@@ -10,7 +10,7 @@ from transformer_viz.views.parts import charts, kept, link, model
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.views.parts.training import embeddings, form, progress
 
-TITLE, ICON, ORDER = "Train", ":material/model_training:", 3
+TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
 MOST_PARAMETERS = 60_000_000
 _EVERY_SECONDS = 2.0
