@@ -117,18 +117,23 @@ def add(file_name: str, data: bytes) -> str:
             _make_room(size_of(trace))
             _HELD.add(trace)
         name = _unique(file_name)
-        state.opened = {**_all(), name: Opened(trace, file_name, run)}
+        _all()[name] = Opened(trace, file_name, run)
     state.opened_latest = name
     return name
 
 
 def close(name: str) -> None:
     """Lets go of one."""
+    _let_go(name)
     state = st.session_state
-    state.opened = {other: one for other, one in _all().items() if other != name}
     if state.get("opened_latest") == name:
-        state.opened_latest = next(reversed(state.opened), None)
-    state.opened_said = []
+        state.opened_latest = next(reversed(_all()), None)
+    hush()
+
+
+def hush() -> None:
+    """Forgets what `say` says."""
+    st.session_state.opened_said = []
 
 
 def largest_file() -> int:
@@ -146,14 +151,20 @@ def size_of(trace: Trace) -> int:
 
 
 def _all() -> dict[str, Opened]:
-    return st.session_state.get("opened", {})
+    """The session's own, changed in place: a session keeps a replaced value until its run has ended."""
+    return st.session_state.setdefault("opened", {})
+
+
+def _let_go(name: str) -> None:
+    # What was drawn of it may live until the next run; it no longer counts.
+    _HELD.discard(_all().pop(name).trace)
 
 
 def _dropped(key: str, widget: str) -> None:
     """Reads what was dropped, before the page is drawn."""
     state = st.session_state
     files = state.get(widget) or []
-    state.opened_said = []
+    hush()
     for file in files[:MOST_TRACES]:
         try:
             add(file.name, file.getvalue())
@@ -196,10 +207,9 @@ def _make_room(n_bytes: int) -> None:
     held = _all()
     while held and (len(held) >= MOST_TRACES or sum(size_of(one.trace) for one in held.values()) + n_bytes > MOST_HELD):
         oldest = next(iter(held))
-        held = {name: one for name, one in held.items() if name != oldest}
+        _let_go(oldest)
         words = f"{oldest} was closed to make room: {MOST_TRACES} traces and {MOST_HELD // _MB} MB are held at most."
         st.session_state.setdefault("opened_said", []).append((False, words))
-    st.session_state.opened = held
     if sum(map(size_of, _HELD)) + n_bytes > MOST_OF_ALL:
         raise TraceError("This server holds as many opened traces as it can. Try again later, or run the app yourself.")
 
