@@ -38,7 +38,10 @@ def trace() -> Trace:
 
 
 def drop(page: Page, path: Path) -> None:
-    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(path)
+    """Once the box is there alone: one that has been read gives way to an empty one."""
+    box = page.locator("[data-testid=stFileUploader] input[type=file]")
+    expect(box).to_have_count(1)
+    box.set_input_files(path)
 
 
 def focus_map(page: Page) -> np.ndarray:

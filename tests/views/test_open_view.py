@@ -161,7 +161,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "single array": ("mine.npy", b"\x93NUMPY\x01\x00" + bytes(80), "mine.npy is damaged or not a trace file"),
     "bomb": ("bomb.npz", bomb(), "it unpacks to more than 128 MB"),
     "lying shape": ("lie.npz", changed(GOOD, source_tokens=["a"]), "lie.npz is not a trace"),
-    "markup": ("<img src=x onerror=alert(1)>.npz", b"no", "<img src=x onerror=alert(1)>.npz is damaged"),
+    "markup": ("**<img src=x onerror=alert(1)>**.npz", b"no", "**<img src=x onerror=alert(1)>**.npz is damaged"),
 }
 
 
@@ -171,6 +171,7 @@ def test_what_is_no_trace_is_said_in_words(start: Start, name: str) -> None:
     at = drop(start("open"), (file, data))
     assert not at.exception
     assert words in said(at)
+    assert all(sign not in at.error[0].value.replace(f"\\{sign}", "") for sign in "<*["), "nothing in it acts as markup"
     assert "Trace.from_arrays makes one" in said(at)
     assert "Open a trace file" in said(at), "the page is still there"
     # The next file is read as if nothing had been.
