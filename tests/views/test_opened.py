@@ -90,21 +90,6 @@ def test_size_counts_every_array() -> None:
     assert opened.size_of(trace(n=11)) == 11 * 4 + 11
 
 
-@pytest.mark.parametrize(
-    ("large", "words"),
-    [
-        (trace(n=513), "513 source tokens; at most 512"),
-        (trace(n=500, word="a" * 33), "16,500 letters in its tokens; at most 16,000"),
-        (trace(layers=33, heads=32), "1,056 heads; at most 1,024"),
-    ],
-)
-def test_what_is_sound_but_too_large_to_draw_is_refused(large: Trace, words: str) -> None:
-    at = drop(new(), ("big.npz", to_bytes(large)))
-    assert names(at) == [""]
-    assert words in errors(at)
-    assert "tv.load_trace reads it" in errors(at)
-
-
 def test_a_file_over_the_limit_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(opened, "LARGEST_FILE", 2**20)
     at = drop(new(), ("big.npz", bytes(2**20 + 1)))

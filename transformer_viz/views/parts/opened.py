@@ -6,7 +6,6 @@ limits, and its name is text, never a path. Needs no model.
 
 import hashlib
 import io
-import math
 import re
 import threading
 import unicodedata
@@ -18,6 +17,7 @@ import streamlit as st
 from transformer_viz.errors import TraceError
 from transformer_viz.trace.store import load_trace
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import drawable
 from transformer_viz.views.parts.markdown import literal
 
 _MB = 2**20
@@ -29,8 +29,6 @@ MOST_TRACES, MOST_HELD = 8, 256 * _MB
 """How many traces, and bytes of arrays, a session holds; the oldest gives way."""
 MOST_OF_ALL = 1024 * _MB
 """The most bytes of arrays that all sessions together hold."""
-MOST_TOKENS, MOST_LETTERS, MOST_HEADS, MOST_NODES = 512, 16_000, 1024, 20_000
-"""The most tokens of a side, letters in them all, heads of a kind, and nodes of a search that a page is drawn of."""
 _LONGEST_NAME = 48
 
 # One file is read at a time, so that reading takes its memory once; also guards what all sessions hold.
@@ -113,7 +111,7 @@ def add(file_name: str, data: bytes) -> str:
         upload.name = file_name
         with _READING:
             trace = load_trace(upload, max_bytes=largest_file(), max_unpacked=MOST_UNPACKED)
-            _check_sizes(trace, file_name)
+            drawable.check(trace, file_name)
             _make_room(size_of(trace))
             _HELD.add(trace)
         name = _unique(file_name)
@@ -173,33 +171,6 @@ def _dropped(key: str, widget: str) -> None:
     if len(files) > MOST_TRACES:
         state.opened_said.append((True, f"{len(files)} files are too many at once; the first {MOST_TRACES} were read."))
     state[f"{key}_number"] += 1
-
-
-def _check_sizes(trace: Trace, file_name: str) -> None:
-    """What is sound, but more than a page can hold: every step's sentence and every label go to the browser."""
-    sizes = {
-        f"{name} tokens": (len(tokens), MOST_TOKENS)
-        for name, tokens in (("source", trace.source_tokens), ("target", trace.target_tokens))
-    }
-    sizes["letters in its tokens"] = (
-        max(map(_letters, (trace.source_tokens, trace.target_tokens, trace.output_tokens))),
-        MOST_LETTERS,
-    )
-    sizes["heads"] = (
-        max(math.prod(w.shape[:2]) for kind in trace.kinds if (w := trace.attentions(kind)) is not None),
-        MOST_HEADS,
-    )
-    sizes["nodes of its search"] = (0 if trace.search is None else len(trace.search.nodes), MOST_NODES)
-    for what, (given, most) in sizes.items():
-        if given > most:
-            raise TraceError(
-                f"{file_name} is a trace, but too large to draw here: {given:,} {what}; at most {most:,} are possible. "
-                "tv.load_trace reads it in Python."
-            )
-
-
-def _letters(tokens: tuple[str, ...]) -> int:
-    return sum(map(len, tokens))
 
 
 def _make_room(n_bytes: int) -> None:
