@@ -53,7 +53,7 @@ def drop(at: AppTest, name: str, data: bytes) -> AppTest:
 def test_out_of_explore_and_in_again(start: Start, offered: dict[str, bytes], place: dict[str, str]) -> None:
     explore = export(start(text="a<b>c", step="2", **place), "tables")
     (name, data), *_ = offered.items()
-    at = drop(start("open", file=name, step="2", **place), name, data)
+    at = drop(start("open", opened=name, step="2", **place), name, data)
     assert drawn(at) == drawn(explore)
     offered.clear()
     export(at, "open_tables")

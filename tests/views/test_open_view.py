@@ -214,7 +214,8 @@ def test_markup_in_a_file_is_text(start: Start) -> None:
 
 def test_the_link_has_the_place_and_not_the_file(start: Start) -> None:
     data = to_bytes(build())
-    query = {"file": "mine.npz", "kind": "decoder", "layer": "3", "head": "2", "step": "4", "tables": "Heads", "tint": "score"}
+    place = {"kind": "decoder", "layer": "3", "head": "2", "step": "4"}
+    query = {"opened": "mine.npz", **place, "tables": "Heads", "tint": "score"}
     at = start("open", **query)
     assert "made with the trace file mine.npz" in said(at)
     assert at.query_params["step"] == "4", "a link that waits for its file stays"
@@ -227,7 +228,7 @@ def test_the_link_has_the_place_and_not_the_file(start: Start) -> None:
 
 
 def test_what_a_link_says_and_the_file_does_not_have_is_said(start: Start) -> None:
-    at = drop(start("open", file="a.npz", layer="7", tables="What if", step="99"), ("a.npz", GOOD))
+    at = drop(start("open", opened="a.npz", layer="7", tables="What if", step="99"), ("a.npz", GOOD))
     for words in ("layer=7", "tables=What if", "step=99"):
         assert words in said(at)
 

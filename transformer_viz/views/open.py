@@ -71,7 +71,7 @@ _WAYS: tuple[tuple[str, ...], ...] = (
 
 
 def _say_link() -> None:
-    file = st.session_state.get("want_file")
+    file = st.session_state.get("want_opened")
     if file is not None:
         st.info(
             literal(
@@ -101,7 +101,7 @@ def _open_example() -> None:
 
 def _loaded() -> None:
     file, now = opened.get(_chooser()), looks.current()
-    link.take("file")
+    link.take("opened")
     shown, node = file.trace, None
     search = file.trace.search
     if search is not None:
@@ -119,7 +119,7 @@ def _loaded() -> None:
         hypotheses.say(shown, search, node)
 
     def write_link(at: focus.Focus) -> None:
-        values = {**focus.link_values(shown, None, at), **tables.link_values_of_file(shown), "file": file.file_name}
+        values = {**focus.link_values(shown, None, at), **tables.link_values_of_file(shown), "opened": file.file_name}
         link.write({**values, "node": None, **(hypotheses.link_values(search, node) if search and node is not None else {})})
 
     stepper.show(shown, now, write_link)

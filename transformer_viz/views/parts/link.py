@@ -20,7 +20,7 @@ KEYS = (
     *("task", "variant", "set", "job", "probe"),
     *("tables", "tint"),
     *("moment", "position"),
-    "file",
+    "opened",
 )
 LONGEST_TEXT = 1500
 
