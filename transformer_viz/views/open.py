@@ -71,7 +71,7 @@ _WAYS: tuple[tuple[str, ...], ...] = (
 
 
 def _say_link() -> None:
-    file = st.session_state.get("want_file")
+    file = st.session_state.get("want_opened")
     if file is not None:
         st.info(
             literal(
@@ -88,6 +88,7 @@ def _open_example() -> None:
     from transformer_viz.trace.store import to_bytes
     from transformer_viz.views.parts import model
 
+    opened.hush()
     try:
         trace = model.run(model.load(_EXAMPLE_CHECKPOINT, "cpu"), "cpu", _EXAMPLE)
         opened.add(f"{_EXAMPLE}.npz", to_bytes(trace))
@@ -100,7 +101,7 @@ def _open_example() -> None:
 
 def _loaded() -> None:
     file, now = opened.get(_chooser()), looks.current()
-    link.take("file")
+    link.take("opened")
     shown, node = file.trace, None
     search = file.trace.search
     if search is not None:
@@ -118,12 +119,12 @@ def _loaded() -> None:
         hypotheses.say(shown, search, node)
 
     def write_link(at: focus.Focus) -> None:
-        values = {**focus.link_values(shown, None, at), **tables.link_values_of_file(shown), "file": file.file_name}
+        values = {**focus.link_values(shown, None, at), **tables.link_values_of_file(shown), "opened": file.file_name}
         link.write({**values, "node": None, **(hypotheses.link_values(search, node) if search and node is not None else {})})
 
     stepper.show(shown, now, write_link)
     if not now.is_large:
-        _tables(shown, file.file_name, node, write_link)
+        _tables(shown, file, node, write_link)
 
 
 def _chooser() -> str:
@@ -133,7 +134,7 @@ def _chooser() -> str:
         state.open_name = opened.latest() if opened.latest() in names else names[-1]
         state.open_seen = opened.latest()
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-        st.selectbox("Opened file", names, key="open_name", label_visibility="collapsed", width=320)
+        st.selectbox("Opened file", names, key="open_name", label_visibility="collapsed", width=320, on_change=opened.hush)
         with st.popover("Open another", icon=":material/folder_open:"):
             opened.box("open", with_messages=False)
         looks.popover()
@@ -174,8 +175,11 @@ def _say_complaints() -> None:
 
 
 @st.fragment
-def _tables(trace: Trace, file: str, node: int | None, write_link: stepper.WriteLink) -> None:
+def _tables(shown: Trace, file: opened.Opened, node: int | None, write_link: stepper.WriteLink) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show_of_file(trace, style.theme(), lambda now, drawn: file_lines(file, now, node=node, looks=drawn))
+    search = None if node is None else file.trace
+    tables.show_of_file(
+        shown, style.theme(), lambda now, drawn: file_lines(file.file_name, now, node=node, looks=drawn), search
+    )
     st.caption("Left out, since they run the model, which a file does not hold: What if, By length, the untrained baseline.")
     write_link(focus.current())

@@ -66,13 +66,13 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
 
     stepper.show(shown, chosen, write_link)
     if not chosen.is_large:
-        _tables(shown, checkpoint, chosen.device, write_link)
+        _tables(shown, trace, checkpoint, chosen.device, write_link)
 
 
 @st.fragment
-def _tables(trace: Trace, checkpoint: Checkpoint, device: str, write_link: stepper.WriteLink) -> None:
+def _tables(shown: Trace, trace: Trace, checkpoint: Checkpoint, device: str, write_link: stepper.WriteLink) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(trace, checkpoint, device, style.theme(), of_a_decoding=False)
+    tables.show(shown, checkpoint, device, style.theme(), search=trace)
     write_link(focus.current())
 
 

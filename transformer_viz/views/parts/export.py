@@ -31,7 +31,11 @@ _FORMATS = {
     "pdf": ("PDF", "application/pdf", "The same as one PDF page."),
     "csv": ("CSV", "text/csv", "Every weight of every head as a row; numbers count from 0."),
     "parquet": ("Parquet", "application/vnd.apache.parquet", "The same rows, typed and compressed; pandas and others read it."),
-    "npz": ("Trace", "application/octet-stream", "The run itself: tv.load_trace reads it without the model."),
+    "npz": (
+        "Trace",
+        "application/octet-stream",
+        "The run itself, with the whole tree of a search: the page Open and tv.load_trace read it without the model.",
+    ),
 }
 _MOST_AT_ONCE = 200_000
 """Weights up to which a table is made without being asked for."""
@@ -43,8 +47,8 @@ Code = Callable[[View, Mapping[str, Any]], str]
 """The lines of Python that make a picture again, from the place in the run and the keywords of `figures.player`."""
 
 
-def show(trace: Trace, code: Code, theme: ThemeName) -> None:
-    """The formats, a button that makes what takes time, and the code."""
+def show(trace: Trace, code: Code, theme: ThemeName, whole: Trace | None = None) -> None:
+    """The formats, a button that makes what takes time, and the code. `whole` is the search that `trace` is a branch of."""
     at = focus.current()
     now = View(at.kind, at.layer, at.head, at.step)
     looks = {
@@ -63,7 +67,7 @@ def show(trace: Trace, code: Code, theme: ThemeName) -> None:
     )
     st.caption(_FORMATS[chosen][2])
     with st.container(horizontal=True, vertical_alignment="center"):
-        _offer(trace, at.run, chosen, now, looks)
+        _offer((whole or trace) if chosen == "npz" else trace, at.run, chosen, now, looks)
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
         st.text(f"on the screen: {KIND_TITLES[now.kind]}, {title(now.layer, now.head)}, step {now.step + 1}")

@@ -22,7 +22,7 @@ KEYS = (
     *("moment", "position"),
     *("b_text", "b_checkpoint", "b_layer", "b_head", "scale"),
     *(f"{side}_{name}" for side in "ab" for name in ("file", "snapshot", "strategy", "beam", "temperature", "seed")),
-    "file",
+    "opened",
 )
 LONGEST_TEXT = 1500
 

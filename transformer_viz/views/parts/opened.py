@@ -6,7 +6,6 @@ limits, and its name is text, never a path. Needs no model.
 
 import hashlib
 import io
-import math
 import re
 import threading
 import unicodedata
@@ -18,6 +17,7 @@ import streamlit as st
 from transformer_viz.errors import TraceError
 from transformer_viz.trace.store import load_trace
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import drawable
 from transformer_viz.views.parts.markdown import literal
 
 _MB = 2**20
@@ -29,8 +29,6 @@ MOST_TRACES, MOST_HELD = 8, 256 * _MB
 """How many traces, and bytes of arrays, a session holds; the oldest gives way."""
 MOST_OF_ALL = 1024 * _MB
 """The most bytes of arrays that all sessions together hold."""
-MOST_TOKENS, MOST_LETTERS, MOST_HEADS, MOST_NODES = 512, 16_000, 1024, 20_000
-"""The most tokens of a side, letters in them all, heads of a kind, and nodes of a search that a page is drawn of."""
 _LONGEST_NAME = 48
 
 # One file is read at a time, so that reading takes its memory once; also guards what all sessions hold.
@@ -113,22 +111,27 @@ def add(file_name: str, data: bytes) -> str:
         upload.name = file_name
         with _READING:
             trace = load_trace(upload, max_bytes=largest_file(), max_unpacked=MOST_UNPACKED)
-            _check_sizes(trace, file_name)
+            drawable.check(trace, file_name)
             _make_room(size_of(trace))
             _HELD.add(trace)
         name = _unique(file_name)
-        state.opened = {**_all(), name: Opened(trace, file_name, run)}
+        _all()[name] = Opened(trace, file_name, run)
     state.opened_latest = name
     return name
 
 
 def close(name: str) -> None:
     """Lets go of one."""
+    _let_go(name)
     state = st.session_state
-    state.opened = {other: one for other, one in _all().items() if other != name}
     if state.get("opened_latest") == name:
-        state.opened_latest = next(reversed(state.opened), None)
-    state.opened_said = []
+        state.opened_latest = next(reversed(_all()), None)
+    hush()
+
+
+def hush() -> None:
+    """Forgets what `say` says."""
+    st.session_state.opened_said = []
 
 
 def largest_file() -> int:
@@ -146,14 +149,20 @@ def size_of(trace: Trace) -> int:
 
 
 def _all() -> dict[str, Opened]:
-    return st.session_state.get("opened", {})
+    """The session's own, changed in place: a session keeps a replaced value until its run has ended."""
+    return st.session_state.setdefault("opened", {})
+
+
+def _let_go(name: str) -> None:
+    # What was drawn of it may live until the next run; it no longer counts.
+    _HELD.discard(_all().pop(name).trace)
 
 
 def _dropped(key: str, widget: str) -> None:
     """Reads what was dropped, before the page is drawn."""
     state = st.session_state
     files = state.get(widget) or []
-    state.opened_said = []
+    hush()
     for file in files[:MOST_TRACES]:
         try:
             add(file.name, file.getvalue())
@@ -164,42 +173,14 @@ def _dropped(key: str, widget: str) -> None:
     state[f"{key}_number"] += 1
 
 
-def _check_sizes(trace: Trace, file_name: str) -> None:
-    """What is sound, but more than a page can hold: every step's sentence and every label go to the browser."""
-    sizes = {
-        f"{name} tokens": (len(tokens), MOST_TOKENS)
-        for name, tokens in (("source", trace.source_tokens), ("target", trace.target_tokens))
-    }
-    sizes["letters in its tokens"] = (
-        max(map(_letters, (trace.source_tokens, trace.target_tokens, trace.output_tokens))),
-        MOST_LETTERS,
-    )
-    sizes["heads"] = (
-        max(math.prod(w.shape[:2]) for kind in trace.kinds if (w := trace.attentions(kind)) is not None),
-        MOST_HEADS,
-    )
-    sizes["nodes of its search"] = (0 if trace.search is None else len(trace.search.nodes), MOST_NODES)
-    for what, (given, most) in sizes.items():
-        if given > most:
-            raise TraceError(
-                f"{file_name} is a trace, but too large to draw here: {given:,} {what}; at most {most:,} are possible. "
-                "tv.load_trace reads it in Python."
-            )
-
-
-def _letters(tokens: tuple[str, ...]) -> int:
-    return sum(map(len, tokens))
-
-
 def _make_room(n_bytes: int) -> None:
     """Lets go of the oldest until another trace fits, and says so."""
     held = _all()
     while held and (len(held) >= MOST_TRACES or sum(size_of(one.trace) for one in held.values()) + n_bytes > MOST_HELD):
         oldest = next(iter(held))
-        held = {name: one for name, one in held.items() if name != oldest}
+        _let_go(oldest)
         words = f"{oldest} was closed to make room: {MOST_TRACES} traces and {MOST_HELD // _MB} MB are held at most."
         st.session_state.setdefault("opened_said", []).append((False, words))
-    st.session_state.opened = held
     if sum(map(size_of, _HELD)) + n_bytes > MOST_OF_ALL:
         raise TraceError("This server holds as many opened traces as it can. Try again later, or run the app yourself.")
 

@@ -15,7 +15,9 @@ _CSS = """
 .st-key-open-drop [data-testid="stFileUploaderDropzone"] {
   min-height: 180px; border-style: dashed; flex-direction: column; align-items: center; justify-content: center; gap: 0.6rem;
 }
-.st-key-open-drop [data-testid="stFileUploaderDropzoneInstructions"] { flex: none; width: auto; margin: 0; }
+.st-key-open-drop [data-testid="stFileUploaderDropzoneInstructions"] {
+  flex: none; align-self: center; align-items: center; margin: 0;
+}
 @media (max-width: 640px) { .stMainBlockContainer { padding: 3.4rem 0.7rem 1rem; } }
 </style>
 """

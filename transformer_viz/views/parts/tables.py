@@ -50,7 +50,7 @@ def link_values(trace: Trace) -> dict[str, str | None]:
     return {"tables": None if tab == TABS[0] else tab, **heads.link_values(trace), **what_if.link_values()}
 
 
-def show(trace: Trace, checkpoint: "Checkpoint", device: str, theme: ThemeName, *, of_a_decoding: bool = True) -> None:
+def show(trace: Trace, checkpoint: "Checkpoint", device: str, theme: ThemeName, *, search: Trace | None = None) -> None:
     """Tabs; only the open one is made. A branch of a search has none that go on from a decoding, or speak of the model."""
     from transformer_viz.views.parts import by_length, what_if
 
@@ -59,13 +59,13 @@ def show(trace: Trace, checkpoint: "Checkpoint", device: str, theme: ThemeName, 
         _model(checkpoint)
 
     tabs: Tabs = {
-        **_tabs(trace, checkpoint, device, theme, partial(export.code_of, trace, checkpoint, device)),
+        **_tabs(trace, checkpoint, device, theme, partial(export.code_of, trace, checkpoint, device), search),
         "This run": run,
         "What if": lambda: what_if.show(trace, checkpoint, device, theme),
         "By length": lambda: by_length.show(checkpoint, device, theme),
     }
-    names = TABS if of_a_decoding else OF_A_FILE
-    _draw({name: tabs[name] for name in names}, "tables" if of_a_decoding else "search_tables")
+    names = TABS if search is None else OF_A_FILE
+    _draw({name: tabs[name] for name in names}, "tables" if search is None else "search_tables")
 
 
 def start_of_file(trace: Trace) -> None:
@@ -83,19 +83,21 @@ def link_values_of_file(trace: Trace) -> dict[str, str | None]:
     return {"tables": None if tab == OF_A_FILE[0] else tab, **heads.link_values(trace)}
 
 
-def show_of_file(trace: Trace, theme: ThemeName, code: export.Code) -> None:
+def show_of_file(trace: Trace, theme: ThemeName, code: export.Code, search: Trace | None = None) -> None:
     """The tabs that need no model."""
-    tabs = {**_tabs(trace, None, "", theme, code), "This run": lambda: _notes(trace)}
+    tabs = {**_tabs(trace, None, "", theme, code, search), "This run": lambda: _notes(trace)}
     _draw({name: tabs[name] for name in OF_A_FILE}, "open_tables")
 
 
-def _tabs(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName, code: export.Code) -> Tabs:
+def _tabs(
+    trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName, code: export.Code, search: Trace | None
+) -> Tabs:
     """What every run has."""
     return {
         "Heads": lambda: heads.show(trace, checkpoint, device, theme),
         "Masks in force": lambda: _masks(trace, theme),
         "Numbers": lambda: _numbers(trace),
-        "Export": lambda: export.show(trace, code, theme),
+        "Export": lambda: export.show(trace, code, theme, search),
     }
 
 
