@@ -19,12 +19,13 @@ SHOTS = (
     ("masks-dark", "masks?mistake=invalid-by-invalid&sentence=3&show=sentence", 1440, 900, "dark", False),
     ("change-light", "masks?tab=Change+and+run+again&mask=cross:5-8", 1440, 1320, "light", False),
     ("search-light", "search", 1440, 1400, "light", False),
+    ("compare-light", "compare", 1440, 1180, "light", False),
     ("replay-light", "replay?checkpoint=reverse-small&text=reversethis&moment=227", 1440, 900, "light", False),
     ("phone-light", "?text=reversethis&step=7", 390, 844, "light", True),
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
 )
 
-_MASKS_DRAWN = "document.querySelector('.js-plotly-plot .heatmaplayer image')"
+_MAPS_DRAWN = "document.querySelector('.js-plotly-plot .heatmaplayer image')"
 
 
 def main(folder: Path) -> None:
@@ -44,7 +45,7 @@ def main(folder: Path) -> None:
 def _shoot(browser: Browser, url: str, path: Path, width: int, height: int, scheme: str, is_whole: bool) -> None:
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light")
     page.goto(url)
-    page.wait_for_function(_MASKS_DRAWN if "masks" in url else served.DRAWN)
+    page.wait_for_function(_MAPS_DRAWN if "masks" in url or "compare" in url else served.DRAWN)
     page.wait_for_timeout(1200)
     if is_whole:
         page.get_by_role("tab", name="Masks in force").click()

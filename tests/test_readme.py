@@ -66,7 +66,7 @@ def test_the_examples_about_arrays_say_what_their_comments_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert len(run_blocks("arrays.md")) == 18
+    assert len(run_blocks("arrays.md")) == 23
     assert "Different: " in capsys.readouterr().out
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from transformer_viz import analysis as analysis
     from transformer_viz import export as export
     from transformer_viz import figures as figures
+    from transformer_viz.analysis.comparison import compare as compare
     from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
@@ -33,6 +34,7 @@ _HOMES = {
     "accuracy_by_length": "runs.by_length",
     "check_masks": "runs.check_masks",
     "decode": "runs.decode",
+    "compare": "analysis.comparison",
     "diff": "analysis.diff",
     "evaluate": "runs.evaluate",
     "untrained": "runs.untrained",

@@ -1,7 +1,5 @@
 """Greedy decoding with scripted logits, so that every expected token is known by hand."""
 
-from types import SimpleNamespace
-
 import pytest
 import torch
 from torch import Tensor
@@ -21,20 +19,21 @@ class Scripted:
         self.scripts = scripts  # (batch, step, vocabulary)
         self.encoded = 0
         self.rows: list[int] = []
-        self.read: list[list[int]] = []
+        self.read_tokens: list[list[int]] = []
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap=None) -> Tensor:
         self.encoded += 1
         return source[:, 0]
 
-    def new_cache(self) -> SimpleNamespace:
-        return SimpleNamespace(length=0)
+    def incremental(self, memory: Tensor, source_padding: Tensor | None = None) -> "Scripted":
+        self.memory, self.length = memory, 0
+        return self
 
-    def decode(self, target: Tensor, memory: Tensor, source_padding=None, target_padding=None, *, cache, tap=None) -> Tensor:
-        self.rows.append(target.shape[1])
-        self.read.append(target[:, 0].tolist())
-        cache.length += target.shape[1]
-        return self.scripts[memory][:, cache.length - 1 : cache.length]
+    def read(self, tokens: Tensor, *, tap=None) -> Tensor:
+        self.rows.append(tokens.shape[1])
+        self.read_tokens.append(tokens[:, 0].tolist())
+        self.length += tokens.shape[1]
+        return self.scripts[self.memory][:, self.length - 1 : self.length]
 
 
 def script(*tokens: int, steps: int = 11) -> Tensor:
@@ -68,7 +67,7 @@ def test_stops_at_end_and_feeds_back_what_it_wrote():
     assert result.logits.shape == (1, 4, VOCABULARY)
     assert model.encoded == 1
     assert model.rows == [1] * 4
-    assert model.read == [[START_ID], [4], [5], [4]]
+    assert model.read_tokens == [[START_ID], [4], [5], [4]]
 
 
 @pytest.mark.parametrize("limit", [1, 3, 11])

@@ -105,13 +105,12 @@ def test_cached_decoding_is_the_uncached_pass(model, ids, chunks, padded, tap):
     stepwise: Any = Recorder()
     memory = model.encode(source, source_padding)
     want = model.decode(target, memory, source_padding, target_padding, tap=whole)
-    cache, got, done = model.new_cache(), [], 0
+    decoder, got, done = model.incremental(memory, source_padding), [], 0
     for n in chunks:
         seen = None if target_padding is None else target_padding[:, : done + n]
-        new = target[:, done : done + n]
-        got.append(model.decode(new, memory, source_padding, seen, cache=cache, tap=stepwise if tap else None))
+        got.append(decoder.read(target[:, done : done + n], seen, tap=stepwise if tap else None))
         done += n
-        assert cache.length == done
+        assert decoder.length == done
     torch.testing.assert_close(torch.cat(got, 1), want, **EXACT)
     for kind in ("decoder", "cross") if tap else ():
         torch.testing.assert_close(stepwise.gathered(kind, "weights"), whole.gathered(kind, "weights"), **EXACT)
@@ -124,8 +123,9 @@ def test_a_long_cached_decoding_outgrows_its_buffers(make_model, ids):
     """Guards a buffer that loses what it held when it grows: past 16 and past 34 tokens."""
     model = make_model(8)
     source, target = ids(1, 1, 3), ids(2, 1, 41)
-    memory, cache = model.encode(source), model.new_cache()
-    got = torch.cat([model.decode(target[:, t : t + 1], memory, cache=cache) for t in range(41)], 1)
+    memory = model.encode(source)
+    decoder = model.incremental(memory)
+    got = torch.cat([decoder.read(target[:, t : t + 1]) for t in range(41)], 1)
     torch.testing.assert_close(got, model.decode(target, memory), **EXACT)
 
 
@@ -133,12 +133,12 @@ def test_reordering_the_cache_follows_the_rows(model, ids):
     """What beam search needs: rows swap, repeat and die, cross-attention keys with them."""
     source, target = ids(1, 3, SOURCE), ids(2, 3, TARGET)
     source_padding = padding_of(11, 7, 9, width=SOURCE)
-    memory, cache = model.encode(source, source_padding), model.new_cache()
+    decoder = model.incremental(model.encode(source, source_padding), source_padding)
     for t in range(4):
-        model.decode(target[:, t : t + 1], memory, source_padding, cache=cache)
+        decoder.read(target[:, t : t + 1])
     rows = torch.tensor([2, 0, 0, 1, 2])
-    cache.reorder(rows)
-    got = model.decode(target[rows][:, 4:5], memory[rows], source_padding[rows], cache=cache)
+    decoder.reorder(rows)
+    got = decoder.read(target[rows][:, 4:5])
     want = model(source[rows], target[rows][:, :5], source_padding[rows])
     torch.testing.assert_close(got[:, 0], want[:, 4], **EXACT)
 

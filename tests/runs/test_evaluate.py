@@ -31,14 +31,13 @@ class PlantedReversal(torch.nn.Module):
     def encode(self, source: Tensor, source_padding=None, *, tap=None) -> Tensor:
         return source
 
-    def new_cache(self) -> SimpleNamespace:
-        return SimpleNamespace(length=0)
+    def incremental(self, memory: Tensor, source_padding=None) -> "PlantedReversal":
+        self.memory, self.length = memory, 0
+        return self
 
-    def decode(
-        self, target: Tensor, memory: Tensor, source_padding=None, target_padding=None, *, cache, tap: Any = None
-    ) -> Tensor:
-        n, t = memory.shape[1] - 2, cache.length
-        cache.length += 1
+    def read(self, tokens: Tensor, *, tap: Any = None) -> Tensor:
+        memory, n, t = self.memory, self.memory.shape[1] - 2, self.length
+        self.length += 1
         wanted = memory[:, n - t] if t < n else torch.full_like(memory[:, 0], END_ID)
         if n == self.wrong_length and t == n and self.too_long:
             wanted = torch.full_like(wanted, 4)

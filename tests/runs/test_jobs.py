@@ -1,13 +1,13 @@
 """Trainings in processes of their own: started, watched, paused, resumed, stopped, killed, limited."""
 
 import json
-import os
 import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 from transformer_viz import checkpoints, load_checkpoint
 from transformer_viz.errors import ConfigError, OptionError
@@ -85,8 +85,7 @@ def test_pause_resume_stop_and_a_kill(trained):
     trained[-1].wait()
     assert not jobs._is_locked(jobs._file(job.place, "lock"))
     load_checkpoint(str(job.folder), device="cpu")
-    # A process that was killed leaves no word; after a minute it counts as failed, and can go on.
-    os.utime(jobs._file(job.place, "log"), (0, 0))
+    # A process that was killed leaves no word, but lets go of its lock.
     assert job.state == "failed"
     jobs.go_on(job)
     until(lambda: job.state == "running")
@@ -97,8 +96,7 @@ def test_pause_resume_stop_and_a_kill(trained):
     assert steps == sorted(set(steps))
 
 
-def test_a_training_that_cannot_work_says_why(trained, monkeypatch):
-    monkeypatch.setattr(jobs, "_STARTING_SECONDS", 30)
+def test_a_training_that_cannot_work_says_why(trained):
     job = jobs.start(Recipe.from_json({**RECIPE.to_json(), "model": {"d_model": 13}}), "bad")
     until(lambda: job.state == "failed")
     assert "n_heads=4 does not divide d_model=13" in job.words()
@@ -133,6 +131,36 @@ def test_too_many_are_refused(trained, monkeypatch, tmp_path):
     monkeypatch.setattr(jobs, "MOST_JOBS", 0)
     with pytest.raises(OptionError, match="Discard one"):
         jobs.start(RECIPE, "one")
+
+
+def test_a_process_that_dies_while_it_starts_has_failed_at_once(trained):
+    job = jobs.start(RECIPE, "one")
+    assert job.state == "starting"
+    trained[-1].kill()
+    trained[-1].wait()
+    assert job.state == "failed"
+    assert job.words() == ""
+
+
+def test_discarding_one_leaves_another_whose_name_goes_on(trained):
+    first = jobs.start(RECIPE, "one")
+    trained[-1].kill()
+    trained[-1].wait()
+    jobs.start(RECIPE, "one.lock")
+    first.discard()
+    assert [job.name for job in jobs.jobs()] == ["one.lock"]
+
+
+def test_given_embeddings_are_trained_with_and_removed_with_the_job(trained):
+    """Frozen, so that the checkpoint holds them as they were given."""
+    matrix = torch.randn(8, 12, generator=torch.Generator().manual_seed(3))
+    recipe = Recipe.from_json({**RECIPE.to_json(), "frozen_embeddings": True, "steps": 3})
+    job = jobs.start(recipe, "one", {"target": matrix})
+    until(lambda: job.state == "finished")
+    model = load_checkpoint(str(job.folder), device="cpu").model
+    assert torch.equal(model.target_embedding.weight, matrix)
+    job.discard()
+    assert not list(job.place.parent.glob("one*"))
 
 
 # What it will need

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.trace.frame import focus_frame
+
 COLUMNS = ["kind", "layer", "head", "query", "query_token", "key", "key_token", "weight", "masked"]
 
 
@@ -43,3 +45,12 @@ def test_padding_and_masks_by_head_are_rows_too(tiny):
     reasons[2, 1, 0, 3] = 4
     trace = dataclasses.replace(trace, mask_reasons={**trace.mask_reasons, "cross": reasons})
     assert list(trace.to_frame().itertuples(index=False, name=None)) == by_hand(trace)
+
+
+def test_the_rows_of_one_head_or_one_layer_are_those_of_the_whole_frame(hello):
+    """Made without the others: those of a long run would be gigabytes."""
+    whole = hello.to_frame()
+    for kind in hello.kinds:
+        of_layer = whole[(whole.kind == kind) & (whole.layer == 1)].reset_index(drop=True)
+        assert focus_frame(hello, kind, 1).equals(of_layer)
+        assert focus_frame(hello, kind, 1, 3).equals(of_layer[of_layer["head"] == 3].reset_index(drop=True))

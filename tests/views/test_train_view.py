@@ -1,24 +1,33 @@
 """The Train page: the form makes the recipe that it shows, refuses what cannot be, and its link says everything."""
 
 import json
+import pickle
+from io import BytesIO
 from typing import Any
 
+import numpy as np
 import pytest
 
+from transformer_viz import tasks
 from transformer_viz.runs import jobs
 from transformer_viz.runs.jobs import Job
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.parts.training import form
 
+given: dict[str, Any] = {}
+"""The embeddings of the last start."""
+
 
 @pytest.fixture
 def begun(folder, monkeypatch, tmp_path) -> list[tuple[Recipe, str]]:
     """Nothing is really trained: what would be started is collected."""
     calls: list[tuple[Recipe, str]] = []
+    given.clear()
 
-    def start(recipe, name):
+    def start(recipe, name, embeddings):
         calls.append((recipe, name))
+        given.update(embeddings)
         return Job(name, tmp_path / ".jobs" / name, recipe, 0.0)
 
     monkeypatch.setattr(jobs, "start", start)
@@ -129,3 +138,48 @@ def test_a_job_is_shown_in_every_state(start, folder, monkeypatch, tmp_path, sta
 
 def test_every_field_of_the_form_has_a_place_in_the_model_or_the_recipe():
     assert not set(form.FIELDS) - set(form._HINTS)
+
+
+# Pretrained embeddings
+
+
+def matrix(rows: int, width: int) -> bytes:
+    file = BytesIO()
+    np.save(file, np.arange(rows * width, dtype=np.float32).reshape(rows, width))
+    return file.getvalue()
+
+
+def with_file(start: Any, data: bytes, name: str = "mine.npy") -> Any:
+    at = start("train", task="german-toy", set="d_model=24,n_heads=2")
+    at.file_uploader(key="train_source_embedding").upload(name, data)
+    return at.run()
+
+
+def test_embeddings_of_the_right_shape_reach_the_training(start, begun):
+    rows = len(tasks.make("german-toy").source_vocabulary)
+    at = with_file(start, matrix(rows, 24))
+    at.toggle(key="train_frozen_embeddings").set_value(True).run()
+    assert not at.error
+    press(at)
+    assert begun[0][0].frozen_embeddings
+    assert list(given) == ["source"]
+    assert given["source"].shape == (rows, 24)
+    assert "frozen_embeddings=true" in str(at.query_params["set"])
+
+
+def test_embeddings_of_another_shape_are_refused_with_both_shapes(start, begun):
+    rows = len(tasks.make("german-toy").source_vocabulary)
+    at = with_file(start, matrix(rows + 1, 24))
+    said = at.error[0].value.replace("\\", "")
+    assert f"({rows + 1}, 24)" in said and f"({rows}, 24)" in said
+    assert not [button for button in at.button if button.label == "Start training"]
+    tied = start("train", task="german-toy", set="d_model=24,n_heads=2,tied_embeddings=all")
+    tied.file_uploader(key="train_source_embedding").upload("mine.npy", matrix(rows, 24))
+    assert "tied" in tied.run().error[0].value
+
+
+@pytest.mark.parametrize("data", [b"", b"nonsense", matrix(3, 3)[:70], pickle.dumps({"a": 1})])
+def test_what_is_no_matrix_is_refused(start, begun, data):
+    at = with_file(start, data, "<b>mine</b>.npy")
+    assert not at.exception
+    assert "cannot be read" in " ".join(said.value for said in at.error) or "can be read" in at.error[0].value

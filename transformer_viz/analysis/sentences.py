@@ -15,6 +15,7 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 Style = Literal["plain", "code", "strong"]
 Sentence = tuple[tuple[Style, str], ...]
+_LONGEST_SO_FAR = 120
 
 
 def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *, with_answer: bool = True) -> Sentence:
@@ -71,7 +72,12 @@ def _so_far(trace: Trace, step: int) -> list[tuple[Style, str]]:
     if not trace.output_tokens:
         return [("plain", "having read "), ("code", trace.target_tokens[step])]
     written = _between(trace).join(trace.output_tokens[:step])
-    return [("plain", "having written "), ("code", written)] if written else [("plain", "having written nothing yet")]
+    return [("plain", "having written "), ("code", _end_of(written))] if written else [("plain", "having written nothing yet")]
+
+
+def _end_of(written: str) -> str:
+    """The last part of a long text: what comes next goes on from there."""
+    return written if len(written) <= _LONGEST_SO_FAR else "…" + written[-_LONGEST_SO_FAR + 1 :]
 
 
 def _writes(trace: Trace, step: int, joined: str) -> list[tuple[Style, str]]:

@@ -15,7 +15,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.stepwise import without
+from transformer_viz.decoding.stepwise import banning
 from transformer_viz.model.tap import Tap
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.vocabulary import END_ID, START_ID
@@ -113,17 +113,15 @@ def beam_search(
         tap: sees every attention of the encoder and of every step, (live hypotheses, …).
     """
     assert not model.training, "decoding needs a model in eval mode"
-    memory = model.encode(source, source_padding, tap=tap)
-    cache = model.new_cache()
+    decoder = model.incremental(model.encode(source, source_padding, tap=tap), source_padding)
+    # Logits come to the CPU first, since not every device has float64.
+    without = banning(ban, "cpu")
     searches = [_Sentence(how, max_length) for _ in range(len(source))]
-    # Which sentence each row of the batch belongs to: memory and padding follow it.
-    owners = torch.arange(len(source), device=source.device)
     tokens = torch.full((len(source), 1), START_ID, device=source.device)
     for step in range(max_length):
-        padding = None if source_padding is None else source_padding[owners]
-        logits = model.decode(tokens, memory[owners], padding, cache=cache, tap=tap)[:, -1].cpu()
+        logits = decoder.read(tokens, tap=tap)[:, -1].cpu()
         forced = prefix[step] if step < len(prefix) else None
-        log_p = without(logits.double().log_softmax(-1), ban)
+        log_p = without(logits.double().log_softmax(-1))
         start = 0
         parents: list[int] = []
         for search in searches:
@@ -134,8 +132,7 @@ def beam_search(
         if not parents:
             break
         rows = torch.tensor(parents, device=source.device)
-        cache.reorder(rows)
-        owners = owners[rows]
+        decoder.reorder(rows)
         tokens = torch.tensor([[node.token] for search in searches for node in search.live_nodes()], device=source.device)
     return [search.finish() for search in searches]
 

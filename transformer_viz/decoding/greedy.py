@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from transformer_viz.decoding.stepwise import Decoded, stepwise, without
+from transformer_viz.decoding.stepwise import Decoded, banning, stepwise
 from transformer_viz.model.tap import Tap
 from transformer_viz.model.transformer import Transformer
 
@@ -25,9 +25,10 @@ def greedy(
     Args:
         ban: ids that are never chosen.
     """
+    without = banning(ban, source.device)
 
     def choose(logits: Tensor) -> tuple[Tensor, None]:
         # argmax gives the first of several equal maxima, so ties take the lowest id.
-        return without(logits, ban).argmax(-1), None
+        return without(logits).argmax(-1), None
 
     return stepwise(model, source, source_padding, choose, max_length=max_length, prefix=prefix, tap=tap, cached=cached)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.stepwise import Decoded, stepwise, without
+from transformer_viz.decoding.stepwise import Decoded, banning, stepwise
 from transformer_viz.model.tap import Tap
 from transformer_viz.model.transformer import Transformer
 
@@ -43,10 +43,11 @@ def sample(
 ) -> Decoded:
     """Draws token after token. Arguments as `stepwise`, and `ban`, ids that are never drawn."""
     # On the CPU: the same numbers on every device, and one for each sentence.
+    without = banning(ban, source.device)
     generators = [torch.Generator().manual_seed(how.seed) for _ in range(len(source))]
 
     def choose(logits: Tensor) -> tuple[Tensor, Tensor]:
-        chances = distribution(without(logits, ban), how)
+        chances = distribution(without(logits), how)
         marks = torch.stack([torch.rand((), generator=each, dtype=torch.float64) for each in generators])
         chosen = drawn(chances, marks.to(chances.device, chances.dtype))
         return chosen, chances.gather(-1, chosen[:, None])[:, 0]

@@ -67,7 +67,7 @@ def stepwise(
     assert not model.training, "decoding needs a model in eval mode"
     batch = source.shape[0]
     memory = model.encode(source, source_padding, tap=tap)
-    cache = model.new_cache() if cached else None
+    decoder = model.incremental(memory, source_padding) if cached else None
     token = torch.full((batch, 1), START_ID, device=source.device)
     read: list[Tensor] = []
     after_end: list[Tensor] = []
@@ -76,8 +76,8 @@ def stepwise(
     logits: list[Tensor] = []
     chances: list[Tensor] = []
     for step in range(max_length):
-        if cached:
-            row = model.decode(token, memory, source_padding, cache=cache, tap=tap)[:, -1]
+        if decoder is not None:
+            row = decoder.read(token, tap=tap)[:, -1]
         else:
             read.append(token)
             after_end.append(ended[:, None])
@@ -85,7 +85,8 @@ def stepwise(
         chosen, chance = choose(row)
         if step < len(prefix):
             chosen, chance = torch.full_like(chosen, prefix[step]), None if chance is None else torch.ones_like(chance)
-        token = chosen.masked_fill(ended, PAD_ID)[:, None]
+        # Where there is one sentence, nothing is written after its end.
+        token = (chosen if batch == 1 else chosen.masked_fill(ended, PAD_ID))[:, None]
         ended = ended | (token[:, 0] == END_ID)
         written.append(token)
         logits.append(row)
@@ -104,9 +105,9 @@ def _lengths(ids: Tensor, ended: Tensor) -> Tensor:
     return torch.where(ended, first_end, ids.shape[1])
 
 
-def without(logits: Tensor, ban: Sequence[int]) -> Tensor:
-    """Logits (…, vocabulary) with the banned ids at −∞."""
+def banning(ban: Sequence[int], device: torch.device | str) -> Callable[[Tensor], Tensor]:
+    """A function that puts the banned ids of logits (…, vocabulary) to −∞."""
     if not ban:
-        return logits
-    banned = torch.tensor(list(ban), device=logits.device)
-    return logits.index_fill(-1, banned, float("-inf"))
+        return lambda logits: logits
+    banned = torch.tensor(list(ban), device=device)
+    return lambda logits: logits.index_fill(-1, banned, float("-inf"))

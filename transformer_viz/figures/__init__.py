@@ -2,6 +2,8 @@
 
 from transformer_viz.figures.attention import attention
 from transformer_viz.figures.by_length import accuracy_by_length
+from transformer_viz.figures.difference import difference
+from transformer_viz.figures.difference_mosaic import difference_mosaic
 from transformer_viz.figures.film import film
 from transformer_viz.figures.filmstrip import filmstrip
 from transformer_viz.figures.grades import grades
@@ -17,6 +19,8 @@ __all__ = [
     "accuracy_by_length",
     "attention",
     "before_and_after",
+    "difference",
+    "difference_mosaic",
     "film",
     "filmstrip",
     "grades",

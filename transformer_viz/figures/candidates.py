@@ -59,6 +59,7 @@ def token_axis(theme: Theme, size: int, axes: str) -> dict[str, Any]:
         "fixedrange": True,
         "ticks": "",
         "automargin": True,
+        "ticklabeloverflow": "allow",
         "anchor": f"x{axes}",
     }
 
@@ -79,6 +80,7 @@ def probability_axis(theme: Theme, size: int, axes: str) -> dict[str, Any]:
         },
         "gridcolor": theme.grid,
         "automargin": True,
+        "ticklabeloverflow": "allow",
         "zeroline": False,
         "fixedrange": True,
         "anchor": f"y{axes}",

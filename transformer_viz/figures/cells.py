@@ -79,6 +79,25 @@ def hatch_trace(masked: np.ndarray, theme: Theme) -> go.Scatter:
     )
 
 
+def cover_trace(shape: tuple[int, ...], theme: Theme) -> go.Heatmap:
+    """Paper over whole rows of a map of this shape, one number a row: 1 covers it, NaN does not.
+
+    It lies above the other traces and is the first of them: Plotly asks heatmaps in order what is under the
+    hand, and the first that has a cell there answers, here with nothing.
+    """
+    n_queries, n_keys = shape
+    return go.Heatmap(
+        z=np.full((n_queries, 1), np.float32(np.nan)),
+        x0=(n_keys - 1) / 2,
+        dx=n_keys,
+        colorscale=flat(theme.paper),
+        showscale=False,
+        hoverongaps=False,
+        hoverinfo="none",
+        zorder=10,
+    )
+
+
 def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | None]]:
     """Rectangles around each row's runs of masked cells, one closed polygon each, None between two."""
     x: list[float | None] = []
@@ -93,12 +112,16 @@ def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | 
 
 def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, **options: Any) -> dict[str, Any]:
     """Numeric columns with labels, so that equal tokens stay apart."""
-    crowded = len(tokens) > 16 or max(map(len, tokens)) > 7
     return {
         **_axis(labels(tokens), KEY_TITLES[kind], theme, font_size),
-        **({"tickangle": -90} if crowded else {}),
+        **({"tickangle": -90} if is_crowded(tokens) else {}),
         **options,
     }
+
+
+def is_crowded(tokens: tuple[str, ...]) -> bool:
+    """Whether the labels of the keys are turned upright."""
+    return len(tokens) > 16 or max(map(len, tokens)) > 7
 
 
 def query_axis(tick_labels: Sequence[str], kind: Kind, theme: Theme, font_size: int, **options: Any) -> dict[str, Any]:
@@ -133,5 +156,7 @@ def _axis(tick_labels: Sequence[str], title: str, theme: Theme, font_size: int) 
         "zeroline": False,
         "fixedrange": True,
         "automargin": True,
+        # The margins make room for every label; to look which of them would run over costs a fifth of the drawing.
+        "ticklabeloverflow": "allow",
         "ticks": "",
     }

@@ -51,11 +51,11 @@ def softmax_maps(
     weight_scale = {"zmin": 0, "zmax": 1, "colorscale": colours.scale, "showscale": False}
     after = np.where(masked, np.nan, computed.filled)
     panels: list[tuple[str, list[Any]]] = [
-        ("1 · scores QKᵀ/√d_k", [_map(scores, "score", score_scale)]),
-        ("2 · after the mask", [_map(after, "score", score_scale), *_hidden(masked, colours)]),
+        ("1 · scores QKᵀ/√d_k", [heat_map(scores, "score", score_scale)]),
+        ("2 · after the mask", [heat_map(after, "score", score_scale), *hidden(masked, colours)]),
         (
             "3 · weights after the softmax",
-            [_map(computed.weights, "weight", weight_scale), *_hidden_where_zero(masked, computed, colours)],
+            [heat_map(computed.weights, "weight", weight_scale), *_hidden_where_zero(masked, computed, colours)],
         ),
     ]
     return _side_by_side(trace, trace, kind, panels, colours, 15 if large else 12, columns, row)
@@ -97,14 +97,14 @@ def before_and_after(
             (
                 title,
                 [
-                    _map(np.where(masked, np.nan, weights), "weight", weight_scale),
-                    *_hidden(masked & ~np.isnan(weights), colours),
-                    *_broken(weights, colours),
+                    heat_map(np.where(masked, np.nan, weights), "weight", weight_scale),
+                    *hidden(masked & ~np.isnan(weights), colours),
+                    *broken(weights, colours),
                 ],
             )
         )
     difference = difference_map(before, after, kind, layer, head)
-    panels.append(("after − before", [_map(difference, "difference", signed, "%{z:+.4f}"), *_broken(difference, colours)]))
+    panels.append(("after − before", [heat_map(difference, "difference", signed, "%{z:+.4f}"), *broken(difference, colours)]))
     return _side_by_side(before, after, kind, panels, colours, 15 if large else 12, columns, None)
 
 
@@ -116,27 +116,31 @@ def scores_map(trace: Trace, kind: Kind, layer: int, head: int) -> np.ndarray:
     return scores[check_place("layer", layer, len(scores)), check_place("head", head, scores.shape[1])]
 
 
-def _map(values: np.ndarray, name: str, scale: dict[str, Any], number: str = "%{z:.4f}") -> go.Heatmap:
+def heat_map(values: np.ndarray, name: str, scale: dict[str, Any], number: str = "%{z:.4f}") -> go.Heatmap:
+    """(query, key) values on a scale of their own; NaN draws nothing."""
     gap = int(max(values.shape) <= 40)
     hover = f"query %{{y}}<br>key %{{x}}<br>{name} <b>{number}</b><extra></extra>"
     return go.Heatmap(z=values.astype(np.float32), hoverongaps=False, xgap=gap, ygap=gap, hovertemplate=hover, **scale)
 
 
-def _hidden(masked: np.ndarray, colours: Theme) -> list[Any]:
-    return [_grey(masked, "masked", colours.masked), cells.hatch_trace(masked, colours)] if masked.any() else []
+def hidden(masked: np.ndarray, colours: Theme, words: str = "masked") -> list[Any]:
+    """Masked cells, grey and hatched."""
+    return [grey(masked, words, colours.masked), cells.hatch_trace(masked, colours)] if masked.any() else []
 
 
 def _hidden_where_zero(masked: np.ndarray, computed: Softmax, colours: Theme) -> list[Any]:
     """Masked cells that really got nothing; with some fills a fully masked row has weights, or no numbers."""
-    return [*_hidden(masked & (computed.weights == 0), colours), *_broken(computed.weights, colours)]
+    return [*hidden(masked & (computed.weights == 0), colours), *broken(computed.weights, colours)]
 
 
-def _broken(values: np.ndarray, colours: Theme) -> list[Any]:
+def broken(values: np.ndarray, colours: Theme) -> list[Any]:
+    """Cells that are not numbers."""
     found = np.isnan(values)
-    return [_grey(found, "not a number (NaN)", colours.broken)] if found.any() else []
+    return [grey(found, "not a number (NaN)", colours.broken)] if found.any() else []
 
 
-def _grey(found: np.ndarray, words: str, colour: str) -> go.Heatmap:
+def grey(found: np.ndarray, words: str, colour: str) -> go.Heatmap:
+    """Cells of one colour whose hover says `words`."""
     gap = int(max(found.shape) <= 40)
     return go.Heatmap(
         z=np.where(found, np.float32(1), np.float32(np.nan)),

@@ -57,10 +57,10 @@ def mosaic(
     assert weights is not None, f"the run has no {kind} attention"
     colours, size = theme_of(theme), 15 if large else 12
     masked = np.broadcast_to(trace.masks[kind], weights.shape)
-    blocks = _blocks(weights.shape)
+    blocks = block_sizes(weights.shape)
     if blocks != (1, 1):
         weights, masked = _thinned(weights, masked, blocks)
-    grid = _Grid(*weights.shape)
+    grid = Grid(*weights.shape)
     return go.Figure(
         [
             *_heatmaps(grid, weights, masked, colours),
@@ -76,8 +76,8 @@ def mosaic(
                 "y": 0.985,
                 "yanchor": "top",
             },
-            "xaxis": _bare([-0.5, grid.width - 0.5]),
-            "yaxis": _bare([grid.height - 0.5, -0.5 - grid.caption]),
+            "xaxis": bare([-0.5, grid.width - 0.5]),
+            "yaxis": bare([grid.height - 0.5, -0.5 - grid.caption]),
             "shapes": grid.outlines(colours, focus),
             "meta": {"kind": kind, **grid.meta(), "block": list(blocks)},
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
@@ -85,7 +85,7 @@ def mosaic(
     )
 
 
-def _blocks(shape: tuple[int, ...]) -> tuple[int, int]:
+def block_sizes(shape: tuple[int, ...]) -> tuple[int, int]:
     """How many queries and keys one cell stands for; 1 and 1 where every cell has a pixel."""
     n_layers, n_heads, n_queries, n_keys = shape
     most_queries = min(_LONGEST_SIDE, max(_SHORTEST_SIDE, _CELLS_DOWN // n_layers))
@@ -107,7 +107,7 @@ def _thinned_words(blocks: tuple[int, int]) -> str:
     return "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
 
 
-def _heatmaps(grid: "_Grid", weights: np.ndarray, masked: np.ndarray, colours: Theme) -> list[go.Heatmap]:
+def _heatmaps(grid: "Grid", weights: np.ndarray, masked: np.ndarray, colours: Theme) -> list[go.Heatmap]:
     """Weights and masked cells: two exact traces for small maps, one of bytes for larger ones."""
     if max(weights.shape[2:]) <= EXACT_UP_TO and weights.size <= _EXACT_CELLS:
         drawn = grid.canvas(np.where(masked, np.float32(np.nan), weights), np.float32(np.nan))
@@ -132,7 +132,7 @@ def _coded(colours: Theme) -> list[list[Any]]:
     return [*bands, *([edges[-1] + (1 - edges[-1]) * i / last, colours.scale[i]] for i in range(1, last + 1))]
 
 
-class _Grid:
+class Grid:
     """Where each tile stands on the canvas, in cells."""
 
     def __init__(self, n_layers: int, n_heads: int, n_queries: int, n_keys: int) -> None:
@@ -188,5 +188,6 @@ class _Grid:
         return {"type": "path", "path": "".join(rectangles), "line": {"color": colour, "width": width}}
 
 
-def _bare(edges: list[float]) -> dict[str, Any]:
+def bare(edges: list[float]) -> dict[str, Any]:
+    """An axis that is not drawn and cannot be moved."""
     return {"range": edges, "visible": False, "fixedrange": True}

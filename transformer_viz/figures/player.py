@@ -1,8 +1,10 @@
 """The step player: the focus map and the candidates, one frame a step, all in one figure.
 
 Frames are applied in the browser, so stepping costs no round trip. At step t the rows after t are
-blank: nothing is drawn before it happened. `layout.meta` tells whoever hosts the figure how many steps
-there are and which one is drawn. A run whose probabilities were not recorded has the map alone.
+blank: nothing is drawn before it happened. A frame of a small map holds its rows; a large map would travel
+once for every step (256 tokens: 107 MB), so its frames only move a cover over the rows to come.
+`layout.meta` tells whoever hosts the figure how many steps there are and which one is drawn. A run whose
+probabilities were not recorded has the map alone.
 """
 
 from typing import Any
@@ -14,11 +16,16 @@ from transformer_viz.analysis.heads import Head, head_map, reasons_map
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
 from transformer_viz.figures.framed import FramedFigure
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
+from transformer_viz.figures.margins import margins
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, labels, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 _MAP_SHARE = 0.66
+_MOST_TALL = 58
+"""Rows that the figure grows with: about 900 pixels. More rows are lower ones."""
+COVERED_FROM = 1_000_000
+"""Cells of all frames together from which the map is sent once, under a cover."""
 
 
 def player(
@@ -46,13 +53,16 @@ def player(
         with_answer: ring the true key of each row.
         narrow: the candidates below the map, for a phone, instead of beside it.
     """
-    picture = _Picture(trace, kind, layer, head, theme_of(theme), 17 if large else 13, with_answer)
+    n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
+    is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
+    drawn_by = _CoveredPicture if is_large else _Picture
+    picture = drawn_by(trace, kind, layer, head, theme_of(theme), 17 if large else 13, with_answer)
     traces = picture.traces()
     for drawn, update in zip(traces, picture.updates(step), strict=True):
         drawn.update(update)
     # A run without a decoder has one picture all the same.
     frames = [picture.frame(t) for t in range(max(1, trace.n_steps))]
-    place = _arrangement(len(trace.queries(kind)), large, narrow) if trace.steps else _alone(len(trace.queries(kind)), large)
+    place = _arrangement(n_queries, large, narrow) if trace.steps else _alone(n_queries, large)
     return FramedFigure(traces, picture.layout(step, place), frames)
 
 
@@ -74,20 +84,28 @@ class _Picture:
         return [*map_traces(self.weights, self.reasons, self.theme), rings, *bars]
 
     def updates(self, step: int) -> list[dict[str, Any]]:
+        """What a step changes in each trace of `traces`."""
+        bars = [self._candidates(step)] if self.trace.steps else []
+        return [*self._map(step), self._rings(step), *bars]
+
+    def _map(self, step: int) -> list[dict[str, Any]]:
         weights, reasons = self._until(step)
         x, y = cells.hatch_outline(reasons > 0)
         grey = [{"z": cells.only(reasons, code)} for code in self.codes]
         hatch = [{"x": x, "y": y}] if self.codes else []
-        bars = [self._candidates(step)] if self.trace.steps else []
-        return [{"z": cells.visible(weights, reasons > 0)}, *grey, *hatch, self._rings(step), *bars]
+        return [{"z": cells.visible(weights, reasons > 0)}, *grey, *hatch]
+
+    def map_types(self) -> list[str]:
+        """What kinds of traces `_map` changes."""
+        return ["heatmap"] * (1 + len(self.codes)) + ["scatter"] * bool(self.codes)
 
     def frame(self, step: int) -> dict[str, Any]:
         """A step as plain data. Frames name their trace type, or Plotly would take each for a scatter."""
-        types = ["heatmap"] * (1 + len(self.codes)) + ["scatter"] * bool(self.codes) + ["scatter"]
-        types += ["bar"] * bool(self.trace.steps)
-        updates = [{"type": kind, **update} for kind, update in zip(types, self.updates(step), strict=True)]
+        types = [*self.map_types(), "scatter", *["bar"] * bool(self.trace.steps)]
+        updates = enumerate(zip(types, self.updates(step), strict=True))
+        changes = {i: {"type": kind, **update} for i, (kind, update) in updates if update}
         layout = {"shapes": self._row(step), **({"yaxis2": self._names(step)} if self.trace.steps else {})}
-        return {"name": str(step), "data": updates, "traces": list(range(len(updates))), "layout": layout}
+        return {"name": str(step), "data": [*changes.values()], "traces": [*changes], "layout": layout}
 
     def layout(self, step: int, place: dict[str, Any]) -> dict[str, Any]:
         kind, theme = self.kind, self.theme
@@ -100,11 +118,15 @@ class _Picture:
             if self.trace.steps
             else {}
         )
+        keys = self.trace.keys(kind)
+        # On a phone the candidates stand below the map, and their axis is the figure's last.
+        upright = cells.is_crowded(keys) and place["y"][0] == 0
         return {
             **base_layout(theme, self.size),
             "height": place["height"],
+            "margin": margins(labels(keys), names, self.size, upright=upright),
             "coloraxis": {**colour_axis(theme, self.size, place["x"][1] + 0.01), "showscale": place["scale"]},
-            "xaxis": cells.key_axis(self.trace.keys(kind), kind, theme, self.size, domain=place["x"]),
+            "xaxis": cells.key_axis(keys, kind, theme, self.size, domain=place["x"]),
             "yaxis": cells.query_axis(names, kind, theme, self.size, domain=place["y"]),
             **candidates,
             "shapes": self._row(step),
@@ -153,9 +175,23 @@ class _Picture:
         return candidates.probability_axis(self.theme, self.size, "2")
 
 
+class _CoveredPicture(_Picture):
+    """A large map: its numbers are there from the beginning, and a step moves the cover over the rows to come."""
+
+    def traces(self) -> list[go.Heatmap | go.Scatter | go.Bar]:
+        return [cells.cover_trace(self.weights.shape, self.theme), *super().traces()]
+
+    def map_types(self) -> list[str]:
+        return ["heatmap", *super().map_types()]
+
+    def _map(self, step: int) -> list[dict[str, Any]]:
+        to_come = np.arange(len(self.weights))[:, None] > step
+        return [{"z": np.where(to_come, np.float32(1), np.float32(np.nan))}, *({} for _ in super().map_types())]
+
+
 def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
     """Height and domains: the map beside the candidates, or above them."""
-    rows = max(12, n_queries)
+    rows = min(max(12, n_queries), _MOST_TALL)
     if narrow:
         tall = 330 + 14 * rows
         below = 170 / tall
@@ -166,6 +202,6 @@ def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
 
 def _alone(n_queries: int, large: bool) -> dict[str, Any]:
     """Height and domains of the map without candidates beside it."""
-    rows = max(12, n_queries)
+    rows = min(max(12, n_queries), _MOST_TALL)
     height = (520 if large else 372) + max(0, rows - 14) * (22 if large else 12)
     return {"height": height, "x": [0, 1], "y": [0, 1], "scale": True}

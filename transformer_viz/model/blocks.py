@@ -10,7 +10,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model.attention import attend
-from transformer_viz.model.cache import DecoderCache, KeyValueCache
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.tap import Site, Tap
 from transformer_viz.terms import Kind
@@ -42,7 +41,6 @@ class MultiHeadAttention(nn.Module):
         masked: Tensor | None,
         *,
         causal: bool = False,
-        first_query: int = 0,
         tap: Tap | None = None,
     ) -> Tensor:
         """(batch, query, d_model) -> (batch, query, d_model)."""
@@ -53,7 +51,7 @@ class MultiHeadAttention(nn.Module):
             value,
             masked,
             causal=causal,
-            site=Site(self.kind, self.layer, first_query),
+            site=Site(self.kind, self.layer),
             tap=tap,
             dropout=self.dropout if self.training else 0.0,
         )
@@ -149,34 +147,16 @@ class DecoderLayer(nn.Module):
         *,
         target_masked: Tensor | None = None,
         source_masked: Tensor | None = None,
-        cache: DecoderCache | None = None,
-        first_query: int = 0,
         tap: Tap | None = None,
     ) -> Tensor:
         """(batch, query, d_model) -> the same; `memory` (batch, source, d_model); masks (batch, 1, 1, key) or None."""
-        at = {"first_query": first_query, "tap": tap}
 
         def attention(y: Tensor) -> Tensor:
-            new = self.attention.keys_and_values(y)
-            every = new if cache is None else _appended(cache.self_attention[self.layer], new)
-            return self.attention(y, every, target_masked, causal=True, **at)
+            return self.attention(y, self.attention.keys_and_values(y), target_masked, causal=True, tap=tap)
 
         def cross_attention(y: Tensor) -> Tensor:
-            return self.cross_attention(y, self._memory(memory, cache), source_masked, **at)
+            return self.cross_attention(y, self.cross_attention.keys_and_values(memory), source_masked, tap=tap)
 
         x = self.around_attention(x, attention, self.norm)
         x = self.around_cross_attention(x, cross_attention, self.norm)
         return self.around_feed_forward(x, self.feed_forward, self.norm)
-
-    def _memory(self, memory: Tensor, cache: DecoderCache | None) -> tuple[Tensor, Tensor]:
-        """Keys and values of the encoder's output, computed once per decoding."""
-        if cache is None:
-            return self.cross_attention.keys_and_values(memory)
-        known = cache.cross_attention[self.layer]
-        if known is None:
-            known = cache.cross_attention[self.layer] = self.cross_attention.keys_and_values(memory)
-        return known
-
-
-def _appended(cache: KeyValueCache, new: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
-    return cache.append(*new)

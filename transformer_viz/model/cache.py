@@ -33,28 +33,6 @@ class KeyValueCache:
             self._values = self._values.index_select(0, rows)
 
 
-class DecoderCache:
-    """What a decoder keeps between steps: self-attention grows, cross-attention is computed once."""
-
-    def __init__(self, n_layers: int) -> None:
-        self.self_attention = [KeyValueCache() for _ in range(n_layers)]
-        self.cross_attention: list[tuple[Tensor, Tensor] | None] = [None] * n_layers
-
-    @property
-    def length(self) -> int:
-        """How many target tokens have been read."""
-        return self.self_attention[0].length
-
-    def reorder(self, rows: Tensor) -> None:
-        """Follows the hypotheses that go on: row i of the batch becomes the former row `rows[i]`."""
-        for cache in self.self_attention:
-            cache.reorder(rows)
-        self.cross_attention = [
-            None if pair is None else (pair[0].index_select(0, rows), pair[1].index_select(0, rows))
-            for pair in self.cross_attention
-        ]
-
-
 def _with_room(buffer: Tensor | None, like: Tensor, used: int, needed: int) -> Tensor:
     if buffer is not None and buffer.shape[2] >= needed:
         return buffer

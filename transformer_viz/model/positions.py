@@ -33,8 +33,6 @@ class Positions(nn.Module):
         else:
             self.table = None
 
-    def forward(self, embedded: Tensor, first: int = 0) -> Tensor:
-        """(batch, length, d_model) -> the same, position `first` for the first token."""
-        if self.table is None:
-            return embedded
-        return embedded + self.table[first : first + embedded.shape[1]]
+    def forward(self, embedded: Tensor) -> Tensor:
+        """(batch, length, d_model) -> the same."""
+        return embedded if self.table is None else embedded + self.table[: embedded.shape[1]]

@@ -7,8 +7,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, layer_norm
-from transformer_viz.model.cache import DecoderCache
 from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.incremental import IncrementalDecoder
 from transformer_viz.model.positions import Positions
 from transformer_viz.model.tap import Tap
 
@@ -53,36 +53,26 @@ class Transformer(nn.Module):
         source_padding: Tensor | None = None,
         target_padding: Tensor | None = None,
         *,
-        cache: DecoderCache | None = None,
         tap: Tap | None = None,
     ) -> Tensor:
-        """Logits of the token after each target token.
+        """Logits of the token after each target token; all rows at once.
 
         Args:
-            target: int (batch, query): all target tokens, or with a cache only the new ones.
+            target: int (batch, query).
             memory: (batch, source, d_model) from `encode`.
             source_padding: bool (batch, source).
-            target_padding: bool (batch, target), the cached tokens included.
-            cache: from `new_cache`; holds what was read before and takes what is read now.
+            target_padding: bool (batch, target).
             tap: sees every intermediate of every attention.
 
         Returns:
             (batch, query, target vocabulary).
         """
-        first = 0 if cache is None else cache.length
         scaled = self.config.embedding_scale == "both"
-        x = self._embed(self.target_embedding, self.target_norm, target, scaled, first)
+        x = self._embed(self.target_embedding, self.target_norm, target, scaled)
+        masks = {"target_masked": _for_keys(target_padding), "source_masked": _for_keys(source_padding)}
         for layer in self.decoder:
-            x = layer(
-                x,
-                memory,
-                target_masked=_for_keys(target_padding),
-                source_masked=_for_keys(source_padding),
-                cache=cache,
-                first_query=first,
-                tap=tap,
-            )
-        return self._logits(self.decoder_norm(x))
+            x = layer(x, memory, **masks, tap=tap)
+        return F.linear(self.decoder_norm(x), *self._output_parameters())
 
     def forward(
         self,
@@ -97,20 +87,28 @@ class Transformer(nn.Module):
         memory = self.encode(source, source_padding, tap=tap)
         return self.decode(target, memory, source_padding, target_padding, tap=tap)
 
-    def new_cache(self) -> DecoderCache:
-        """An empty cache for one decoding."""
-        return DecoderCache(self.config.n_decoder_layers)
+    def incremental(self, memory: Tensor, source_padding: Tensor | None = None) -> IncrementalDecoder:
+        """A decoder that reads the target a few tokens at a time; arguments as `decode`."""
+        return IncrementalDecoder(
+            self.config,
+            [layer for layer in self.decoder if isinstance(layer, DecoderLayer)],
+            self.target_embedding.weight,
+            self.positions.table,
+            (self.target_norm, self.decoder_norm),
+            self._output_parameters(),
+            memory,
+            source_padding,
+        )
 
-    def _logits(self, x: Tensor) -> Tensor:
-        if isinstance(self.output, nn.Linear):
-            return self.output(x)
-        return F.linear(x, self.target_embedding.weight, self.output.bias)
+    def _output_parameters(self) -> tuple[Tensor, Tensor | None]:
+        tied = not isinstance(self.output, nn.Linear)
+        return self.target_embedding.weight if tied else self.output.weight, self.output.bias
 
-    def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool, first: int = 0) -> Tensor:
+    def _embed(self, embedding: nn.Embedding, norm: nn.Module, ids: Tensor, scaled: bool) -> Tensor:
         x = embedding(ids)
         if scaled:
             x = x * math.sqrt(self.config.d_model)
-        return self.embedding_dropout(norm(self.positions(x, first)))
+        return self.embedding_dropout(norm(self.positions(x)))
 
     def _initialize(self) -> None:
         if self.config.initialization == "torch":

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -150,7 +149,7 @@ def made_by(
         **given,
         "max_length": max_length,
         "seconds": round(seconds, 6),
-        "versions": {"torch": version("torch"), "numpy": version("numpy")},
+        "versions": {"torch": str(torch.__version__), "numpy": np.__version__},
     }
 
 

@@ -1,17 +1,25 @@
 """Pretrained embeddings from a file: the right shape is taken, a wrong one refused before anything starts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
+from typing import Literal, get_args
 
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file
+from safetensors.torch import load
 from torch import Tensor, nn
 
 from transformer_viz.errors import ConfigError
+from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 
+Matrix = Tensor
+"""(token, width), float32."""
+Side = Literal["source", "target"]
+SIDES: tuple[Side, ...] = get_args(Side)
+SUFFIXES = (".npy", ".safetensors")
 _LARGEST = 4 * 2**30
 
 
@@ -25,42 +33,56 @@ def load_embeddings(source: Path | None, target: Path | None) -> Callable[[Trans
     Raises:
         ConfigError: a file that cannot be read; from the returned function: a shape that does not fit, with both shapes.
     """
-    matrices = {side: read_matrix(path) for side, path in (("source", source), ("target", target)) if path is not None}
+    matrices: dict[Side, Tensor] = {
+        side: read_matrix(path) for side, path in zip(SIDES, (source, target), strict=True) if path is not None
+    }
 
     def put(model: Transformer) -> None:
+        check_fit(matrices, model.config)
         for side, matrix in matrices.items():
-            put_embedding(getattr(model, f"{side}_embedding"), matrix, side)
+            embedding: nn.Embedding = getattr(model, f"{side}_embedding")
+            with torch.no_grad():
+                embedding.weight.copy_(matrix)
 
     return put
 
 
-def put_embedding(embedding: nn.Embedding | None, matrix: Tensor, side: str) -> None:
-    """Overwrites an embedding's weights.
+def check_fit(matrices: Mapping[Side, Tensor], config: ModelConfig) -> None:
+    """Whether a model of these sizes can take the matrices.
 
     Raises:
-        ConfigError: the shape does not fit, or a number is not finite.
+        ConfigError: a shape does not fit (both are named), a number is not finite, or the side has no embedding of its own.
     """
-    if embedding is None:
-        raise ConfigError(f"the {side} embedding is tied to the target's; give the target's, or untie them")
-    given, wanted = tuple(matrix.shape), tuple(embedding.weight.shape)
-    if given != wanted:
-        raise ConfigError(f"the {side} embedding has shape {given}; this model needs {wanted}, tokens by width")
-    if not bool(matrix.isfinite().all()):
-        raise ConfigError(f"the {side} embedding holds numbers that are not finite")
-    with torch.no_grad():
-        embedding.weight.copy_(matrix)
+    tokens = {"source": config.source_vocabulary_size, "target": config.target_vocabulary_size}
+    for side, matrix in matrices.items():
+        if side == "source" and config.tied_embeddings == "all":
+            raise ConfigError("the source embedding is tied to the target's; give the target's, or untie them")
+        given, wanted = tuple(matrix.shape), (tokens[side], config.d_model)
+        if given != wanted:
+            raise ConfigError(f"the {side} embedding has shape {given}; this model needs {wanted}, tokens by width")
+        if not bool(matrix.isfinite().all()):
+            raise ConfigError(f"the {side} embedding holds numbers that are not finite")
 
 
 def read_matrix(path: Path) -> Tensor:
-    """One matrix from `.npy` (no pickle) or `.safetensors`, as float32."""
+    """One matrix from a file; see `matrix_of`."""
+    if path.stat().st_size > _LARGEST:
+        raise ConfigError(f"{path} is larger than {_LARGEST // 2**30} GB.")
+    return matrix_of(str(path), path.read_bytes())
+
+
+def matrix_of(name: str, data: bytes) -> Tensor:
+    """One matrix from the bytes of `.npy` (no pickle) or `.safetensors`, as float32; the name tells which.
+
+    Raises:
+        ConfigError: it cannot be read, or is not one array of numbers.
+    """
     try:
-        if path.stat().st_size > _LARGEST:
-            raise ConfigError(f"{path} is larger than {_LARGEST // 2**30} GB.")
-        if path.suffix == ".npy":
-            return torch.from_numpy(np.load(path, allow_pickle=False).astype(np.float32))
-        tensors = load_file(path)
+        if name.endswith(".npy"):
+            return torch.from_numpy(np.load(BytesIO(data), allow_pickle=False).astype(np.float32))
+        tensors = load(data)
     except (ValueError, TypeError, EOFError, SafetensorError) as error:
-        raise ConfigError(f"{path} is no .npy or .safetensors file that can be read ({type(error).__name__}).") from error
+        raise ConfigError(f"{name} is no .npy or .safetensors file that can be read ({type(error).__name__}).") from error
     if len(tensors) != 1:
-        raise ConfigError(f"{path} holds {len(tensors)} tensors; one matrix is needed.")
+        raise ConfigError(f"{name} holds {len(tensors)} tensors; one matrix is needed.")
     return next(iter(tensors.values())).float()

@@ -1,8 +1,9 @@
 """Trainings in processes of their own, started from a page: they survive its reload, can be paused and stopped, are limited.
 
 A job is a few files in `trained/.jobs/`: `NAME.json` (what was asked for), `NAME.events` (a line of JSON for each event),
-`NAME.wish` (what the page wishes), `NAME.log` (what the process said), `NAME.lock`, which the process holds while it lives,
-and `NAME.end` (how it ended). Nothing is kept in the server's memory, so a new server finds its old jobs.
+`NAME.wish` (what the page wishes), `NAME.log` (what the process said), `NAME.start` and `NAME.lock`, which the process holds
+while it lives and while it trains, `NAME.end` (how it ended), and `NAME.source.npy` and `NAME.target.npy` (embeddings that
+were given). Nothing is kept in the server's memory, so a new server finds its old jobs.
 """
 
 import json
@@ -11,14 +12,19 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import IO, Any, Literal
+
+import numpy as np
+from torch import Tensor
 
 from transformer_viz.checkpoints import is_name, trained_folder
 from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.runs.embeddings import SIDES, Side
 from transformer_viz.runs.growing import STATE
 from transformer_viz.runs.make_checkpoint import Wish
 from transformer_viz.training.loop import Event
@@ -34,9 +40,9 @@ MOST_JOBS = 30
 MOST_SECONDS = 30 * 60
 SNAPSHOTS = 24
 _SAMPLES = 2_000
-_STARTING_SECONDS = 60
 _LONGEST_LOG = 2_000
 _MOST_EVENTS = 20_000
+_KINDS = ("json", "events", "wish", "log", "start", "lock", "end", *(f"{side}.npy" for side in SIDES))
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class Job:
         if _file(self.place, "end").exists():
             is_whole = (self.folder / "config.json").exists() and not (self.folder / STATE).exists()
             return "finished" if is_whole else self._ended()
-        return "starting" if time.time() - self._launched() < _STARTING_SECONDS else "failed"
+        return "starting" if _is_locked(_file(self.place, "start")) else "failed"
 
     def events(self) -> list[dict[str, Any]]:
         """All events so far, as rows. A training that was killed goes on from before its last events: they did not happen."""
@@ -86,21 +92,21 @@ class Job:
     def discard(self) -> None:
         """Removes what there is of it. A running one must be stopped first."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        for path in self.place.parent.glob(f"{self.name}.*"):
-            path.unlink(missing_ok=True)
+        for kind in _KINDS:
+            _file(self.place, kind).unlink(missing_ok=True)
 
     def _ended(self) -> State:
         code = _file(self.place, "end").read_text(encoding="utf-8").strip()
         return "paused" if code == "paused" else "failed"
 
-    def _launched(self) -> float:
-        with suppress(OSError):
-            return _file(self.place, "log").stat().st_mtime
-        return self.started
 
-
-def start(recipe: Recipe, name: str) -> Job:
+def start(recipe: Recipe, name: str, embeddings: Mapping[Side, Tensor] = MappingProxyType({})) -> Job:
     """Starts a training in a process of its own.
+
+    Args:
+        recipe: what to make.
+        name: of the checkpoint.
+        embeddings: pretrained matrices (token, d_model) that it begins with.
 
     Raises:
         OptionError: too many are running or kept, or the name is taken.
@@ -117,6 +123,8 @@ def start(recipe: Recipe, name: str) -> Job:
     (parent / ".jobs").mkdir(parents=True, exist_ok=True)
     place = parent / ".jobs" / name
     job = Job(name, place, recipe, time.time())
+    for side, matrix in embeddings.items():
+        np.save(_file(place, f"{side}.npy"), matrix.numpy())
     write_text(json.dumps({"recipe": recipe.to_json(), "started": job.started}), _file(place, "json"))
     _launch(job)
     return job
@@ -186,16 +194,22 @@ def _check_free(known: list[Job]) -> None:
 
 
 def _launch(job: Job) -> None:
-    for kind in ("wish", "end"):
+    # Of the lock too: the process that wrote "paused" may be leaving still, with the old file's lock in its hand.
+    for kind in ("wish", "end", "start"):
         _file(job.place, kind).unlink(missing_ok=True)
     recipe_file = _file(job.place, "json")
     # Half of the cores at most: the page must stay quick.
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     command = [sys.executable, "-m", "transformer_viz", "train", "--recipe-file", str(recipe_file), "-o", str(job.folder)]
     command += ["--resume", "--snapshots", str(SNAPSHOTS), "--samples", str(_SAMPLES), "--job", str(job.place)]
-    with _file(job.place, "log").open("wb") as log:
+    for side in SIDES:
+        if (matrix := _file(job.place, f"{side}.npy")).exists():
+            command += [f"--{side}-embedding", str(matrix)]
+    # The child inherits the lock: it is held from before its first moment until it ends, however it does.
+    with _file(job.place, "log").open("wb") as log, _locked(_file(job.place, "start")) as held:
         subprocess.Popen(
             command,
+            pass_fds=[held.fileno()],
             cwd=Path(__file__).resolve().parents[2],
             env={**os.environ, "OMP_NUM_THREADS": threads},
             stdin=subprocess.DEVNULL,
@@ -221,13 +235,13 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _locked(path: Path) -> Generator[None]:
-    """Holds a file's lock; the operating system lets go of it however the process ends."""
+def _locked(path: Path) -> Generator[IO[str]]:
+    """Holds a file's lock; the operating system lets go of it when the last process that has the file open ends."""
     import fcntl
 
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
+        yield file
 
 
 def _is_locked(path: Path) -> bool:

@@ -15,21 +15,27 @@ def to_frame(trace: Trace) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
 
 
-def _of_kind(trace: Trace, kind: Kind) -> pd.DataFrame:
-    weights = trace.attentions(kind)
-    assert weights is not None
+def focus_frame(trace: Trace, kind: Kind, layer: int, head: int | None = None) -> pd.DataFrame:
+    """The rows of `to_frame` that belong to one head, or to all heads of a layer, without making the others."""
+    return _of_kind(trace, kind, slice(layer, layer + 1), slice(None) if head is None else slice(head, head + 1))
+
+
+def _of_kind(trace: Trace, kind: Kind, layers: slice = slice(None), heads: slice = slice(None)) -> pd.DataFrame:
+    whole = trace.attentions(kind)
+    assert whole is not None
+    weights, masked = whole[layers, heads], np.broadcast_to(trace.masks[kind], whole.shape)[layers, heads]
     layer, head, query, key = (axis.ravel() for axis in np.indices(weights.shape))
     queries, keys = np.array(trace.queries(kind), dtype=object), np.array(trace.keys(kind), dtype=object)
     return pd.DataFrame(
         {
             "kind": kind,
-            "layer": layer,
-            "head": head,
+            "layer": layer + (layers.start or 0),
+            "head": head + (heads.start or 0),
             "query": query,
             "query_token": queries[query],
             "key": key,
             "key_token": keys[key],
             "weight": weights.ravel(),
-            "masked": np.broadcast_to(trace.masks[kind], weights.shape).ravel(),
+            "masked": masked.ravel(),
         }
     )

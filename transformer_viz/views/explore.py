@@ -28,7 +28,7 @@ def show() -> None:
     def write_link(now: focus.Focus) -> None:
         link.write({**bar.link_values(chosen), **focus.link_values(trace, checkpoint, now), **tables.link_values(trace)})
 
-    stepper.show(trace, chosen, checkpoint, write_link)
+    stepper.show(trace, chosen, write_link)
     if not chosen.is_large:
         _tables(trace, checkpoint, chosen.device, write_link)
 

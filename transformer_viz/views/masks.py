@@ -46,7 +46,8 @@ def show() -> None:
 
 def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
     now = setup.start(chosen, checkpoint, typed, style.theme(), charts.is_narrow())
-    focus.start_place(now.forced(changed=False)[now.sentence], checkpoint)
+    trace = now.forced(changed=False)[now.sentence]
+    focus.start_place(trace, checkpoint)
     _say_complaints(now)
     _header(now)
     for tab, name in zip(st.tabs(TABS, key="lab_tab", on_change="rerun"), TABS, strict=True):
@@ -57,7 +58,7 @@ def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
     link.write(
         {
             **{key: value for key, value in bar.link_values(chosen).items() if key != "text"},
-            **focus.place_link_values(checkpoint, state.kind, state.layer, state.head),
+            **focus.place_link_values(trace, checkpoint, state.kind, state.layer, state.head),
             **setup.link_values(now),
             **masks_tab.link_values(),
             **scores_tab.link_values(),

@@ -15,7 +15,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import bar, charts, focus, link, model, moments, player, stepper, style
 from transformer_viz.views.parts.markdown import literal
 
-TITLE, ICON, ORDER = "Replay", ":material/history:", 4
+TITLE, ICON, ORDER = "Replay", ":material/history:", 5
 
 Moments = tuple[Moment, ...]
 _MOST_OFFERED = 4
@@ -170,7 +170,7 @@ def _go_to(place: object, found: Moments) -> None:
 def _link_values(found: Moments, checkpoint: Checkpoint, now: focus.Focus, position: int) -> dict[str, str | None]:
     """The moment by its step of training: it stays the same when there are more snapshots."""
     return {
-        **focus.place_link_values(checkpoint, now.kind, now.layer, now.head),
+        **focus.place_link_values(found[-1].forced, checkpoint, now.kind, now.layer, now.head),
         "moment": None if now.step == len(found) - 1 else str(found[now.step].step),
         "position": None if position == 0 else str(position + 1),
     }

@@ -3,18 +3,16 @@
 import math
 from typing import get_args
 
-import pandas as pd
 import streamlit as st
 
-from transformer_viz import figures
 from transformer_viz.analysis.difference import first_difference
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Stop
 from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.trace.hypotheses import at_node
-from transformer_viz.trace.search import STATE_WORDS, Search
+from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, clicks, focus, heads, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, focus, heads, hypotheses, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
@@ -24,7 +22,6 @@ EXAMPLE, EXAMPLE_CHECKPOINT = "thisqaipa", "reverse-small"
 WIDEST = 64
 _STOPS: tuple[Stop, ...] = get_args(Stop)
 _STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
-_CHART = "search-tree"
 
 
 def show() -> None:
@@ -54,42 +51,28 @@ def show() -> None:
 def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: Trace) -> None:
     search = trace.search
     assert search is not None
-    node = _node(search, trace)
+    node = hypotheses.start(search, (trace.source, *search.settings.values(), trace.made_by.get("checkpoint")))
     _say_complaints()
     st.markdown(_comparison(greedy, trace, search))
-    left, right = st.columns([3, 1])
-    with left, st.container(key=_CHART):
-        st.plotly_chart(
-            figures.search_tree(
-                trace, node, greedy=greedy, theme=style.theme(), large=chosen.is_large, narrow=charts.is_narrow()
-            ),
-            key="search-tree-chart",
-            theme=None,
-            config={"displayModeBar": False, "responsive": True},
-            alt="The search tree; the table beside it and the box Hypothesis below name the finished hypotheses",
-        )
-    clicks.show_points(_CHART, lambda number: _go_to(number, len(search.nodes)))
-    with right:
-        _n_best(search)
-        _hypothesis_box(search, node)
+    hypotheses.show(trace, node, chosen, greedy=greedy)
     shown = at_node(trace, node)
     focus.start(shown, checkpoint)
     heads.start(shown)
-    st.markdown(f"**The hypothesis {literal(shown.text) or '(empty)'}**: {STATE_WORDS[search.nodes[node].state]}.")
+    hypotheses.say(shown, search, node)
 
     def write_link(now: focus.Focus) -> None:
         places = {**focus.link_values(shown, checkpoint, now), **heads.link_values(shown)}
         link.write({**bar.link_values(chosen), **places, **_link_values(search, node)})
 
-    stepper.show(shown, chosen, checkpoint, write_link)
+    stepper.show(shown, chosen, write_link)
     if not chosen.is_large:
-        _tables(shown, checkpoint, chosen.device, write_link)
+        _tables(shown, trace, checkpoint, chosen.device, write_link)
 
 
 @st.fragment
-def _tables(trace: Trace, checkpoint: Checkpoint, device: str, write_link: stepper.WriteLink) -> None:
+def _tables(shown: Trace, trace: Trace, checkpoint: Checkpoint, device: str, write_link: stepper.WriteLink) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(trace, checkpoint, device, style.theme(), of_a_decoding=False)
+    tables.show(shown, checkpoint, device, style.theme(), search=trace)
     write_link(focus.current())
 
 
@@ -140,52 +123,13 @@ def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     )
 
 
-def _n_best(search: Search) -> None:
-    nodes = [search.nodes[number] for number in search.best]
-    rows = [
-        {"text": node.text or "(empty)", "score": round(node.score, 4), "log p": round(node.total, 4), "tokens": node.step + 1}
-        for node in nodes
-    ]
-    st.dataframe(pd.DataFrame(rows, index=range(1, len(rows) + 1)), height=min(330, 38 + 35 * len(rows)))
-
-
-def _hypothesis_box(search: Search, node: int) -> None:
-    """The keyboard's way to what a click on a node does."""
-    numbers = [*search.best] if node in search.best else [*search.best, node]
-    st.session_state.search_node = node
-    st.selectbox(
-        "Hypothesis",
-        numbers,
-        key="search_node",
-        format_func=lambda number: f"{search.nodes[number].text or '(empty)'} · {STATE_WORDS[search.nodes[number].state]}",
-        on_change=lambda: _go_to(st.session_state.search_node, len(search.nodes)),
-    )
-
-
-def _node(search: Search, trace: Trace) -> int:
-    """The node in focus; another search starts with its best."""
-    state = st.session_state
-    is_same = (trace.source, *search.settings.values(), trace.made_by.get("checkpoint"))
-    if "chosen_node" not in state:
-        state.chosen_node = link.number("node", link.take("node"), len(search.nodes), search.best[0])
-    elif state.get("chosen_in") != is_same:
-        state.chosen_node = search.best[0]
-    state.chosen_in = is_same
-    return state.chosen_node
-
-
-def _go_to(number: int, n_nodes: int) -> None:
-    if number < n_nodes:
-        st.session_state.chosen_node = number
-
-
 def _link_values(search: Search, node: int) -> dict[str, str | None]:
     state = st.session_state
     return {
         "beam": None if state.beam == 5 else str(state.beam),
         "alpha": None if abs(state.alpha - 0.6) < 1e-9 else f"{state.alpha:g}",
         "stop": None if state.stop == _STOPS[0] else state.stop,
-        "node": None if node == search.best[0] else str(node + 1),
+        **hypotheses.link_values(search, node),
     }
 
 

@@ -8,9 +8,9 @@ from transformer_viz.runs.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.parts import charts, kept, link, model
 from transformer_viz.views.parts.markdown import literal
-from transformer_viz.views.parts.training import form, progress
+from transformer_viz.views.parts.training import embeddings, form, progress
 
-TITLE, ICON, ORDER = "Train", ":material/model_training:", 3
+TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
 MOST_PARAMETERS = 60_000_000
 _EVERY_SECONDS = 2.0
@@ -24,8 +24,9 @@ def show() -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         recipe = form.show()
-        if recipe is not None:
-            _start_box(recipe)
+        files = embeddings.show()
+        if recipe is not None and embeddings.fit(files, recipe):
+            _start_box(recipe, files)
     with right:
         job = _chosen_job()
         if job is None:
@@ -58,7 +59,7 @@ def _live(name: str) -> None:
         st.rerun()
 
 
-def _start_box(recipe: Recipe) -> None:
+def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
     try:
         needed = _estimate(recipe)
     except TransformerVizError as error:
@@ -75,18 +76,18 @@ def _start_box(recipe: Recipe) -> None:
     if "train_name" not in state:
         state.train_name = _free_name(recipe)
     st.text_input("Name of the checkpoint", key="train_name", max_chars=100)
-    st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, needed))
+    st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, needed, files))
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
 
 
-def _begin(recipe: Recipe, needed: estimate.Estimate) -> None:
+def _begin(recipe: Recipe, needed: estimate.Estimate, files: embeddings.Files) -> None:
     state = st.session_state
     try:
         if needed.parameters > MOST_PARAMETERS:
             raise estimate.too_large(needed.parameters, MOST_PARAMETERS)
         estimate.check_memory(needed)
-        job = jobs.start(recipe, state.train_name.strip())
+        job = jobs.start(recipe, state.train_name.strip(), embeddings.matrices(files))
     except TransformerVizError as error:
         state.train_refused = str(error)
         return

@@ -4,6 +4,7 @@
 
 const REST_MS = 300;
 const PLAY_MS = 700;
+const LONG = 100;
 
 class Player {
   constructor(root) {
@@ -53,6 +54,7 @@ class Player {
 
   strip(name, tokens, act) {
     const box = this.part(name);
+    box.classList.toggle("long", tokens.length > LONG);
     box.replaceChildren(
       ...tokens.map((token, place) => {
         const cell = document.createElement(act ? "button" : "span");
@@ -122,6 +124,14 @@ class Player {
     });
     const looked = this.data.looked[this.step];
     [...this.part("source").children].forEach((cell, place) => cell.classList.toggle("looked", place === looked));
+    this.keepInSight("output", this.step);
+    this.keepInSight("source", looked);
+  }
+
+  // A long strip scrolls by itself; `scrollIntoView` would move the whole page too.
+  keepInSight(name, place) {
+    const box = this.part(name), cell = box.children[place];
+    if (cell && box.classList.contains("long")) box.scrollTop = cell.offsetTop - box.clientHeight / 2;
   }
 
   key(event) {

@@ -1,5 +1,6 @@
 """The bar above every page: text, checkpoint, device, examples."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -8,29 +9,32 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
-from transformer_viz.views.parts import kept, link, model
+from transformer_viz.views.parts import kept, link, looks, model
+from transformer_viz.views.parts.looks import Looks
 from transformer_viz.views.parts.markdown import literal
 
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
-# A stranger's text is cut here; every real limit is the task's and is said in words.
-_MOST_TYPED = 10_000
+MOST_TYPED = 10_000
+"""A stranger's text is cut here; every real limit is the task's and is said in words."""
 
 
 @dataclass(frozen=True)
-class Bar:
+class Bar(Looks):
     """What was chosen in the bar."""
 
     text: str
     checkpoint: Checkpoint | None
     device: str
     """As chosen: `auto` or a device."""
-    is_large: bool
-    with_answer: bool
 
 
-def show(*, with_text: bool = True) -> Bar:
-    """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None."""
+def show(*, with_text: bool = True, instead: Callable[[list[str]], None] | None = None) -> Bar:
+    """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None.
+
+    `instead` draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
+    given the names of the usable checkpoints, and the page loads them itself.
+    """
     kept.keep()
     entries = model.entries()
     usable = [entry.name for entry in entries if entry.error is None]
@@ -43,17 +47,20 @@ def show(*, with_text: bool = True) -> Bar:
         st.stop()
     _start(usable)
     with st.container(horizontal=True, vertical_alignment="bottom", key="bar"):
-        if with_text:
+        if instead is not None:
+            instead(usable)
+        elif with_text:
             st.text_input(
                 "Source text",
                 key="text",
-                max_chars=_MOST_TYPED,
+                max_chars=MOST_TYPED,
                 placeholder="Type, then press Enter",
                 label_visibility="collapsed",
             )
             with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
                 _examples()
-        st.selectbox("Checkpoint", usable, key="checkpoint", width=190, label_visibility="collapsed")
+        if instead is None:
+            st.selectbox("Checkpoint", usable, key="checkpoint", width=190, label_visibility="collapsed")
         st.selectbox(
             "Device",
             ["auto", *devices.available()],
@@ -62,18 +69,11 @@ def show(*, with_text: bool = True) -> Bar:
             format_func=_device_words,
             label_visibility="collapsed",
         )
-        with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer"):
-            st.toggle("Projector: large letters, maps only", key="projector")
-            st.toggle("Hide the answer", key="hide_answer", help="No ring on the true letter, no mark on a wrong one")
-    checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device)
+        looks.popover()
+    checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device) if instead is None else None
     _say_damaged(entries)
-    return Bar(
-        st.session_state.text,
-        checkpoint,
-        st.session_state.device,
-        st.session_state.projector,
-        not st.session_state.hide_answer,
-    )
+    state, now = st.session_state, looks.current()
+    return Bar(state.text, checkpoint, state.device, is_large=now.is_large, with_answer=now.with_answer)
 
 
 def link_values(chosen: Bar) -> dict[str, str | None]:
@@ -102,24 +102,28 @@ def _start(usable: list[str]) -> None:
         state.checkpoint = link.choice("checkpoint", link.take("checkpoint"), tuple(usable), default)
     if "device" not in state:
         state.device = "auto"
-    _start_text()
-    for key in ("projector", "hide_answer"):
-        state[key] = state.get(key, False)
+    start_text()
+    looks.start()
 
 
-def _start_text() -> None:
-    """The link's text, or an example. Another checkpoint brings its own example, unless something else was typed."""
-    state = st.session_state
-    given = link.take("text")
-    before = state.get("text_checkpoint")
-    if "text" in state and before == state.checkpoint:
+def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:
+    """The link's text, or an example. Another checkpoint brings its own example, unless something else was typed.
+
+    Args:
+        text: what the text's widget and its key in the link are called.
+        checkpoint: likewise of the checkpoint that reads it.
+    """
+    state, known = st.session_state, f"{text}_checkpoint"
+    given = link.take(text)
+    before = state.get(known)
+    if text in state and before == state[checkpoint]:
         return
-    state.text_checkpoint = state.checkpoint
-    task = _task_of(state.checkpoint)
+    state[known] = state[checkpoint]
+    task = _task_of(state[checkpoint])
     if given is not None:
-        state.text = given[:_MOST_TYPED]
-    elif "text" not in state or (before and _is_example(state.text, before) and not _is_readable(state.text, task)):
-        state.text = default_text(task) if task else DEFAULT_TEXT
+        state[text] = given[:MOST_TYPED]
+    elif text not in state or (before and _is_example(state[text], before) and not _is_readable(state[text], task)):
+        state[text] = default_text(task) if task else DEFAULT_TEXT
 
 
 def _task_of(name: str) -> Task | None:

@@ -1,11 +1,11 @@
 """The tab Export: the run as a page, a picture or a table, and the lines of Python that make the picture again."""
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from transformer_viz.analysis.heads import title
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
@@ -16,6 +16,9 @@ from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import charts, focus
 from transformer_viz.views.parts.markdown import literal
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
 
 _FORMATS = {
     "html": (
@@ -28,15 +31,24 @@ _FORMATS = {
     "pdf": ("PDF", "application/pdf", "The same as one PDF page."),
     "csv": ("CSV", "text/csv", "Every weight of every head as a row; numbers count from 0."),
     "parquet": ("Parquet", "application/vnd.apache.parquet", "The same rows, typed and compressed; pandas and others read it."),
-    "npz": ("Trace", "application/octet-stream", "The run itself: tv.load_trace reads it without the model."),
+    "npz": (
+        "Trace",
+        "application/octet-stream",
+        "The run itself, with the whole tree of a search: the page Open and tv.load_trace read it without the model.",
+    ),
 }
 _MOST_AT_ONCE = 200_000
 """Weights up to which a table is made without being asked for."""
+_MOST_ROWS = 2_000_000
+"""Weights up to which there is a table at all: ten million as CSV are a gigabyte."""
 _KEPT = 12
 
+Code = Callable[[View, Mapping[str, Any]], str]
+"""The lines of Python that make a picture again, from the place in the run and the keywords of `figures.player`."""
 
-def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
-    """The formats, a button that makes what takes time, and the code."""
+
+def show(trace: Trace, code: Code, theme: ThemeName, whole: Trace | None = None) -> None:
+    """The formats, a button that makes what takes time, and the code. `whole` is the search that `trace` is a branch of."""
     at = focus.current()
     now = View(at.kind, at.layer, at.head, at.step)
     looks = {
@@ -55,12 +67,12 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
     )
     st.caption(_FORMATS[chosen][2])
     with st.container(horizontal=True, vertical_alignment="center"):
-        _offer(trace, at.run, chosen, now, looks)
+        _offer((whole or trace) if chosen == "npz" else trace, at.run, chosen, now, looks)
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
         st.text(f"on the screen: {KIND_TITLES[now.kind]}, {title(now.layer, now.head)}, step {now.step + 1}")
     with st.expander("Show the code", icon=":material/code:"):
-        st.code(_code(trace, checkpoint, device, now, {**looks, "narrow": charts.is_narrow()}), language="python")
+        st.code(code(now, {**looks, "narrow": charts.is_narrow()}), language="python")
 
 
 def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:
@@ -69,6 +81,10 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
     place = (run, chosen) if is_table else (run, chosen, now, tuple(looks.items()))
     n_weights = sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
     is_quick = is_table and n_weights <= _MOST_AT_ONCE
+    if chosen in ("csv", "parquet") and n_weights > _MOST_ROWS:
+        words = f"A table of {n_weights:,} rows is too much for a browser: {_MOST_ROWS:,} are made here at most."
+        st.info(literal(f"{words} The format Trace holds them all, and trace.to_frame() makes the table."))
+        return
     # The click's own run already knows a step that the player has reached since the button was drawn.
     if st.session_state.pop("export_wanted", False):
         st.session_state.export_asked = place
@@ -98,7 +114,8 @@ def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str
     return saving.made(_trace, chosen, kind=_now.kind, layer=_now.layer, head=_now.head, step=_now.step, **_looks)
 
 
-def _code(trace: Trace, checkpoint: Checkpoint, device: str, now: View, looks: dict[str, Any]) -> str:
+def code_of(trace: Trace, checkpoint: "Checkpoint", device: str, now: View, looks: Mapping[str, Any]) -> str:
+    """The lines for a run of this checkpoint, with what the Search page was asked for."""
     if trace.made_by.get("strategy") != "beam":
         return lines(trace.source, checkpoint.name, now, device=device, looks=looks)
     state = st.session_state

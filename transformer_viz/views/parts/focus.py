@@ -1,18 +1,21 @@
 """The focus: which kind, layer, head and step the page shows. It lives in the session under these names."""
 
 import hashlib
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.true_key import best_head
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import link
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
 
 
 @dataclass(frozen=True)
@@ -27,7 +30,7 @@ class Focus:
     step: int
 
 
-def start_place(trace: Trace, checkpoint: Checkpoint) -> None:
+def start_place(trace: Trace, checkpoint: "Checkpoint | None") -> None:
     """Kind, layer and head from the link or by default; what this run does not have is brought back into range."""
     state = st.session_state
     if "kind" not in state:
@@ -35,7 +38,7 @@ def start_place(trace: Trace, checkpoint: Checkpoint) -> None:
     if state.kind not in trace.kinds:
         state.kind = trace.kinds[-1]
     n_layers, n_heads = n_layers_heads(trace, state.kind)
-    layer, head = default_head(checkpoint, state.kind)
+    layer, head = default_head(trace, checkpoint, state.kind)
     if "layer" not in state:
         state.layer = link.number("layer", link.take("layer"), n_layers, layer)
         state.head = link.head(link.take("head"), n_heads, head)
@@ -43,11 +46,11 @@ def start_place(trace: Trace, checkpoint: Checkpoint) -> None:
         state.layer, state.head = layer, head
 
 
-def start(trace: Trace, checkpoint: Checkpoint) -> None:
-    """As `start_place`, and the step."""
+def start(trace: Trace, checkpoint: "Checkpoint | None", run: str | None = None) -> None:
+    """As `start_place`, and the step. `run` tells this run from others where its words alone do not, as those of a file."""
     start_place(trace, checkpoint)
     state = st.session_state
-    run = _fingerprint(trace)
+    run = run or _fingerprint(trace)
     if "run" not in state:
         state.step = link.number("step", link.take("step"), max(1, trace.n_steps), default_step(trace))
     elif state.run != run:
@@ -78,9 +81,14 @@ def go_to_step(step: Any, trace: Trace) -> None:
         st.session_state.step = step
 
 
-def default_head(checkpoint: Checkpoint, kind: Kind) -> tuple[int, Head]:
-    """The head that the checkpoint's own evaluation found best, for cross-attention."""
-    best = checkpoint.metrics.get("best_head") if kind == "cross" else None
+def default_head(trace: Trace, checkpoint: "Checkpoint | None", kind: Kind) -> tuple[int, Head]:
+    """For cross-attention the head that the checkpoint's own evaluation found best; without a checkpoint, this run's best."""
+    if kind != "cross":
+        return (0, 0)
+    if checkpoint is None:
+        found = best_head(trace)
+        return found[:2] if found else (0, 0)
+    best = checkpoint.metrics.get("best_head")
     return (best["layer"], best["head"]) if best else (0, 0)
 
 
@@ -89,17 +97,19 @@ def default_step(trace: Trace) -> int:
     return max(0, trace.n_steps - (2 if trace.finished == "end" else 1))
 
 
-def link_values(trace: Trace, checkpoint: Checkpoint, now: Focus) -> dict[str, str | None]:
+def link_values(trace: Trace, checkpoint: "Checkpoint | None", now: Focus) -> dict[str, str | None]:
     """What the URL says of a focus, counted from 1; None is a default."""
     return {
-        **place_link_values(checkpoint, now.kind, now.layer, now.head),
+        **place_link_values(trace, checkpoint, now.kind, now.layer, now.head),
         "step": None if now.step == default_step(trace) else str(now.step + 1),
     }
 
 
-def place_link_values(checkpoint: Checkpoint, kind: Kind, layer: int, head: Head) -> dict[str, str | None]:
+def place_link_values(
+    trace: Trace, checkpoint: "Checkpoint | None", kind: Kind, layer: int, head: Head
+) -> dict[str, str | None]:
     """What the URL says of kind, layer and head."""
-    is_default = (layer, head) == default_head(checkpoint, kind)
+    is_default = (layer, head) == default_head(trace, checkpoint, kind)
     words = head if isinstance(head, str) else str(head + 1)
     return {
         "kind": None if kind == "cross" else kind,
@@ -126,7 +136,7 @@ def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> 
         st.selectbox(
             "Head", [*range(n_heads), *(COMBINED if combined else ())], key="head", format_func=_head_words, width=130, **quiet
         )
-        if with_best and (best := best_head(trace)) is not None:
+        if with_best and (best := best_head(trace)) is not None and math.isfinite(best[2]):
             layer, head, mass = best
             words = f"best cross head: {layer + 1}·{head + 1}, {percent_words(mass)} on the true letter"
             st.badge(words, icon=":material/target:", color="gray")

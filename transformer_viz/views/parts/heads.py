@@ -1,6 +1,6 @@
 """The tab Heads: every head of the run graded and named, as tinted tiles and as a ranked table."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
@@ -11,13 +11,15 @@ from transformer_viz.analysis.grading import Grades, alignment
 from transformer_viz.analysis.head_names import COVERAGE, MARGIN, PLACES, THRESHOLD, WIDTHS
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.true_key import head_mass
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.grades import TINT_TITLES, TINTS, Tint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, link, model
+from transformer_viz.views.parts import charts, link
 from transformer_viz.views.parts.markdown import literal
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
 
 _BASELINES = {"": "", "even_": ", even", "untrained_": ", untrained"}
 _COLUMNS = {
@@ -46,7 +48,7 @@ def link_values(trace: Trace) -> dict[str, str | None]:
     return {"tint": None if tint == default_tint(trace) else tint}
 
 
-def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
+def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName) -> None:
     """The tiles, what they say, and the table."""
     grades = _graded(trace, checkpoint, device)
     # No line break between a number and its sign.
@@ -63,16 +65,21 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
         config={"displayModeBar": False, "responsive": True},
         alt=f"All heads, tinted by {TINT_TITLES[st.session_state.tint]}; the table below has the same numbers",
     )
-    table = _table(grades)
+    table = _table(grades, checkpoint is not None)
     height = min(420, 38 + 35 * len(table))
     st.dataframe(table, hide_index=True, height=height, column_config=_config(table), placeholder="–")
-    st.caption(_caption(grades))
+    st.caption(_caption(grades, checkpoint is not None))
     frame = grades.to_frame()
     st.download_button("CSV of all grades", frame.to_csv(index=False).encode(), "grades.csv", "text/csv", key="heads-csv")
 
 
-def _graded(trace: Trace, checkpoint: Checkpoint, device: str) -> Grades:
+def _graded(trace: Trace, checkpoint: "Checkpoint | None", device: str) -> Grades:
     """With the untrained model where it can be run; without it after saying why not."""
+    if checkpoint is None:
+        return alignment(trace)
+    # Here, because a trace from a file is graded where there is no model.
+    from transformer_viz.views.parts import model
+
     try:
         return alignment(trace, model.untrained(checkpoint, device, trace))
     except TransformerVizError as error:
@@ -80,7 +87,7 @@ def _graded(trace: Trace, checkpoint: Checkpoint, device: str) -> Grades:
         return alignment(trace)
 
 
-def _table(grades: Grades) -> pd.DataFrame:
+def _table(grades: Grades, has_model: bool) -> pd.DataFrame:
     """One row a head, best first; layers and heads from 1."""
     frame = grades.to_frame()
     shown: dict[str, Any] = {
@@ -93,7 +100,7 @@ def _table(grades: Grades) -> pd.DataFrame:
     for measure, (words, _) in _COLUMNS.items():
         # The share of even attention is 1, always.
         for prefix, more in _BASELINES.items():
-            if (measure, prefix) != ("entropy_share", "even_"):
+            if (measure, prefix) != ("entropy_share", "even_") and (has_model or prefix != "untrained_"):
                 shown[words + more] = frame[prefix + measure].astype(float)
     return pd.DataFrame({**shown, "rule": frame.rule})
 
@@ -109,12 +116,11 @@ def _config(table: pd.DataFrame) -> dict[str, Any]:
     return config
 
 
-def _caption(grades: Grades) -> str:
+def _caption(grades: Grades, has_model: bool) -> str:
     left_out = max((grade.n_left_out for grade in grades), default=0)
-    words = (
-        "“even”: attention that looks at every allowed key alike. “untrained”: the same sizes with fresh random "
-        "parameters (seed 0), over the same tokens."
-    )
+    words = "“even”: attention that looks at every allowed key alike."
+    if has_model:
+        words += " “untrained”: the same sizes with fresh random parameters (seed 0), over the same tokens."
     if left_out:
         words += f" Left out are up to {left_out} rows a head: padding, rows with no allowed key, or without numbers."
     return words

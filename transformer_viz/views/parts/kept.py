@@ -13,6 +13,9 @@ KEYS = (
     *(f"train_{name}" for name in FIELDS),
     *("tint", "by_length_samples", "by_length_asked"),
     *("position",),
+    *("b_text", "b_checkpoint", "b_layer", "b_head", "scale"),
+    *(f"{side}_{name}" for side in "ab" for name in ("file", "snapshot", "strategy", "beam", "temperature", "seed")),
+    *("open_name", "open_tables"),
 )
 
 

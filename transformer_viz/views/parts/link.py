@@ -20,6 +20,9 @@ KEYS = (
     *("task", "variant", "set", "job", "probe"),
     *("tables", "tint"),
     *("moment", "position"),
+    *("b_text", "b_checkpoint", "b_layer", "b_head", "scale"),
+    *(f"{side}_{name}" for side in "ab" for name in ("file", "snapshot", "strategy", "beam", "temperature", "seed")),
+    "opened",
 )
 LONGEST_TEXT = 1500
 
@@ -89,12 +92,12 @@ def decimal(key: str, given: str | None, least: float, most: float, default: flo
     return default
 
 
-def head(given: str | None, most: int, default: Head) -> Head:
+def head(given: str | None, most: int, default: Head, key: str = "head") -> Head:
     """A head's number, or `mean` or `max`."""
     if given in COMBINED:
         return "mean" if given == "mean" else "max"
     if given is not None and not (given.isascii() and given.isdigit() and 1 <= int(given[:9]) <= most):
-        complaints().add("head", given, f"1 to {most}, mean, max")
+        complaints().add(key, given, f"1 to {most}, mean, max")
         return default
     return default if given is None else int(given[:9]) - 1
 

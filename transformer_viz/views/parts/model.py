@@ -6,7 +6,9 @@ models in eval mode without gradients, and Traces.
 
 import random
 import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -51,6 +53,14 @@ def what_if(
     return _what_if(checkpoint.name, device, stamp(checkpoint.folder), text, prefix, ban, target, _checkpoint=checkpoint)
 
 
+def side(checkpoint: Checkpoint, device: str, text: str, snapshot: int | None, how: tuple[tuple[str, Any], ...]) -> Trace:
+    """A decoding with keywords of `decode`, by the finished model or by a snapshot of its training, which the Trace names."""
+    if snapshot is None and not how:
+        return run(checkpoint, device, text)
+    stamps = _snapshot_stamps(checkpoint) if snapshot is not None else (stamp(checkpoint.folder),)
+    return _side((checkpoint.name, device, *stamps), text, snapshot, how, _checkpoint=checkpoint)
+
+
 def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
     """The same tokens read by an untrained model of the same sizes."""
     name = (checkpoint.name, device, stamp(checkpoint.folder))
@@ -64,9 +74,7 @@ def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
 
 def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[Moment, ...]:
     """The snapshots of a checkpoint on one text."""
-    steps = checkpoints.snapshots(checkpoint.folder).values()
-    changed = max((path.stat().st_mtime for path in steps), default=0.0)
-    return _replay(checkpoint.name, device, (stamp(checkpoint.folder), changed, len(steps)), text, _checkpoint=checkpoint)
+    return _replay(checkpoint.name, device, _snapshot_stamps(checkpoint), text, _checkpoint=checkpoint)
 
 
 def has_snapshots(checkpoint: Checkpoint) -> bool:
@@ -150,6 +158,16 @@ def _untrained(
     return untrained_run(_checkpoint, _trace)
 
 
+@st.cache_resource(max_entries=_RUNS, show_spinner=False)
+def _side(
+    name: tuple[Any, ...], text: str, snapshot: int | None, how: tuple[tuple[str, Any], ...], *, _checkpoint: Checkpoint
+) -> Trace:
+    if snapshot is None:
+        return decode(_checkpoint, text, **dict(how))
+    trace = decode(checkpoints.load_snapshot(_checkpoint, snapshot), text, **dict(how))
+    return replace(trace, made_by={**trace.made_by, "snapshot": snapshot})
+
+
 @st.cache_resource(max_entries=_LENGTHS, show_spinner="Decoding strings of every length …")
 def _by_length(name: tuple[str, str, float], samples: int, *, _checkpoint: Checkpoint) -> ByLength:
     with ONE_AT_A_TIME:
@@ -161,6 +179,13 @@ def _replay(
     name: str, device: str, stamps: tuple[float, float, int], text: str, *, _checkpoint: Checkpoint
 ) -> tuple[Moment, ...]:
     return runs_replay.replay(_checkpoint, text)
+
+
+def _snapshot_stamps(checkpoint: Checkpoint) -> tuple[float, float, int]:
+    """When a checkpoint and its snapshots last changed, and how many these are."""
+    paths = checkpoints.snapshots(checkpoint.folder).values()
+    changed = max((path.stat().st_mtime for path in paths), default=0.0)
+    return stamp(checkpoint.folder), changed, len(paths)
 
 
 def stamp(folder: Path) -> float:

@@ -6,18 +6,18 @@ from dataclasses import replace
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.export.strips import LEGENDS
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, focus, player, style
+from transformer_viz.views.parts import charts, focus, player, style
+from transformer_viz.views.parts.looks import Looks
 
 CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False}
 
 WriteLink = Callable[[focus.Focus], None]
 
 
-def show(trace: Trace, chosen: bar.Bar, checkpoint: Checkpoint, write_link: WriteLink) -> None:
+def show(trace: Trace, chosen: Looks, write_link: WriteLink) -> None:
     """Everything of one run that steps; `focus.start` has been called for it."""
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), write_link)
@@ -29,7 +29,7 @@ def show(trace: Trace, chosen: bar.Bar, checkpoint: Checkpoint, write_link: Writ
 
 
 @st.fragment
-def _player(trace: Trace, chosen: bar.Bar, at: focus.Focus, write_link: WriteLink) -> None:
+def _player(trace: Trace, chosen: Looks, at: focus.Focus, write_link: WriteLink) -> None:
     """A fragment, so that a rested step reruns these lines only, and redraws no chart.
 
     Its kind, layer and head are those of the page's last whole run. A report that was on its way while
@@ -48,7 +48,7 @@ def _step_rested(trace: Trace) -> None:
         focus.go_to_step(report.get("step"), trace)
 
 
-def _focus_map(trace: Trace, chosen: bar.Bar) -> None:
+def _focus_map(trace: Trace, chosen: Looks) -> None:
     now, theme, narrow = focus.current(), style.theme(), charts.is_narrow()
     looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": narrow}
     figure = figures.player(trace, now.kind, now.layer, now.head, now.step, theme=theme, **looks)
@@ -63,7 +63,7 @@ def _alt(trace: Trace, kind: Kind) -> str:
     return f"{KIND_TITLES[kind]} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
-def mosaics(trace: Trace, chosen: bar.Bar, now: focus.Focus) -> None:
+def mosaics(trace: Trace, chosen: Looks, now: focus.Focus) -> None:
     """All heads of every kind, side by side; a click on one goes to `charts.show`."""
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):

@@ -11,6 +11,13 @@ _CSS = """
 .stMainBlockContainer { padding: 3.4rem 2.2rem 2rem; max-width: 1680px; }
 .stVerticalBlock { gap: 0.7rem; }
 .st-key-bar [data-testid="stTextInput"] { flex: 1 1 340px; }
+/* Where nothing is opened yet, the place to drop a file is the page's largest thing. */
+.st-key-open-drop [data-testid="stFileUploaderDropzone"] {
+  min-height: 180px; border-style: dashed; flex-direction: column; align-items: center; justify-content: center; gap: 0.6rem;
+}
+.st-key-open-drop [data-testid="stFileUploaderDropzoneInstructions"] {
+  flex: none; align-self: center; align-items: center; margin: 0;
+}
 @media (max-width: 640px) { .stMainBlockContainer { padding: 3.4rem 0.7rem 1rem; } }
 </style>
 """

@@ -1,24 +1,40 @@
 """Below the pictures: what made the run, its heads graded, how far the model goes, masks, and all numbers."""
 
-from collections.abc import Mapping
-from typing import Any
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.analysis.heads import n_layers_heads, title
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.frame import focus_frame
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import by_length, export, heads, link, what_if
+from transformer_viz.views.parts import export, heads, link
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
 
 TABS = ("This run", "What if", "Heads", "By length", "Masks in force", "Numbers", "Export")
-_OF_A_DECODING = ("What if", "By length")
-_MOST_ROWS = 20_000
+_NEED_THE_MODEL = ("What if", "By length")
+OF_A_FILE = tuple(name for name in TABS if name not in _NEED_THE_MODEL)
+_MOST_ROWS, _MOST_AT_ONCE = 20_000, 200_000
+"""Rows of a head that are shown, and rows of the whole run up to which a table of it is ready to download."""
+_MOST_OF_A_LAYER = 300_000
+_MOST_NOTES, _LONGEST_NOTE = 100, 300
+
+Tabs = dict[str, Callable[[], None]]
 
 
 def start(trace: Trace) -> None:
     """The open tab and the tint, from the link or by default; before the link is written."""
+    from transformer_viz.views.parts import what_if
+
     state = st.session_state
     if "tables" not in state:
         asked = "What if" if what_if.is_linked() else "Heads" if "want_tint" in state else TABS[0]
@@ -28,61 +44,108 @@ def start(trace: Trace) -> None:
 
 def link_values(trace: Trace) -> dict[str, str | None]:
     """What the URL says of the open tab and its controls; None is a default."""
+    from transformer_viz.views.parts import what_if
+
     tab = st.session_state.get("tables")
     return {"tables": None if tab == TABS[0] else tab, **heads.link_values(trace), **what_if.link_values()}
 
 
-def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName, *, of_a_decoding: bool = True) -> None:
+def show(trace: Trace, checkpoint: "Checkpoint", device: str, theme: ThemeName, *, search: Trace | None = None) -> None:
     """Tabs; only the open one is made. A branch of a search has none that go on from a decoding, or speak of the model."""
-    # With on_change="rerun" only the open tab is made. The masks' three charts would add 200 ms to every text.
-    names = [name for name in TABS if of_a_decoding or name not in _OF_A_DECODING]
-    made = st.tabs(names, key="tables" if of_a_decoding else "search_tables", on_change="rerun")
-    for name, tab in zip(names, made, strict=True):
-        with tab:
-            if tab.open:
-                _tab(name, trace, checkpoint, device, theme)
+    from transformer_viz.views.parts import by_length, what_if
 
-
-def _tab(name: str, trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
-    if name == "What if":
-        what_if.show(trace, checkpoint, device, theme)
-    elif name == "Heads":
-        heads.show(trace, checkpoint, device, theme)
-    elif name == "By length":
-        by_length.show(checkpoint, device, theme)
-    elif name == "Masks in force":
-        _masks(trace, theme)
-    elif name == "Numbers":
-        _numbers(trace)
-    elif name == "Export":
-        export.show(trace, checkpoint, device, theme)
-    else:
+    def run() -> None:
         _run(trace)
         _model(checkpoint)
+
+    tabs: Tabs = {
+        **_tabs(trace, checkpoint, device, theme, partial(export.code_of, trace, checkpoint, device), search),
+        "This run": run,
+        "What if": lambda: what_if.show(trace, checkpoint, device, theme),
+        "By length": lambda: by_length.show(checkpoint, device, theme),
+    }
+    names = TABS if search is None else OF_A_FILE
+    _draw({name: tabs[name] for name in names}, "tables" if search is None else "search_tables")
+
+
+def start_of_file(trace: Trace) -> None:
+    """As `start`, for `show_of_file`."""
+    state = st.session_state
+    if "open_tables" not in state:
+        asked = "Heads" if "want_tint" in state else OF_A_FILE[0]
+        state.open_tables = link.choice("tables", link.take("tables"), OF_A_FILE, asked)
+    heads.start(trace)
+
+
+def link_values_of_file(trace: Trace) -> dict[str, str | None]:
+    """As `link_values`, for `show_of_file`."""
+    tab = st.session_state.get("open_tables")
+    return {"tables": None if tab == OF_A_FILE[0] else tab, **heads.link_values(trace)}
+
+
+def show_of_file(trace: Trace, theme: ThemeName, code: export.Code, search: Trace | None = None) -> None:
+    """The tabs that need no model."""
+    tabs = {**_tabs(trace, None, "", theme, code, search), "This run": lambda: _notes(trace)}
+    _draw({name: tabs[name] for name in OF_A_FILE}, "open_tables")
+
+
+def _tabs(
+    trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName, code: export.Code, search: Trace | None
+) -> Tabs:
+    """What every run has."""
+    return {
+        "Heads": lambda: heads.show(trace, checkpoint, device, theme),
+        "Masks in force": lambda: _masks(trace, theme),
+        "Numbers": lambda: _numbers(trace),
+        "Export": lambda: export.show(trace, code, theme, search),
+    }
+
+
+def _draw(tabs: Tabs, key: str) -> None:
+    # With on_change="rerun" only the open tab is made. The masks' three charts would add 200 ms to every text.
+    for name, tab in zip(tabs, st.tabs(list(tabs), key=key, on_change="rerun"), strict=True):
+        with tab:
+            if tab.open:
+                tabs[name]()
 
 
 def _masks(trace: Trace, theme: ThemeName) -> None:
     st.caption("What each query (row) may look at (column), and why not. Taken from the run, not drawn from the rule.")
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
-        figure = figures.mask(trace, kind, theme=theme)
+        layer, head = _mask_place(trace, kind)
+        figure = figures.mask(trace, kind, layer, head, theme=theme)
         column.plotly_chart(
             figure, key=f"mask-{kind}", theme=None, config={"displayModeBar": False}, alt=f"Mask of the {KIND_TITLES[kind]}"
         )
+        if trace.mask_reasons[kind].ndim == 4:
+            column.caption(f"Heads differ in their masks here; this is {title(layer, head)}.")
+
+
+def _mask_place(trace: Trace, kind: Kind) -> tuple[int, int]:
+    """The focus, as far as this kind has such a layer and head."""
+    (n_layers, n_heads), state = n_layers_heads(trace, kind), st.session_state
+    head = state.head if isinstance(state.head, int) else 0
+    return min(state.layer, n_layers - 1), min(head, n_heads - 1)
 
 
 def _numbers(trace: Trace) -> None:
     state = st.session_state
-    frame = trace.to_frame()
-    here = frame[(frame.kind == state.kind) & (frame.layer == state.layer)]
-    if isinstance(state.head, int):
-        here = here[here["head"] == state.head]
+    if not isinstance(state.head, int) and math.prod(_shape(trace, state.kind)[1:]) > _MOST_OF_A_LAYER:
+        st.caption("All heads of this layer are too many numbers for a table; choose one head above.")
+        return
+    here = focus_frame(trace, state.kind, state.layer, state.head if isinstance(state.head, int) else None)
     st.caption("The focus, one row a weight. Layers, heads and positions count from 0 here, as in the file.")
     st.dataframe(here.head(_MOST_ROWS), height=320, hide_index=True)
     left, right, _ = st.columns([1, 1, 2])
     left.download_button(
         "CSV of the focus", here.to_csv(index=False).encode(), "attention-focus.csv", "text/csv", width="stretch"
     )
-    right.download_button("CSV of everything", frame.to_csv(index=False).encode(), "attention.csv", "text/csv", width="stretch")
+    n_weights = sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
+    if n_weights > _MOST_AT_ONCE:
+        right.caption(f"All {n_weights:,} weights: in the tab Export.")
+        return
+    everything = trace.to_frame().to_csv(index=False).encode()
+    right.download_button("CSV of everything", everything, "attention.csv", "text/csv", width="stretch")
 
 
 def _run(trace: Trace) -> None:
@@ -95,7 +158,42 @@ def _run(trace: Trace) -> None:
     )
 
 
-def _model(checkpoint: Checkpoint) -> None:
+def _notes(trace: Trace) -> None:
+    """What a file says of its run, as text: nobody has checked it."""
+    sizes = {KIND_TITLES[kind]: "{} × {} heads, {} × {} tokens".format(*_shape(trace, kind)) for kind in trace.kinds}
+    facts: dict[str, Any] = {
+        "source": trace.source,
+        "written": trace.text,
+        "right answer": trace.expected,
+        "ended": _ENDED[trace.finished],
+        **sizes,
+        "scores before the mask": ", ".join(KIND_TITLES[kind] for kind in trace.scores) or None,
+        "mistake": trace.mistake,
+        "edits": ", ".join(trace.edits) or None,
+    }
+    said = {f"made by: {name}": value for name, value in trace.made_by.items()}
+    rows = [(_note(name), _note(value)) for name, value in {**facts, **said}.items() if value is not None][:_MOST_NOTES]
+    table = pd.DataFrame(rows, columns=["what", "as the file says"])
+    st.dataframe(table, hide_index=True, height=min(420, 38 + 35 * len(rows)))
+
+
+_ENDED = {"end": "with the end symbol", "length": "at the length limit", "given": "the tokens were given"}
+
+
+def _shape(trace: Trace, kind: Kind) -> tuple[int, ...]:
+    weights = trace.attentions(kind)
+    assert weights is not None
+    return weights.shape
+
+
+def _note(value: Any) -> str:
+    """A value of a file on one line; a long one is cut."""
+    words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    words = " ".join(words[: 2 * _LONGEST_NOTE].split())
+    return words if len(words) <= _LONGEST_NOTE else words[: _LONGEST_NOTE - 1] + "…"
+
+
+def _model(checkpoint: "Checkpoint") -> None:
     """How good the model is, and every preference that its training had about attention."""
     config, metrics = checkpoint.model.config, checkpoint.metrics
     st.text(
@@ -118,7 +216,7 @@ def _best_head(metrics: Mapping[str, Any]) -> str:
     return "" if mass is None else f"; its best head has {mass:.1%} of its weight on the true key"
 
 
-def _preference(checkpoint: Checkpoint) -> str:
+def _preference(checkpoint: "Checkpoint") -> str:
     """Said wherever training preferred sharp attention: without it a reader would take the sharpness for the model's own."""
     if not checkpoint.recipe.get("sharpness"):
         return "Attention was left alone in training: where to look, and how sharply, is all the model's own."

@@ -11,7 +11,6 @@ from transformer_viz import tasks
 from transformer_viz.errors import TransformerVizError, listed
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.runs.make_checkpoint import model_config
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.parts import link
@@ -52,7 +51,7 @@ NUMBERS = {
 CHOICES = {"optimizer": "Optimizer", "schedule": "Schedule", "loss": "Loss"}
 FLOATS = {"dropout": ("Dropout", 0.0, 0.99), "sinusoid_base": ("Sinusoid base", 1.01, 1e6)}
 _MODEL = (*SIZES, *SWITCHES, *FLOATS)
-FIELDS = (*_MODEL, *NUMBERS, *CHOICES)
+FIELDS = (*_MODEL, *NUMBERS, *CHOICES, "frozen_embeddings")
 _HINTS = {**get_type_hints(ModelConfig), **get_type_hints(Recipe)}
 _HELP = {
     "n_encoder_layers": "Layers of the encoder",
@@ -137,7 +136,7 @@ def _fill(changes: Mapping[str, Any]) -> bool:
 
 def _effective(recipe: Recipe) -> dict[str, Any]:
     """Every field of the form as this recipe has it."""
-    config = model_config(recipe, tasks.make(recipe.task, recipe.task_options))
+    config = _config(recipe)
     return {name: getattr(config if name in _MODEL else recipe, name) for name in FIELDS}
 
 
@@ -153,8 +152,16 @@ def _recipe() -> Recipe:
     if {"d_model", "n_heads"} & set(changed) and "d_k" in variants.settings(base.variant):
         model |= {"d_k": None, "d_v": None}
     recipe = replace(base, model=model, **settings)
-    model_config(recipe, tasks.make(recipe.task, recipe.task_options))
+    _config(recipe)
     return recipe
+
+
+def _config(recipe: Recipe) -> ModelConfig:
+    """The model that a recipe makes, or an error that says why it makes none."""
+    # Here, because every page knows the names of these fields, also those that need no model.
+    from transformer_viz.runs.make_checkpoint import model_config
+
+    return model_config(recipe, tasks.make(recipe.task, recipe.task_options))
 
 
 def _switchboard() -> None:

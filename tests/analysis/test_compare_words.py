@@ -1,0 +1,124 @@
+"""What differs, in words: who reads and writes what, where they part, and the rows of the table."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.analysis.made_runs import run
+from transformer_viz import decode
+from transformer_viz.analysis.compare_words import how_words, places_apart, size_words, table, verdict
+from transformer_viz.analysis.comparison import compare
+from transformer_viz.analysis.sentences import plain
+from transformer_viz.terms import KIND_TITLES
+from transformer_viz.trace.trace import Trace
+
+
+def said(a: Trace, b: Trace) -> str:
+    return plain(verdict(compare(a, b)))
+
+
+def rows(a: Trace, b: Trace) -> dict[str, tuple[str, str, str]]:
+    return {row.what: (row.a, row.b, row.apart) for row in table(compare(a, b))}
+
+
+def test_equal_runs(hello: Trace) -> None:
+    assert said(hello, hello) == f"Both read `hello` and write `{hello.text}`. No weight differs."
+    found = rows(hello, hello)
+    assert {found[name][2] for name in ("reads", "model", "decoding", "writes")} == {"same"}
+    assert {found[title][2] for title in KIND_TITLES.values()} == {"no weight differs"}
+    assert not [name for name in found if "mask" in name]
+
+
+def test_another_input_and_where_they_part(hello: Trace, tiny) -> None:
+    other = decode(tiny, "hella")
+    words = said(hello, other)
+    assert words.startswith("A reads `hello`, B `hella`")
+    found = rows(hello, other)
+    assert found["reads"] == ("hello", "hella", "token 6")
+    step = compare(hello, other).parted
+    assert (step is None) == (found["writes"][2] == "same")
+    if step is not None:
+        assert f"they part at step {step + 1}." in words
+    largest = compare(hello, other).largest
+    assert largest is not None
+    place = f"{KIND_TITLES[largest.kind]}, layer {largest.layer + 1} head {largest.head + 1}: in row {largest.query + 1}"
+    assert place in words
+    a, b = (trace.attentions(largest.kind) for trace in (hello, other))
+    assert a is not None and b is not None
+    cell = (largest.layer, largest.head, largest.query, largest.key)
+    assert found[KIND_TITLES[largest.kind]][:2] == (f"{a[cell]:.3f}", f"{b[cell]:.3f}")
+
+
+def test_a_run_that_reads_the_others_output_does_not_write_it(hello: Trace, tiny) -> None:
+    target = tuple(token for token in hello.output_tokens if token != "<end>")
+    given = decode(tiny, "hello", target=target)
+    assert f"A writes `{hello.text}`, which B is given." in said(hello, given)
+    assert f"B writes `{hello.text}`, which A is given." in said(given, hello)
+    assert f"Both read `hello` and are given `{hello.text}`." in said(given, given)
+    assert rows(hello, given)["writes"][1] == f"{hello.text} (given)"
+    assert rows(hello, given)["decoding"] == ("greedy", "teacher forcing", "differs")
+
+
+def test_how_a_run_was_decoded(tiny) -> None:
+    assert how_words(decode(tiny, "hello", strategy="beam", beam_size=3)) == "beam, size 3"
+    sampled = decode(tiny, "hello", strategy="sample", temperature=1.5, seed=7)
+    assert how_words(sampled) == "sample, temperature 1.5, seed 7"
+    edited = decode(tiny, "hello", edits=["cross.1.1:zero"])
+    assert how_words(edited) == "greedy, 1 edit"
+
+
+def test_kinds_that_one_or_neither_has() -> None:
+    a, b = run(1, 1, 1, 3, 2, ("encoder", "cross")), run(1, 1, 1, 3, 2, ("cross",))
+    found = rows(a, b)
+    assert found["encoder self-attention"] == ("", "has none", "not in both")
+    assert found["decoder self-attention"] == ("has none", "has none", "in neither")
+    assert "No weight differs." not in said(run(1, 1, 1, 3, 2, ("encoder",)), run(1, 1, 1, 3, 2, ("decoder",)))
+    assert "no kind of attention in common" in said(run(1, 1, 1, 3, 2, ("encoder",)), run(1, 1, 1, 3, 2, ("decoder",)))
+
+
+def test_masks_that_differ_have_a_row_with_both_reasons(hello: Trace, tiny) -> None:
+    opened = decode(tiny, "hello", edits=["decoder:off"], target=hello.text)
+    closed = decode(tiny, "hello", target=hello.text)
+    n = closed.n_steps
+    a, b, place = rows(closed, opened)["decoder mask"]
+    assert (a, b) == (f"{n * (n - 1) // 2} masked here alone", "0 masked here alone")
+    assert place == "first: row 1, column 2: in the future in A, allowed in B"
+
+
+@pytest.mark.parametrize(
+    ("size", "words"),
+    [(0.914, "+0.91"), (-0.5, "−0.50"), (0.0004, "+4.0e−04"), (-np.inf, "not a number"), (1.0, "+1.00")],
+)
+def test_sizes(size: float, words: str) -> None:
+    assert size_words(size) == words
+
+
+def test_places_apart_count_what_one_alone_has() -> None:
+    assert places_apart(("a", "b", "c"), ("a", "x")) == [1, 2]
+    assert places_apart((), ("a",)) == [0]
+    assert places_apart(("a",), ("a",)) == []
+
+
+def test_a_number_that_is_none_is_said(hello: Trace) -> None:
+    weights = np.array(hello.cross_attentions)
+    weights[0, 0, 0, 0] = np.nan
+    broken = replace(hello, cross_attentions=weights, mistake="negated-additive")
+    assert "B has no number" in said(hello, broken)
+    assert rows(hello, broken)["cross-attention"][1:] == ("nan", "not a number in 1·1, row 1, column 1")
+
+
+def test_a_wrong_output_is_called_so_unless_the_answer_is_hidden(hello: Trace) -> None:
+    wrong = replace(hello, expected="something else")
+    (row,) = [row for row in table(compare(wrong, wrong)) if row.what == "writes"]
+    assert row.a == row.b == f"{hello.text} (wrong)"
+    (row,) = [row for row in table(compare(wrong, wrong), with_answer=False) if row.what == "writes"]
+    assert row.a == hello.text
+
+
+def test_long_texts_are_said_by_their_two_ends() -> None:
+    tokens = [f"{i}" for i in range(97)]
+    long = Trace.from_arrays(encoder=np.full((97, 97), 1 / 97), source_tokens=tokens)
+    words = said(long, long)
+    assert "`0 1 2" in words and "95 96`" in words and "…" in words
+    assert len(words) < 150

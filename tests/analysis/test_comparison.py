@@ -1,0 +1,184 @@
+"""`compare`: the difference turns its sign with the sides, a run differs from itself in nothing, absent is not zero."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import transformer_viz as tv
+from tests.analysis.made_runs import run, runs
+from transformer_viz.analysis.comparison import Comparison, compare
+from transformer_viz.analysis.heads import n_layers_heads
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.trace import Trace
+
+A, B = run(3, 2, 3, 5, 7), run(4, 3, 2, 7, 2)
+
+
+def places(comparison: Comparison, kind: Kind) -> list[tuple[int, int]]:
+    n_layers, n_heads = comparison.n_heads(kind)
+    return [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
+
+
+@given(runs(), runs())
+def test_the_difference_turns_its_sign_with_the_sides(a: Trace, b: Trace) -> None:
+    there, back = compare(a, b), compare(b, a)
+    assert there.kinds == back.kinds
+    for kind in there.kinds:
+        first, second = there.all_heads(kind), back.all_heads(kind)
+        np.testing.assert_array_equal(first.difference, -second.difference)
+        swapped = np.array([0, 2, 1, 3], dtype=np.uint8)  # A's bit is B's
+        np.testing.assert_array_equal(first.present, swapped[second.present])
+        np.testing.assert_array_equal(first.masked, swapped[second.masked])
+        far, near = there.farthest(kind), back.farthest(kind)
+        assert (far is None) == (near is None)
+        if far is not None and near is not None:
+            assert (far.layer, far.head, far.query, far.key) == (near.layer, near.head, near.query, near.key)
+            assert far.size == -near.size
+        for head in ("mean", "max"):
+            np.testing.assert_array_equal(there.difference(kind, 0, head), -back.difference(kind, 0, head))
+
+
+@given(runs())
+def test_a_run_differs_from_itself_in_nothing(a: Trace) -> None:
+    same = compare(a, a)
+    assert same.kinds == a.kinds
+    assert same.largest is None
+    assert same.parted is None
+    for kind in same.kinds:
+        laid = same.all_heads(kind)
+        assert not laid.difference.any() and not np.isnan(laid.difference).any()
+        assert (laid.present == 3).all()
+        assert set(np.unique(laid.masked)) <= {0, 3}
+        assert same.farthest(kind) is None
+        assert same.mask_difference(kind) is None
+
+
+@given(runs(), runs())
+def test_every_cell_is_that_of_a_minus_that_of_b_and_absent_cells_are_no_number(a: Trace, b: Trace) -> None:
+    """Cell by cell, in Python."""
+    comparison = compare(a, b)
+    for kind in comparison.kinds:
+        x, y = a.attentions(kind), b.attentions(kind)
+        assert x is not None and y is not None
+        for layer, head in places(comparison, kind):
+            laid = comparison.one_head(kind, layer, head)
+            np.testing.assert_array_equal(laid.difference, comparison.all_heads(kind).difference[layer, head])
+            np.testing.assert_array_equal(laid.masked, comparison.all_heads(kind).masked[layer, head])
+            assert laid.difference.shape == (max(x.shape[2], y.shape[2]), max(x.shape[3], y.shape[3]))
+            for (query, key), value in np.ndenumerate(laid.difference):
+                in_a = query < x.shape[2] and key < x.shape[3]
+                in_b = query < y.shape[2] and key < y.shape[3]
+                assert laid.present[query, key] == in_a + 2 * in_b
+                if in_a and in_b:
+                    assert value == x[layer, head, query, key] - y[layer, head, query, key]
+                    masked = [masked_at(run, kind, layer, head, query, key) for run in (a, b)]
+                    assert laid.masked[query, key] == masked[0] + 2 * masked[1]
+                else:
+                    assert np.isnan(value)
+                    assert laid.masked[query, key] == 0
+
+
+def masked_at(run: Trace, kind: Kind, layer: int, head: int, query: int, key: int) -> bool:
+    masked = run.masks[kind]
+    return bool(masked[query, key] if masked.ndim == 2 else masked[layer, head, query, key])
+
+
+@given(runs(), runs())
+def test_the_farthest_cell_is_the_farthest(a: Trace, b: Trace) -> None:
+    comparison = compare(a, b)
+    for kind in comparison.kinds:
+        found, size = comparison.farthest(kind), np.abs(comparison.all_heads(kind).difference)
+        assert (found is None) == (np.nanmax(size) == 0)
+        if found is not None:
+            assert size[found.layer, found.head, found.query, found.key] == np.nanmax(size)
+            assert abs(found.size) == pytest.approx(np.nanmax(size), rel=1e-6)
+    sizes = [abs(found.size) for kind in comparison.kinds if (found := comparison.farthest(kind))]
+    assert (None if comparison.largest is None else abs(comparison.largest.size)) == max(sizes, default=None)
+
+
+def test_a_wrong_sign_would_be_seen() -> None:
+    """Guards the guard: the difference of the other order is another one."""
+    assert not np.array_equal(
+        A_MINUS_B := compare(A, B).difference("cross", 0, 0), compare(B, A).difference("cross", 0, 0), True
+    )
+    assert np.nanmax(np.abs(A_MINUS_B)) > 0
+
+
+def test_another_head_of_b_is_compared_where_it_is_asked_for() -> None:
+    x, y = A.attentions("cross"), B.attentions("cross")
+    assert x is not None and y is not None
+    found = compare(A, B).difference("cross", 1, 2, b_layer=2, b_head=0)
+    np.testing.assert_array_equal(found[:2, :5], x[1, 2, :2, :5] - y[2, 0, :2, :5])
+    with pytest.raises(OptionError, match="head=2 is not possible"):
+        compare(A, B).difference("cross", 1, 2)
+
+
+def test_layers_and_heads_that_both_have() -> None:
+    assert (n_layers_heads(A, "cross"), n_layers_heads(B, "cross")) == ((2, 3), (3, 2))
+    assert compare(A, B).n_heads("cross") == (2, 2)
+    assert compare(A, B).all_heads("decoder").difference.shape == (2, 2, 7, 7)
+
+
+def test_masks_that_differ_are_counted_and_placed() -> None:
+    reasons = np.zeros((7, 5), dtype=np.uint8)
+    reasons[2, 4] = reasons[6, 0] = 1
+    weights = np.full((2, 3, 7, 5), np.float32(0.2))
+    open_run, closed = (
+        replace(A, cross_attentions=weights.copy(), mask_reasons={**A.mask_reasons, "cross": array})
+        for array in (np.zeros_like(reasons), reasons)
+    )
+    found = compare(open_run, closed).mask_difference("cross")
+    assert found is not None
+    assert (found.in_a_alone, found.in_b_alone, found.first, found.layer) == (0, 2, (2, 4), None)
+    back = compare(closed, open_run).mask_difference("cross")
+    assert back is not None
+    assert (back.in_a_alone, back.in_b_alone) == (2, 0)
+
+
+def test_a_mask_of_one_head_alone_is_placed_there() -> None:
+    by_head = np.zeros((2, 3, 7, 5), dtype=np.uint8)
+    by_head[1, 2, 3, 4] = 4
+    both = replace(A, mask_reasons={**A.mask_reasons, "cross": np.zeros((7, 5), dtype=np.uint8)})
+    found = compare(both, replace(both, mask_reasons={**A.mask_reasons, "cross": by_head})).mask_difference("cross")
+    assert found is not None
+    assert (found.layer, found.head, found.first, found.in_b_alone) == (1, 2, (3, 4), 1)
+
+
+def test_what_is_no_number_in_one_run_is_infinitely_far() -> None:
+    weights = np.array(A.cross_attentions)
+    weights[1, 0, 3, 2] = np.nan
+    broken = replace(A, cross_attentions=weights, mistake="negated-additive")
+    found = compare(A, broken).farthest("cross")
+    assert found is not None
+    assert (found.layer, found.head, found.query, found.key, found.size) == (1, 0, 3, 2, -np.inf)
+    assert compare(broken, broken).farthest("cross") is None
+    laid = compare(A, broken).all_heads("cross")
+    assert np.argwhere(laid.broken).tolist() == [[1, 0, 3, 2]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_kind_that_one_lacks_is_refused_with_the_common_ones(kind: Kind) -> None:
+    others: Any = tuple(other for other in KINDS if other != kind)
+    lacking = run(1, 2, 3, 5, 7, others)
+    comparison = compare(A, lacking)
+    assert comparison.kinds == others
+    with pytest.raises(OptionError, match=f"B has no {kind} attention; both have {others[0]}, {others[1]}"):
+        comparison.all_heads(kind)
+    with pytest.raises(OptionError, match="is not known"):
+        comparison.difference("sideways", 0, 0)  # ty: ignore[invalid-argument-type]
+
+
+def test_no_common_kind_at_all() -> None:
+    comparison = compare(run(1, 1, 1, 3, 2, ("encoder",)), run(1, 1, 1, 3, 2, ("decoder",)))
+    assert comparison.kinds == ()
+    assert comparison.largest is None
+
+
+def test_it_is_public_and_wants_two_traces() -> None:
+    assert tv.compare is compare
+    with pytest.raises(OptionError, match="b is str, not a Trace"):
+        tv.compare(A, "b.npz")  # ty: ignore[invalid-argument-type]

@@ -1,0 +1,120 @@
+"""Compare in a real browser: what is drawn is A − B, a link opens the same elsewhere; tiles, the table, keys and files."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import transformer_viz as tv
+from transformer_viz.checkpoints import load_snapshot
+
+pytestmark = pytest.mark.browser
+
+MAPS = ".st-key-compare-maps .js-plotly-plot"
+LINK = (
+    "compare?text=reversethis&checkpoint=reverse-small&b_text=reversethat&b_checkpoint=reverse-small&b_snapshot=227"
+    "&b_strategy=sample&b_seed=3&b_temperature=1.5&kind=decoder&layer=1&head=3&b_head=2&scale=largest"
+)
+Z = f"""() => {{
+  const chart = document.querySelector('{MAPS}');
+  const signed = chart._fullData.filter((trace) => trace.coloraxis === 'coloraxis2');
+  return signed[0].z.map((row) => [...row].map((value) => Number.isNaN(value) ? null : value));
+}}"""
+DRAWN = f"document.querySelector('{MAPS}')?._fullData?.some((trace) => trace.coloraxis === 'coloraxis2')"
+
+
+def difference(page: Page) -> np.ndarray:
+    page.wait_for_function(DRAWN)
+    return np.array(page.evaluate(Z), dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def small() -> tv.Checkpoint:
+    return tv.load_checkpoint("reverse-small", device="cpu")
+
+
+def test_a_link_opens_the_same_in_another_browser(page: Page, browser: Browser, server: str, small: tv.Checkpoint) -> None:
+    a = tv.decode(small, "reversethis")
+    b = tv.decode(load_snapshot(small, 227), "reversethat", strategy="sample", temperature=1.5, seed=3)
+    laid = tv.compare(a, b).one_head("decoder", 0, 2, None, 1)
+    page.goto(f"{server}/{LINK}")
+    shown = difference(page)
+    np.testing.assert_array_equal(shown, np.where(laid.masked == 3, np.nan, laid.difference))
+    expect(page).to_have_url(re.compile("b_temperature=1.5"))
+    words = page.locator(".compare").inner_text()
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    other = context.new_page()
+    other.goto(page.url)
+    np.testing.assert_array_equal(difference(other), shown)
+    assert other.locator(".compare").inner_text() == words
+    for label in ("A: source text", "B: source text"):
+        expect(other.get_by_label(label)).to_have_value(page.get_by_label(label).input_value())
+    assert other.url == page.url
+    context.close()
+
+
+def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads(page: Page, server: str) -> None:
+    page.goto(f"{server}/compare")
+    page.wait_for_function(DRAWN)
+    dates = tv.load_checkpoint("dates", device="cpu")
+    comparison = tv.compare(tv.decode(dates, "3 March 2024"), tv.decode(dates, "March 3 2024"))
+    farthest = comparison.farthest("encoder")
+    assert farthest is not None
+    page.get_by_title("show this head of encoder self-attention").click()
+    expect(page).to_have_url(re.compile(rf"kind=encoder&layer={farthest.layer + 1}&head={farthest.head + 1}$"))
+    expect(page.locator(MAPS)).to_have_count(1)
+    page.wait_for_function(f"document.querySelector('{MAPS}')._fullLayout.xaxis3._length && {DRAWN}")
+    expected = comparison.difference("encoder", farthest.layer, farthest.head)
+    np.testing.assert_array_equal(difference(page), expected)
+    # The fourth tile of the first row, by the mouse.
+    tiles = ".st-key-mosaic-decoder .js-plotly-plot"
+    page.wait_for_function(f"document.querySelector('{tiles}')?.__hears")
+    page.locator(tiles).scroll_into_view_if_needed()
+    x, y = page.evaluate(
+        f"""() => {{
+          const chart = document.querySelector('{tiles}'), grid = chart.layout.meta, plot = chart._fullLayout._plots.xy;
+          const box = chart.querySelector('.nsewdrag').getBoundingClientRect();
+          return [box.left + plot.xaxis.d2p(3.5 * grid.pitch_x), box.top + plot.yaxis.d2p(0.4 * grid.pitch_y)];
+        }}"""
+    )
+    page.mouse.click(x, y)
+    expect(page).to_have_url(re.compile("kind=decoder&layer=1&head=4$"))
+
+
+def test_swap_by_keyboard_and_an_error_of_one_side(page: Page, server: str) -> None:
+    page.goto(f"{server}/compare?text=hello&checkpoint=reverse&b_text=halle&b_checkpoint=reverse&kind=cross&layer=1&head=1")
+    there = difference(page)
+    page.get_by_role("button", name="Swap A and B").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("A: source text")).to_have_value("halle")
+    expect(page).to_have_url(re.compile("text=halle&.*b_text=hello"))
+    page.wait_for_function(f"() => {{ const z = ({Z})(); return Math.abs(z[0][5] - {-there[0][5]}) < 1e-6; }}")
+    np.testing.assert_array_equal(difference(page), -there)
+    page.get_by_label("B: source text").fill("<b>🙂")
+    page.get_by_label("B: source text").press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text("Character 4 is")
+    expect(page.locator(".compare .sentence")).to_contain_text("A alone")
+    expect(page.get_by_label("B: source text")).to_have_value("<b>🙂")
+
+
+def test_two_files(page: Page, server: str, small: tv.Checkpoint, tmp_path: Path) -> None:
+    a, b = tv.decode(small, "reversethis"), tv.decode(small, "thisqaipa", strategy="beam")
+    a.save(tmp_path / "one.npz")
+    b.save(tmp_path / "two.npz")
+    page.goto(f"{server}/compare?text=hello&checkpoint=reverse&b_text=halle&b_checkpoint=reverse&kind=cross&layer=1&head=2")
+    page.wait_for_function(DRAWN)
+    page.get_by_role("button", name="Open files").click()
+    page.locator("input[type=file]").set_input_files([tmp_path / "one.npz", tmp_path / "two.npz"])
+    # The boxes are there once the files have been read.
+    expect(page.get_by_role("combobox", name="B: run or file")).to_have_count(1)
+    page.keyboard.press("Escape")
+    for label, name in (("A: run or file", "one"), ("B: run or file", "two")):
+        page.get_by_role("combobox", name=label).click()
+        page.get_by_role("option", name=name, exact=True).click()
+        expect(page).to_have_url(re.compile(f"{label[0].lower()}_file={name}"))
+    expect(page.locator(".compare .sentence")).to_contain_text("A reads reversethis, B thisqaipa")
+    laid = tv.compare(a, b).one_head("cross", 0, 1)
+    page.wait_for_function(f"{DRAWN} && document.querySelector('{MAPS}')._fullData[2].z.length === {len(laid.difference)}")
+    np.testing.assert_array_equal(difference(page), laid.difference)

@@ -1,0 +1,110 @@
+"""Runs too long to send their map once a step: a cover hides what is to come, and hides all of it."""
+
+import base64
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from transformer_viz import Trace, export, figures
+from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.figures.player import COVERED_FROM
+from transformer_viz.terms import Kind
+
+N_SOURCE, N_TARGET = 101, 103
+
+
+def long_run() -> Trace:
+    rng = np.random.default_rng(0)
+
+    def rows(queries: int, keys: int, causal: bool = False) -> np.ndarray:
+        weights = rng.random((2, 3, queries, keys)) * (np.tri(queries, keys) if causal else 1)
+        return weights / weights.sum(-1, keepdims=True)
+
+    tokens = [f"t{i}" for i in range(N_TARGET)]
+    return Trace.from_arrays(
+        encoder=rows(N_SOURCE, N_SOURCE),
+        decoder=rows(N_TARGET, N_TARGET, causal=True),
+        cross=rows(N_TARGET, N_SOURCE),
+        masks={"decoder": "causal"},
+        source_tokens=[f"s{i}" for i in range(N_SOURCE)],
+        target_tokens=["<s>", *tokens[:-1]],
+        output_tokens=tokens,
+        probabilities=[0.5] * N_TARGET,
+        alignment=[t % N_SOURCE for t in range(N_TARGET)],
+    )
+
+
+@pytest.fixture(scope="module")
+def run() -> Trace:
+    return long_run()
+
+
+def numbers(value: Any) -> np.ndarray:
+    flat = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
+    return flat.reshape([int(n) for n in value["shape"].split(",")])
+
+
+@pytest.mark.parametrize("kind", ["decoder", "cross"])
+def test_the_map_is_sent_once_and_covered(run: Trace, kind: Kind) -> None:
+    spec = json.loads(figures.player(run, kind, 1, 2, 40).to_json())
+    cover, weights = spec["data"][:2]
+    z, full = numbers(weights["z"]), run.attentions(kind)
+    assert full is not None
+    allowed = ~run.masks[kind]
+    np.testing.assert_array_equal(z[allowed], full[1, 2][allowed])
+    assert np.isnan(z[~allowed]).all()
+    n_keys = len(run.keys(kind))
+    # One cell a row, as wide as the map, above everything, and asked first what is under the hand.
+    assert (cover["x0"] - cover["dx"] / 2, cover["x0"] + cover["dx"] / 2) == (-0.5, n_keys - 0.5)
+    assert cover["zorder"] > max(drawn.get("zorder", 0) for drawn in spec["data"][1:])
+    assert cover["hoverinfo"] == "none"
+    for step in (0, 40, N_TARGET - 1):
+        frame = spec["frames"][step]
+        covered = numbers(frame["data"][0]["z"])
+        assert covered.shape == (N_TARGET, 1)
+        np.testing.assert_array_equal(np.flatnonzero(covered[:, 0] == 1), np.arange(step + 1, N_TARGET))
+        assert np.isnan(covered[: step + 1]).all()
+    np.testing.assert_array_equal(numbers(cover["z"]), numbers(spec["frames"][40]["data"][0]["z"]))
+
+
+def test_frames_change_the_traces_that_they_name(run: Trace) -> None:
+    spec = json.loads(figures.player(run, "decoder", 0, 0, 3).to_json())
+    for frame in spec["frames"][:5]:
+        types = [spec["data"][number]["type"] for number in frame["traces"]]
+        assert [drawn["type"] for drawn in frame["data"]] == types
+        # The cover, the rings and the candidates; weights, masked cells and hatching stay.
+        assert frame["traces"] == [0, 4, 5]
+
+
+def test_a_long_run_is_no_large_message(run: Trace) -> None:
+    cells = N_TARGET * N_SOURCE
+    assert len(figures.player(run, "cross", 0, 0, 0).to_json()) < 40 * cells + 3000 * N_TARGET
+
+
+def test_a_short_run_and_the_encoder_have_no_cover(run: Trace) -> None:
+    assert N_TARGET * N_TARGET * N_SOURCE >= COVERED_FROM
+    assert len(figures.player(run, "encoder").data) == 3
+    assert figures.player(run, "encoder").data[0].zorder is None
+
+
+def test_a_tall_figure_stops_growing(run: Trace) -> None:
+    assert 800 < figures.player(run, "cross").layout.height < 1000
+
+
+def test_the_exported_page_has_the_same_templates(run: Trace) -> None:
+    """It fills in the numbers itself, and knows no cover."""
+    page = export.html(run, plotlyjs=False)
+    assert "zorder" not in page
+    assert '"weights":{"coloraxis"' in page
+
+
+def test_the_sentence_keeps_the_end_of_a_long_output(run: Trace) -> None:
+    said = plain(step_sentence(run, "cross", 0, 0, 100))
+    assert said.count("t99") == 1
+    written = said.split("`")[1]
+    assert len(written) == 120
+    assert written.startswith("…")
+    whole = plain(step_sentence(run, "cross", 0, 0, 3))
+    assert whole.split("`")[1] == "t0 t1 t2"

@@ -1,0 +1,92 @@
+"""A run that left the app as a file comes back as it was: the same arrays, the same figures, the same code."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from tests.trace.conftest import is_same
+from transformer_viz.trace.store import load_trace
+
+Start = Callable[..., AppTest]
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """What the page offers to download, by file name."""
+    files: dict[str, bytes] = {}
+    monkeypatch.setattr(st, "download_button", lambda label, data, name, *_, **__: files.update({name: data}))
+    return files
+
+
+def export(at: AppTest, tables: str) -> AppTest:
+    at.session_state[tables], at.session_state["export_format"] = "Export", "npz"
+    at.run()
+    assert not at.exception
+    return at
+
+
+def drawn(at: AppTest) -> list[dict[str, Any]]:
+    """Every figure without the name of its run, which differs between a decoding and a file."""
+    specs = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    for spec in specs:
+        for name in ("run", "id"):
+            spec["layout"].get("meta", {}).pop(name, None)
+    return specs
+
+
+def drop(at: AppTest, name: str, data: bytes) -> AppTest:
+    at.file_uploader[0].set_value([(name, data, "")]).run()
+    assert not at.exception
+    assert not at.error
+    return at
+
+
+@pytest.mark.parametrize(
+    "place", [{"kind": "cross", "layer": "2", "head": "3"}, {"kind": "decoder", "layer": "1", "head": "max"}]
+)
+def test_out_of_explore_and_in_again(start: Start, offered: dict[str, bytes], place: dict[str, str]) -> None:
+    explore = export(start(text="a<b>c", step="2", **place), "tables")
+    (name, data), *_ = offered.items()
+    at = drop(start("open", opened=name, step="2", **place), name, data)
+    assert drawn(at) == drawn(explore)
+    offered.clear()
+    export(at, "open_tables")
+    assert [*offered.values()] == [data], "and out again: the same bytes"
+    (found,) = at.session_state["opened"].values()
+    assert is_same(found.trace, load_trace(data))
+
+
+def test_a_search_with_its_tree(start: Start, offered: dict[str, bytes]) -> None:
+    place = {"node": "2", "kind": "decoder", "layer": "2", "head": "2"}
+    search = export(start("search", text="abc", beam="3", **place), "search_tables")
+    (name, data), *_ = offered.items()
+    at = drop(start("open", **place), name, data)
+    tree, *others = drawn(search)
+    points = [trace["customdata"] for trace in tree["data"] if "customdata" in trace]
+    assert drawn(at)[1:] == others, "the branch and its attention"
+    # Search writes the greedy run above the tree; a file does not hold it.
+    assert [trace["customdata"] for trace in drawn(at)[0]["data"] if "customdata" in trace] == points
+    offered.clear()
+    export(at, "open_tables")
+    assert [*offered.values()] == [data]
+
+
+def test_the_lines_of_python_draw_the_file(
+    start: Start, offered: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export(start(text="abc"), "tables")
+    (name, data), *_ = offered.items()
+    at = export(drop(start("open", kind="decoder", layer="2", head="2"), name, data), "open_tables")
+    (tmp_path / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(go.Figure, "show", lambda self: None)
+    names: dict[str, Any] = {}
+    exec(compile(at.code[0].value, "shown", "exec"), names)
+    again, shown = json.loads(names["figure"].to_json()), drawn(at)[0]
+    assert (again["data"], again["frames"]) == (shown["data"], shown["frames"])

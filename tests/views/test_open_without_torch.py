@@ -1,0 +1,52 @@
+"""A trace file is looked at where torch cannot even be imported: the page, every tab, a beam search's tree."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer_viz import decode
+from transformer_viz.trace.store import to_bytes
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = """
+import sys
+from pathlib import Path
+
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("torch", "safetensors"):
+            raise ImportError(name + " is not here")
+
+sys.meta_path.insert(0, NoTorch())
+from streamlit.testing.v1 import AppTest
+
+at = AppTest.from_string("from transformer_viz.views import open as view; view.show()", default_timeout=60).run()
+assert not at.exception, at.exception
+at.file_uploader[0].set_value([("run.npz", Path(sys.argv[1]).read_bytes(), "")]).run()
+from transformer_viz.views.parts.tables import OF_A_FILE
+for tab in OF_A_FILE:
+    at.session_state["open_tables"] = tab
+    at.run()
+    assert not at.exception and not at.error, (tab, at.exception, at.error)
+    print(tab, len(at.get("plotly_chart")))
+for made in ("csv", "npz"):
+    at.session_state["export_format"] = made
+    at.run()
+    assert not at.exception and at.get("download_button"), made
+assert "torch" not in sys.modules
+"""
+
+
+@pytest.mark.parametrize("strategy", ["greedy", "beam"])
+def test_everything_that_is_drawn_of_a_file_needs_no_torch(tiny, tmp_path: Path, strategy: str) -> None:
+    path = tmp_path / "run.npz"
+    path.write_bytes(to_bytes(decode(tiny, "hello", strategy=strategy)))
+    command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr[-3000:]
+    # The focus map and three mosaics, the tree of a search; three masks, or the heads' tiles.
+    more = int(strategy == "beam")
+    want = {"This run": 4, "Heads": 5, "Masks in force": 7, "Numbers": 4, "Export": 4}
+    assert done.stdout.splitlines()[:5] == [f"{tab} {n + more}" for tab, n in want.items()]

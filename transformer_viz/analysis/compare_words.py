@@ -1,0 +1,236 @@
+"""What two runs have apart, said in words: a sentence, the rows of a small table, and the places of tokens that differ."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from transformer_viz.analysis.comparison import Comparison, Farthest
+from transformer_viz.analysis.sentences import Sentence, Style, percent_words
+from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind
+from transformer_viz.trace.trace import Trace
+
+TEACHER_FORCING = "teacher forcing"
+"""What a Trace calls this strategy."""
+_HOW = ("strategy", "beam_size", "length_penalty", "temperature", "top_k", "top_p", "seed")
+_LONGEST_TEXT = 48
+_NAMES = {"beam_size": "size", "length_penalty": "α"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table: what is compared, what A and B have, and how they differ; all of it plain text.
+
+    `kind` is set where attention differs: there is a place to go to.
+    """
+
+    what: str
+    a: str
+    b: str
+    apart: str
+    kind: Kind | None = None
+
+
+def verdict(comparison: Comparison) -> Sentence:
+    """What differs, and where attention differs most."""
+    return (*_texts(comparison), *_most(comparison))
+
+
+def table(comparison: Comparison, *, with_answer: bool = True) -> list[Row]:
+    """Input, model, decoding, output, and a line for each kind of attention; masks where they differ.
+
+    Without the answer it is not said which output is wrong.
+    """
+    a, b = comparison.a, comparison.b
+    a_writes, b_writes = (written_words(run, with_answer=with_answer) for run in (a, b))
+    plain = [
+        Row("reads", _short(a.source), _short(b.source), _first_apart(a.source_tokens, b.source_tokens)),
+        Row("model", model_words(a), model_words(b), _same(model_words(a) == model_words(b))),
+        Row("decoding", how_words(a), how_words(b), _same(how_words(a) == how_words(b))),
+        Row("writes", a_writes, b_writes, _outputs_apart(comparison)),
+    ]
+    return [*plain, *(_kind_row(comparison, kind) for kind in KINDS), *_mask_rows(comparison)]
+
+
+def farthest_words(found: Farthest) -> str:
+    """`2·2, row 10, column 2`: layer and head as the tiles are called, counted from 1."""
+    return f"{found.layer + 1}·{found.head + 1}, row {found.query + 1}, column {found.key + 1}"
+
+
+def size_words(size: float) -> str:
+    """`+0.91`; never a rounded 0 for what is none."""
+    if math.isinf(size):
+        return "not a number"
+    if size and abs(size) < 0.005:
+        return f"{size:+.1e}".replace("-", "−")
+    return f"{size:+.2f}".replace("-", "−")
+
+
+def model_words(run: Trace) -> str:
+    """Checkpoint, and the snapshot where it is one."""
+    name = str(run.made_by.get("checkpoint") or "not recorded")
+    step = run.made_by.get("snapshot")
+    return name if step is None else f"{name}, step {step}"
+
+
+def how_words(run: Trace) -> str:
+    """`beam, size 5`, with edits and a mistake."""
+    known = [(name, run.made_by[name]) for name in _HOW if run.made_by.get(name) is not None]
+    words = [str(value) if name == "strategy" else f"{_NAMES.get(name, name)} {_number(value)}" for name, value in known]
+    words += [f"{len(run.edits)} edit{'s' * (len(run.edits) != 1)}"] if run.edits else []
+    words += [f"mistake {run.mistake}"] if run.mistake else []
+    return ", ".join(words) or "not recorded"
+
+
+def written_words(run: Trace, *, with_answer: bool = True) -> str:
+    """The text, and that it is wrong where that is known."""
+    if not run.output_tokens:
+        return "not recorded"
+    if is_given(run):
+        return f"{_short(run.text) or 'nothing'} (given)"
+    return (_short(run.text) or "nothing") + (" (wrong)" if with_answer and run.is_right is False else "")
+
+
+def is_given(run: Trace) -> bool:
+    """Whether its output is not its own choice: teacher forcing, or tokens from elsewhere."""
+    return run.finished == "given" or run.made_by.get("strategy") == TEACHER_FORCING
+
+
+def places_apart(a: tuple[str, ...], b: tuple[str, ...]) -> list[int]:
+    """Positions at which two lists of tokens differ; one that has ended differs from every token."""
+    longer = max(len(a), len(b))
+    return [i for i in range(longer) if (a[i] if i < len(a) else None) != (b[i] if i < len(b) else None)]
+
+
+# ---- the sentence
+
+
+def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
+    a, b = comparison.a, comparison.b
+    pieces: list[tuple[Style, str]] = []
+    if a.source == b.source:
+        pieces += [("plain", "Both read "), ("code", _short(a.source))]
+    else:
+        pieces += [
+            ("strong", "A"),
+            ("plain", " reads "),
+            ("code", _short(a.source)),
+            ("plain", ", "),
+            ("strong", "B"),
+            ("plain", " "),
+        ]
+        pieces += [("code", _short(b.source))]
+    if not (a.output_tokens and b.output_tokens):
+        return [*pieces, ("plain", "; not both have recorded what they write.")]
+    if comparison.parted is None:
+        return [*pieces, *_same_output(_short(a.text) or "nothing", is_given(a), is_given(b), a.source == b.source)]
+    pieces += [("plain", "; ")]
+    for name, run, end in (("A", a, ", "), ("B", b, "")):
+        pieces += [
+            ("strong", name),
+            ("plain", " is given " if is_given(run) else " writes "),
+            ("code", _short(run.text) or "nothing"),
+        ]
+        pieces += [("plain", end)]
+    return [*pieces, ("plain", f": they part at step {comparison.parted + 1}.")]
+
+
+def _same_output(text: str, a_given: bool, b_given: bool, is_same_source: bool) -> list[tuple[Style, str]]:
+    """Who chose the tokens that both have."""
+    if a_given == b_given:
+        verb = "are given" if a_given else "write"
+        return [("plain", f" and {verb} " if is_same_source else f"; both {verb} "), ("code", text), ("plain", ".")]
+    writer, reader = ("B", "A") if a_given else ("A", "B")
+    end: list[tuple[Style, str]] = [("plain", ", which "), ("strong", reader), ("plain", " is given.")]
+    return [("plain", "; "), ("strong", writer), ("plain", " writes "), ("code", text), *end]
+
+
+def _most(comparison: Comparison) -> list[tuple[Style, str]]:
+    """Where attention differs most, with both weights."""
+    if not comparison.kinds:
+        return [("plain", " They have no kind of attention in common.")]
+    found = comparison.largest
+    if found is None:
+        return [("plain", " No weight differs.")]
+    start: list[tuple[Style, str]] = [
+        ("plain", " Attention differs most in "),
+        ("strong", f"{KIND_TITLES[found.kind]}, layer {found.layer + 1} head {found.head + 1}"),
+        ("plain", f": in row {found.query + 1}"),
+    ]
+    looks = [_look(comparison.a, found, found.a), _look(comparison.b, found, found.b)]
+    return [*start, ("plain", ", "), ("strong", "A"), *looks[0], ("plain", ", "), ("strong", "B"), *looks[1], ("plain", ".")]
+
+
+def _look(run: Trace, found: Farthest, weight: float) -> list[tuple[Style, str]]:
+    if math.isnan(weight):
+        return [("plain", " has no number")]
+    return [("plain", f" looks {percent_words(weight)} at "), ("code", run.keys(found.kind)[found.key])]
+
+
+# ---- the table
+
+
+def _first_apart(a: tuple[str, ...], b: tuple[str, ...]) -> str:
+    apart = places_apart(a, b)
+    if not apart:
+        return "same"
+    n = len(apart)
+    return f"{n} token{'s' * (n != 1)}, from {apart[0] + 1} on" if n > 1 else f"token {apart[0] + 1}"
+
+
+def _outputs_apart(comparison: Comparison) -> str:
+    a, b = comparison.a, comparison.b
+    if not (a.output_tokens and b.output_tokens):
+        return "unknown"
+    return "same" if comparison.parted is None else f"from step {comparison.parted + 1} on"
+
+
+def _same(is_same: bool) -> str:
+    return "same" if is_same else "differs"
+
+
+def _kind_row(comparison: Comparison, kind: Kind) -> Row:
+    title = KIND_TITLES[kind]
+    if kind not in comparison.kinds:
+        has = [kind in run.kinds for run in (comparison.a, comparison.b)]
+        a, b = ("" if there else "has none" for there in has)
+        return Row(title, a, b, "not in both" if any(has) else "in neither")
+    found = comparison.farthest(kind)
+    if found is None:
+        return Row(title, "", "", "no weight differs")
+    weights = [f"{weight:.3f}" for weight in (found.a, found.b)]
+    return Row(title, *weights, f"{size_words(found.size)} in {farthest_words(found)}", kind)
+
+
+def _mask_rows(comparison: Comparison) -> list[Row]:
+    rows = []
+    for kind in comparison.kinds:
+        found = comparison.mask_difference(kind)
+        if found is None:
+            continue
+        a, b = (f"{n} masked here alone" for n in (found.in_a_alone, found.in_b_alone))
+        query, key = found.first
+        words = [_reason(run, kind, found.layer, found.head, query, key) for run in (comparison.a, comparison.b)]
+        place = f"first: row {query + 1}, column {key + 1}: {words[0]} in A, {words[1]} in B"
+        rows.append(Row(f"{kind} mask", a, b, place))
+    return rows
+
+
+def _reason(run: Trace, kind: Kind, layer: int | None, head: int | None, query: int, key: int) -> str:
+    reasons = run.mask_reasons[kind]
+    code = reasons[query, key] if reasons.ndim == 2 else reasons[layer or 0, head or 0, query, key]
+    return REASON_WORDS[int(code)]
+
+
+def _short(text: str) -> str:
+    """A long text by its two ends; the strips have all of it."""
+    half = _LONGEST_TEXT // 2
+    return text if len(text) <= _LONGEST_TEXT else f"{text[:half]}…{text[1 - half :]}"
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def output_places(comparison: Comparison) -> list[int]:
+    """Steps at which the outputs differ, also after they have parted."""
+    return places_apart(comparison.a.output_tokens, comparison.b.output_tokens)

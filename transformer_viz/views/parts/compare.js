@@ -1,0 +1,91 @@
+// The sentence, the token strips and the table of Compare. Everything comes as data and is set as text: a token is no markup.
+
+export default function ({ parentElement, data, setTriggerValue }) {
+  const root = parentElement.querySelector(".compare");
+  root.classList.toggle("dark", data.dark);
+  root.classList.toggle("large", data.large);
+  const parts = [sentence(data.sentence), strips(data.strips), data.rows.length ? table(data.rows, (kind) => setTriggerValue("kind", kind)) : null];
+  root.replaceChildren(...parts.filter(Boolean));
+}
+
+function made(tag, name, text) {
+  const element = document.createElement(tag);
+  if (name) element.className = name;
+  if (text !== undefined) element.textContent = text;
+  return element;
+}
+
+function sentence(pieces) {
+  const tags = { plain: "span", code: "code", strong: "strong" };
+  const line = made("p", "sentence");
+  line.setAttribute("aria-live", "polite");
+  line.append(...pieces.map(([style, text]) => made(tags[style], "", text)));
+  return line;
+}
+
+// Each position is a column of A's token above B's, so that they stay upon each other where the line breaks.
+function strips(given) {
+  const all = made("div", "strips");
+  for (const { label, sides, apart, hint } of given) {
+    const strip = made("div", "strip");
+    strip.setAttribute("role", "group");
+    strip.setAttribute("aria-label", hint);
+    const names = column(sides.map(({ name }) => made("span", "side", name)));
+    strip.append(made("span", "label", label), names);
+    // What is longer than its place scrolls, by keys too.
+    if (sides.some(({ tokens }) => tokens.length > 60)) strip.tabIndex = 0;
+    const longest = Math.max(...sides.map(({ tokens }) => tokens.length));
+    for (let place = 0; place < longest; place += 1) {
+      const pair = column(sides.map(({ tokens }) => token(tokens[place])));
+      pair.classList.toggle("apart", apart.includes(place));
+      pair.classList.toggle("first", apart[0] === place);
+      strip.append(pair);
+    }
+    all.append(strip);
+  }
+  return all;
+}
+
+function column(children) {
+  const pair = made("span", "pair");
+  pair.append(...children);
+  return pair;
+}
+
+function token(given) {
+  if (!given) {
+    const none = made("span", "token none", "–");
+    none.title = "no token here";
+    return none;
+  }
+  const cell = made("span", `token ${given.class}`, given.text);
+  cell.title = given.title;
+  if (given.tint !== undefined) cell.style.setProperty("--tint", given.tint);
+  return cell;
+}
+
+function table(rows, goTo) {
+  const whole = made("table", "apart-table");
+  const head = made("tr");
+  for (const name of ["", "A", "B", "A against B"]) {
+    const cell = made("th", "", name);
+    cell.scope = "col";
+    head.append(cell);
+  }
+  const body = rows.map(({ what, cells, kind }) => {
+    const line = made("tr");
+    const name = made("th", "", what);
+    name.scope = "row";
+    line.append(name, ...cells.map((text) => made("td", text === "same" ? "same" : "", text)));
+    if (kind) {
+      const button = made("button", "place", line.lastChild.textContent);
+      button.type = "button";
+      button.title = `show this head of ${what}`;
+      button.addEventListener("click", () => goTo(kind));
+      line.lastChild.replaceChildren(button);
+    }
+    return line;
+  });
+  whole.append(made("caption", "", "What differs"), head, ...body);
+  return whole;
+}
