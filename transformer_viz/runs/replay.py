@@ -6,7 +6,8 @@ from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import CheckpointError, listed
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.runs.decode import LONGEST, decode
+from transformer_viz.runs.decode import decode
+from transformer_viz.runs.framing import LONGEST
 from transformer_viz.runs.options import whole
 from transformer_viz.trace.moments import Moment, Target
 from transformer_viz.trace.trace import Trace

@@ -18,18 +18,19 @@ def to_frame(trace: Trace) -> pd.DataFrame:
 def _of_kind(trace: Trace, kind: Kind) -> pd.DataFrame:
     weights = trace.attentions(kind)
     assert weights is not None
-    layer, head, query, key = (axis.ravel() for axis in np.indices(weights.shape))
+    place, head, query, key = (axis.ravel() for axis in np.indices(weights.shape))
     queries, keys = np.array(trace.queries(kind), dtype=object), np.array(trace.keys(kind), dtype=object)
     return pd.DataFrame(
         {
             "kind": kind,
-            "layer": layer,
+            "layer": np.array(trace.layer_numbers(kind))[place],
             "head": head,
             "query": query,
             "query_token": queries[query],
             "key": key,
             "key_token": keys[key],
-            "weight": weights.ravel(),
+            # Not every table format knows half precision; nothing is lost.
+            "weight": weights.ravel().astype(np.float32, copy=False),
             "masked": np.broadcast_to(trace.masks[kind], weights.shape).ravel(),
         }
     )
