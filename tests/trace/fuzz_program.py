@@ -71,7 +71,7 @@ def renamed(parts: Members, rng: random.Random) -> Members:
 def header(parts: Members, rng: random.Random) -> Members:
     name = rng.choice([name for name in parts if name.endswith(".npy")])
     shape = rng.choice(SHAPES)
-    dtype = rng.choice(["<f4", "|u1", "|O", "<f8", ">f4", "<c8", "|V4"])
+    dtype = rng.choice(["<f4", "|u1", "|O", "<f8", "<f2", ">f4", "<c8", "|V4"])
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     return {**parts, name: b"\x93NUMPY\x01\x00" + len(text + b"\n").to_bytes(2, "little") + text + b"\n" + parts[name][128:]}
 
@@ -150,7 +150,7 @@ def looked_at(trace: Trace, rng: random.Random) -> None:
         trace.hypothesis(number)
     kind = rng.choice(trace.kinds)
     for step in range(max(1, trace.n_steps)):
-        step_sentence(trace, kind, 0, 0, step)
+        step_sentence(trace, kind, trace.layer_numbers(kind)[0], 0, step)
     if rng.random() < 0.1:
         drawn = [figures.player(trace, kind), figures.mosaic(trace, kind), figures.mask(trace, kind)]
         drawn += [figures.search_tree(trace)] if trace.search else []

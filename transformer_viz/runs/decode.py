@@ -121,9 +121,19 @@ def trace_size(
 
     `max_trace_bytes` is not looked at. Raises what `decode` raises for a text or keyword that is not possible.
     """
-    options["max_trace_bytes"] = None
+    return predicted(plan_of(checkpoint, text, target=target, **options))
+
+
+def plan_of(
+    checkpoint: Checkpoint,
+    text: str | list[str] | tuple[str, ...],
+    *,
+    target: Target | Sequence[Target] | None = None,
+    **options: Unpack[Options],
+) -> Plan:
+    """What decides the size of `decode` with the same arguments."""
     texts, targets = _lists(text, target)
-    return predicted(_prepared(checkpoint, texts, targets=targets, **options).plan)
+    return _prepared(checkpoint, texts, targets=targets, **options).plan
 
 
 def _lists(
@@ -216,7 +226,7 @@ def _decode(
     checkpoint: Checkpoint, texts: list[str], *, targets: Sequence[Target] | None, **options: Unpack[Options]
 ) -> list[Trace]:
     ready = _prepared(checkpoint, texts, targets=targets, **options)
-    check(ready.plan, ready.max_trace_bytes)
+    check([ready.plan], ready.max_trace_bytes)
     chosen, change, kept = ready.chosen, ready.change, ready.plan.keep
     started = time.perf_counter()
     recorder = Recorder(ready.names, kept.kinds, kept.layers, half=kept.is_half)

@@ -13,6 +13,7 @@ from transformer_viz.errors import OptionError, TraceTooLarge
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.runs.keep import Keep
 from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
 
 MAX_TRACE_BYTES = 10**9
 """Unless a caller sets another; `load_trace` reads a little more."""
@@ -92,13 +93,21 @@ def predicted(plan: Plan) -> TraceSize:
     return TraceSize(arrays, records, arrays + records + _working(plan))
 
 
-def check(plan: Plan, max_trace_bytes: int) -> TraceSize:
-    """The size, or a TraceTooLarge that says what would be allowed."""
-    size = predicted(plan)
+def check(plans: Sequence[Plan], max_trace_bytes: int, times: int = 1) -> TraceSize:
+    """The size of all these runs together, so many times; or a TraceTooLarge that says what would be allowed."""
+    size = together(plans, times)
     if _fits(size, max_trace_bytes):
         return size
-    offers = tuple((keep.options(), predicted(replace(plan, keep=keep)).total) for keep in _offers(plan, max_trace_bytes))
-    raise TraceTooLarge(_refusal(plan, size, max_trace_bytes, offers), size.total, max_trace_bytes, offers)
+    keeps = _offers(plans, max_trace_bytes, times)
+    offers = tuple((keep.options(), together(_kept(plans, keep), times).total) for keep in keeps)
+    raise TraceTooLarge(_refusal(plans, size, max_trace_bytes, offers), size.total, max_trace_bytes, offers)
+
+
+def together(plans: Sequence[Plan], times: int = 1) -> TraceSize:
+    """All are kept, and they are made one after the other."""
+    sizes = [predicted(plan) for plan in plans]
+    arrays, records = (times * sum(getattr(size, name) for size in sizes) for name in ("arrays", "records"))
+    return TraceSize(arrays, records, arrays + records + max(size.peak - size.total for size in sizes))
 
 
 def rows_of_search(beam: Beam, n_steps: int) -> int:
@@ -169,43 +178,40 @@ def _fits(size: TraceSize, most: int) -> bool:
     return size.total <= most and size.peak <= PEAK_TIMES * most
 
 
-def _offers(plan: Plan, most: int) -> list[Keep]:
+def _kept(plans: Sequence[Plan], keep: Keep) -> list[Plan]:
+    return [replace(plan, keep=keep) for plan in plans]
+
+
+def _offers(plans: Sequence[Plan], most: int, times: int) -> list[Keep]:
     """Other choices that fit: half precision, one kind, both, then fewer layers: the last ones that all kinds have."""
-    now = plan.keep
+
+    def fits(keep: Keep) -> bool:
+        return _fits(together(_kept(plans, keep), times), most)
+
+    def fewer_layers(keep: Keep) -> Keep | None:
+        shared = min(keep.numbers(plans[0].config).values(), key=len)
+        choices = (replace(keep, layers=shared[-count:]) for count in range(len(shared) - 1, 0, -1))
+        return next(filter(fits, choices), None)
+
+    now = plans[0].keep
     half = replace(now, precision="float16")
-    kinds: Kind = "cross" if "cross" in now.kinds else now.kinds[-1]
-    one_kind, one_kind_half = replace(now, kinds=(kinds,)), replace(half, kinds=(kinds,))
-    fewer = (found for keep in (now, half, one_kind, one_kind_half) if (found := _fewer_layers(plan, keep, most)))
-    wanted = [half, one_kind, one_kind_half, *fewer]
-    return [keep for i, keep in enumerate(wanted) if keep != now and keep not in wanted[:i] and _is_allowed(plan, keep, most)]
+    kind: Kind = "cross" if "cross" in now.kinds else now.kinds[-1]
+    whole = [half, replace(now, kinds=(kind,)), replace(half, kinds=(kind,))]
+    fewer = [found for keep in (now, *whole) if (found := fewer_layers(keep)) is not None]
+    return list(dict.fromkeys([keep for keep in whole if keep != now and fits(keep)] + fewer))
 
 
-def _is_allowed(plan: Plan, keep: Keep, most: int) -> bool:
-    return _fits(predicted(replace(plan, keep=keep)), most)
-
-
-def _fewer_layers(plan: Plan, keep: Keep, most: int) -> Keep | None:
-    """The most layers that fit, of those that every kind has; None where not even one does."""
-    shared = min((found for found in keep.numbers(plan.config).values()), key=len)
-    for count in range(len(shared) - 1, 0, -1):
-        if _is_allowed(plan, fewer := replace(keep, layers=shared[-count:]), most):
-            return fewer
-    return None
-
-
-def _refusal(plan: Plan, size: TraceSize, most: int, offers: Sequence[tuple[dict[str, Any], int]]) -> str:
-    texts = "" if len(plan.n_sources) == 1 else f" of {len(plan.n_sources)} texts"
-    said = f"The trace{texts} would take up to {megabytes(size.total)}"
+def _refusal(plans: Sequence[Plan], size: TraceSize, most: int, offers: Sequence[tuple[dict[str, Any], int]]) -> str:
+    n_texts, is_search = len(plans[0].n_sources), plans[0].beam is not None
+    said = f"The trace{'' if n_texts == 1 else f' of {n_texts} texts'} would take up to {megabytes(size.total)}"
     if size.total <= most:
-        said += f", and making it up to {megabytes(size.peak)}, more than {PEAK_TIMES} times"
-        said += f" max_trace_bytes={most} ({megabytes(most)})."
-    else:
-        said += f"; max_trace_bytes={most} allows {megabytes(most)}."
+        said += f", and making it up to {megabytes(size.peak)}, which is more than {PEAK_TIMES} times what is allowed"
+    said += f"; max_trace_bytes={most} allows {megabytes(most)}."
     ways = [f"{', '.join(f'{k}={v!r}' for k, v in options.items())} ({megabytes(n)})" for options, n in offers[:3]]
-    shorter = "lower max_length" if plan.beam is None else "lower max_length or beam_size"
-    less = f"shorten the text, {shorter}" + ("" if len(plan.n_sources) == 1 else ", decode fewer texts at once")
-    fits = f" It fits with {'; or with '.join(ways)}. Or" if ways else " To make it smaller:"
-    return f"{said}{fits} {less}, or raise max_trace_bytes."
+    less = ["shorten the text", "lower max_length", *(["or beam_size"] if is_search else [])]
+    less += ["decode fewer texts at once"] if n_texts > 1 else []
+    fits = f" It fits with {'; or with '.join(ways)}. Or" if ways else " To make it smaller,"
+    return f"{said}{fits} {', '.join(less)}, or raise max_trace_bytes."
 
 
 def megabytes(n_bytes: float) -> str:
@@ -223,3 +229,11 @@ def checked_limit(value: int | None) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise OptionError(f"max_trace_bytes={value!r} is not possible; it is a whole number of bytes, at least 1")
     return value
+
+
+def held_bytes(trace: Trace) -> int:
+    """What a finished Trace takes: its arrays, and its records at the most."""
+    search = trace.search
+    lists = [step.candidates for step in trace.steps] + ([] if search is None else list(search.candidates))
+    nodes = 0 if search is None else sum(_NODE + 4 * len(node.text) for node in search.nodes)
+    return trace.nbytes + _STEP * (len(trace.steps) + 1) + _CANDIDATE * sum(map(len, lists)) + nodes

@@ -9,16 +9,27 @@ from transformer_viz.trace.trace import Trace
 COLUMNS = ("kind", "layer", "head", "query", "query_token", "key", "key_token", "weight", "masked")
 
 
-def to_frame(trace: Trace) -> pd.DataFrame:
-    """All kinds below each other; layers, heads and positions count from 0."""
-    frames = [_of_kind(trace, kind) for kind in trace.kinds]
+def to_frame(trace: Trace, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> pd.DataFrame:
+    """All kinds below each other; layers, heads and positions count from 0.
+
+    Args:
+        trace: the run.
+        kind: one kind alone; with it `layer` and `head` choose one of them.
+        layer: by its number.
+        head: by its number.
+    """
+    frames = [_of_kind(trace, each, layer, head) for each in trace.kinds if kind in (None, each)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
 
 
-def _of_kind(trace: Trace, kind: Kind) -> pd.DataFrame:
-    weights = trace.attentions(kind)
-    assert weights is not None
+def _of_kind(trace: Trace, kind: Kind, layer: int | None, one_head: int | None) -> pd.DataFrame:
+    whole = trace.attentions(kind)
+    assert whole is not None
+    first = 0 if layer is None else trace.layer_place(kind, layer)
+    chosen = (slice(first, None if layer is None else first + 1), slice(one_head, None if one_head is None else one_head + 1))
+    weights = whole[chosen]
     place, head, query, key = (axis.ravel() for axis in np.indices(weights.shape))
+    place, head = place + first, head + (one_head or 0)
     queries, keys = np.array(trace.queries(kind), dtype=object), np.array(trace.keys(kind), dtype=object)
     return pd.DataFrame(
         {
@@ -31,6 +42,6 @@ def _of_kind(trace: Trace, kind: Kind) -> pd.DataFrame:
             "key_token": keys[key],
             # Not every table format knows half precision; nothing is lost.
             "weight": weights.ravel().astype(np.float32, copy=False),
-            "masked": np.broadcast_to(trace.masks[kind], weights.shape).ravel(),
+            "masked": np.broadcast_to(trace.masks[kind], whole.shape)[chosen].ravel(),
         }
     )

@@ -90,8 +90,8 @@ class Search:
                     f"search: {kind}_rows is {rows.dtype} {rows.shape}; {' or '.join(PRECISIONS)} "
                     f"({n_rows}, layer, head, key) is needed"
                 )
-            if not np.isfinite(rows).all():
-                raise TraceError(f"search: {kind}_rows holds numbers that are not finite")
+            if not np.isfinite(rows).all() or (rows < 0).any():
+                raise TraceError(f"search: {kind}_rows holds numbers that are not finite, or negative")
             rows.setflags(write=False)
         for number, node in enumerate(self.nodes):
             parent = None if node.parent is None else self.nodes[node.parent] if node.parent < number else node

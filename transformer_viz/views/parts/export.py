@@ -15,6 +15,7 @@ from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import charts, focus
+from transformer_viz.views.parts.held import held
 from transformer_viz.views.parts.markdown import literal
 
 _FORMATS = {
@@ -32,7 +33,8 @@ _FORMATS = {
 }
 _MOST_AT_ONCE = 200_000
 """Weights up to which a table is made without being asked for."""
-_KEPT = 12
+_OF_EVERYTHING, _MOST_AT_ALL = ("html", "csv", "parquet"), 5_000_000
+"""Files with every weight, and the most of them: as text, a weight takes about a hundred bytes while it is made."""
 
 
 def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
@@ -67,8 +69,11 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
     """Download buttons take bytes: what takes seconds or megabytes is made when it is asked for."""
     is_table = chosen in saving.TABLE_FORMATS
     place = (run, chosen) if is_table else (run, chosen, now, tuple(looks.items()))
-    n_weights = sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
-    is_quick = is_table and n_weights <= _MOST_AT_ONCE
+    if chosen in _OF_EVERYTHING and n_weights(trace) > _MOST_AT_ALL:
+        words = f"{n_weights(trace):,} weights are more than a page makes into this file. Take the trace, and make it with "
+        st.caption(f"{words}`python -m transformer_viz render`.")
+        return
+    is_quick = is_table and n_weights(trace) <= _MOST_AT_ONCE
     # The click's own run already knows a step that the player has reached since the button was drawn.
     if st.session_state.pop("export_wanted", False):
         st.session_state.export_asked = place
@@ -76,7 +81,8 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
         st.button("Prepare the file", icon=":material/build:", key="export-prepare", on_click=_want)
         return
     try:
-        data = _made(place, _trace=trace, _now=now, _looks=looks)
+        with st.spinner("Making the file …"):
+            data = _made(place, _trace=trace, _now=now, _looks=looks)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
@@ -89,7 +95,12 @@ def _want() -> None:
     st.session_state.export_wanted = True
 
 
-@st.cache_resource(max_entries=_KEPT, show_spinner="Making the file …")
+def n_weights(trace: Trace) -> int:
+    """Of all kinds together."""
+    return sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
+
+
+@held
 def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str, Any]) -> bytes:
     """The file's bytes, shared by all sessions that look at the same thing."""
     chosen = place[1]
@@ -99,10 +110,11 @@ def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str
 
 
 def _code(trace: Trace, checkpoint: Checkpoint, device: str, now: View, looks: dict[str, Any]) -> str:
+    kept = {name: trace.made_by[name] for name in ("kinds", "layers", "precision") if name in trace.made_by}
     if trace.made_by.get("strategy") != "beam":
-        return lines(trace.source, checkpoint.name, now, device=device, looks=looks)
+        return lines(trace.source, checkpoint.name, now, device=device, decode=kept, looks=looks)
     state = st.session_state
-    decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop}
+    decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop, **kept}
     return lines(trace.source, checkpoint.name, now, device=device, decode=decode, node=state.chosen_node, looks=looks)
 
 

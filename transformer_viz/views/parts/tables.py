@@ -9,12 +9,16 @@ from transformer_viz import figures
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
+from transformer_viz.trace.frame import to_frame
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import by_length, export, heads, link, what_if
+from transformer_viz.views.parts import by_length, export, heads, limits, link, what_if
+from transformer_viz.views.parts.export import n_weights
 
 TABS = ("This run", "What if", "Heads", "By length", "Masks in force", "Numbers", "Export")
 _OF_A_DECODING = ("What if", "By length")
 _MOST_ROWS = 20_000
+_MOST_WEIGHTS = 200_000
+"""Up to which a table of all is made without being asked for."""
 
 
 def start(trace: Trace) -> None:
@@ -57,6 +61,8 @@ def _tab(name: str, trace: Trace, checkpoint: Checkpoint, device: str, theme: Th
     elif name == "Export":
         export.show(trace, checkpoint, device, theme)
     else:
+        if trace.made_by.get("strategy") != "beam":  # of a search, one branch is shown here; the page says its size
+            limits.caption(trace)
         _run(trace)
         _model(checkpoint)
 
@@ -72,17 +78,18 @@ def _masks(trace: Trace, theme: ThemeName) -> None:
 
 def _numbers(trace: Trace) -> None:
     state = st.session_state
-    frame = trace.to_frame()
-    here = frame[(frame.kind == state.kind) & (frame.layer == state.layer)]
-    if isinstance(state.head, int):
-        here = here[here["head"] == state.head]
+    here = to_frame(trace, state.kind, state.layer, state.head if isinstance(state.head, int) else None)
     st.caption("The focus, one row a weight. Layers, heads and positions count from 0 here, as in the file.")
     st.dataframe(here.head(_MOST_ROWS), height=320, hide_index=True)
     left, right, _ = st.columns([1, 1, 2])
     left.download_button(
         "CSV of the focus", here.to_csv(index=False).encode(), "attention-focus.csv", "text/csv", width="stretch"
     )
-    right.download_button("CSV of everything", frame.to_csv(index=False).encode(), "attention.csv", "text/csv", width="stretch")
+    if n_weights(trace) <= _MOST_WEIGHTS:
+        everything = trace.to_frame().to_csv(index=False).encode()
+        right.download_button("CSV of everything", everything, "attention.csv", "text/csv", width="stretch")
+    else:
+        right.caption(f"All {n_weights(trace):,} weights: in the tab Export.")
 
 
 def _run(trace: Trace) -> None:
