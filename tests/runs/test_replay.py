@@ -130,7 +130,7 @@ def test_a_word_that_the_model_does_not_know_is_unknown(trained: Checkpoint) -> 
 def test_there_are_never_too_many(trained: Checkpoint) -> None:
     assert [moment.step for moment in replay(trained, "ab", moments=2)] == [0, 60]
     assert [moment.step for moment in replay(trained, "ab", moments=4)] == [0, 3, 8, 60]
-    written, forced = trace_size(trained, "ab", max_length=14), trace_size(trained, "ab", target="ba")
+    written, forced = trace_size(trained, "ab", max_length=2 * 2 + 8), trace_size(trained, "ab", target="ba")
     each = written.total + forced.total
     assert [moment.step for moment in replay(trained, "ab", max_trace_bytes=3 * each - 1)] == [0, 60]
     assert [moment.step for moment in replay(trained, "ab", max_trace_bytes=4 * each)] == [0, 3, 8, 60]

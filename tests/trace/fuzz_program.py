@@ -108,7 +108,9 @@ def described(parts: Members, rng: random.Random) -> Members:
 
 
 def newer(parts: Members, rng: random.Random) -> Members:
-    meta = json.loads(parts["meta.json"]) | {"format": rng.choice((2, 3, 1.5, "1", None, 10**20))}
+    """A later format, or the one of the two that the file's content is not of."""
+    meta = json.loads(parts["meta.json"])
+    meta["format"] = rng.choice([number for number in (1, 2, 3, 1.5, "1", None, 10**20) if number != meta["format"]])
     return {**parts, "meta.json": json.dumps(meta).encode()}
 
 
