@@ -139,7 +139,7 @@ def _records(plan: Plan, n_source: int, n_steps: int) -> int:
     tokens = _STEP * (n_steps + 1) + 16 * n_source
     # As many continuations again are recorded as are kept; each knows the text to it, in up to four bytes a character.
     nodes = 0 if plan.beam is None else 2 * plan.beam.size * n_steps
-    return tokens + rows * n_candidates * _CANDIDATE + nodes * (_NODE + 4 * plan.longest_token * n_steps // 2)
+    return tokens + rows * n_candidates * _CANDIDATE + nodes * (_NODE + 2 * plan.longest_token * (n_steps + 1))
 
 
 def _working(plan: Plan) -> int:
@@ -208,7 +208,7 @@ def _refusal(plans: Sequence[Plan], size: TraceSize, most: int, offers: Sequence
         said += f", and making it up to {megabytes(size.peak)}, which is more than {PEAK_TIMES} times what is allowed"
     said += f"; max_trace_bytes={most} allows {megabytes(most)}."
     ways = [f"{', '.join(f'{k}={v!r}' for k, v in options.items())} ({megabytes(n)})" for options, n in offers[:3]]
-    less = ["shorten the text", "lower max_length", *(["or beam_size"] if is_search else [])]
+    less = ["shorten the text", f"lower max_length{' or beam_size' if is_search else ''}"]
     less += ["decode fewer texts at once"] if n_texts > 1 else []
     fits = f" It fits with {'; or with '.join(ways)}. Or" if ways else " To make it smaller,"
     return f"{said}{fits} {', '.join(less)}, or raise max_trace_bytes."
@@ -234,6 +234,7 @@ def checked_limit(value: int | None) -> int:
 def held_bytes(trace: Trace) -> int:
     """What a finished Trace takes: its arrays, and its records at the most."""
     search = trace.search
-    lists = [step.candidates for step in trace.steps] + ([] if search is None else list(search.candidates))
+    # The steps of a search's best hypothesis share its rows' candidates.
+    lists = [step.candidates for step in trace.steps] if search is None else search.candidates
     nodes = 0 if search is None else sum(_NODE + 4 * len(node.text) for node in search.nodes)
     return trace.nbytes + _STEP * (len(trace.steps) + 1) + _CANDIDATE * sum(map(len, lists)) + nodes
