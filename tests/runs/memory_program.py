@@ -102,12 +102,14 @@ def peak(name: str) -> dict[str, Any]:
             d_ff=17,
         )
     )
+    assert model.output.bias is not None
     model.output.bias.data[END_ID] = -1e9
     checkpoint = Checkpoint("large", Path("large"), model.eval(), task, "pre-norm", {}, {}, torch.device("cpu"))
-    length, options = LARGE[name]
+    length, options = LARGE[name][0], dict(LARGE[name][1])
     text: Any = "ab" * (length // 2) if name != "batch" else ["ab" * (length // 2), "abc", "a" * (length - 3), "b" * length]
-    options = {**options, "max_length": length}
-    decode(checkpoint, "ab", **{**options, "max_length": 3})
+    short: dict[str, Any] = {**options, "max_length": 3}
+    decode(checkpoint, "ab", **short)
+    options["max_length"] = length
     predicted = trace_size(checkpoint, text, **options)
     before = _settled()
     traces = decode(checkpoint, text, **options)
