@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from transformer_viz.runs.by_length import accuracy_by_length as accuracy_by_length
     from transformer_viz.runs.check_masks import check_masks as check_masks
     from transformer_viz.runs.decode import decode as decode
+    from transformer_viz.runs.decode import trace_size as trace_size
     from transformer_viz.runs.evaluate import evaluate as evaluate
     from transformer_viz.runs.replay import replay as replay
     from transformer_viz.runs.trace_module import trace_module as trace_module
@@ -41,6 +42,7 @@ _HOMES = {
     "replay": "runs.replay",
     "load_trace": "trace.store",
     "trace_module": "runs.trace_module",
+    "trace_size": "runs.decode",
     "Trace": "trace.trace",
 }
 

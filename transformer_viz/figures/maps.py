@@ -113,7 +113,7 @@ def scores_map(trace: Trace, kind: Kind, layer: int, head: int) -> np.ndarray:
     scores = trace.scores.get(kind)
     if scores is None:
         raise OptionError(f'this run has no {kind} scores; decode with record=("weights", "scores")')
-    return scores[check_place("layer", layer, len(scores)), check_place("head", head, scores.shape[1])]
+    return scores[trace.layer_place(kind, layer), check_place("head", head, scores.shape[1])]
 
 
 def heat_map(values: np.ndarray, name: str, scale: dict[str, Any], number: str = "%{z:.4f}") -> go.Heatmap:

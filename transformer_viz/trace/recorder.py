@@ -16,21 +16,36 @@ class Recorder:
     Args:
         names: which intermediates to keep (see `model.tap`).
         kinds: which kinds of attention to keep; all by default.
+        layers: which layers to keep; all by default.
+        half: whether weights are kept in half precision.
     """
 
-    def __init__(self, names: Sequence[TapName] = ("weights", "mask"), kinds: Sequence[Kind] | None = None) -> None:
+    def __init__(
+        self,
+        names: Sequence[TapName] = ("weights", "mask"),
+        kinds: Sequence[Kind] | None = None,
+        layers: Sequence[int] | None = None,
+        *,
+        half: bool = False,
+    ) -> None:
         self.names = frozenset(names)
         self.kinds = None if kinds is None else frozenset(kinds)
+        self.layers = None if layers is None else frozenset(layers)
+        self.half = half
         self._pieces: dict[tuple[Kind, TapName, int], list[tuple[int, Tensor]]] = defaultdict(list)
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if name in self.names and (self.kinds is None or site.kind in self.kinds):
+        if name in self.names and self._is_kept(site):
             pieces = self._pieces[site.kind, name, site.layer]
             if site.first_query == 0:
                 # A pass that begins anew, as in decoding without a cache, replaces what was seen.
                 pieces.clear()
-            pieces.append((site.first_query, value.detach()))
+            piece = value.detach()
+            pieces.append((site.first_query, piece.half() if self.half and name == "weights" else piece))
         return value
+
+    def _is_kept(self, site: Site) -> bool:
+        return (self.kinds is None or site.kind in self.kinds) and (self.layers is None or site.layer in self.layers)
 
     def gathered(self, kind: Kind, name: TapName, fill: float | bool = 0) -> Tensor | None:
         """All layers and steps as one tensor, or None when this kind was not seen.

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, focus, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, focus, limits, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
@@ -41,6 +41,9 @@ def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
         say = st.error if chosen.text else st.info
         say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
         bar.offer_examples(checkpoint)
+    except TraceTooLarge as error:
+        limits.refuse(error)
+        return None
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
     return None

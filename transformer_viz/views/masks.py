@@ -3,8 +3,9 @@
 import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.runs.mistakes import MISTAKES
+from transformer_viz.runs.trace_size import megabytes
 from transformer_viz.views.parts import bar, charts, focus, link, style
 from transformer_viz.views.parts.lab import (
     batch,
@@ -39,6 +40,9 @@ def show() -> None:
     except InputError as error:
         st.error(literal(str(error)), icon=":material/keyboard:")
         st.button("Use examples of this checkpoint", on_click=_examples, args=(checkpoint,), icon=":material/lightbulb:")
+    except TraceTooLarge as error:
+        words = f"These runs would take up to {megabytes(error.needed)}, more than the page allows."
+        st.warning(f"{words} Shorten the sentences, or take fewer.", icon=":material/memory:")
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         st.button("Reset", on_click=setup.reset, icon=":material/restart_alt:", key="lab-reset-error")

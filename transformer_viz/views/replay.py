@@ -8,11 +8,11 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.moments import when
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, focus, link, model, moments, player, stepper, style
+from transformer_viz.views.parts import bar, charts, focus, limits, link, model, moments, player, stepper, style
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Replay", ":material/history:", 5
@@ -38,6 +38,10 @@ def show() -> None:
         say = st.error if chosen.text else st.info
         say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
         bar.offer_examples(checkpoint)
+        link.write(bar.link_values(chosen))
+        return
+    except TraceTooLarge as error:
+        limits.refuse(error)
         link.write(bar.link_values(chosen))
         return
     except TransformerVizError as error:

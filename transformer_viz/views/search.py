@@ -8,11 +8,11 @@ import streamlit as st
 from transformer_viz.analysis.difference import first_difference
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Stop
-from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, focus, heads, hypotheses, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, focus, heads, hypotheses, limits, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
@@ -42,6 +42,10 @@ def show() -> None:
         bar.offer_examples(checkpoint)
         link.write(bar.link_values(chosen))
         return
+    except TraceTooLarge as error:
+        limits.refuse(error)
+        link.write(bar.link_values(chosen))
+        return
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
@@ -55,6 +59,7 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
     _say_complaints()
     st.markdown(_comparison(greedy, trace, search))
     hypotheses.show(trace, node, chosen, greedy=greedy)
+    limits.caption(trace)
     shown = at_node(trace, node)
     focus.start(shown, checkpoint)
     heads.start(shown)

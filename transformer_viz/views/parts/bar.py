@@ -9,7 +9,7 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
-from transformer_viz.views.parts import kept, link, looks, model
+from transformer_viz.views.parts import kept, limits, link, looks, model
 from transformer_viz.views.parts.looks import Looks
 from transformer_viz.views.parts.markdown import literal
 
@@ -81,7 +81,8 @@ def link_values(chosen: Bar) -> dict[str, str | None]:
     name = chosen.checkpoint.name if chosen.checkpoint else DEFAULT_CHECKPOINT
     first = default_text(chosen.checkpoint.task) if chosen.checkpoint else DEFAULT_TEXT
     is_plain = chosen.text == first or len(chosen.text) > link.LONGEST_TEXT
-    return {"text": None if is_plain else chosen.text, "checkpoint": None if name == DEFAULT_CHECKPOINT else name}
+    checkpoint = None if name == DEFAULT_CHECKPOINT else name
+    return {"text": None if is_plain else chosen.text, "checkpoint": checkpoint, **limits.link_values()}
 
 
 def default_text(task: Task) -> str:

@@ -15,6 +15,7 @@ from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import charts, focus
+from transformer_viz.views.parts.held import held
 from transformer_viz.views.parts.markdown import literal
 
 if TYPE_CHECKING:
@@ -39,9 +40,8 @@ _FORMATS = {
 }
 _MOST_AT_ONCE = 200_000
 """Weights up to which a table is made without being asked for."""
-_MOST_ROWS = 2_000_000
-"""Weights up to which there is a table at all: ten million as CSV are a gigabyte."""
-_KEPT = 12
+_OF_EVERYTHING, _MOST_AT_ALL = ("html", "csv", "parquet"), 5_000_000
+"""Files with every weight, and the most of them: as text, a weight takes about a hundred bytes while it is made."""
 
 Code = Callable[[View, Mapping[str, Any]], str]
 """The lines of Python that make a picture again, from the place in the run and the keywords of `figures.player`."""
@@ -79,12 +79,11 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
     """Download buttons take bytes: what takes seconds or megabytes is made when it is asked for."""
     is_table = chosen in saving.TABLE_FORMATS
     place = (run, chosen) if is_table else (run, chosen, now, tuple(looks.items()))
-    n_weights = sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
-    is_quick = is_table and n_weights <= _MOST_AT_ONCE
-    if chosen in ("csv", "parquet") and n_weights > _MOST_ROWS:
-        words = f"A table of {n_weights:,} rows is too much for a browser: {_MOST_ROWS:,} are made here at most."
-        st.info(literal(f"{words} The format Trace holds them all, and trace.to_frame() makes the table."))
+    if chosen in _OF_EVERYTHING and n_weights(trace) > _MOST_AT_ALL:
+        words = f"{n_weights(trace):,} weights are more than a page makes into this file. Take the trace, and make it with "
+        st.caption(f"{words}`python -m transformer_viz render`.")
         return
+    is_quick = is_table and n_weights(trace) <= _MOST_AT_ONCE
     # The click's own run already knows a step that the player has reached since the button was drawn.
     if st.session_state.pop("export_wanted", False):
         st.session_state.export_asked = place
@@ -92,7 +91,8 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
         st.button("Prepare the file", icon=":material/build:", key="export-prepare", on_click=_want)
         return
     try:
-        data = _made(place, _trace=trace, _now=now, _looks=looks)
+        with st.spinner("Making the file …"):
+            data = _made(place, _trace=trace, _now=now, _looks=looks)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
@@ -105,7 +105,12 @@ def _want() -> None:
     st.session_state.export_wanted = True
 
 
-@st.cache_resource(max_entries=_KEPT, show_spinner="Making the file …")
+def n_weights(trace: Trace) -> int:
+    """Of all kinds together."""
+    return sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
+
+
+@held
 def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str, Any]) -> bytes:
     """The file's bytes, shared by all sessions that look at the same thing."""
     chosen = place[1]
@@ -116,10 +121,11 @@ def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str
 
 def code_of(trace: Trace, checkpoint: "Checkpoint", device: str, now: View, looks: Mapping[str, Any]) -> str:
     """The lines for a run of this checkpoint, with what the Search page was asked for."""
+    kept = {name: trace.made_by[name] for name in ("kinds", "layers", "precision") if name in trace.made_by}
     if trace.made_by.get("strategy") != "beam":
-        return lines(trace.source, checkpoint.name, now, device=device, looks=looks)
+        return lines(trace.source, checkpoint.name, now, device=device, decode=kept, looks=looks)
     state = st.session_state
-    decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop}
+    decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop, **kept}
     return lines(trace.source, checkpoint.name, now, device=device, decode=decode, node=state.chosen_node, looks=looks)
 
 

@@ -5,7 +5,7 @@ possible is said and then left out, never silently replaced.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import streamlit as st
@@ -23,6 +23,7 @@ KEYS = (
     *("b_text", "b_checkpoint", "b_layer", "b_head", "scale"),
     *(f"{side}_{name}" for side in "ab" for name in ("file", "snapshot", "strategy", "beam", "temperature", "seed")),
     "opened",
+    "keep",
 )
 LONGEST_TEXT = 1500
 
@@ -75,6 +76,17 @@ def number(key: str, given: str | None, most: int, default: int) -> int:
     if given.isascii() and given.isdigit() and 1 <= int(given[:9]) <= most:
         return int(given[:9]) - 1
     complaints().add(key, given, f"1 to {most}")
+    return default
+
+
+def one_of(key: str, given: str | None, numbers: Sequence[int], default: int) -> int:
+    """One of `numbers`, from 0 here and from 1 in the link; another value is said."""
+    if given is None:
+        return default
+    if given.isascii() and given.isdigit() and int(given[:9]) - 1 in numbers:
+        return int(given[:9]) - 1
+    is_whole = list(numbers) == list(range(len(numbers)))
+    complaints().add(key, given, f"1 to {len(numbers)}" if is_whole else listed(number + 1 for number in numbers))
     return default
 
 

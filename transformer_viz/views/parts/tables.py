@@ -13,9 +13,10 @@ from transformer_viz import figures
 from transformer_viz.analysis.heads import n_layers_heads, title
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, Kind
-from transformer_viz.trace.frame import focus_frame
+from transformer_viz.trace.frame import to_frame
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import export, heads, link
+from transformer_viz.views.parts import export, heads, limits, link
+from transformer_viz.views.parts.export import n_weights
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -55,6 +56,8 @@ def show(trace: Trace, checkpoint: "Checkpoint", device: str, theme: ThemeName, 
     from transformer_viz.views.parts import by_length, what_if
 
     def run() -> None:
+        if trace.made_by.get("strategy") != "beam":  # of a search, one branch is shown here; the page says its size
+            limits.caption(trace)
         _run(trace)
         _model(checkpoint)
 
@@ -123,9 +126,9 @@ def _masks(trace: Trace, theme: ThemeName) -> None:
 
 def _mask_place(trace: Trace, kind: Kind) -> tuple[int, int]:
     """The focus, as far as this kind has such a layer and head."""
-    (n_layers, n_heads), state = n_layers_heads(trace, kind), st.session_state
+    (_, n_heads), state, layers = n_layers_heads(trace, kind), st.session_state, trace.layer_numbers(kind)
     head = state.head if isinstance(state.head, int) else 0
-    return min(state.layer, n_layers - 1), min(head, n_heads - 1)
+    return state.layer if state.layer in layers else layers[-1], min(head, n_heads - 1)
 
 
 def _numbers(trace: Trace) -> None:
@@ -133,16 +136,15 @@ def _numbers(trace: Trace) -> None:
     if not isinstance(state.head, int) and math.prod(_shape(trace, state.kind)[1:]) > _MOST_OF_A_LAYER:
         st.caption("All heads of this layer are too many numbers for a table; choose one head above.")
         return
-    here = focus_frame(trace, state.kind, state.layer, state.head if isinstance(state.head, int) else None)
+    here = to_frame(trace, state.kind, state.layer, state.head if isinstance(state.head, int) else None)
     st.caption("The focus, one row a weight. Layers, heads and positions count from 0 here, as in the file.")
     st.dataframe(here.head(_MOST_ROWS), height=320, hide_index=True)
     left, right, _ = st.columns([1, 1, 2])
     left.download_button(
         "CSV of the focus", here.to_csv(index=False).encode(), "attention-focus.csv", "text/csv", width="stretch"
     )
-    n_weights = sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
-    if n_weights > _MOST_AT_ONCE:
-        right.caption(f"All {n_weights:,} weights: in the tab Export.")
+    if n_weights(trace) > _MOST_AT_ONCE:
+        right.caption(f"All {n_weights(trace):,} weights: in the tab Export.")
         return
     everything = trace.to_frame().to_csv(index=False).encode()
     right.download_button("CSV of everything", everything, "attention.csv", "text/csv", width="stretch")

@@ -7,7 +7,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.difference import first_difference, largest_difference
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import TransformerVizError
+from transformer_viz.errors import TraceTooLarge, TransformerVizError
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.store import to_bytes
@@ -41,6 +41,9 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
         st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
     try:
         other = _run(trace, checkpoint, device)
+    except TraceTooLarge:
+        st.warning("The other run would take more than the page allows. Shorten it.", icon=":material/memory:")
+        return
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
@@ -147,14 +150,14 @@ def _run(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace | None:
     state = st.session_state
     how = state.what_if_how
     if how == TOKEN and state.what_if_prefix:
-        return model.what_if(checkpoint, device, trace.source, tuple(state.what_if_prefix), (), None)
+        return model.what_if(checkpoint, device, trace, tuple(state.what_if_prefix), (), None)
     if how == BEGINNING and state.what_if_begin:
         prefix = tuple(checkpoint.task.read_target(state.what_if_begin))
-        return model.what_if(checkpoint, device, trace.source, prefix, (), None)
+        return model.what_if(checkpoint, device, trace, prefix, (), None)
     if how == BAN and state.what_if_ban:
-        return model.what_if(checkpoint, device, trace.source, (), tuple(state.what_if_ban), None)
+        return model.what_if(checkpoint, device, trace, (), tuple(state.what_if_ban), None)
     if how == TARGET and state.what_if_target:
-        return model.what_if(checkpoint, device, trace.source, (), (), state.what_if_target)
+        return model.what_if(checkpoint, device, trace, (), (), state.what_if_target)
     return None
 
 

@@ -8,10 +8,12 @@ from transformer_viz.runs.decode import decode
 from transformer_viz.runs.effect import Effect, effect
 from transformer_viz.runs.mask_report import MaskReport
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts.held import held
 from transformer_viz.views.parts.lab.batch import Typed
+from transformer_viz.views.parts.limits import MAX_TRACE_BYTES
 from transformer_viz.views.parts.model import ONE_AT_A_TIME, stamp
 
-_BATCHES, _REPORTS = 64, 128
+_REPORTS = 128
 _SAMPLES = 500
 
 
@@ -39,14 +41,15 @@ def _name(checkpoint: Checkpoint) -> tuple[str, str, float]:
     return checkpoint.name, checkpoint.device.type, stamp(checkpoint.folder)
 
 
-@st.cache_resource(max_entries=_BATCHES, show_spinner=False)
+@held
 def _decoded(
     name: tuple[str, str, float], sources: tuple[str, ...], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint
 ) -> list[Trace]:
-    return decode(_checkpoint, sources, pad_to=_width(_checkpoint, sources), edits=edits, mistake=mistake)
+    width = _width(_checkpoint, sources)
+    return decode(_checkpoint, sources, pad_to=width, edits=edits, mistake=mistake, max_trace_bytes=MAX_TRACE_BYTES)
 
 
-@st.cache_resource(max_entries=_BATCHES, show_spinner=False)
+@held
 def _forced(
     name: tuple[str, str, float],
     sources: tuple[str, ...],
@@ -69,6 +72,7 @@ def _forced(
         edits=edits,
         mistake=mistake,
         record=("weights", "scores"),
+        max_trace_bytes=MAX_TRACE_BYTES,
     )
 
 
