@@ -13,7 +13,16 @@ import transformer_viz as tv
 from transformer_viz.decoding.beam import Beam
 from transformer_viz.errors import OptionError, TraceTooLarge
 from transformer_viz.runs.decode import plan_of
-from transformer_viz.runs.trace_size import PEAK_TIMES, array_bytes, check, held_bytes, megabytes, predicted, rows_of_search
+from transformer_viz.runs.trace_size import (
+    LEAST_PEAK,
+    PEAK_TIMES,
+    array_bytes,
+    check,
+    held_bytes,
+    megabytes,
+    predicted,
+    rows_of_search,
+)
 from transformer_viz.vocabulary import END_ID
 
 
@@ -158,13 +167,15 @@ def test_every_offer_keeps_its_word(tiny):
 
 
 def test_what_a_run_takes_while_it_is_made_is_bounded_too(tiny):
-    """A large vocabulary's logits, of which no Trace has any trace."""
-    plan = plan_of(tiny, "hello")
+    """A large vocabulary's logits, of which no Trace has any trace. A gigabyte is allowed to every run."""
+    plan = plan_of(tiny, "hello", max_length=41)
     wide = replace(plan, config=replace(plan.config, target_vocabulary_size=1_000_000))
-    assert predicted(wide).total < 10 * predicted(plan).total
-    assert predicted(wide).peak > 400 * 10**6
-    with pytest.raises(TraceTooLarge, match=f"making it up to .* more than {PEAK_TIMES} times"):
-        check([wide], predicted(wide).total)
+    size = predicted(wide)
+    assert size.total < 10 * predicted(plan).total
+    assert LEAST_PEAK < size.peak < 2 * LEAST_PEAK
+    with pytest.raises(TraceTooLarge, match=r"making it up to .*, of which 1 GB are allowed; max_trace_bytes"):
+        check([wide], size.total)
+    assert check([wide], size.peak // PEAK_TIMES + 1) == size
 
 
 def test_a_wide_and_long_search_is_refused(tiny):

@@ -17,8 +17,8 @@ from transformer_viz.trace.trace import Trace
 
 MAX_TRACE_BYTES = 10**9
 """Unless a caller sets another; `load_trace` reads a little more."""
-PEAK_TIMES = 4
-"""While a run is made it may take so many times what its Traces may."""
+PEAK_TIMES, LEAST_PEAK = 4, 10**9
+"""While a run is made it may take so many times what its Traces may, and at any rate so many bytes."""
 _SINGLE, _HALF, _DOUBLE = 4, 2, 8
 _CANDIDATE, _STEP, _NODE = 96, 640, 1100
 """Bytes of a (token, probability), of a step without them, and of a continuation of a search in both its forms."""
@@ -175,7 +175,11 @@ def _model(plan: Plan, live: int) -> int:
 
 
 def _fits(size: TraceSize, most: int) -> bool:
-    return size.total <= most and size.peak <= PEAK_TIMES * most
+    return size.total <= most and size.peak <= _most_peak(most)
+
+
+def _most_peak(most: int) -> int:
+    return max(PEAK_TIMES * most, LEAST_PEAK)
 
 
 def _kept(plans: Sequence[Plan], keep: Keep) -> list[Plan]:
@@ -205,7 +209,7 @@ def _refusal(plans: Sequence[Plan], size: TraceSize, most: int, offers: Sequence
     n_texts, is_search = len(plans[0].n_sources), plans[0].beam is not None
     said = f"The trace{'' if n_texts == 1 else f' of {n_texts} texts'} would take up to {megabytes(size.total)}"
     if size.total <= most:
-        said += f", and making it up to {megabytes(size.peak)}, which is more than {PEAK_TIMES} times what is allowed"
+        said += f", and making it up to {megabytes(size.peak)}, of which {megabytes(_most_peak(most))} are allowed"
     said += f"; max_trace_bytes={most} allows {megabytes(most)}."
     ways = [f"{', '.join(f'{k}={v!r}' for k, v in options.items())} ({megabytes(n)})" for options, n in offers[:3]]
     less = ["shorten the text", f"lower max_length{' or beam_size' if is_search else ''}"]
