@@ -1,62 +1,181 @@
-"""Traced greedy decoding against the same without a trace, and without the cache, in one run."""
+"""Traced greedy decoding: against Hugging Face's traced `generate`, our own without a trace, and a decoder without a cache.
 
-import platform
-import statistics
-import time
+One text of random letters, batch 1, float32, as many tokens written as read, the same weights everywhere (`marian`), the
+same number of threads. *Ours* ends in a whole Trace in numpy, with every mask and its reasons and each step's candidates;
+Hugging Face's ends in tuples of tensors, one a step and layer.
+"""
+
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 
 import transformer_viz as tv
+from benchmarks import decoding_memory, marian
+from benchmarks.measure import Line, Number, Report, Skipped, Target, in_turns
+from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.greedy import greedy
+from transformer_viz.model import devices
 from transformer_viz.model.transformer import Transformer
+from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.vocabulary import END_ID, START_ID
 
-TEXTS = ("reversethis!", "abcdefghijklmnopqrstuvwxyz012345")
-RUNS = 15
+TITLE = "traced decoding"
+LENGTHS = (16, 64, 256)
+SIZES = {
+    "1+1": {"layers": 1, "d_model": 128, "heads": 4, "d_ff": 512},
+    "6+6": {"layers": 6, "d_model": 512, "heads": 8, "d_ff": 2048},
+}
+TARGETS = {
+    "hf 1+1": Target("traced decoding, 1+1 layers: times as fast as Hugging Face's traced generate", "at least", 4, "×"),
+    "hf 6+6": Target("traced decoding, 6+6 layers, d_model 512: times as fast as Hugging Face's", "at least", 1, "×"),
+    "trace 6+6": Target("what tracing costs over our own untraced decoding, 6+6 layers", "at most", 10, "%"),
+    "trace 1+1": Target("what tracing costs over our own untraced decoding, 1+1 layers", "at most", 30, "%"),
+    "cache 1+1": Target("traced against decoding without a cache, 256 tokens, 1+1 layers: times as fast", "at least", 4, "×"),
+    "cache 6+6": Target("traced against decoding without a cache, 256 tokens, 6+6 layers: times as fast", "at least", 6, "×"),
+}
+# Seconds for one size and length, beyond the three rounds that are always made.
+_BUDGET = 12.0
+
+Ways = dict[str, Callable[[], object]]
 
 
-def main() -> None:
-    """Prints medians in ms and the ratios."""
-    checkpoint = tv.load_checkpoint("reverse", device="auto")
-    print(f"decoding · {checkpoint.device_title}, {platform.machine()}, {torch.get_num_threads()} threads, {torch.__version__}")
-    for text in TEXTS:
-        task = checkpoint.task
-        source = torch.tensor([task.source_vocabulary.encode(task.frame(task.read(text)))], device=checkpoint.device)
-        plain = _median(lambda s=source: greedy(checkpoint.model, s, None, max_length=33))
-        traced = _median(lambda s=source: greedy(checkpoint.model, s, None, max_length=33, tap=Recorder()))
-        whole = _median(lambda t=text: tv.decode(checkpoint, t))
-        beam = _median(lambda t=text: tv.decode(checkpoint, t, strategy="beam", beam_size=5))
-        uncached = _median(lambda s=source: _without_cache(checkpoint.model, s, 33))
-        print(
-            f"  {len(text):2} letters: untraced {plain:6.1f} ms · recording {traced:6.1f} ms ({traced / plain:.2f}x) · "
-            f"text to Trace {whole:6.1f} ms ({whole / plain:.2f}x) · "
-            f"beam 5 to Trace {beam:6.1f} ms ({beam / whole:.2f}x of greedy) · "
-            f"without cache {uncached:6.1f} ms ({uncached / plain:.2f}x)"
-        )
+def measure(report: Report) -> None:
+    """All sizes and lengths on the CPU, and on the GPU where there is one. A target's value is the worst of its lengths."""
+    _on(torch.device("cpu"), report)
+    for name, size in SIZES.items():
+        _memory(name, size, report)
+    if torch.cuda.is_available():
+        _on(torch.device("cuda"), report)
+    else:
+        report.remark("decoding on a GPU: skipped: no CUDA device")
+
+
+def subject(size: dict[str, int], device: torch.device) -> Checkpoint:
+    """A checkpoint with random weights that never ends by itself."""
+    task = Reverse(max_length=max(LENGTHS))
+    model = marian.ours(size, len(task.target_vocabulary)).to(device)
+    return Checkpoint("random", Path(), model, task, "post-norm", {}, {}, device)
+
+
+def text_of(n: int) -> str:
+    """Random letters that make `n` tokens with `<start>` and `<end>`."""
+    return "".join(np.random.default_rng(n).choice(list("abcdefghijklmnopqrstuvwxyz"), n - 2))
+
+
+def ways(checkpoint: Checkpoint, n: int) -> Ways:
+    """Everything that is timed for one length, ours first."""
+    model, text = checkpoint.model, text_of(n)
+    ids = checkpoint.task.source_vocabulary.encode(checkpoint.task.frame(checkpoint.task.read(text)))
+    source = torch.tensor([ids], device=checkpoint.device)
+    return {
+        "traced": lambda: tv.decode(checkpoint, text, max_length=n),
+        "recording": lambda: greedy(model, source, None, max_length=n, tap=Recorder()),
+        "untraced": lambda: greedy(model, source, None, max_length=n),
+        "no cache": lambda: without_cache(model, source, n),
+    }
+
+
+def hugging_face(marian_model: Any, checkpoint: Checkpoint, n: int) -> Callable[[], Any]:
+    """Hugging Face's `generate` with all attentions."""
+    ids = checkpoint.task.source_vocabulary.encode(checkpoint.task.frame(checkpoint.task.read(text_of(n))))
+    source = torch.tensor([ids], device=checkpoint.device)
+    asked = {"attention_mask": torch.ones_like(source), "max_new_tokens": n, "do_sample": False, "num_beams": 1}
+    return partial(marian_model.generate, source, **asked, output_attentions=True, return_dict_in_generate=True)
 
 
 @torch.inference_mode()
-def _without_cache(model: Transformer, source: torch.Tensor, limit: int) -> None:
+def without_cache(model: Transformer, source: torch.Tensor, n: int) -> None:
+    """As decoders are first written: every step computes all rows again; the source is read once."""
     memory = model.encode(source)
     target = torch.tensor([[START_ID]], device=source.device)
-    while target.shape[1] <= limit:
+    for _ in range(n):
         token = model.decode(target, memory)[:, -1].argmax(-1, keepdim=True)
+        target = torch.cat([target, token], 1)
         if token.item() == END_ID:
             return
-        target = torch.cat([target, token], 1)
 
 
-def _median(work: Callable[[], object]) -> float:
-    work()
-    times = []
-    for _ in range(RUNS):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return 1000 * statistics.median(times)
+def _on(device: torch.device, report: Report) -> None:
+    threads = torch.get_num_threads()
+    for name, size in SIZES.items():
+        # One thread for the small model, as the app takes it; two are no faster, and the same for all.
+        torch.set_num_threads(1 if size["layers"] == 1 else threads)
+        try:
+            _size(name, size, device, report)
+        finally:
+            torch.set_num_threads(threads)
 
 
-if __name__ == "__main__":
-    main()
+def _size(name: str, size: dict[str, int], device: torch.device, report: Report) -> None:
+    checkpoint = subject(size, device)
+    where = f"{devices.title(device)}, {torch.get_num_threads()} threads" if device.type == "cpu" else devices.title(device)
+    report.remark(f"{name} layers, d_model {size['d_model']}, {size['heads']} heads, on {where}")
+    try:
+        other = marian.theirs(checkpoint.model)
+        _check_same(other, checkpoint)
+    except Skipped as reason:
+        report.remark(f"Hugging Face: skipped: {reason}")
+        other = None
+    for n in LENGTHS:
+        works = ways(checkpoint, n)
+        if other is not None:
+            works["hf"] = hugging_face(other, checkpoint, n)
+        synchronize = torch.cuda.synchronize if device.type == "cuda" else None
+        seconds = in_turns(works, budget=_BUDGET, synchronize=synchronize)
+        _lines(name, n, {way: [n / s for s in each] for way, each in seconds.items()}, device, report)
+
+
+def _check_same(other: Any, checkpoint: Checkpoint) -> None:
+    """Both must write the same tokens, or they are not the same model."""
+    n = LENGTHS[0]
+    found = hugging_face(other, checkpoint, n)().sequences[0, 1:].tolist()
+    tokens = tv.decode(checkpoint, text_of(n), max_length=n).output_tokens
+    assert checkpoint.task.target_vocabulary.encode(tokens) == found, "Hugging Face's model writes other tokens"
+
+
+_OTHERS = {
+    "hf": "Hugging Face, traced",
+    "untraced": "ours without trace",
+    "no cache": "without cache or trace",
+}
+
+
+def _lines(name: str, n: int, rates: dict[str, list[float]], device: torch.device, report: Report) -> None:
+    """Tokens a second; the targets, on the CPU."""
+    where = "" if device.type == "cpu" else f" on {devices.title(device)}"
+    found: dict[str, float] = {}
+    for way, words in _OTHERS.items():
+        if way in rates:
+            ours, other = Number.of("ours, traced", rates["traced"]), Number.of(words, rates[way])
+            what = f"{name} layers, {n} tokens: text to Trace{where}"
+            found[way] = report.add(Line(what, ours, other, "tokens/s", len(rates[way]), "more")).ratio
+    bare = Number.of("ours, recording", rates["recording"])
+    untraced = Number.of(_OTHERS["untraced"], rates["untraced"])
+    what = f"{name} layers, {n} tokens: ids to recorded tensors{where}"
+    report.add(Line(what, bare, untraced, "tokens/s", len(rates["recording"]), "more"))
+    if device.type != "cpu":
+        return
+    if "hf" in found:
+        report.worst(f"hf {name}", found["hf"], "at least")
+    report.worst(f"trace {name}", 100 * (1 / found["untraced"] - 1), "at most")
+    if n == max(LENGTHS):
+        report.values[f"cache {name}"] = found["no cache"]
+
+
+def _memory(name: str, size: dict[str, int], report: Report) -> None:
+    """Peak memory over the loaded model, each way in a process of its own."""
+    try:
+        peaks = {way: decoding_memory.in_process(way, name) for way in ("traced", *_OTHERS)}
+    except Skipped as reason:
+        report.remark(f"peak memory: skipped: {reason}")
+        return
+    for i, n in enumerate(LENGTHS):
+        for way, words in _OTHERS.items():
+            if (there := peaks[way]) is not None and (here := peaks["traced"]) is not None:
+                ours, other = Number("ours, traced", here[i] / 2**20), Number(words, there[i] / 2**20)
+                report.add(Line(f"{name} layers, {n} tokens: peak memory above the model", ours, other, "MB", 1))

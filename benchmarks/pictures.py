@@ -1,88 +1,122 @@
-"""What the pictures of all heads weigh, and how long they take to build: 6 layers x 8 heads of all three kinds.
+"""The picture of all heads, 6 layers × 8 heads of all three kinds, against bertviz's model view of the same weights.
 
-HTML is weighed without plotly.js, which is 4.8 MB more, once.
+Built means: from a Trace (bertviz: from tensors) to the text that travels to the browser. Megabytes are millions of bytes.
+Our picture thins maps out where cells outnumber pixels, and says so; the exported page beside it holds every weight.
+bertviz draws with scripts from other hosts, so its time to drawn is not measured; ours is measured against a heatmap a head.
 """
 
-import platform
-import statistics
-import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-import numpy as np
+import torch
 
-import transformer_viz as tv
-from transformer_viz.terms import KINDS, Kind, Reason
-from transformer_viz.trace.trace import Step, Trace
+from benchmarks import browser, drawing
+from benchmarks.measure import LEAST_RUNS, Line, Number, Report, Skipped, Target, in_turns
+from benchmarks.random_run import HEADS, LAYERS, random_run
+from transformer_viz import export, figures
+from transformer_viz.terms import KINDS
+from transformer_viz.trace.trace import Trace
 
-LAYERS, HEADS = 6, 8
-SIZES = (12, 64, 256)
-TRIES = 7
+TITLE = f"pictures of {LAYERS} × {HEADS} heads, three kinds"
+SIZES = (20, 64, 256, 512)
+TARGETS = {
+    "weight 64": Target("all heads at 6 × 8 × 64 tokens weigh", "at most", 1, "MB"),
+    "build 64": Target("all heads at 6 × 8 × 64 tokens are built in, median", "at most", 50, "ms"),
+    "weight 256": Target("all heads at 6 × 8 × 256 tokens weigh", "at most", 6, "MB"),
+}
+_MOST_FOR_BERTVIZ, _MOST_FOR_SUBPLOTS = 256, 64
+_BUDGET = 5.0
+_OURS, _PLAYER, _BERTVIZ = "ours", "one head, every step", "bertviz model view"
 
 
-def main() -> None:
-    """Prints bytes and medians."""
-    print(f"pictures · {LAYERS} layers x {HEADS} heads, three kinds, {platform.machine()}")
+def measure(report: Report) -> None:
+    """Build time and bytes of every size, then the time to drawn."""
+    try:
+        bertviz = import_module("bertviz")
+    except ImportError:
+        bertviz = None
+        report.remark("bertviz: skipped: not installed (benchmarks/requirements.txt)")
+    base: dict[str, float] = {}
     for n in SIZES:
-        trace = random_run(n)
-        made, took = _timed(lambda t=trace: [tv.figures.mosaic(t, kind) for kind in KINDS])
-        sent, packing = _timed(lambda f=made: sum(len(str(figure.to_json()).encode()) for figure in f))
-        bodies = sum(len(tv.export.figure_html(figure, plotlyjs=False).encode()) for figure in made)
-        page, paging = _timed(lambda t=trace: len(tv.export.html(t, plotlyjs=False).encode()), tries=1)
-        print(
-            f"  {n:3} tokens: mosaics {sent:>9,} bytes of JSON, built in {took:5.1f} ms, written in {packing:5.1f} ms, "
-            f"{bodies:>9,} bytes as HTML · whole run as HTML, every weight exact {page:>10,} bytes, {paging:5.0f} ms"
-        )
-    word = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "reversethis!")
-    sizes = {name: len(tv.export.html(word, plotlyjs=choice).encode()) for name, choice in (("with", True), ("without", False))}
-    print(f"  12 letters, 2 x 4 heads: page {sizes['with']:,} bytes with plotly.js, {sizes['without']:,} without")
+        _built(report, n, bertviz, base)
+    try:
+        _drawn(report)
+    except Skipped as reason:
+        report.remark(f"time to drawn: skipped: {reason}")
 
 
-def random_run(n: int, layers: int = LAYERS, heads: int = HEADS) -> Trace:
-    """A run that nobody made: random weights in the right shapes, with the causal mask."""
-    generator = np.random.default_rng(0)
-    none = np.zeros((n, n), np.uint8)
-    reasons: dict[Kind, np.ndarray] = {
-        "encoder": none,
-        "decoder": np.triu(np.full((n, n), int(Reason.FUTURE), np.uint8), 1),
-        "cross": none,
+def _built(report: Report, n: int, bertviz: Any, base: dict[str, float]) -> None:
+    """Bertviz is what a size is compared with, and beyond its sizes our own picture of 20 tokens."""
+    trace = random_run(n)
+    made: dict[str, int] = {}
+
+    def weighed(name: str, texts: Callable[[], list[str]]) -> Callable[[], None]:
+        def work() -> None:
+            made[name] = sum(len(text.encode()) for text in texts())
+
+        return work
+
+    works = {
+        _OURS: weighed(_OURS, lambda: [str(figures.mosaic(trace, kind).to_json()) for kind in KINDS]),
+        _PLAYER: weighed(_PLAYER, lambda: [str(figures.player(trace, "cross", step=n - 1).to_json())]),
     }
-
-    def weights(kind: Kind) -> np.ndarray:
-        raw = generator.random((layers, heads, n, n), dtype=np.float32) ** 8 + np.float32(1e-6)
-        raw = np.where(reasons[kind] > 0, np.float32(0), raw)
-        return raw / raw.sum(-1, keepdims=True)
-
-    tokens = tuple(chr(97 + i % 26) for i in range(n))
-    return Trace(
-        source="".join(tokens),
-        text="".join(tokens),
-        source_tokens=tokens,
-        target_tokens=("<start>", *tokens[:-1]),
-        output_tokens=tokens,
-        steps=tuple(
-            Step(token=token, probability=0.9, log_probability=float(np.log(0.9)), rank=0, candidates=((token, 0.9),))
-            for token in tokens
-        ),
-        encoder_attentions=weights("encoder"),
-        decoder_attentions=weights("decoder"),
-        cross_attentions=weights("cross"),
-        mask_reasons=reasons,
-        finished="length",
-        alignment=(None,) * n,
-        source_letters=tuple(range(n)),
-    )
+    if bertviz is not None and n <= _MOST_FOR_BERTVIZ:
+        works[_BERTVIZ] = weighed(_BERTVIZ, _model_view(bertviz, trace))
+    seconds = in_turns(works, budget=_BUDGET)
+    times = {name: Number.of(name, [1000 * s for s in each]) for name, each in seconds.items()}
+    weights = {name: Number(name, size / 1e6) for name, size in made.items()}
+    if n == SIZES[0]:
+        base.update({"ms": times[_OURS].value, "MB": weights[_OURS].value})
+    for what, unit, found in (("build", "ms", times), ("bytes on the wire", "MB", weights)):
+        other = found.get(_BERTVIZ, Number(f"ours at {SIZES[0]} tokens", base[unit]))
+        runs = len(seconds[_OURS]) if unit == "ms" else 1
+        report.add(Line(f"{n} tokens: all heads, {what}", found[_OURS], other, unit, runs))
+        report.add(Line(f"{n} tokens: {_PLAYER}, {what}", found[_PLAYER], other, unit, runs))
+    if _BERTVIZ in made:
+        page = Number("ours, an exported page", len(export.html(trace, plotlyjs=False).encode()) / 1e6)
+        report.add(Line(f"{n} tokens: every weight exact, bytes", page, weights[_BERTVIZ], "MB", 1))
+    for key, found in (("build", times), ("weight", weights)):
+        if f"{key} {n}" in TARGETS:
+            report.values[f"{key} {n}"] = found[_OURS].value
 
 
-def _timed(work: Callable[[], Any], tries: int = TRIES) -> tuple[Any, float]:
-    """The result, and the median in ms."""
-    times, result = [], work()
-    for _ in range(tries):
-        started = time.perf_counter()
-        result = work()
-        times.append(time.perf_counter() - started)
-    return result, 1000 * statistics.median(times)
+def _model_view(bertviz: Any, trace: Trace) -> Callable[[], list[str]]:
+    """Bertviz's model view of a run as HTML; its tensors are made before."""
+    given: Any = {kind: trace.attentions(kind) for kind in KINDS}
+    tensors = {kind: [torch.from_numpy(layer[None].copy()) for layer in given[kind]] for kind in KINDS}
+
+    def view() -> list[str]:
+        made = bertviz.model_view(
+            encoder_attention=tensors["encoder"],
+            decoder_attention=tensors["decoder"],
+            cross_attention=tensors["cross"],
+            encoder_tokens=list(trace.source_tokens),
+            decoder_tokens=list(trace.target_tokens),
+            html_action="return",
+        )
+        return [made.data]
+
+    return view
 
 
-if __name__ == "__main__":
-    main()
+def _drawn(report: Report) -> None:
+    """From the text of the figures to the frame after the last is drawn; every size as often as the others, in turns."""
+    traces = {n: random_run(n) for n in SIZES}
+    ours = {n: [str(figures.mosaic(trace, kind).to_json()) for kind in KINDS] for n, trace in traces.items()}
+    plain = {n: drawing.subplots(traces[n]) for n in SIZES if n <= _MOST_FOR_SUBPLOTS}
+    with browser.browser() as running:
+        page = drawing.page(running)
+        times: dict[int, list[float]] = {n: [] for n in SIZES}
+        others: dict[int, list[float]] = {n: [] for n in plain}
+        for attempt in range(1 + 2 * LEAST_RUNS):
+            for n in SIZES:
+                took = drawing.milliseconds(page, ours[n])
+                also = drawing.milliseconds(page, plain[n]) if n in plain and attempt <= LEAST_RUNS else None
+                if attempt:  # the first warms up
+                    times[n].append(took)
+                    others.get(n, []).extend([] if also is None else [also])
+    least = Number.of(f"ours at {SIZES[0]} tokens", times[SIZES[0]])
+    for n in SIZES:
+        other = Number.of("a heatmap a head", others[n]) if n in others else least
+        report.add(Line(f"{n} tokens: all heads drawn in Chromium", Number.of(_OURS, times[n]), other, "ms", len(times[n])))

@@ -1,6 +1,7 @@
 """The app on a free port and a headless Chromium, for measurements, screenshots and browser tests."""
 
 import os
+import re
 import shutil
 import signal
 import socket
@@ -8,8 +9,9 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,25 +30,56 @@ def chromium() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
+@dataclass(frozen=True)
+class Server:
+    """A Streamlit server that runs."""
+
+    url: str
+    pid: int
+    seconds: float
+    """From its start until it answered."""
+
+    def memory(self) -> int | None:
+        """Bytes of its process in memory, or None where the system does not tell."""
+        status = Path(f"/proc/{self.pid}/status")
+        found = re.search(r"^VmRSS:\s+(\d+) kB", status.read_text(), re.MULTILINE) if status.exists() else None
+        return 1024 * int(found[1]) if found else None
+
+
 @contextmanager
 def app() -> Generator[str]:
     """Starts the app as `make app` does, yields its address, stops it."""
+    with server() as running:
+        yield running.url
+
+
+@contextmanager
+def server(script: Path | None = None, environment: Mapping[str, str] | None = None) -> Generator[Server]:
+    """Starts the app, or another Streamlit script, on a free port; stops it at the end.
+
+    Args:
+        script: what Streamlit runs instead of the app.
+        environment: more variables.
+    """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    ours = ["transformer_viz", "app", "--port", str(port)]
+    other = ["streamlit", "run", str(script), f"--server.port={port}"]
+    started = time.perf_counter()
     process = subprocess.Popen(
-        [sys.executable, "-m", "transformer_viz", "app", "--port", str(port)],
+        [sys.executable, "-m", *(ours if script is None else other)],
         cwd=ROOT,
-        env={**os.environ, "STREAMLIT_SERVER_HEADLESS": "true"},
+        env={**os.environ, "STREAMLIT_SERVER_HEADLESS": "true", **(environment or {})},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     try:
         _wait_for(f"http://localhost:{port}/_stcore/health")
-        yield f"http://localhost:{port}"
+        yield Server(f"http://localhost:{port}", process.pid, time.perf_counter() - started)
     finally:
-        # The command starts Streamlit as a child: both are in the new session.
+        # The app may have started trainings: they are in the same session.
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(timeout=20)
 
@@ -58,5 +91,5 @@ def _wait_for(url: str, seconds: float = 60) -> None:
             with urllib.request.urlopen(url, timeout=2):
                 return
         except OSError:
-            time.sleep(0.1)
+            time.sleep(0.02)
     raise TimeoutError(f"{url} did not answer within {seconds:.0f} s")

@@ -1,135 +1,158 @@
-"""Training steps against a plain implementation of the published reversal model, and `torch.nn.Transformer`, in one run.
+"""Training throughput against `torch.nn.Transformer`: the same sizes, weights, batches, optimizer and loop (our `Trainer`).
 
-The plain one is written as its article describes it: additive masks, softmax, no fused kernel, its own Adam loop. All three get
-the same batches; steps are taken in turn, so that another program disturbs all alike. `python -m benchmarks.training`.
+On a GPU ours is trained in half precision and compiled as well; the reference is `nn.Transformer` as it comes.
+Batches there are made on the device, for both, so that only the models are compared.
 """
 
-import math
-import statistics
-import sys
-import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
-import torch.nn.functional as F
-from torch import Tensor, nn
 
+from benchmarks.decoding import SIZES
+from benchmarks.measure import Line, Number, Report, Target, in_turns
+from benchmarks.reference_models import Plain, TorchTransformer
 from transformer_viz import tasks
-from transformer_viz.model.positions import sinusoid
+from transformer_viz.model import devices
 from transformer_viz.runs.make_checkpoint import make_model
 from transformer_viz.training.batches import Batch, batches
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.loop import Trainer
-from transformer_viz.vocabulary import PAD_ID
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
-STEPS = 30
-WIDTH, HEADS = 128, 4
-
-
-class PlainAttention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.query, self.key, self.value, self.out = (nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4))
-
-    def forward(self, x: Tensor, memory: Tensor, mask: Tensor) -> Tensor:
-        q, k, v = (
-            part(y).unflatten(-1, (HEADS, -1)).transpose(1, 2)
-            for part, y in ((self.query, x), (self.key, memory), (self.value, memory))
-        )
-        weights = (q @ k.transpose(-2, -1) / math.sqrt(WIDTH // HEADS) + mask).softmax(-1)
-        return self.out((weights @ v).transpose(1, 2).flatten(2))
+TITLE = "training"
+TARGETS = {
+    "cpu": Target("training on the CPU: times as fast as nn.Transformer", "at least", 1, "×"),
+    "gpu": Target("training on a GPU: times as fast as nn.Transformer", "at least", 3, "×"),
+}
+_BATCH = {"1+1": 256, "6+6": 32}
+_GPU_BATCH = {"1+1": 1024, "6+6": 256}
+_N_BATCHES, _LONGEST = 8, 64
+_BUDGET = 20.0
+_OURS, _TORCH = "ours", "nn.Transformer"
 
 
-class PlainBlock(nn.Module):
-    """x + norm(f(x)) for every sublayer."""
-
-    def __init__(self, n_attentions: int) -> None:
-        super().__init__()
-        self.attentions = nn.ModuleList(PlainAttention() for _ in range(n_attentions))
-        self.feed = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH))
-        self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(n_attentions + 1))
-
-    def forward(self, x: Tensor, memory: Tensor | None, masks: list[Tensor]) -> Tensor:
-        for attention, norm, mask, other in zip(self.attentions, self.norms, masks, (None, memory), strict=False):
-            x = x + norm(attention(x, x if other is None else other, mask))
-        return x + self.norms[-1](self.feed(x))
-
-
-class Plain(nn.Module):
-    """The published model: 1+1 layers, 4 heads, d_model 128, dropout on the embeddings."""
-
-    def __init__(self, vocabulary: int) -> None:
-        super().__init__()
-        self.source, self.target = (nn.Embedding(vocabulary, WIDTH) for _ in range(2))
-        self.encoder, self.decoder = PlainBlock(1), PlainBlock(2)
-        self.out = nn.Linear(WIDTH, vocabulary)
-        self.dropout = nn.Dropout(0.1)
-        self.table = sinusoid(64, WIDTH, 1e4).float()
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        x = self.dropout(self.source(source) * math.sqrt(WIDTH) + self.table[: source.shape[1]])
-        padding = (source == PAD_ID)[:, None, None].float() * -1e9
-        memory = self.encoder(x, None, [padding])
-        future = torch.full((target.shape[1], target.shape[1]), -1e9).triu(1) + (target == PAD_ID)[:, None, None].float() * -1e9
-        y = self.dropout(self.target(target) + self.table[: target.shape[1]])
-        return self.out(self.decoder(y, memory, [future, padding]))
+def measure(report: Report) -> None:
+    """Both sizes on the CPU, and on the GPU where there is one. A target's value is the worst of the sizes."""
+    cpu = torch.device("cpu")
+    for name in SIZES:
+        recipe = _recipe(name, _BATCH[name])
+        prepared = _prepared(recipe)
+        ours = _trainer(recipe, prepared, cpu)
+        works = {_OURS: ours, _TORCH: _trainer(recipe, prepared, cpu, TorchTransformer)}
+        _check_same(works[_OURS], works[_TORCH], prepared[0])
+        rates = _rates(works, prepared, cpu)
+        line = _line(report, f"{name} layers, batch {recipe.batch_size}, float32", rates, _OURS, _TORCH)
+        report.worst("cpu", line.ratio, "at least")
+    _published(report)
+    if torch.cuda.is_available():
+        for name in SIZES:
+            _on_gpu(name, torch.device("cuda"), report)
+    else:
+        report.remark("training on a GPU: skipped: no CUDA device")
 
 
-class Torch(nn.Module):
-    """`torch.nn.Transformer` of the same sizes."""
-
-    def __init__(self, vocabulary: int) -> None:
-        super().__init__()
-        self.source, self.target = (nn.Embedding(vocabulary, WIDTH) for _ in range(2))
-        self.transformer = nn.Transformer(WIDTH, HEADS, 1, 1, WIDTH, dropout=0.0, batch_first=True)
-        self.out = nn.Linear(WIDTH, vocabulary)
-
-    def forward(self, source: Tensor, target: Tensor) -> Tensor:
-        padding = source == PAD_ID
-        causal = nn.Transformer.generate_square_subsequent_mask(target.shape[1], dtype=torch.bool)
-        options = {"src_key_padding_mask": padding, "memory_key_padding_mask": padding}
-        mask = {"tgt_mask": causal, "tgt_key_padding_mask": target == PAD_ID}
-        return self.out(self.transformer(self.source(source), self.target(target), **options, **mask))
+def _recipe(name: str, batch_size: int, precision: str = "float32") -> Recipe:
+    """Reversal of 10 to 19 letters, by a model that computes what `nn.Transformer` does."""
+    size = SIZES[name]
+    model = {"n_encoder_layers": size["layers"], "n_decoder_layers": size["layers"], "d_model": size["d_model"]}
+    return recipe_for(
+        "reverse",
+        "torch-reference",
+        settings={"batch_size": batch_size, "precision": precision, "mix": {"uniform": 1.0}},
+        model={**model, "n_heads": size["heads"], "d_ff": size["d_ff"]},
+        task_options={"trained_lengths": [10, 19]},
+    )
 
 
-def main() -> None:
-    """Prints median milliseconds a step, and ratios."""
-    recipe = recipe_for("reverse", "residual-post-norm")
-    task = tasks.make(recipe.task, recipe.task_options)
-    prepared = [batches(recipe, task)(step) for step in range(STEPS)]
-    ours = Trainer(make_model(recipe, task), lambda step: prepared[step % STEPS], recipe, torch.device("cpu"))
-    size = len(task.source_vocabulary)
-    steps: dict[str, Callable[[Batch], object]] = {
-        "ours": lambda batch: ours._one_step(False),
-        "plain": _stepper(Plain(size)),
-        "torch.nn.Transformer": _stepper(Torch(size)),
-    }
-    times: dict[str, list[float]] = {name: [] for name in steps}
+def _prepared(recipe: Recipe) -> list[Batch]:
+    batch_at = batches(recipe, tasks.make(recipe.task, recipe.task_options))
+    return [batch_at(step) for step in range(_N_BATCHES)]
+
+
+def _trainer(recipe: Recipe, prepared: list[Batch], device: torch.device, other: Callable[[Any], Any] | None = None) -> Trainer:
+    """Our loop around our model, or around another that is made from it."""
+    model: Any = make_model(recipe, tasks.make(recipe.task, recipe.task_options))
+    trainer = Trainer(model if other is None else other(model), lambda step: prepared[step % len(prepared)], recipe, device)
+    trainer.model.train()
+    return trainer
+
+
+def _check_same(ours: Trainer, theirs: Trainer, batch: Batch) -> None:
+    """Both start as the same function, or the comparison is of two models."""
+    inputs = (batch.source, batch.target_in, batch.source_padding, batch.target_padding)
+    with torch.no_grad():
+        mine, other = (trainer.model.eval()(*inputs) for trainer in (ours, theirs))
+    known = batch.target_out != PAD_ID
+    assert torch.allclose(mine[known], other[known], atol=1e-3), "nn.Transformer computes something else"
     ours.model.train()
-    for batch in prepared:
-        for name, step in steps.items():
-            started = time.perf_counter()
-            step(batch)
-            times[name].append(time.perf_counter() - started)
-    median = {name: 1000 * statistics.median(each[3:]) for name, each in times.items()}
-    print(f"training, reversal as published, batch {recipe.batch_size}, {torch.get_num_threads()} threads, {sys.platform}")
-    for name, milliseconds in median.items():
-        print(f"  {name:22}{milliseconds:8.1f} ms a step   {milliseconds / median['ours']:.2f}x of ours")
+    theirs.model.train()
 
 
-def _stepper(model: nn.Module) -> Callable[[Batch], object]:
-    model.train()
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
+def _rates(trainers: dict[str, Trainer], prepared: list[Batch], device: torch.device) -> dict[str, list[float]]:
+    """Target tokens a second of every trainer, in turns; a turn is one step on the CPU, one round of the batches on a GPU."""
+    steps = 1 if device.type == "cpu" else len(prepared)
+    tokens = sum(int((batch.target_out != PAD_ID).sum()) for batch in prepared) / len(prepared)
 
-    def step(batch: Batch) -> None:
-        logits = model(batch.source, batch.target_in)
-        loss = F.cross_entropy(logits.flatten(0, 1), batch.target_out.flatten(), ignore_index=PAD_ID)
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        optimizer.step()
+    def turn(trainer: Trainer) -> None:
+        for _ in range(steps):
+            trainer._one_step(False)
+            trainer.step += 1
 
-    return step
+    works = {name: lambda t=trainer: turn(t) for name, trainer in trainers.items()}
+    synchronize = torch.cuda.synchronize if device.type == "cuda" else None
+    seconds = in_turns(works, budget=_BUDGET, most=2 * _N_BATCHES, synchronize=synchronize)
+    return {name: [steps * tokens / s for s in each] for name, each in seconds.items()}
 
 
-if __name__ == "__main__":
-    main()
+def _line(report: Report, what: str, rates: dict[str, list[float]], mine: str, other: str) -> Line:
+    ours, theirs = Number.of(mine, rates[mine]), Number.of(other, rates[other])
+    return report.add(Line(what, ours, theirs, "tokens/s", len(rates[mine]), "more"))
+
+
+def _published(report: Report) -> None:
+    """The published reversal model beside a plain implementation of its article."""
+    recipe, cpu = recipe_for("reverse", "residual-post-norm"), torch.device("cpu")
+    prepared = _prepared(recipe)
+    plain = "as the article writes it"
+    trainers = {_OURS: _trainer(recipe, prepared, cpu), plain: _trainer(recipe, prepared, cpu, Plain)}
+    _line(report, "the published reversal model, 1+1 layers", _rates(trainers, prepared, cpu), _OURS, plain)
+
+
+def _on_gpu(name: str, device: torch.device, report: Report) -> None:
+    """Every way to train ours; the fastest counts."""
+    plain, half = (_recipe(name, _GPU_BATCH[name], precision) for precision in ("float32", "bfloat16"))
+    prepared = [_on_device(plain, step, device) for step in range(_N_BATCHES)]
+    what = f"{name} layers, batch {plain.batch_size} of {_LONGEST} letters on {devices.title(device)}"
+    bfloat16 = f"{_TORCH}, bfloat16"
+    found = []
+    for way, mode in (("bfloat16", None), ("bfloat16, compiled", "default"), ("bfloat16, CUDA graphs", "reduce-overhead")):
+        trainers = {
+            (mine := f"{_OURS}, {way}"): _trainer(half, prepared, device),
+            _TORCH: _trainer(plain, prepared, device, TorchTransformer),
+            bfloat16: _trainer(half, prepared, device, TorchTransformer),
+        }
+        if mode is not None:
+            compiled: Any = torch.compile(trainers[mine].parallel, mode=mode)
+            trainers[mine].parallel = compiled
+        try:
+            rates = _rates(trainers, prepared, device)
+        except RuntimeError as error:  # a compiler that is not there says so in many ways
+            report.remark(f"{way}: skipped: {str(error).splitlines()[0]}")
+            continue
+        found.append(_line(report, what, rates, mine, _TORCH).ratio)
+        _line(report, what, rates, mine, bfloat16)
+    if found:
+        report.worst("gpu", max(found), "at least")
+
+
+def _on_device(recipe: Recipe, step: int, device: torch.device) -> Batch:
+    """Random letters and their reversal, made on the device; all of one length, so nothing is padded."""
+    task = tasks.make(recipe.task, recipe.task_options)
+    generator = torch.Generator(device).manual_seed(step)
+    first, last = max(PAD_ID, START_ID, END_ID) + 2, len(task.source_vocabulary)
+    letters = torch.randint(first, last, (recipe.batch_size, _LONGEST), generator=generator, device=device)
+    start, end = (torch.full((recipe.batch_size, 1), token, device=device) for token in (START_ID, END_ID))
+    answer = letters.flip(1)
+    return Batch(torch.cat([start, letters, end], 1), torch.cat([start, answer], 1), torch.cat([answer, end], 1), None, None)

@@ -17,6 +17,8 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
 PRINTABLE_ASCII = "".join(chr(code) for code in range(32, 127))
 LOWER_CASE = "abcdefghijklmnopqrstuvwxyz"
 _ROUNDS = 50
+# With `<start>` and `<end>` as long as what a model reads by default.
+_LONGEST = 510
 
 
 class Letters(Task):
@@ -41,8 +43,8 @@ class Letters(Task):
     ) -> None:
         if not isinstance(alphabet, str) or not alphabet or len(set(alphabet)) != len(alphabet):
             raise ConfigError(f"alphabet={alphabet!r} is not possible; give at least one symbol, each of them once")
-        if not isinstance(max_length, int) or not 1 <= max_length <= 500:
-            raise ConfigError(f"max_length={max_length!r} is not possible; it is a whole number from 1 to 500")
+        if not isinstance(max_length, int) or not 1 <= max_length <= _LONGEST:
+            raise ConfigError(f"max_length={max_length!r} is not possible; it is a whole number from 1 to {_LONGEST}")
         least, most = trained_lengths if len(trained_lengths) == 2 else (0, 0)
         if not 1 <= least <= most <= max_length:
             raise ConfigError(f"trained_lengths={trained_lengths!r} is not possible; give two numbers from 1 to {max_length}")

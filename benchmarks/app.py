@@ -1,0 +1,64 @@
+"""The app in headless Chromium with software rendering: Enter, a step, a click on a small map, another checkpoint.
+
+Times are taken inside the page, from the event to the frame after the last chart holds the new run. Beside each stands the
+same text typed into a bare Streamlit page with one heatmap, try by try in turns: what no app on this platform can go below.
+"""
+
+from typing import Any
+
+from benchmarks import browser, served
+from benchmarks.measure import Line, Number, Report, Target
+
+TITLE = "the app, 12 to 20 letters"
+TRIES = 30
+TARGETS = {
+    "focus": Target("Enter until tokens and focus map are drawn, p95", "at most", 350, "ms"),
+    "everything": Target("Enter until everything is drawn, p95", "at most", 500, "ms"),
+    "step": Target("one step, p95", "at most", 70, "ms"),
+    "tile": Target("a click on a small map until it is the focus map, p95", "at most", 300, "ms"),
+}
+
+
+def measure(report: Report) -> None:
+    """All of it on the checkpoint `reverse`, on one page."""
+    with browser.browser() as running, served.server() as ours, served.server(browser.PLAIN) as bare:
+        app, plain = browser.opened(running, ours.url), browser.opened_plain(running, bare.url)
+        report.remark(f"Chromium {running.version}, software rendering, {TRIES} tries")
+        entered, drawn = [], []
+        for number in range(TRIES):
+            text = browser.letters(12 + number % 9, number)
+            entered.append(browser.enter(app, text))
+            drawn.append(browser.enter_plain(plain, text))
+        reference = Number.of(browser.PLAIN_NAME, drawn)
+        lines = {
+            "Enter until tokens and focus map are drawn": ("focus", [each["focus"] for each in entered]),
+            "Enter until everything is drawn": ("everything", [each["everything"] for each in entered]),
+            "one step": ("step", [browser.step(app, number) for number in range(TRIES)]),
+            "a click on a small map until it is the focus": ("tile", _tiles(app)),
+            "another checkpoint until everything is drawn": ("checkpoint", _switches(app)),
+        }
+        for words, (key, times) in lines.items():
+            ours_number = Number.of("ours", times)
+            report.add(Line(words, ours_number, reference, "ms", len(times)))
+            if key in TARGETS and ours_number.p95 is not None:
+                report.values[key] = ours_number.p95
+
+
+def _tiles(app: Any) -> list[float]:
+    """Half of the tries with 12 letters, half with 20."""
+    times = []
+    for length in (12, 20):
+        browser.enter(app, browser.letters(length, -1))
+        times += [browser.click_tile(app, number) for number in range(1, TRIES // 2 + 1)]
+    return times
+
+
+def _switches(app: Any) -> list[float]:
+    """Each with a text that was typed before, so that its run by the other checkpoint is not known yet."""
+    times = []
+    for number in range(TRIES):
+        text = browser.letters(12, 100 + number)
+        browser.enter(app, text)
+        name = ("reverse-small", "reverse")[number % 2]
+        times.append(browser.switch_checkpoint(app, name, text)["everything"])
+    return times

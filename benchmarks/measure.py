@@ -1,0 +1,147 @@
+"""What all groups of measurements share: timing in turns, a line of the table, a target and its verdict.
+
+Every line is a ratio against something else that was measured in the same run, so it means the same on a slow machine.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from statistics import median, quantiles
+from typing import Any, Literal
+
+LEAST_RUNS = 3
+
+
+class Skipped(Exception):
+    """A group cannot be measured here; the text says what is missing."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """Something measured several times."""
+
+    name: str
+    """Whose it is, as in `Hugging Face, traced`."""
+    value: float
+    """The median."""
+    p95: float | None = None
+
+    @classmethod
+    def of(cls, name: str, values: Iterable[float]) -> "Number":
+        """Median and, from 20 values on, the 95th percentile."""
+        known = sorted(values)
+        return cls(name, median(known), quantiles(known, n=20)[-1] if len(known) >= 20 else None)
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the table: ours and something else, in one unit."""
+
+    what: str
+    ours: Number
+    other: Number
+    unit: str
+    runs: int
+    better: Literal["less", "more"] = "less"
+
+    @property
+    def ratio(self) -> float:
+        """How many times better ours is: as fast, as small. Below 1 it is worse."""
+        mine, theirs = self.ours.value, self.other.value
+        return theirs / mine if self.better == "less" else mine / theirs
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data, the ratio too."""
+        return {**asdict(self), "ratio": self.ratio}
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a number has to be."""
+
+    words: str
+    bound: Literal["at least", "at most"]
+    limit: float
+    unit: str
+
+    def is_held(self, value: float) -> bool:
+        """Whether a measured value is within the limit."""
+        return value >= self.limit if self.bound == "at least" else value <= self.limit
+
+    def to_json(self, value: float | None) -> dict[str, Any]:
+        """The target and what was measured; None where nothing was."""
+        return {**asdict(self), "value": value, "held": None if value is None else self.is_held(value)}
+
+
+@dataclass
+class Report:
+    """What a group found: lines, the values of its targets by their keys, and remarks."""
+
+    lines: list[Line] = field(default_factory=list)
+    values: dict[str, float] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+    def add(self, line: Line) -> Line:
+        """Keeps a line and prints it at once: a whole run takes minutes."""
+        self.lines.append(line)
+        print(f"  {words(line)}", flush=True)
+        return line
+
+    def remark(self, text: str) -> None:
+        """Keeps a remark and prints it."""
+        self.remarks.append(text)
+        print(f"  {text}", flush=True)
+
+    def worst(self, key: str, value: float, bound: Literal["at least", "at most"]) -> None:
+        """Keeps the value that is furthest from holding the target, of all that are reported under its key."""
+        pick = min if bound == "at least" else max
+        self.values[key] = pick(self.values.get(key, value), value)
+
+
+def words(line: Line) -> str:
+    """A line of the table as text."""
+    return (
+        f"{line.what:<58} {shown(line.ours.value):>9}{_p95(line.ours)} {line.unit:<9} "
+        f"{line.other.name}: {shown(line.other.value)}{_p95(line.other)}, {line.ratio:.2f}× ({line.runs} runs)"
+    )
+
+
+def shown(value: float) -> str:
+    """Three significant digits, none lost before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def _p95(number: Number) -> str:
+    return "" if number.p95 is None else f" (p95 {shown(number.p95)})"
+
+
+def in_turns(
+    works: Mapping[str, Callable[[], object]], *, budget: float, most: int = 15, synchronize: Callable[[], None] | None = None
+) -> dict[str, list[float]]:
+    """Seconds of every work, taken in turns, so that another program on the machine disturbs all alike.
+
+    Args:
+        works: what to do, by name. Each is done once before, to warm up.
+        budget: seconds within which a further round is begun; at least three are made.
+        most: the most rounds.
+        synchronize: waits for what was asked of the device.
+    """
+    wait = synchronize or (lambda: None)
+
+    def seconds(work: Callable[[], object]) -> float:
+        wait()
+        started = time.perf_counter()
+        work()
+        wait()
+        return time.perf_counter() - started
+
+    for work in works.values():
+        seconds(work)
+    end = time.monotonic() + budget
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    rounds = 0
+    while rounds < LEAST_RUNS or (rounds < most and time.monotonic() < end):
+        for name, work in works.items():
+            taken[name].append(seconds(work))
+        rounds += 1
+    return taken

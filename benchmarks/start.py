@@ -1,0 +1,82 @@
+"""The beginning: a server that starts, its first visitor, and a new browser on a warm server.
+
+Times of a visit count from the beginning of the navigation. A new context has nothing cached: the page's scripts are fetched
+again every time.
+"""
+
+from typing import Any
+
+from benchmarks import browser, served
+from benchmarks.measure import Line, Number, Report, Target
+
+TITLE = "cold start, and a new browser"
+STARTS, VISITS = 6, 30
+TARGETS = {
+    "text": Target("a new browser on a warm server reads its text, median", "at most", 1200, "ms"),
+    "picture": Target("a new browser on a warm server sees its first picture, median", "at most", 2300, "ms"),
+}
+_MARKS = """{
+  text: () => bench.shows('reversethis'),
+  picture: () => bench.focusRun() !== null,
+  everything: () => bench.everyRun() !== null,
+}"""
+_MARK_WORDS = {"text": "its text is read", "picture": "its first picture is drawn", "everything": "everything is drawn"}
+_PLAIN = "a bare Streamlit page"
+
+
+def measure(report: Report) -> None:
+    """Cold starts of the app and of a bare page in turns, then visits to servers that are warm."""
+    with browser.browser() as running:
+        cold: dict[str, list[float]] = {"start": [], "bare start": [], "text": [], "everything": [], "bare visit": []}
+        for _ in range(STARTS):
+            with served.server() as server:
+                cold["start"].append(1000 * server.seconds)
+                first = _visit(running, server.url)
+                cold["text"].append(first["text"])
+                cold["everything"].append(first["everything"])
+            with served.server(browser.PLAIN) as bare:
+                cold["bare start"].append(1000 * bare.seconds)
+                cold["bare visit"].append(_visit_plain(running, bare.url))
+        _add(report, "server start until it answers", cold["start"], cold["bare start"])
+        _add(report, "first visit after the start until the text is read", cold["text"], cold["bare visit"])
+        _add(report, "first visit after the start until everything is drawn", cold["everything"], cold["bare visit"])
+        with served.server() as server, served.server(browser.PLAIN) as bare:
+            _visit(running, server.url), _visit_plain(running, bare.url)
+            visits, plain = [], []
+            for _ in range(VISITS):
+                visits.append(_visit(running, server.url))
+                plain.append(_visit_plain(running, bare.url))
+    for mark, words in (
+        ("text", "its text is read"),
+        ("picture", "its first picture is drawn"),
+        ("everything", "all is drawn"),
+    ):
+        times = [visit[mark] for visit in visits]
+        line = _add(report, f"a new browser, warm server, until {words}", times, plain)
+        if mark in TARGETS:
+            report.values[mark] = line.ours.value
+
+
+def _add(report: Report, what: str, ours: list[float], bare: list[float]) -> Line:
+    return report.add(Line(what, Number.of("ours", ours), Number.of(_PLAIN, bare), "ms", len(ours)))
+
+
+def _visit(running: Any, url: str) -> dict[str, float]:
+    """Milliseconds from the beginning of the navigation to each mark."""
+    page = browser.new_page(running)
+    page.add_init_script(f"bench.opened({_MARKS})")
+    return _left(page, url)
+
+
+def _visit_plain(running: Any, url: str) -> float:
+    page = browser.new_page(running)
+    page.add_init_script("bench.opened({ drawn: () => bench.plainRun() !== null })")
+    return _left(page, url)["drawn"]
+
+
+def _left(page: Any, url: str) -> dict[str, float]:
+    """Goes there, waits for the marks, and closes the browser's context."""
+    page.goto(url)
+    found = browser.took(page)
+    page.context.close()
+    return found
