@@ -6,14 +6,16 @@ Candidates and the nodes of a search are Python objects: what each takes at most
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from transformer_viz.decoding.beam import Beam
 from transformer_viz.errors import OptionError, TraceTooLarge
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.runs.keep import Keep
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    from transformer_viz.decoding.beam import Beam
 
 MAX_TRACE_BYTES = 10**9
 """Unless a caller sets another; `load_trace` reads a little more."""
@@ -79,7 +81,7 @@ class Plan:
     n_candidates: int
     with_scores: bool = False
     by_head: frozenset[Kind] = frozenset()
-    beam: Beam | None = None
+    beam: "Beam | None" = None
     forced: bool = False
     recomputed: bool = False
     longest_token: int = 1
@@ -110,7 +112,7 @@ def together(plans: Sequence[Plan], times: int = 1) -> TraceSize:
     return TraceSize(arrays, records, arrays + records + max(size.peak - size.total for size in sizes))
 
 
-def rows_of_search(beam: Beam, n_steps: int) -> int:
+def rows_of_search(beam: "Beam", n_steps: int) -> int:
     """The most rows that a search computes in so many steps: one for `<start>`, then one for each live hypothesis."""
     return 1 + beam.size * (n_steps - 1)
 

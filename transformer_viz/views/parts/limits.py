@@ -1,17 +1,19 @@
 """How large a run may be on the page, and what is offered instead of one that would be too large."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError, TraceTooLarge
 from transformer_viz.runs.keep import KeepOptions, keep
 from transformer_viz.runs.trace_size import held_bytes, megabytes
 from transformer_viz.terms import KIND_TITLES, KINDS
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import link
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
 
 MAX_TRACE_BYTES = 256_000_000
 HALF = "half"
@@ -22,7 +24,7 @@ Kept = tuple[tuple[str, Any], ...]
 """Keywords of `decode`, as a key of a cache."""
 
 
-def within(checkpoint: Checkpoint, make: Callable[[Kept], R]) -> R:
+def within(checkpoint: "Checkpoint", make: Callable[[Kept], R]) -> R:
     """`make` with everything kept; where that is too large, as the person has chosen.
 
     Raises:
@@ -90,7 +92,7 @@ def words_of(options: Any) -> str:
     return ", ".join([*parts, *(["half precision"] if options.get("precision") == "float16" else [])])
 
 
-def _chosen(checkpoint: Checkpoint) -> Kept:
+def _chosen(checkpoint: "Checkpoint") -> Kept:
     """What was chosen, from the link or by a button; what this checkpoint does not have is said once and forgotten."""
     state = st.session_state
     given = link.take("keep")
