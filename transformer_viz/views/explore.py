@@ -19,18 +19,23 @@ def show() -> None:
         return
     trace = _decoded(chosen, checkpoint)
     if trace is None:
+        link.say(chosen.text)
         link.write(bar.link_values(chosen))
         return
     focus.start(trace, checkpoint)
-    tables.start(trace)
-    _say_complaints()
-
-    def write_link(now: focus.Focus) -> None:
-        link.write({**bar.link_values(chosen), **focus.link_values(trace, checkpoint, now), **tables.link_values(trace)})
-
-    stepper.show(trace, chosen, checkpoint, write_link)
+    tables.start(trace, checkpoint, chosen.device)
+    now = focus.current()
+    link.say((now.run, now.kind, now.layer, now.head))
+    link.write(
+        {
+            **bar.link_values(chosen),
+            **focus.link_values(trace, checkpoint, now),
+            **tables.link_values(trace, checkpoint, chosen.device),
+        }
+    )
+    stepper.show(trace, chosen, checkpoint, lambda at: link.update(focus.link_values(trace, checkpoint, at)))
     if not chosen.is_large:
-        _tables(trace, checkpoint, chosen.device, write_link)
+        _tables(trace, checkpoint, chosen.device)
 
 
 def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
@@ -47,17 +52,7 @@ def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
 
 
 @st.fragment
-def _tables(trace: Trace, checkpoint: Checkpoint, device: str, write_link: stepper.WriteLink) -> None:
+def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show(trace, checkpoint, device, style.theme())
-    write_link(focus.current())
-
-
-def _say_complaints() -> None:
-    """What was wrong with the link, until the person goes on to another run or focus."""
-    now = focus.current()
-    seen = (now.run, now.kind, now.layer, now.head)
-    if st.session_state.setdefault("complained_at", seen) != seen:
-        link.complaints().said.clear()
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")
+    link.update(tables.link_values(trace, checkpoint, device))

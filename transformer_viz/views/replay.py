@@ -29,8 +29,9 @@ def show() -> None:
     if checkpoint is None:
         return
     if not model.has_snapshots(checkpoint):
+        link.say(checkpoint.name)
         _offer_others(checkpoint)
-        link.write(bar.link_values(chosen))
+        link.write(bar.link_values(chosen, _opening()))
         return
     try:
         found = model.replay(checkpoint, chosen.device, chosen.text)
@@ -38,9 +39,11 @@ def show() -> None:
         say = st.error if chosen.text else st.info
         say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
         bar.offer_examples(checkpoint)
-        link.write(bar.link_values(chosen))
+        link.say(chosen.text)
+        link.write(bar.link_values(chosen, _opening()))
         return
     except TransformerVizError as error:
+        link.say(chosen.text)
         st.error(literal(str(error)), icon=":material/error:")
         return
     _show_moments(chosen, checkpoint, found)
@@ -49,11 +52,12 @@ def show() -> None:
 def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> None:
     last = found[-1].forced
     _start(found, checkpoint)
-    _say_complaints()
-    now = _now(found)
+    now, position = _now(found), st.session_state.position
+    link.say((now.run, now.kind, now.layer, now.head, now.step, position))
+    link.write({**bar.link_values(chosen, _opening()), **_link_values(found, checkpoint, now, position)})
 
     def write_link(at: focus.Focus, position: int) -> None:
-        link.write({**bar.link_values(chosen), **_link_values(found, checkpoint, at, position)})
+        link.update(_link_values(found, checkpoint, at, position))
 
     player_place = st.container(key="player-area")
     _boxes(last)
@@ -194,10 +198,23 @@ def _open_where_there_is_something() -> None:
         return
     state.replay_opened = True
     is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or "want_text" in state or "want_checkpoint" in state
+    name = _opening_name()
+    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and name:
+        _switch(name)
+
+
+def _opening_name() -> str | None:
+    """The checkpoint that a first visit opens with, where it is not the usual one."""
     names = model.replayable()
-    at = state.get("checkpoint", bar.DEFAULT_CHECKPOINT)
-    if not is_own and at == bar.DEFAULT_CHECKPOINT and names and at not in names:
-        _switch(names[0])
+    return names[0] if names and bar.DEFAULT_CHECKPOINT not in names else None
+
+
+def _opening() -> bar.Opening | None:
+    name = _opening_name()
+    try:
+        return None if name is None else bar.Opening(name, bar.default_text(model.load(name, st.session_state.device).task))
+    except TransformerVizError:
+        return None
 
 
 def _switch(name: str) -> None:
@@ -223,13 +240,3 @@ def _offer_others(checkpoint: Checkpoint) -> None:
             st.button(literal(name), key=f"replay-{name}", on_click=_switch, args=(name,), icon=":material/play_arrow:")
     st.markdown("A training keeps them if it is asked to:")
     st.code(f"python -m transformer_viz train {checkpoint.task.name} --snapshots 12", language="bash")
-
-
-def _say_complaints() -> None:
-    """What was wrong with the link, until the person goes on to something else."""
-    state = st.session_state
-    seen = (state.replay_run, state.kind, state.layer, state.head, state.moment, state.position)
-    if state.setdefault("replay_complained_at", seen) != seen:
-        link.complaints().said.clear()
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")

@@ -14,7 +14,7 @@ from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, clicks, focus, heads, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, charts, clicks, focus, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
@@ -41,11 +41,13 @@ def show() -> None:
         trace = model.search(checkpoint, chosen.device, chosen.text, state.beam, state.alpha, state.stop)
     except InputError as error:
         say = st.error if chosen.text else st.info
+        link.say(chosen.text)
         say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
         bar.offer_examples(checkpoint)
-        link.write(bar.link_values(chosen))
+        link.write({**bar.link_values(chosen, _opening()), **_link_values()})
         return
     except TransformerVizError as error:
+        link.say(chosen.text)
         st.error(literal(str(error)), icon=":material/error:")
         return
     _show_search(chosen, checkpoint, greedy, trace)
@@ -55,7 +57,20 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
     search = trace.search
     assert search is not None
     node = _node(search, trace)
-    _say_complaints()
+    shown = at_node(trace, node)
+    focus.start(shown, checkpoint)
+    tables.start(shown, checkpoint, chosen.device, of_a_decoding=False)
+    now = focus.current()
+    link.say((st.session_state.chosen_in, node, now.kind, now.layer, now.head))
+    link.write(
+        {
+            **bar.link_values(chosen, _opening()),
+            **focus.link_values(shown, checkpoint, now),
+            **tables.link_values(shown, checkpoint, chosen.device, of_a_decoding=False),
+            **_link_values(),
+            "node": None if node == search.best[0] else str(node + 1),
+        }
+    )
     st.markdown(_comparison(greedy, trace, search))
     left, right = st.columns([3, 1])
     with left, st.container(key=_CHART):
@@ -72,25 +87,23 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
     with right:
         _n_best(search)
         _hypothesis_box(search, node)
-    shown = at_node(trace, node)
-    focus.start(shown, checkpoint)
-    heads.start(shown)
     st.markdown(f"**The hypothesis {literal(shown.text) or '(empty)'}**: {STATE_WORDS[search.nodes[node].state]}.")
-
-    def write_link(now: focus.Focus) -> None:
-        places = {**focus.link_values(shown, checkpoint, now), **heads.link_values(shown)}
-        link.write({**bar.link_values(chosen), **places, **_link_values(search, node)})
-
-    stepper.show(shown, chosen, checkpoint, write_link)
+    stepper.show(shown, chosen, checkpoint, lambda at: link.update(focus.link_values(shown, checkpoint, at)))
     if not chosen.is_large:
-        _tables(shown, checkpoint, chosen.device, write_link)
+        _tables(shown, checkpoint, chosen.device)
 
 
 @st.fragment
-def _tables(trace: Trace, checkpoint: Checkpoint, device: str, write_link: stepper.WriteLink) -> None:
+def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show(trace, checkpoint, device, style.theme(), of_a_decoding=False)
-    write_link(focus.current())
+    link.update(tables.link_values(trace, checkpoint, device, of_a_decoding=False))
+
+
+def _opening() -> bar.Opening | None:
+    """What a first visit opens with, where its checkpoint is there."""
+    names = {entry.name for entry in model.entries() if entry.error is None}
+    return bar.Opening(EXAMPLE_CHECKPOINT, EXAMPLE) if EXAMPLE_CHECKPOINT in names else None
 
 
 def _open_on_the_example() -> None:
@@ -101,9 +114,9 @@ def _open_on_the_example() -> None:
         return
     state.search_opened = True
     is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or "want_text" in state or "want_checkpoint" in state
-    names = {entry.name for entry in model.entries() if entry.error is None}
-    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and EXAMPLE_CHECKPOINT in names:
-        state.text, state.checkpoint = EXAMPLE, EXAMPLE_CHECKPOINT
+    opening = _opening()
+    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and opening:
+        state.text, state.checkpoint = opening.text, opening.checkpoint
 
 
 def _controls() -> None:
@@ -179,19 +192,10 @@ def _go_to(number: int, n_nodes: int) -> None:
         st.session_state.chosen_node = number
 
 
-def _link_values(search: Search, node: int) -> dict[str, str | None]:
+def _link_values() -> dict[str, str | None]:
     state = st.session_state
     return {
         "beam": None if state.beam == 5 else str(state.beam),
-        "alpha": None if abs(state.alpha - 0.6) < 1e-9 else f"{state.alpha:g}",
+        "alpha": None if state.alpha == 0.6 else str(state.alpha),
         "stop": None if state.stop == _STOPS[0] else state.stop,
-        "node": None if node == search.best[0] else str(node + 1),
     }
-
-
-def _say_complaints() -> None:
-    seen = (st.session_state.chosen_in, st.session_state.chosen_node)
-    if st.session_state.setdefault("search_complained_at", seen) != seen:
-        link.complaints().said.clear()
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")

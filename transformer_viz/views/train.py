@@ -14,13 +14,16 @@ TITLE, ICON, ORDER = "Train", ":material/model_training:", 3
 
 MOST_PARAMETERS = 60_000_000
 _EVERY_SECONDS = 2.0
+_LONGEST_NAME, _LONGEST_PROBE = 100, 200
 
 
 def show() -> None:
     """The page."""
     kept.keep()
-    if st.session_state.pop("train_open", False):
+    state = st.session_state
+    if state.pop("train_open", False):
         _leave_for_explore()
+    _start_probe()
     left, right = st.columns([2, 3], gap="large")
     with left:
         recipe = form.show()
@@ -32,13 +35,15 @@ def show() -> None:
             _nothing_yet()
         else:
             st.text_input(
-                "A string to watch", key="train_probe", max_chars=200, placeholder="an example of the task, or type your own"
+                "A string to watch",
+                key="train_probe",
+                max_chars=_LONGEST_PROBE,
+                placeholder="an example of the task, or type your own",
             )
             _live(job.name)
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")
+    link.say((state.train_task, state.train_variant, state.get("train_job")))
     charts.show((), on_tile=lambda: None)
-    _write_link(job)
+    link.write({**form.link_values(), **_link_values(job, recipe)})
 
 
 @st.fragment(run_every=_EVERY_SECONDS)
@@ -73,8 +78,8 @@ def _start_box(recipe: Recipe) -> None:
         st.caption(f"A training from this page ends after {jobs.MOST_SECONDS // 60} minutes; what there is by then is kept.")
     state = st.session_state
     if "train_name" not in state:
-        state.train_name = _free_name(recipe)
-    st.text_input("Name of the checkpoint", key="train_name", max_chars=100)
+        state.train_name = link.take_text("name", _LONGEST_NAME) or _free_name(recipe)
+    st.text_input("Name of the checkpoint", key="train_name", max_chars=_LONGEST_NAME)
     st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, needed))
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
@@ -137,8 +142,19 @@ def _leave_for_explore() -> None:
     st.switch_page(st.Page(explore.show, title=explore.TITLE, icon=explore.ICON, url_path="", default=True))
 
 
-def _write_link(job: Job | None) -> None:
-    newest = jobs.jobs()[:1]
-    is_newest = job is None or (bool(newest) and newest[0].name == job.name)
-    probe = st.session_state.get("train_probe") or None
-    link.write({**form.link_values(), "job": None if is_newest or job is None else job.name, "probe": probe})
+def _start_probe() -> None:
+    link.read_once()
+    if "train_probe" not in st.session_state:
+        st.session_state.train_probe = link.take_text("probe", _LONGEST_PROBE) or ""
+
+
+def _link_values(job: Job | None, recipe: Recipe | None) -> dict[str, str | None]:
+    """What the URL says of the right side. The job has its name even where it is the newest: tomorrow another one is."""
+    state = st.session_state
+    name = state.get("train_name")
+    is_own = recipe is not None and name not in (None, _free_name(recipe))
+    return {
+        "name": name if is_own else None,
+        "job": None if job is None else job.name,
+        "probe": state.train_probe or None,
+    }

@@ -1,5 +1,6 @@
 """The bar above every page: text, checkpoint, device, examples."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -8,13 +9,22 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
-from transformer_viz.views.parts import kept, link, model
+from transformer_viz.views.parts import copy_link, kept, link, model
 from transformer_viz.views.parts.markdown import literal
 
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
+AUTO = "auto"
 # A stranger's text is cut here; every real limit is the task's and is said in words.
 _MOST_TYPED = 10_000
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a page opens with when nobody says anything: that stays out of its links, all else is in them."""
+
+    checkpoint: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -29,8 +39,13 @@ class Bar:
     with_answer: bool
 
 
-def show(*, with_text: bool = True) -> Bar:
-    """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None."""
+def show(*, with_text: bool = True, long_texts: Mapping[str, str] | None = None) -> Bar:
+    """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None.
+
+    Args:
+        with_text: with the box for one source text.
+        long_texts: the page's own texts that may be too long for a link, by what they are called.
+    """
     kept.keep()
     entries = model.entries()
     usable = [entry.name for entry in entries if entry.error is None]
@@ -56,15 +71,16 @@ def show(*, with_text: bool = True) -> Bar:
         st.selectbox("Checkpoint", usable, key="checkpoint", width=190, label_visibility="collapsed")
         st.selectbox(
             "Device",
-            ["auto", *devices.available()],
+            [AUTO, *devices.available()],
             key="device",
             width=150,
             format_func=_device_words,
             label_visibility="collapsed",
         )
-        with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer"):
+        with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer, copy the link"):
             st.toggle("Projector: large letters, maps only", key="projector")
             st.toggle("Hide the answer", key="hide_answer", help="No ring on the true letter, no mark on a wrong one")
+            copy_link.show(link.too_long({**({"the text": st.session_state.text} if with_text else {}), **(long_texts or {})}))
     checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device)
     _say_damaged(entries)
     return Bar(
@@ -76,12 +92,24 @@ def show(*, with_text: bool = True) -> Bar:
     )
 
 
-def link_values(chosen: Bar) -> dict[str, str | None]:
-    """What the URL says of the bar; None is a default, or a text too long for a URL."""
-    name = chosen.checkpoint.name if chosen.checkpoint else DEFAULT_CHECKPOINT
+def link_values(chosen: Bar, opening: Opening | None = None) -> dict[str, str | None]:
+    """What the URL says of the bar; None is a default, or a text too long for a URL.
+
+    Args:
+        chosen: what the bar says.
+        opening: of a page that opens with something of its own.
+    """
+    name = chosen.checkpoint.name if chosen.checkpoint else st.session_state.checkpoint
     first = default_text(chosen.checkpoint.task) if chosen.checkpoint else DEFAULT_TEXT
-    is_plain = chosen.text == first or len(chosen.text) > link.LONGEST_TEXT
-    return {"text": None if is_plain else chosen.text, "checkpoint": None if name == DEFAULT_CHECKPOINT else name}
+    is_opening = opening == Opening(name, chosen.text)
+    is_default = is_opening if opening else name == DEFAULT_CHECKPOINT
+    return {
+        "text": None if is_opening or chosen.text == first else link.text(chosen.text),
+        "checkpoint": None if is_default else name,
+        "device": None if chosen.device == AUTO else chosen.device,
+        "projector": "on" if chosen.is_large else None,
+        "answer": None if chosen.with_answer else "hidden",
+    }
 
 
 def default_text(task: Task) -> str:
@@ -101,23 +129,24 @@ def _start(usable: list[str]) -> None:
     if state.get("checkpoint") not in usable:
         state.checkpoint = link.choice("checkpoint", link.take("checkpoint"), tuple(usable), default)
     if "device" not in state:
-        state.device = "auto"
+        state.device = link.choice("device", link.take("device"), (AUTO, *devices.available()), AUTO)
     _start_text()
-    for key in ("projector", "hide_answer"):
-        state[key] = state.get(key, False)
+    for key, name, word in (("projector", "projector", "on"), ("hide_answer", "answer", "hidden")):
+        if key not in state:
+            state[key] = link.switch(name, link.take(name), word)
 
 
 def _start_text() -> None:
     """The link's text, or an example. Another checkpoint brings its own example, unless something else was typed."""
     state = st.session_state
-    given = link.take("text")
+    given = link.take_text("text", _MOST_TYPED)
     before = state.get("text_checkpoint")
     if "text" in state and before == state.checkpoint:
         return
     state.text_checkpoint = state.checkpoint
     task = _task_of(state.checkpoint)
     if given is not None:
-        state.text = given[:_MOST_TYPED]
+        state.text = given
     elif "text" not in state or (before and _is_example(state.text, before) and not _is_readable(state.text, task)):
         state.text = default_text(task) if task else DEFAULT_TEXT
 

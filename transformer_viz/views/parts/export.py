@@ -14,7 +14,7 @@ from transformer_viz.export.recipe import lines
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, focus
+from transformer_viz.views.parts import charts, focus, link
 from transformer_viz.views.parts.markdown import literal
 
 _FORMATS = {
@@ -35,6 +35,18 @@ _MOST_AT_ONCE = 200_000
 _KEPT = 12
 
 
+def start() -> None:
+    """The chosen format, from the link or by default; before the link is written."""
+    if st.session_state.get("export_format") not in _FORMATS:
+        st.session_state.export_format = link.choice("file", link.take("file"), tuple(_FORMATS), "html")
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says of this tab. That a file was made is not said: it is the maker's own."""
+    chosen = st.session_state.get("export_format")
+    return {"file": None if chosen == "html" else chosen}
+
+
 def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
     """The formats, a button that makes what takes time, and the code."""
     at = focus.current()
@@ -44,11 +56,12 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
         "large": bool(st.session_state.get("projector")),
         "with_answer": not st.session_state.get("hide_answer"),
     }
-    chosen = st.segmented_control(
+    start()
+    chosen: str = st.session_state.export_format
+    st.segmented_control(
         "File",
         list(_FORMATS),
         key="export_format",
-        default="html",
         required=True,
         format_func=lambda name: _FORMATS[name][0],
         label_visibility="collapsed",

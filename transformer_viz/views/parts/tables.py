@@ -10,37 +10,61 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import by_length, export, heads, link, what_if
+from transformer_viz.views.parts import by_length, export, heads, kept, link, what_if
 
 TABS = ("This run", "What if", "Heads", "By length", "Masks in force", "Numbers", "Export")
 _OF_A_DECODING = ("What if", "By length")
+_KEPT = (
+    *("what_if_how", "what_if_step", "what_if_begin", "what_if_ban", "what_if_target"),
+    *("tint", "by_length_samples", "export_format"),
+)
 _MOST_ROWS = 20_000
 
 
-def start(trace: Trace) -> None:
-    """The open tab and the tint, from the link or by default; before the link is written."""
-    state = st.session_state
-    if "tables" not in state:
-        asked = "What if" if what_if.is_linked() else "Heads" if "want_tint" in state else TABS[0]
-        state.tables = link.choice("tables", link.take("tables"), TABS, asked)
+def start(trace: Trace, checkpoint: Checkpoint, device: str, *, of_a_decoding: bool = True) -> None:
+    """The open tab and every tab's controls, from the link or by default; before the link is written."""
+    state, key = st.session_state, _key(of_a_decoding)
+    if key not in state:
+        asked = "What if" if of_a_decoding and what_if.is_linked() else "Heads" if "want_tint" in state else TABS[0]
+        state[key] = link.choice("tables", link.take("tables"), _names(of_a_decoding), asked)
     heads.start(trace)
+    export.start()
+    if of_a_decoding:
+        what_if.start(trace, checkpoint, device)
+        by_length.start(checkpoint, device)
 
 
-def link_values(trace: Trace) -> dict[str, str | None]:
+def link_values(trace: Trace, checkpoint: Checkpoint, device: str, *, of_a_decoding: bool = True) -> dict[str, str | None]:
     """What the URL says of the open tab and its controls; None is a default."""
-    tab = st.session_state.get("tables")
-    return {"tables": None if tab == TABS[0] else tab, **heads.link_values(trace), **what_if.link_values()}
+    tab = st.session_state.get(_key(of_a_decoding), TABS[0])
+    values = {**heads.link_values(trace), **export.link_values()}
+    if of_a_decoding:
+        is_open = tab == "What if"
+        values |= {**what_if.link_values(is_open=is_open), **by_length.link_values(checkpoint, device)}
+    # A tint or a change opens its tab, where the link does not say otherwise.
+    opens_another = any(values.get(key) for key in ("tint", *what_if.KEYS))
+    return {"tables": None if tab == TABS[0] and not opens_another else tab, **values}
 
 
 def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName, *, of_a_decoding: bool = True) -> None:
     """Tabs; only the open one is made. A branch of a search has none that go on from a decoding, or speak of the model."""
+    # A fragment alone is a run too, in which a closed tab's boxes would be forgotten.
+    kept.keep(_KEPT)
     # With on_change="rerun" only the open tab is made. The masks' three charts would add 200 ms to every text.
-    names = [name for name in TABS if of_a_decoding or name not in _OF_A_DECODING]
-    made = st.tabs(names, key="tables" if of_a_decoding else "search_tables", on_change="rerun")
+    names = _names(of_a_decoding)
+    made = st.tabs(names, key=_key(of_a_decoding), on_change="rerun")
     for name, tab in zip(names, made, strict=True):
         with tab:
             if tab.open:
                 _tab(name, trace, checkpoint, device, theme)
+
+
+def _names(of_a_decoding: bool) -> tuple[str, ...]:
+    return tuple(name for name in TABS if of_a_decoding or name not in _OF_A_DECODING)
+
+
+def _key(of_a_decoding: bool) -> str:
+    return "tables" if of_a_decoding else "search_tables"
 
 
 def _tab(name: str, trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:

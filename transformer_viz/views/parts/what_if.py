@@ -19,12 +19,15 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS
 How = Literal["another token", "a beginning of your own", "banned tokens", "a target of your own"]
 HOWS: tuple[How, ...] = get_args(How)
 TOKEN, BEGINNING, BAN, TARGET = HOWS
+_WORDS = dict(zip(("token", "begin", "ban", "target"), HOWS, strict=True))
+"""What a link calls them."""
+KEYS = ("change", "at", "prefix", "begin", "ban", "target")
 _MOST_TYPED = 512
 
 
 def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
     """The controls, and both runs side by side."""
-    _start(trace, checkpoint)
+    start(trace, checkpoint, device)
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.segmented_control("What if it had …", HOWS, key="what_if_how", required=True)
@@ -50,28 +53,38 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
 
 def is_linked() -> bool:
     """Whether the link that opened the page asked for a change."""
-    return any(f"want_{key}" in st.session_state for key in ("prefix", "begin", "ban", "target"))
+    return any(f"want_{key}" in st.session_state for key in KEYS)
 
 
-def link_values() -> dict[str, str | None]:
-    """What the URL says; tokens stand between tabs, since a comma may be a token."""
+def link_values(*, is_open: bool) -> dict[str, str | None]:
+    """What the URL says; tokens stand between tabs, since a comma may be a token.
+
+    Args:
+        is_open: the tab is on the screen. The step at which a token is changed begins as the player's, so a link says
+            it wherever it is seen.
+    """
     state = st.session_state
-    how = state.get("what_if_how")
+    how = state.get("what_if_how", TOKEN)
     prefix, begin, ban, target = (state.get(f"what_if_{name}") for name in ("prefix", "begin", "ban", "target"))
-    return {
+    values = {
         "prefix": "\t".join(prefix) if how == TOKEN and prefix else None,
         "begin": begin if how == BEGINNING and begin else None,
         "ban": "\t".join(ban) if how == BAN and ban else None,
         "target": target if how == TARGET and target else None,
     }
+    is_said = any(values.values())
+    at = state.get("what_if_step") or state.get("step", 0) + 1
+    is_seen = is_open and how == TOKEN
+    return {**values, "change": None if is_said else link.word_of(how, _WORDS), "at": str(at) if is_seen else None}
 
 
-def _start(trace: Trace, checkpoint: Checkpoint) -> None:
+def start(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """First values, from the link where it has any; another run forgets a forced beginning, which was its own."""
     state = st.session_state
     vocabulary = checkpoint.task.target_vocabulary
     if "what_if_prefix" not in state:
-        given = {name: link.take(name) for name in ("prefix", "begin", "ban", "target")}
+        given = {"prefix": link.take("prefix"), "ban": link.take("ban")}
+        given |= {name: link.take_text(name, _MOST_TYPED) for name in ("begin", "target")}
         tokens = {name: tuple((given[name] or "").split("\t")) if given[name] else () for name in ("prefix", "ban")}
         for name in ("prefix", "ban"):
             if unknown := [token for token in tokens[name] if token not in vocabulary.symbols]:
@@ -79,10 +92,13 @@ def _start(trace: Trace, checkpoint: Checkpoint) -> None:
                 tokens[name] = ()
         state.what_if_prefix = tokens["prefix"]
         state.what_if_ban = list(tokens["ban"])
-        state.what_if_begin = (given["begin"] or "")[:_MOST_TYPED]
-        state.what_if_target = (given["target"] or "")[:_MOST_TYPED]
+        state.what_if_begin, state.what_if_target = given["begin"] or "", given["target"] or ""
         asked = {TARGET: given["target"], BAN: tokens["ban"], BEGINNING: given["begin"]}
-        state.what_if_how = next((how for how, what in asked.items() if what), TOKEN)
+        default = next((how for how, what in asked.items() if what), TOKEN)
+        state.what_if_how = link.named("change", link.take("change"), _WORDS, default)
+        if (at := link.take("at")) is not None:
+            most = len(_so_far(trace, checkpoint, device).steps)
+            state.what_if_step = link.number("at", at, most, min(state.get("step", 0), most - 1)) + 1
     elif state.get("what_if_of") != trace.source:
         state.what_if_prefix = ()
     state.what_if_of = trace.source
@@ -108,7 +124,7 @@ def _token_controls(trace: Trace, checkpoint: Checkpoint) -> None:
     step = trace.steps[state.what_if_step - 1]
     others = [token for token, _ in step.candidates if token != step.token and token not in SPECIAL_TOKENS]
     chances = dict(step.candidates)
-    rest = [token for token in checkpoint.task.target_vocabulary.symbols if token not in chances]
+    rest = [token for token in checkpoint.task.target_vocabulary.symbols if token not in chances and token != step.token]
     options = ["", *others, *rest]
     if state.get("what_if_token") not in options:
         state.what_if_token = ""

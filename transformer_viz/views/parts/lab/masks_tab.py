@@ -11,10 +11,14 @@ _VIEWS = ("batch", "sentence")
 _VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
 
 
-def show(setup: Setup) -> None:
-    """The switch and the figure."""
+def start() -> None:
+    """The switch, from the link or by default; before the link is written."""
     if "lab_view" not in st.session_state:
         st.session_state.lab_view = link.choice("show", link.take("show"), _VIEWS, _VIEWS[0])
+
+
+def show(setup: Setup) -> None:
+    """The switch and the figure."""
     st.segmented_control(
         "Show", _VIEWS, key="lab_view", required=True, format_func=_VIEW_WORDS.__getitem__, label_visibility="collapsed"
     )

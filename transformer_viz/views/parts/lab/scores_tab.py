@@ -20,7 +20,6 @@ _CHART = "lab-scores"
 def show(setup: Setup) -> None:
     """Controls, three maps, the row, and the fate of a fully masked row."""
     trace = setup.forced()[setup.sentence]
-    _start(trace)
     focus.controls(trace, combined=False, with_best=False)
     kind, layer, head, row = _place(trace)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -63,7 +62,8 @@ def link_values() -> dict[str, str | None]:
     }
 
 
-def _start(trace: Trace) -> None:
+def start(trace: Trace) -> None:
+    """Fill, precision and row, from the link or by default; before the link is written."""
     state = st.session_state
     if "lab_fill" not in state:
         state.lab_fill = link.choice("fill", link.take("fill"), FILLS, FILLS[0])

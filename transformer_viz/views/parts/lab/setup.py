@@ -71,7 +71,7 @@ def start(chosen: bar.Bar, checkpoint: Checkpoint, typed: Typed, theme: ThemeNam
     if "mistake" not in state:
         state.mistake = link.choice("mistake", link.take("mistake"), (NO_MISTAKE, *MISTAKES), NO_MISTAKE)
     if "lab_edits" not in state:
-        state.lab_edits = (link.take("mask") or "")[:_MOST_TYPED]
+        state.lab_edits = link.take_text("mask", _MOST_TYPED) or ""
     if "lab_tab" not in state:
         state.lab_tab = link.choice("tab", link.take("tab"), TABS, TABS[0])
     mistake = None if state.mistake == NO_MISTAKE else state.mistake
@@ -87,14 +87,20 @@ def reset() -> None:
 def link_values(setup: Setup) -> dict[str, str | None]:
     """What the URL says; None is a default, or edits that are too long for a URL."""
     state = st.session_state
-    text = ",".join(setup.edits)
     return {
         **batch.link_values(setup.checkpoint),
         "sentence": None if setup.sentence == 0 else str(setup.sentence + 1),
         "mistake": setup.mistake,
-        "mask": text if 0 < len(text) <= link.LONGEST_TEXT else None,
+        # As it is typed, a mistake of typing too: it says the same there.
+        "mask": link.text(state.lab_edits) or None,
         "tab": None if state.lab_tab == TABS[0] else state.lab_tab,
     }
+
+
+def long_texts() -> dict[str, str]:
+    """What may be too long for a link, by what it is called."""
+    names = {"lab_sources": "the sources", "lab_targets": "the targets", "lab_edits": "the edits"}
+    return {name: st.session_state.get(key, "") for key, name in names.items()}
 
 
 def _edits() -> tuple[str, ...]:

@@ -210,7 +210,7 @@ def _read(name: str, text: str) -> Any:
 
 
 def _written(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _same(value: Any, other: Any) -> bool:
