@@ -117,15 +117,16 @@ def seen(at: AppTest) -> dict[str, Any]:
     ]
     tables = [element.value.to_csv() for element in at.dataframe]
     player = [json.loads(w.node.proto.json) for w in widgets(at) if w.key == "player" and w.node.proto.json]
-    return {"values": values, "charts": charts(at), "texts": texts, "tables": tables, "player": [_still(p) for p in player]}
+    return {"values": values, "charts": charts(at), "texts": texts, "tables": tables, "player": [still(p) for p in player]}
 
 
 def charts(at: AppTest) -> list[dict[str, Any]]:
     """Every chart's data, layout and frames, without the number that tells one run from another."""
-    return [_still(json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
+    return [still(json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
 
 
-def _still(content: dict[str, Any]) -> dict[str, Any]:
+def still(content: dict[str, Any]) -> dict[str, Any]:
+    """Without what tells one run from another that is the same."""
     meta = content.get("layout", {}).get("meta") or {}
     for place in (content, meta):
         for name in ("run", "id"):

@@ -33,7 +33,7 @@ MOST_JOBS = 30
 """Folders that a page's visitors can fill."""
 MOST_SECONDS = 30 * 60
 SNAPSHOTS = 24
-_SAMPLES = 2_000
+SAMPLES = 2_000
 _STARTING_SECONDS = 60
 _LONGEST_LOG = 2_000
 _MOST_EVENTS = 20_000
@@ -192,7 +192,7 @@ def _launch(job: Job) -> None:
     # Half of the cores at most: the page must stay quick.
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     command = [sys.executable, "-m", "transformer_viz", "train", "--recipe-file", str(recipe_file), "-o", str(job.folder)]
-    command += ["--resume", "--snapshots", str(SNAPSHOTS), "--samples", str(_SAMPLES), "--job", str(job.place)]
+    command += ["--resume", "--snapshots", str(SNAPSHOTS), "--samples", str(SAMPLES), "--job", str(job.place)]
     with _file(job.place, "log").open("wb") as log:
         subprocess.Popen(
             command,

@@ -4,8 +4,10 @@ import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.export.content import View
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, focus, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, code, focus, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
@@ -33,8 +35,19 @@ def show() -> None:
             **tables.link_values(trace, checkpoint, chosen.device),
         }
     )
-    stepper.show(trace, chosen, checkpoint, lambda at: link.update(focus.link_values(trace, checkpoint, at)))
+    lines = code.Place()
+
+    def program(at: focus.Focus) -> str:
+        now = View(at.kind, at.layer, at.head, at.step)
+        return programs.player(code.run_of(trace, checkpoint, chosen.device), now, code.looks())
+
+    def rested(at: focus.Focus) -> None:
+        link.update(focus.link_values(trace, checkpoint, at))
+        lines.again(program(at))
+
+    stepper.show(trace, chosen, checkpoint, rested)
     if not chosen.is_large:
+        lines.show(program(now))
         _tables(trace, checkpoint, chosen.device)
 
 

@@ -9,10 +9,11 @@ from transformer_viz import figures
 from transformer_viz.analysis.moments import when
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.export.programs import replay as programs
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, focus, link, model, moments, player, stepper, style
+from transformer_viz.views.parts import bar, charts, code, focus, link, model, moments, player, stepper, style
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Replay", ":material/history:", 4
@@ -56,8 +57,16 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
     link.say((now.run, now.kind, now.layer, now.head, now.step, position))
     link.write({**bar.link_values(chosen, _opening()), **_link_values(found, checkpoint, now, position)})
 
-    def write_link(at: focus.Focus, position: int) -> None:
+    lines = code.Place()
+
+    def program(at: focus.Focus) -> str:
+        assert isinstance(at.head, int)
+        place = (at.kind, at.layer, at.head, found[at.step].step, position)
+        return programs.film(last.source, checkpoint.name, chosen.device, *place, code.looks())
+
+    def rested(at: focus.Focus) -> None:
         link.update(_link_values(found, checkpoint, at, position))
+        lines.again(program(at))
 
     player_place = st.container(key="player-area")
     _boxes(last)
@@ -66,7 +75,9 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
     # Drawn anew by the player's fragment, which stands above the film.
     mosaics_place = st.empty()
     with player_place:
-        _player(found, chosen, now, st.session_state.position, mosaics_place, write_link)
+        _player(found, chosen, now, position, mosaics_place, rested)
+    if not chosen.is_large:
+        lines.show(program(now))
     charts.show(last.kinds, on_tile=lambda: _go_to_tile(found))
 
 
@@ -118,7 +129,7 @@ def _player(
     at: focus.Focus,
     position: int,
     mosaics_place: st.delta_generator.DeltaGenerator,
-    write_link: Callable[[focus.Focus, int], None],
+    rested: Callable[[focus.Focus], None],
 ) -> None:
     """A fragment, so that a rested moment redraws the small maps, and not the film.
 
@@ -133,7 +144,7 @@ def _player(
     with mosaics_place.container():
         st.caption(f"All heads. {when(found[place].step)}, reading the same target:")
         stepper.mosaics(found[place].forced, chosen, now)
-    write_link(now, position)
+    rested(now)
 
 
 def _film(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:

@@ -11,10 +11,12 @@ from transformer_viz.analysis.difference import first_difference
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Stop
 from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.export.content import View
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, clicks, focus, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, charts, clicks, code, focus, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
@@ -88,8 +90,19 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
         _n_best(search)
         _hypothesis_box(search, node)
     st.markdown(f"**The hypothesis {literal(shown.text) or '(empty)'}**: {STATE_WORDS[search.nodes[node].state]}.")
-    stepper.show(shown, chosen, checkpoint, lambda at: link.update(focus.link_values(shown, checkpoint, at)))
+    lines = code.Place()
+
+    def program(at: focus.Focus) -> str:
+        now = View(at.kind, at.layer, at.head, at.step)
+        return programs.search(code.run_of(shown, checkpoint, chosen.device), now, code.looks())
+
+    def rested(at: focus.Focus) -> None:
+        link.update(focus.link_values(shown, checkpoint, at))
+        lines.again(program(at))
+
+    stepper.show(shown, chosen, checkpoint, rested)
     if not chosen.is_large:
+        lines.show(program(now))
         _tables(shown, checkpoint, chosen.device)
 
 

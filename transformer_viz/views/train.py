@@ -3,10 +3,11 @@
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.export.programs import training as programs
 from transformer_viz.runs import estimate, jobs
 from transformer_viz.runs.jobs import Job
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.views.parts import charts, kept, link, model
+from transformer_viz.views.parts import charts, code, kept, link, model
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.views.parts.training import form, progress
 
@@ -41,6 +42,7 @@ def show() -> None:
                 placeholder="an example of the task, or type your own",
             )
             _live(job.name)
+            _show_command(job.recipe, job.name)
     link.say((state.train_task, state.train_variant, state.get("train_job")))
     charts.show((), on_tile=lambda: None)
     link.write({**form.link_values(), **_link_values(job, recipe)})
@@ -83,6 +85,13 @@ def _start_box(recipe: Recipe) -> None:
     st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, needed))
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
+    _show_command(recipe, state.train_name.strip())
+
+
+def _show_command(recipe: Recipe, name: str) -> None:
+    """What trains the same in a terminal, without this page's limits."""
+    how = {"name": name, "snapshots": jobs.SNAPSHOTS, "samples": jobs.SAMPLES}
+    code.show(programs.command(recipe.task, recipe.variant, form.changes(recipe), **how), language="bash")
 
 
 def _begin(recipe: Recipe, needed: estimate.Estimate) -> None:

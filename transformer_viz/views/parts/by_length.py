@@ -5,10 +5,11 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.runs.by_length import default_lengths, trained_lengths
 from transformer_viz.runs.length_report import AtLength, ByLength
-from transformer_viz.views.parts import asked, charts, link, model
+from transformer_viz.views.parts import asked, charts, code, link, model
 from transformer_viz.views.parts.markdown import literal
 
 SAMPLES = (20, 50, 100, 200)
@@ -57,6 +58,7 @@ def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
         st.error(literal(str(error)), icon=":material/error:")
         return
     _show_found(found, theme)
+    code.show(programs.by_length(checkpoint.name, device, state.by_length_samples, code.looks()))
 
 
 def _asked(checkpoint: Checkpoint, device: str) -> tuple[str, str, int]:

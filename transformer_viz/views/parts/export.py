@@ -1,4 +1,4 @@
-"""The tab Export: the run as a page, a picture or a table, and the lines of Python that make the picture again."""
+"""The tab Export: the run as a page, a picture or a table, and the lines of Python that make the file again."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
 from transformer_viz.export.names import file_name
-from transformer_viz.export.recipe import lines
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, focus, link
+from transformer_viz.views.parts import code, focus, link
 from transformer_viz.views.parts.markdown import literal
 
 _FORMATS = {
@@ -72,8 +72,9 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
         st.text(f"on the screen: {KIND_TITLES[now.kind]}, {title(now.layer, now.head)}, step {now.step + 1}")
-    with st.expander("Show the code", icon=":material/code:"):
-        st.code(_code(trace, checkpoint, device, now, {**looks, "narrow": charts.is_narrow()}), language="python")
+    is_table = chosen in saving.TABLE_FORMATS
+    options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
+    code.show(programs.file(code.run_of(trace, checkpoint, device), file_name(trace, chosen, now), options))
 
 
 def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:
@@ -109,14 +110,6 @@ def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str
     if chosen in saving.TABLE_FORMATS:
         return saving.made(_trace, chosen)
     return saving.made(_trace, chosen, kind=_now.kind, layer=_now.layer, head=_now.head, step=_now.step, **_looks)
-
-
-def _code(trace: Trace, checkpoint: Checkpoint, device: str, now: View, looks: dict[str, Any]) -> str:
-    if trace.made_by.get("strategy") != "beam":
-        return lines(trace.source, checkpoint.name, now, device=device, looks=looks)
-    state = st.session_state
-    decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop}
-    return lines(trace.source, checkpoint.name, now, device=device, decode=decode, node=state.chosen_node, looks=looks)
 
 
 def _size(n_bytes: int) -> str:

@@ -13,10 +13,11 @@ from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.figures.grades import TINT_TITLES, TINTS, Tint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, link, model
+from transformer_viz.views.parts import charts, code, link, model
 from transformer_viz.views.parts.markdown import literal
 
 _BASELINES = {"": "", "even_": ", even", "untrained_": ", untrained"}
@@ -69,6 +70,8 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
     st.caption(_caption(grades))
     frame = grades.to_frame()
     st.download_button("CSV of all grades", frame.to_csv(index=False).encode(), "grades.csv", "text/csv", key="heads-csv")
+    run, with_untrained = code.run_of(trace, checkpoint, device), any(grade.untrained is not None for grade in grades)
+    code.show(programs.heads(run, st.session_state.tint, code.looks(), with_untrained=with_untrained))
 
 
 def _graded(trace: Trace, checkpoint: Checkpoint, device: str) -> Grades:

@@ -7,10 +7,11 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import by_length, export, heads, kept, link, what_if
+from transformer_viz.views.parts import by_length, code, export, heads, kept, link, what_if
 
 TABS = ("This run", "What if", "Heads", "By length", "Masks in force", "Numbers", "Export")
 _OF_A_DECODING = ("What if", "By length")
@@ -76,13 +77,17 @@ def _tab(name: str, trace: Trace, checkpoint: Checkpoint, device: str, theme: Th
         by_length.show(checkpoint, device, theme)
     elif name == "Masks in force":
         _masks(trace, theme)
+        code.show(programs.masks_in_force(code.run_of(trace, checkpoint, device), code.looks()))
     elif name == "Numbers":
         _numbers(trace)
+        state = st.session_state
+        code.show(programs.numbers(code.run_of(trace, checkpoint, device), state.kind, state.layer, state.head))
     elif name == "Export":
         export.show(trace, checkpoint, device, theme)
     else:
         _run(trace)
         _model(checkpoint)
+        code.show(programs.this_run(code.run_of(trace, checkpoint, device)))
 
 
 def _masks(trace: Trace, theme: ThemeName) -> None:

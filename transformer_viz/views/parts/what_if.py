@@ -1,6 +1,6 @@
 """What if it had written this instead? Another token at a step, another beginning, banned tokens, or a whole target."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import streamlit as st
 
@@ -8,11 +8,12 @@ from transformer_viz import figures
 from transformer_viz.analysis.difference import first_difference, largest_difference
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, link, model
+from transformer_viz.views.parts import charts, code, link, model
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
@@ -42,13 +43,17 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
         else:
             st.text_input("to read", key="what_if_target", max_chars=_MOST_TYPED, width=360, placeholder="any target text")
         st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
+    change: dict[str, Any] = {}
     try:
+        change = _change(checkpoint)
         other = _run(trace, checkpoint, device)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
     if other is not None:
         _compare(trace, other, theme)
+    place = (state.kind, state.layer, state.head, _columns())
+    code.show(programs.what_if(code.run_of(trace, checkpoint, device), change, *place, code.looks()))
 
 
 def is_linked() -> bool:
@@ -160,18 +165,26 @@ def _undo() -> None:
 
 def _run(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace | None:
     """The other run, or None where nothing is asked for."""
+    change = _change(checkpoint)
+    if not change:
+        return None
+    asked = (tuple(change.get("prefix", ())), tuple(change.get("ban", ())), change.get("target"))
+    return model.what_if(checkpoint, device, trace.source, *asked)
+
+
+def _change(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The keywords of `decode` that make the other run; empty where nothing is asked for."""
     state = st.session_state
     how = state.what_if_how
     if how == TOKEN and state.what_if_prefix:
-        return model.what_if(checkpoint, device, trace.source, tuple(state.what_if_prefix), (), None)
+        return {"prefix": list(state.what_if_prefix)}
     if how == BEGINNING and state.what_if_begin:
-        prefix = tuple(checkpoint.task.read_target(state.what_if_begin))
-        return model.what_if(checkpoint, device, trace.source, prefix, (), None)
+        return {"prefix": list(checkpoint.task.read_target(state.what_if_begin))}
     if how == BAN and state.what_if_ban:
-        return model.what_if(checkpoint, device, trace.source, (), tuple(state.what_if_ban), None)
+        return {"ban": list(state.what_if_ban)}
     if how == TARGET and state.what_if_target:
-        return model.what_if(checkpoint, device, trace.source, (), (), state.what_if_target)
-    return None
+        return {"target": state.what_if_target}
+    return {}
 
 
 def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
@@ -187,7 +200,7 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
             f"layer {largest.layer + 1}, head {largest.head + 1}, query {largest.query + 1}, key {largest.key + 1}."
         )
     state = st.session_state
-    columns = 1 if charts.is_narrow() else 3
+    columns = _columns()
     st.plotly_chart(
         figures.before_and_after(before, after, state.kind, state.layer, state.head, theme=theme, columns=columns),
         key="what-if-chart",
@@ -198,6 +211,10 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
     st.download_button(
         "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
     )
+
+
+def _columns() -> int:
+    return 1 if charts.is_narrow() else 3
 
 
 def _visible(token: str) -> str:

@@ -5,9 +5,10 @@ import math
 import pandas as pd
 import streamlit as st
 
+from transformer_viz.export.programs import masks as programs
 from transformer_viz.runs.mask_report import RULES, MaskReport
 from transformer_viz.runs.mistakes import MISTAKES
-from transformer_viz.views.parts import asked
+from transformer_viz.views.parts import asked, code
 from transformer_viz.views.parts.lab import runs
 from transformer_viz.views.parts.lab.setup import Setup
 from transformer_viz.views.parts.markdown import literal
@@ -41,6 +42,7 @@ def show(setup: Setup) -> None:
         st.session_state.lab_check_asked = _asked(setup)
     if is_asked(setup):
         _report(runs.report(setup.checkpoint, setup.edits, setup.mistake))
+    code.show(programs.certificate(setup.batch))
 
 
 def _report(report: MaskReport) -> None:

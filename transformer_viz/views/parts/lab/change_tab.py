@@ -8,10 +8,11 @@ from transformer_viz import figures
 from transformer_viz.analysis.difference import first_difference, largest_difference
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
 from transformer_viz.errors import OptionError
+from transformer_viz.export.programs import masks as programs
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import asked, clicks, focus, link
+from transformer_viz.views.parts import asked, clicks, code, focus, link
 from transformer_viz.views.parts.lab import runs
 from transformer_viz.views.parts.lab.setup import Setup, reset
 from transformer_viz.views.parts.markdown import literal
@@ -75,6 +76,8 @@ def show(setup: Setup) -> None:
         config=_CONFIG,
         alt=f"{KIND_TITLES[state.kind]} of the focus head before and after the change, and the signed difference",
     )
+    at, height = programs.Focus(setup.sentence, state.kind, state.layer, state.head), _height(after, state.kind)
+    code.show(programs.change(setup.batch, at, height, setup.columns, setup.looks, with_effect=is_asked(setup)))
 
 
 def _controls(setup: Setup, after: Trace) -> None:
@@ -115,21 +118,25 @@ def _controls(setup: Setup, after: Trace) -> None:
         help="kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; kind.layer.head:zero "
         "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",
     )
-    right_masks = setup.decoded(changed=False)[setup.sentence].masks[kind]
     figure = figures.mask(
         after,
         kind,
         layer,
         head,
         theme=setup.theme,
-        height=min(560, 170 + 30 * len(after.queries(kind))),
-        before=right_masks if right_masks.ndim == 2 else right_masks[layer, head],
+        height=_height(after, kind),
+        # Of the sound model: one for all layers and heads.
+        before=setup.decoded(changed=False)[setup.sentence].masks[kind],
     )
     with st.container(key=_CHART):
         st.plotly_chart(
             figure, key="lab-edit-chart", theme=None, config=_CONFIG, alt="The mask; the field below edits it by text"
         )
     clicks.show(_CHART, lambda query, key: _clicked(query, key, after))
+
+
+def _height(trace: Trace, kind: Kind) -> int:
+    return min(560, 170 + 30 * len(trace.queries(kind)))
 
 
 def _outcome(setup: Setup, before: Trace, after: Trace) -> None:

@@ -4,7 +4,8 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import mask_parts
-from transformer_viz.views.parts import link
+from transformer_viz.export.programs import masks as programs
+from transformer_viz.views.parts import code, link
 from transformer_viz.views.parts.lab.setup import Setup
 
 _VIEWS = ("batch", "sentence")
@@ -46,6 +47,8 @@ def show(setup: Setup) -> None:
         "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "
         "A padded query is left alone: nobody reads its row."
     )
+    looks = {**setup.looks, "large": setup.is_large or not is_batch}
+    code.show(programs.masks(setup.batch, None if is_batch else setup.sentence, layer, head, columns, looks))
 
 
 def link_values() -> dict[str, str | None]:

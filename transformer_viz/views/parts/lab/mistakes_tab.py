@@ -6,10 +6,11 @@ import streamlit as st
 
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.loss import losses
+from transformer_viz.export.programs import masks as programs
 from transformer_viz.runs.mistakes import MISTAKES, Mistake
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import asked
+from transformer_viz.views.parts import asked, code
 from transformer_viz.views.parts.lab import runs
 from transformer_viz.views.parts.lab.setup import NO_MISTAKE, Setup
 from transformer_viz.views.parts.markdown import literal
@@ -39,6 +40,7 @@ def show(setup: Setup) -> None:
         for column, mistake in zip(st.columns(2), cards[start : start + 2], strict=False):
             with column, st.container(border=True, key=f"mistake-{mistake.name}"):
                 _card(setup, mistake, *right)
+    code.show(programs.mistakes(setup.batch, with_effect=is_asked(setup)))
 
 
 def _card(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Trace]) -> None:

@@ -5,13 +5,13 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.heads import reasons_map
-from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, softmax
-from transformer_viz.figures.maps import scores_map
+from transformer_viz.analysis.heads import reasons_map, scores_map
+from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
+from transformer_viz.export.programs import masks as programs
 from transformer_viz.figures.theme import labels
 from transformer_viz.terms import REASON_WORDS, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import clicks, focus, link
+from transformer_viz.views.parts import clicks, code, focus, link
 from transformer_viz.views.parts.lab.setup import Setup
 
 _CHART = "lab-scores"
@@ -35,8 +35,8 @@ def show(setup: Setup) -> None:
             label_visibility="collapsed",
         )
         st.markdown(f"{FILL_WORDS[st.session_state.lab_fill]}, in {st.session_state.lab_precision}")
-    scores, masked = scores_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head) > 0
-    computed = softmax(scores, masked, st.session_state.lab_fill, st.session_state.lab_precision)
+    fill, precision = st.session_state.lab_fill, st.session_state.lab_precision
+    computed = head_softmax(trace, kind, layer, head, fill, precision)
     with st.container(key=_CHART):
         st.plotly_chart(
             figures.softmax_maps(
@@ -48,7 +48,9 @@ def show(setup: Setup) -> None:
             alt="Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers.",
         )
     clicks.show(_CHART, lambda query, key: _go_to_row(query, trace, kind))
-    _row(trace, kind, layer, head, row, scores, computed)
+    _row(trace, kind, layer, head, row, scores_map(trace, kind, layer, head), computed)
+    at = programs.Focus(setup.sentence, kind, layer, head)
+    code.show(programs.scores(setup.batch, at, row, fill, precision, setup.columns, setup.looks))
 
 
 def link_values() -> dict[str, str | None]:

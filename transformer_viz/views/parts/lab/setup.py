@@ -1,12 +1,14 @@
 """What the Masks page is about in this run of it: the batch, the sentence in focus, and what was changed."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError
+from transformer_viz.export.programs.runs import Batch
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.runs.mistakes import MISTAKES
 from transformer_viz.trace.trace import Trace
@@ -25,6 +27,8 @@ class Setup:
     """Everything that a tab needs to know."""
 
     checkpoint: Checkpoint
+    device: str
+    """As chosen: `auto` or a device."""
     typed: Typed
     sentence: int
     edits: tuple[str, ...]
@@ -42,6 +46,16 @@ class Setup:
     def columns(self) -> int:
         """How many maps fit side by side."""
         return 1 if self.is_narrow else 3
+
+    @property
+    def batch(self) -> Batch:
+        """How the batch is made, for “Show the code”."""
+        return Batch(self.checkpoint.name, self.typed.sources, self.typed.targets, self.edits, self.mistake, self.device)
+
+    @property
+    def looks(self) -> dict[str, Any]:
+        """How the figures are drawn, likewise."""
+        return {"theme": self.theme, "large": self.is_large}
 
     def decoded(self, *, changed: bool) -> list[Trace]:
         """What the model writes, one Trace a sentence."""
@@ -75,7 +89,7 @@ def start(chosen: bar.Bar, checkpoint: Checkpoint, typed: Typed, theme: ThemeNam
     if "lab_tab" not in state:
         state.lab_tab = link.choice("tab", link.take("tab"), TABS, TABS[0])
     mistake = None if state.mistake == NO_MISTAKE else state.mistake
-    return Setup(checkpoint, typed, state.sentence, _edits(), mistake, theme, chosen.is_large, is_narrow)
+    return Setup(checkpoint, chosen.device, typed, state.sentence, _edits(), mistake, theme, chosen.is_large, is_narrow)
 
 
 def reset() -> None:

@@ -141,6 +141,14 @@ def _effective(recipe: Recipe) -> dict[str, Any]:
     return {name: getattr(config if name in _MODEL else recipe, name) for name in FIELDS}
 
 
+def changes(recipe: Recipe) -> dict[str, Any]:
+    """The settings in which a recipe differs from its task's and variant's own, by their names."""
+    before, now = _effective(recipe_for(recipe.task, recipe.variant)), _effective(recipe)
+    changed = {name: value for name, value in now.items() if not _same(value, before[name])}
+    # Where only the width is said, the width of the feed-forward layer follows it.
+    return {**changed, "d_ff": now["d_ff"]} if "d_model" in changed else changed
+
+
 def _recipe() -> Recipe:
     """The task's and variant's own recipe with what the form says otherwise."""
     state = st.session_state
