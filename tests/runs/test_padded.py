@@ -20,7 +20,7 @@ def test_every_source_is_padded_to_the_longest(tiny: tv.Checkpoint) -> None:
         alone = tv.decode(tiny, source)
         assert trace.output_tokens == alone.output_tokens
         n = len(alone.source_tokens)
-        assert trace.cross_attentions is not None
+        assert trace.cross_attentions is not None and alone.cross_attentions is not None
         np.testing.assert_allclose(trace.cross_attentions[..., :n], alone.cross_attentions, atol=1e-6)
 
 

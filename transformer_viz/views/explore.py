@@ -35,7 +35,8 @@ def show() -> None:
             **tables.link_values(trace, checkpoint, chosen.device),
         }
     )
-    lines = code.Place()
+    above = st.container()
+    lines = None if chosen.is_large else code.place()
 
     def program(at: focus.Focus) -> str:
         now = View(at.kind, at.layer, at.head, at.step)
@@ -43,11 +44,12 @@ def show() -> None:
 
     def rested(at: focus.Focus) -> None:
         link.update(focus.link_values(trace, checkpoint, at))
-        lines.again(program(at))
+        if lines is not None:
+            lines.code(program(at), language="python")
 
-    stepper.show(trace, chosen, checkpoint, rested)
+    with above:
+        stepper.show(trace, chosen, checkpoint, rested)
     if not chosen.is_large:
-        lines.show(program(now))
         _tables(trace, checkpoint, chosen.device)
 
 

@@ -57,7 +57,8 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
     link.say((now.run, now.kind, now.layer, now.head, now.step, position))
     link.write({**bar.link_values(chosen, _opening()), **_link_values(found, checkpoint, now, position)})
 
-    lines = code.Place()
+    above = st.container()
+    lines = None if chosen.is_large else code.place()
 
     def program(at: focus.Focus) -> str:
         assert isinstance(at.head, int)
@@ -66,18 +67,18 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
 
     def rested(at: focus.Focus) -> None:
         link.update(_link_values(found, checkpoint, at, position))
-        lines.again(program(at))
+        if lines is not None:
+            lines.code(program(at), language="python")
 
-    player_place = st.container(key="player-area")
-    _boxes(last)
-    with st.container(key=player.FOCUS_KEY):
-        _film(found, now, chosen)
-    # Drawn anew by the player's fragment, which stands above the film.
-    mosaics_place = st.empty()
+    with above:
+        player_place = st.container(key="player-area")
+        _boxes(last)
+        with st.container(key=player.FOCUS_KEY):
+            _film(found, now, chosen)
+        # Drawn anew by the player's fragment, which stands above the film.
+        mosaics_place = st.empty()
     with player_place:
         _player(found, chosen, now, position, mosaics_place, rested)
-    if not chosen.is_large:
-        lines.show(program(now))
     charts.show(last.kinds, on_tile=lambda: _go_to_tile(found))
 
 

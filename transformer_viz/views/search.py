@@ -90,7 +90,8 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
         _n_best(search)
         _hypothesis_box(search, node)
     st.markdown(f"**The hypothesis {literal(shown.text) or '(empty)'}**: {STATE_WORDS[search.nodes[node].state]}.")
-    lines = code.Place()
+    above = st.container()
+    lines = None if chosen.is_large else code.place()
 
     def program(at: focus.Focus) -> str:
         now = View(at.kind, at.layer, at.head, at.step)
@@ -98,11 +99,12 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
 
     def rested(at: focus.Focus) -> None:
         link.update(focus.link_values(shown, checkpoint, at))
-        lines.again(program(at))
+        if lines is not None:
+            lines.code(program(at), language="python")
 
-    stepper.show(shown, chosen, checkpoint, rested)
+    with above:
+        stepper.show(shown, chosen, checkpoint, rested)
     if not chosen.is_large:
-        lines.show(program(now))
         _tables(shown, checkpoint, chosen.device)
 
 

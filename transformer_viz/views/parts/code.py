@@ -10,27 +10,19 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import charts, style
 
 
-class Place:
-    """Where a page's code stands, for a fragment that stands above it and moves on without it."""
-
-    def __init__(self) -> None:
-        self._inside: Any = None
-
-    def show(self, program: str, language: str = "python") -> None:
-        """Once a run, at the place where it belongs."""
-        with st.expander("Show the code", icon=":material/code:"):
-            self._inside = st.empty()
-        self.again(program, language)
-
-    def again(self, program: str, language: str = "python") -> None:
-        """Other lines in the same place, if there is one yet."""
-        if self._inside is not None:
-            self._inside.code(program, language=language)
-
-
 def show(program: str, language: str = "python") -> None:
-    """The lines, behind a fold."""
-    Place().show(program, language)
+    """The lines, behind a fold; a command is broken where the column ends, as a terminal does."""
+    place().code(program, language=language, wrap_lines=language != "python")
+
+
+def place() -> Any:
+    """The fold, with an empty place inside.
+
+    For a page whose player is a fragment that moves on alone: it may write to a place outside of it only if that was
+    there before it, in the whole run too. So the page makes room above, then this place, then what goes above.
+    """
+    with st.expander("Show the code", icon=":material/code:"):
+        return st.empty()
 
 
 def run_of(trace: Trace, checkpoint: Checkpoint, device: str) -> Run:
