@@ -44,6 +44,18 @@ def reasons_map(trace: Trace, kind: Kind, layer: int, head: Head) -> np.ndarray:
     return np.where((reasons[layer] > 0).all(0), reasons[layer].max(0), 0).astype(np.uint8)
 
 
+def scores_map(trace: Trace, kind: Kind, layer: int, head: int) -> np.ndarray:
+    """Scores of one head before the mask, (query, key).
+
+    Raises:
+        OptionError: the run has no scores of this kind, or no such head.
+    """
+    scores = trace.scores.get(kind)
+    if scores is None:
+        raise OptionError(f'this run has no {kind} scores; decode with record=("weights", "scores")')
+    return scores[check_place("layer", layer, len(scores)), check_place("head", head, scores.shape[1])]
+
+
 def n_layers_heads(trace: Trace, kind: Kind) -> tuple[int, int]:
     """How many layers and heads a kind has."""
     weights = trace.attentions(kind)
