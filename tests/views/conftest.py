@@ -1,5 +1,7 @@
 """The app through AppTest, on a tiny random checkpoint of its own."""
 
+import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,10 @@ from transformer_viz import checkpoints
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
+from transformer_viz.runs import jobs
+from transformer_viz.runs.jobs import Job
 from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.training.defaults import recipe_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,6 +39,22 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     st.cache_data.clear()
     st.cache_resource.clear()
     return tmp_path
+
+
+@pytest.fixture
+def everything(folder: Path, make_snapshots: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """All that pages can show: a second checkpoint, with snapshots, as the examples of Search and Replay have it; two jobs."""
+    shutil.copytree(folder / "reverse", folder / "reverse-small")
+    make_snapshots(folder / "reverse-small")
+    places = folder / "trainings" / ".jobs"
+    places.mkdir(parents=True)
+    rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20, "mass_0_1": i / 30} for i in range(1, 9)]
+    made = [Job(name, places / name, recipe_for("reverse"), 1.0) for name in ("first", "second")]
+    for job in made:
+        job.place.with_name(f"{job.name}.events").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    monkeypatch.setattr(jobs, "jobs", lambda: made)
+    monkeypatch.setattr(Job, "state", property(lambda self: "paused"))
+    return folder
 
 
 def go(at: AppTest, page: str | None) -> AppTest:

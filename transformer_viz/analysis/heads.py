@@ -49,6 +49,18 @@ def layer_or_first(trace: Trace, kind: Kind, layer: int | None) -> int:
     return next(iter(trace.layer_numbers(kind)), 0) if layer is None else layer
 
 
+def scores_map(trace: Trace, kind: Kind, layer: int, head: int) -> np.ndarray:
+    """Scores of one head before the mask, (query, key).
+
+    Raises:
+        OptionError: the run has no scores of this kind, or no such head.
+    """
+    scores = trace.scores.get(kind)
+    if scores is None:
+        raise OptionError(f'this run has no {kind} scores; decode with record=("weights", "scores")')
+    return scores[trace.layer_place(kind, layer), check_place("head", head, scores.shape[1])]
+
+
 def n_layers_heads(trace: Trace, kind: Kind) -> tuple[int, int]:
     """How many layers and heads the run has of a kind; which layers, says `trace.layer_numbers`."""
     weights = trace.attentions(kind)

@@ -257,6 +257,12 @@ class Trace:
 
         return hypothesis(self, i)
 
+    def at_node(self, number: int) -> "Trace":
+        """The run up to a node of a beam search (a number in `trace.search.nodes`), with its own attention."""
+        from transformer_viz.trace.hypotheses import at_node
+
+        return at_node(self, number)
+
     def to_frame(self) -> "pd.DataFrame":
         """Every weight as a row: kind, layer, head, query, query_token, key, key_token, weight, masked."""
         from transformer_viz.trace.frame import to_frame

@@ -1,7 +1,6 @@
-"""The tab Export: the run as a page, a picture or a table, and the lines of Python that make the picture again."""
+"""The tab Export: the run as a page, a picture or a table, and the lines of Python that make the file again."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -10,16 +9,14 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
 from transformer_viz.export.names import file_name
-from transformer_viz.export.recipe import lines
+from transformer_viz.export.programs import explore as programs
+from transformer_viz.export.programs.runs import AnyRun
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, focus
+from transformer_viz.views.parts import code, focus, link
 from transformer_viz.views.parts.held import held
 from transformer_viz.views.parts.markdown import literal
-
-if TYPE_CHECKING:
-    from transformer_viz.checkpoints import Checkpoint
 
 _FORMATS = {
     "html": (
@@ -43,12 +40,28 @@ _MOST_AT_ONCE = 200_000
 _OF_EVERYTHING, _MOST_AT_ALL = ("html", "csv", "parquet"), 5_000_000
 """Files with every weight, and the most of them: as text, a weight takes about a hundred bytes while it is made."""
 
-Code = Callable[[View, Mapping[str, Any]], str]
-"""The lines of Python that make a picture again, from the place in the run and the keywords of `figures.player`."""
+
+def start() -> None:
+    """The chosen format, from the link or by default; before the link is written."""
+    if st.session_state.get("export_format") not in _FORMATS:
+        st.session_state.export_format = link.choice("file", link.take("file"), tuple(_FORMATS), "html")
 
 
-def show(trace: Trace, code: Code, theme: ThemeName, whole: Trace | None = None) -> None:
-    """The formats, a button that makes what takes time, and the code. `whole` is the search that `trace` is a branch of."""
+def link_values() -> dict[str, str | None]:
+    """What the URL says of this tab. That a file was made is not said: it is the maker's own."""
+    chosen = st.session_state.get("export_format")
+    return {"file": None if chosen == "html" else chosen}
+
+
+def show(trace: Trace, run: AnyRun, theme: ThemeName, whole: Trace | None = None) -> None:
+    """The formats, a button that makes what takes time, and the code.
+
+    Args:
+        trace: the run.
+        run: how it comes about.
+        theme: of the pictures.
+        whole: the search that `trace` is a branch of.
+    """
     at = focus.current()
     now = View(at.kind, at.layer, at.head, at.step)
     looks = {
@@ -56,11 +69,12 @@ def show(trace: Trace, code: Code, theme: ThemeName, whole: Trace | None = None)
         "large": bool(st.session_state.get("projector")),
         "with_answer": not st.session_state.get("hide_answer"),
     }
-    chosen = st.segmented_control(
+    start()
+    chosen: str = st.session_state.export_format
+    st.segmented_control(
         "File",
         list(_FORMATS),
         key="export_format",
-        default="html",
         required=True,
         format_func=lambda name: _FORMATS[name][0],
         label_visibility="collapsed",
@@ -71,8 +85,10 @@ def show(trace: Trace, code: Code, theme: ThemeName, whole: Trace | None = None)
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
         st.text(f"on the screen: {KIND_TITLES[now.kind]}, {title(now.layer, now.head)}, step {now.step + 1}")
-    with st.expander("Show the code", icon=":material/code:"):
-        st.code(code(now, {**looks, "narrow": charts.is_narrow()}), language="python")
+    is_table = chosen in saving.TABLE_FORMATS
+    options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
+    made = run.whole() if chosen == "npz" else run
+    code.show(programs.file(made, file_name(trace, chosen, now), options))
 
 
 def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:
@@ -117,16 +133,6 @@ def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str
     if chosen in saving.TABLE_FORMATS:
         return saving.made(_trace, chosen)
     return saving.made(_trace, chosen, kind=_now.kind, layer=_now.layer, head=_now.head, step=_now.step, **_looks)
-
-
-def code_of(trace: Trace, checkpoint: "Checkpoint", device: str, now: View, looks: Mapping[str, Any]) -> str:
-    """The lines for a run of this checkpoint, with what the Search page was asked for."""
-    kept = {name: trace.made_by[name] for name in ("kinds", "layers", "precision") if name in trace.made_by}
-    if trace.made_by.get("strategy") != "beam":
-        return lines(trace.source, checkpoint.name, now, device=device, decode=kept, looks=looks)
-    state = st.session_state
-    decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop, **kept}
-    return lines(trace.source, checkpoint.name, now, device=device, decode=decode, node=state.chosen_node, looks=looks)
 
 
 def _size(n_bytes: int) -> str:
