@@ -71,7 +71,11 @@ def same_in_another(page: Page, another: Callable[[str], Page], *keys: str) -> N
 
 
 def choose(page: Page, label: str, option: str) -> None:
-    page.get_by_role("combobox", name=label).click()
+    box = page.get_by_role("combobox", name=label)
+    # A list closes when the page scrolls.
+    box.scroll_into_view_if_needed()
+    page.wait_for_timeout(500)
+    box.click()
     page.get_by_role("option", name=option, exact=True).click()
 
 
@@ -119,6 +123,7 @@ def test_search(page: Page, server: str, another: Callable[[str], Page]) -> None
     page.wait_for_function("location.search.includes('beam=3')")
     page.get_by_role("tab", name="Heads").click()
     page.wait_for_function("location.search.includes('tables=Heads')")
+    settled(page)
     choose(page, "Tinted by", "entropy, of the largest possible")
     same_in_another(page, another, "beam", "tables", "tint")
 
