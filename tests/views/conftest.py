@@ -2,8 +2,9 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from transformer_viz.runs import jobs
 from transformer_viz.runs.jobs import Job
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training.defaults import recipe_for
+from transformer_viz.views.parts.opened import Opened
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -71,8 +73,11 @@ def visit() -> Callable[[AppTest, str | None], AppTest]:
 
 @pytest.fixture
 def start(folder: Path) -> Callable[..., AppTest]:
-    def run(page: str | None = None, **query: str) -> AppTest:
+    def run(page: str | None = None, held: Mapping[str, Opened] = MappingProxyType({}), /, **query: str) -> AppTest:
+        """`held` are the trace files that the session holds; no link can bring them."""
         at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+        if held:
+            at.session_state["opened"], at.session_state["opened_latest"] = dict(held), next(iter(held))
         for key, value in query.items():
             at.query_params[key] = value
         go(at, page)

@@ -22,6 +22,11 @@ EXCEPTIONS = {
     "clicks-lab-edit": "a bridge: a click on a cell is in `mask`",
     "clicks-lab-scores": "a bridge: a click on a row is `row`",
     "copy_link": "it copies the link",
+    "compare-shown": "a bridge: a click on where a kind differs most moves kind, layer and head",
+    "open_0": "a box for files: a link cannot hold a file, only the name of the one on the screen, `opened`",
+    "compare-box_0": "likewise; that a side is one is `a_file` or `b_file`",
+    "train_source_embedding": "a box for a file, which a link cannot hold; it is in no training before it is started",
+    "train_target_embedding": "likewise",
     "what_if_token": "it acts once, like a button, and stands empty again: what it did is `prefix`",
 }
 """Widgets that have no key of their own in a link, and why. Buttons and downloads need none."""

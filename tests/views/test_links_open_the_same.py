@@ -15,7 +15,10 @@ Start = Callable[..., AppTest]
 
 
 def opens_the_same(start: Start, page: str | None, at: AppTest) -> None:
-    again = start(page, **link_of(at))
+    """In a session that holds the same files."""
+    held = at.session_state.filtered_state.get("opened", {})
+    first = at.session_state["open_name"] if page == "open" and held else None
+    again = start(page, dict(sorted(held.items(), key=lambda item: item[0] != first)), **link_of(at))
     here, there = seen(at), seen(again)
     for what in here:
         assert there[what] == here[what], f"{page or 'explore'}, {link_of(at)}: {what} differ"
@@ -35,6 +38,8 @@ def test_every_control(start: Start, everything: Path, page: str | None) -> None
     for settings in ways(start, page):
         for key, value in settings.items():
             at.session_state[key] = value
+        if "opened" in settings:
+            at.session_state["opened_latest"] = next(iter(at.session_state["opened"]))
         at.run()
         fresh = [c.key for c in controls(at) if c.key in CONTROLS and c.key not in done | ALONE]
         for key, following in zip_longest(fresh, fresh[1:]):
@@ -49,7 +54,9 @@ def test_every_control(start: Start, everything: Path, page: str | None) -> None
                 opens_the_same(start, page, at)
 
 
-@pytest.mark.parametrize(("page", "key"), [(None, "projector"), ("train", "train_task"), ("train", "train_variant")])
+@pytest.mark.parametrize(
+    ("page", "key"), [(None, "projector"), ("compare", "projector"), ("train", "train_task"), ("train", "train_variant")]
+)
 def test_what_takes_the_rest_of_the_page_with_it(start: Start, everything: Path, page: str | None, key: str) -> None:
     at = enter(start, page, {})
     change(at, next(control for control in controls(at) if control.key == key))

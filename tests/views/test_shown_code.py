@@ -11,8 +11,11 @@ import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.trace.conftest import is_same
+from tests.views.rooms import OPENINGS, files
 from tests.views.widgets import charts, still
-from transformer_viz import checkpoints
+from transformer_viz import checkpoints, load_trace
+from transformer_viz.trace.store import to_bytes
 
 Start = Callable[..., AppTest]
 HOSTILE = "a'b\\\"<i>$x$"
@@ -91,7 +94,7 @@ def test_by_length(start: Start, everything: Path, run_code: Any) -> None:
 def test_numbers(start: Start, everything: Path, run_code: Any) -> None:
     at = start(text="hello", tables="Numbers", kind="encoder", layer="1", head="2")
     again = run_code(programs(at)[1])["table"]
-    assert again.to_csv() == at.dataframe[0].value.to_csv()
+    assert again.to_csv(index=False) == at.dataframe[0].value.to_csv(index=False)
 
 
 def test_this_run(start: Start, everything: Path, run_code: Any) -> None:
@@ -127,6 +130,44 @@ def test_search(start: Start, everything: Path, run_code: Any, query: dict[str, 
 def test_replay(start: Start, everything: Path, run_code: Any) -> None:
     at = start("replay", checkpoint="reverse-small", text=HOSTILE, moment="3", position="2", kind="decoder", answer="hidden")
     assert shown(run_code(programs(at)[0])) == on_page(at)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"a_snapshot": "8", "kind": "decoder", "layer": "1", "head": "2", "b_head": "mean", "scale": "largest"},
+        {"b_text": HOSTILE, "b_strategy": "beam", "b_beam": "3"},
+        {"b_strategy": "sample", "b_seed": "7", "b_temperature": "1.5", "device": "cpu"},
+    ],
+)
+def test_compare(start: Start, everything: Path, run_code: Any, query: dict[str, str]) -> None:
+    at = start("compare", **OPENINGS["compare"] | query)
+    (program,) = programs(at)
+    assert shown(run_code(program)) == on_page(at, 0, 1)
+
+
+TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Numbers", "Export")
+
+
+@pytest.mark.parametrize("tab", TABS_OF_A_FILE)
+@pytest.mark.parametrize("name", ["run", "tree"])
+def test_open(start: Start, everything: Path, run_code: Any, tmp_path: Path, name: str, tab: str) -> None:
+    held = files(name)
+    (tmp_path / f"{name}.npz").write_bytes(to_bytes(held[name].trace))
+    at = start("open", held, tables=tab, file="npz", kind="decoder", layer="2", head="1", answer="hidden", node="2")
+    of_page, of_tab = programs(at)
+    n_charts = 4 if name == "run" else 5
+    assert shown(run_code(of_page)) == on_page(at, 0, n_charts)
+    again = run_code(of_tab)
+    if tab in ("Heads", "Masks in force"):
+        assert shown(again) == on_page(at, n_charts)
+    elif tab == "Numbers":
+        assert again["table"].to_csv(index=False) == at.dataframe[-1].value.to_csv(index=False)
+    elif tab == "Export":
+        (made,) = set(tmp_path.glob("attention-*.npz"))
+        assert is_same(load_trace(made), held[name].trace)
+    else:
+        assert "'checkpoint': 'reverse'" in again["said"]
 
 
 MASKS = {
@@ -207,7 +248,13 @@ def test_the_projector_shows_maps_only(start: Start, everything: Path) -> None:
 
 def test_only_public_names_are_shown(start: Start, everything: Path) -> None:
     """What a person copies must not lean on the inside of the package."""
-    rooms = [({**EXPLORE}, None), ({"node": "2"}, "search"), ({"checkpoint": "reverse-small"}, "replay"), (MASKS, "masks")]
+    rooms: list[Any] = [
+        ({**EXPLORE}, None),
+        (OPENINGS["compare"] | {"a_snapshot": "8"}, "compare"),
+        ({"node": "2"}, "search"),
+        ({"checkpoint": "reverse-small"}, "replay"),
+        (MASKS, "masks"),
+    ]
     for query, page in rooms:
         for program in programs(start(page, **query)):
             assert [line for line in program.splitlines() if "import" in line] == ["import transformer_viz as tv"]

@@ -13,6 +13,7 @@ ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
 TABS = "tabs"
 TYPED = {
     "text": "abc",
+    "b_text": "cab",
     "what_if_begin": "xy",
     "what_if_target": "cab",
     "lab_sources": "hello\nab\nx<b>$y$",
@@ -116,7 +117,7 @@ def seen(at: AppTest) -> dict[str, Any]:
         for e in at.get(kind)
     ]
     tables = [element.value.to_csv() for element in at.dataframe]
-    player = [json.loads(w.node.proto.json) for w in widgets(at) if w.key == "player" and w.node.proto.json]
+    player = [json.loads(w.node.proto.json) for w in widgets(at) if w.key in ("player", "compare-shown") and w.node.proto.json]
     return {"values": values, "charts": charts(at), "texts": texts, "tables": tables, "player": [still(p) for p in player]}
 
 
