@@ -20,7 +20,7 @@ test: $(VENV)/.dev-installed ## run all tests; those in a browser need Chromium
 lint: $(VENV)/.dev-installed ## formatting, lint and types
 	"$(BIN)/ruff" check . && "$(BIN)/ruff" format --check . && "$(BIN)/ty" check
 
-bench: $(VENV)/.dev-installed ## measure; prints numbers, asserts nothing
+bench: $(VENV)/.bench-installed ## measure against others; prints a table and verdicts, writes build/bench.json
 	"$(BIN)/python" -m benchmarks
 
 screenshots: $(VENV)/.dev-installed ## the README's pictures, from the running app
@@ -44,4 +44,8 @@ $(VENV)/.app-installed: requirements.txt
 # The test tools go in after requirements.txt, whose exact torch keeps CUDA packages away.
 $(VENV)/.dev-installed: $(VENV)/.app-installed requirements-dev.txt
 	@"$(BIN)/python" $(PIP) -r requirements-dev.txt
+	@touch $@
+
+$(VENV)/.bench-installed: $(VENV)/.dev-installed benchmarks/requirements.txt
+	@"$(BIN)/python" $(PIP) -r requirements-dev.txt -r benchmarks/requirements.txt
 	@touch $@

@@ -36,6 +36,10 @@ def ours(size: dict[str, int], vocabulary: int) -> Transformer:
     """Our model with random weights that never ends by itself."""
     torch.manual_seed(0)
     model = Transformer(config(size, vocabulary)).eval().requires_grad_(False)
+    # A tied model with random weights writes one token for ever, which would hide a difference. Random positions stir it.
+    assert model.positions.table is not None
+    model.positions.table.normal_()
+    model.target_embedding.weight.mul_(0.1)
     assert model.output.bias is not None
     model.output.bias[[PAD_ID, START_ID, END_ID]] = _NEVER
     return model

@@ -28,6 +28,8 @@ class TorchTransformer(nn.Module):
         self.transformer = nn.Transformer(
             c.d_model, c.n_heads, c.n_encoder_layers, c.n_decoder_layers, c.d_ff, dropout=c.dropout, batch_first=True
         )
+        # Of evaluation alone; in training it is never used.
+        self.transformer.encoder.use_nested_tensor = False
         self.output = nn.Linear(c.d_model, c.target_vocabulary_size)
         self.output.load_state_dict(ours.output.state_dict())
         self.dropout = nn.Dropout(c.dropout)
