@@ -61,9 +61,10 @@ class Collected:
         self.ended = _numpy(decoded.ended)
         self.written = _numpy(log_probabilities.gather(-1, decoded.ids.cpu()[..., None])[..., 0])
         self.rank = _numpy((order == decoded.ids.cpu()[..., None]).int().argmax(-1))
-        self.candidates = _numpy(order[..., :n_candidates])
+        self.candidates: list[list[list[int]]] = order[..., :n_candidates].tolist()
         self.chances = None if decoded.chances is None else _numpy(decoded.chances)
-        self.candidate_scores = _numpy(log_probabilities.gather(-1, order[..., :n_candidates]))
+        best = _numpy(log_probabilities.gather(-1, order[..., :n_candidates]))
+        self.candidate_probabilities: list[list[list[float]]] = np.exp(best).tolist()
 
     def trace(self, i: int, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
@@ -105,8 +106,7 @@ class Collected:
         )
 
     def _step(self, i: int, t: int, token: str, tokens: Sequence[str]) -> Step:
-        probabilities = np.exp(self.candidate_scores[i, t].astype(np.float64)).tolist()
-        best = zip(self.candidates[i, t].tolist(), probabilities, strict=True)
+        best = zip(self.candidates[i][t], self.candidate_probabilities[i][t], strict=True)
         log_probability = float(self.written[i, t])
         return Step(
             token=token,

@@ -70,8 +70,8 @@ class Recorder:
         # All rows at once: a copy for each step and layer takes as long as a tenth of the decoding.
         places = _places(first, n_keys).to(like.device)
         for place, layer in enumerate(layers):
-            rows = torch.cat([piece.flatten(-2) for _, piece in self._pieces[kind, name, layer]], -1)
-            whole[:, place].flatten(-2)[..., places] = rows
+            rows = _side_by_side([piece for _, piece in self._pieces[kind, name, layer]])
+            whole[:, place].flatten(-2).index_copy_(-1, places, rows.expand(batch, n_heads, -1))
         return whole
 
     def steps(self, kind: Kind, name: TapName) -> list[Tensor]:
@@ -83,6 +83,13 @@ class Recorder:
         layers = sorted(layer for k, n, layer in self._pieces if (k, n) == (kind, name))
         pieces = [self._pieces[kind, name, layer] for layer in layers]
         return [torch.stack([piece[:, :, 0] for _, piece in step], 1) for step in zip(*pieces, strict=True)]
+
+
+def _side_by_side(pieces: Sequence[Tensor]) -> Tensor:
+    """All cells of a layer's pieces (batch, head, query, key), one piece after the other: (batch, head, cell)."""
+    if all(piece.shape[-2] == 1 for piece in pieces):
+        return torch.cat(pieces, -1)[..., 0, :]  # ty: ignore[invalid-argument-type]
+    return torch.cat([piece.flatten(-2) for piece in pieces], -1)
 
 
 def _places(pieces: Sequence[tuple[int, Tensor]], n_keys: int) -> Tensor:
