@@ -68,10 +68,15 @@ class Recorder:
         n_heads = max(self._pieces[kind, name, layer][0][1].shape[1] for layer in layers)
         whole = torch.full((batch, len(layers), n_heads, n_queries, n_keys), fill, dtype=like.dtype, device=like.device)
         # All rows at once: a copy for each step and layer takes as long as a tenth of the decoding.
-        places = _places(first, n_keys).to(like.device)
+        are_whole = all(piece.shape[-1] == n_keys for _, piece in first)
+        places = None if are_whole else _places(first, n_keys).to(like.device)
         for place, layer in enumerate(layers):
-            rows = _side_by_side([piece for _, piece in self._pieces[kind, name, layer]])
-            whole[:, place].flatten(-2).index_copy_(-1, places, rows.expand(batch, n_heads, -1))
+            pieces = [piece for _, piece in self._pieces[kind, name, layer]]
+            if places is None:
+                whole[:, place] = torch.cat(pieces, -2)
+            else:
+                cells = _side_by_side(pieces).expand(batch, n_heads, -1)
+                whole[:, place].flatten(-2).index_copy_(-1, places, cells)
         return whole
 
     def steps(self, kind: Kind, name: TapName) -> list[Tensor]:
