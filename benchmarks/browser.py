@@ -93,11 +93,11 @@ def enter_plain(page: Any, text: str) -> float:
     return took(page)["drawn"]
 
 
-def took(page: Any) -> dict[str, float]:
+def took(page: Any, pause: float = PAUSE) -> dict[str, float]:
     """What the stopwatch took, by mark."""
     page.wait_for_function("window.took")
     found = page.evaluate("window.took")
-    time.sleep(PAUSE)
+    time.sleep(pause)
     return found
 
 

@@ -127,7 +127,7 @@ def _size(name: str, size: dict[str, int], device: torch.device, report: Report)
         if other is not None:
             works["hf"] = hugging_face(other, checkpoint, n)
         synchronize = torch.cuda.synchronize if device.type == "cuda" else None
-        seconds = in_turns(works, budget=_BUDGET, synchronize=synchronize)
+        seconds = in_turns(works, budget=_BUDGET, is_warm=n > LENGTHS[0], synchronize=synchronize)
         _lines(name, n, {way: [n / s for s in each] for way, each in seconds.items()}, device, report)
 
 

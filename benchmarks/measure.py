@@ -116,14 +116,20 @@ def _p95(number: Number) -> str:
 
 
 def in_turns(
-    works: Mapping[str, Callable[[], object]], *, budget: float, most: int = 15, synchronize: Callable[[], None] | None = None
+    works: Mapping[str, Callable[[], object]],
+    *,
+    budget: float,
+    most: int = 15,
+    is_warm: bool = False,
+    synchronize: Callable[[], None] | None = None,
 ) -> dict[str, list[float]]:
     """Seconds of every work, taken in turns, so that another program on the machine disturbs all alike.
 
     Args:
-        works: what to do, by name. Each is done once before, to warm up.
+        works: what to do, by name.
         budget: seconds within which a further round is begun; at least three are made.
         most: the most rounds.
+        is_warm: the same was done before in a smaller size; otherwise each work is done once before, to warm up.
         synchronize: waits for what was asked of the device.
     """
     wait = synchronize or (lambda: None)
@@ -135,8 +141,9 @@ def in_turns(
         wait()
         return time.perf_counter() - started
 
-    for work in works.values():
-        seconds(work)
+    if not is_warm:
+        for work in works.values():
+            seconds(work)
     end = time.monotonic() + budget
     taken: dict[str, list[float]] = {name: [] for name in works}
     rounds = 0
