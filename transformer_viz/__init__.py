@@ -14,11 +14,17 @@ if TYPE_CHECKING:
     from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
+    from transformer_viz.checkpoints import load_snapshot as load_snapshot
     from transformer_viz.errors import TransformerVizError as TransformerVizError
     from transformer_viz.runs.by_length import accuracy_by_length as accuracy_by_length
     from transformer_viz.runs.check_masks import check_masks as check_masks
     from transformer_viz.runs.decode import decode as decode
+    from transformer_viz.runs.decode import trace_size as trace_size
+    from transformer_viz.runs.effect import effect as effect
     from transformer_viz.runs.evaluate import evaluate as evaluate
+    from transformer_viz.runs.mistakes import MISTAKES as MISTAKES
+    from transformer_viz.runs.padded import decode_batch as decode_batch
+    from transformer_viz.runs.padded import read_batch as read_batch
     from transformer_viz.runs.replay import replay as replay
     from transformer_viz.runs.trace_module import trace_module as trace_module
     from transformer_viz.runs.untrained import untrained as untrained
@@ -30,17 +36,23 @@ __version__ = "0.1.0"
 _HOMES = {
     "Checkpoint": "checkpoints",
     "load_checkpoint": "checkpoints",
+    "load_snapshot": "checkpoints",
     "TransformerVizError": "errors",
     "accuracy_by_length": "runs.by_length",
     "check_masks": "runs.check_masks",
     "decode": "runs.decode",
     "compare": "analysis.comparison",
+    "decode_batch": "runs.padded",
+    "read_batch": "runs.padded",
+    "effect": "runs.effect",
+    "MISTAKES": "runs.mistakes",
     "diff": "analysis.diff",
     "evaluate": "runs.evaluate",
     "untrained": "runs.untrained",
     "replay": "runs.replay",
     "load_trace": "trace.store",
     "trace_module": "runs.trace_module",
+    "trace_size": "runs.decode",
     "Trace": "trace.trace",
 }
 

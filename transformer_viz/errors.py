@@ -23,6 +23,20 @@ class OptionError(TransformerVizError):
     """A keyword or command-line option with an impossible value."""
 
 
+class TraceTooLarge(OptionError):
+    """A run whose Trace would be larger than allowed.
+
+    Attributes:
+        needed: bytes, at the most.
+        allowed: bytes.
+        offers: keywords of `decode` with which it is allowed, and the bytes then; the one that keeps most comes first.
+    """
+
+    def __init__(self, message: str, needed: int, allowed: int, offers: "tuple[tuple[dict[str, object], int], ...]") -> None:
+        super().__init__(message)
+        self.needed, self.allowed, self.offers = needed, allowed, offers
+
+
 class CheckpointError(TransformerVizError):
     """A checkpoint that is missing, damaged or not ours."""
 

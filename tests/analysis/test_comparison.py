@@ -19,7 +19,7 @@ A, B = run(3, 2, 3, 5, 7), run(4, 3, 2, 7, 2)
 
 
 def places(comparison: Comparison, kind: Kind) -> list[tuple[int, int]]:
-    n_layers, n_heads = comparison.n_heads(kind)
+    n_layers, n_heads = len(comparison.layers(kind)), comparison.n_heads(kind)
     return [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
 
 
@@ -119,7 +119,8 @@ def test_another_head_of_b_is_compared_where_it_is_asked_for() -> None:
 
 def test_layers_and_heads_that_both_have() -> None:
     assert (n_layers_heads(A, "cross"), n_layers_heads(B, "cross")) == ((2, 3), (3, 2))
-    assert compare(A, B).n_heads("cross") == (2, 2)
+    assert compare(A, B).n_heads("cross") == 2
+    assert compare(A, B).layers("cross") == (0, 1)
     assert compare(A, B).all_heads("decoder").difference.shape == (2, 2, 7, 7)
 
 
@@ -182,3 +183,28 @@ def test_it_is_public_and_wants_two_traces() -> None:
     assert tv.compare is compare
     with pytest.raises(OptionError, match="b is str, not a Trace"):
         tv.compare(A, "b.npz")  # ty: ignore[invalid-argument-type]
+
+
+def test_layers_lie_upon_each_other_by_their_numbers():
+    """Guards a run of chosen layers: its first row of maps is not the other's first."""
+    checkpoint = tv.load_checkpoint("reverse", device="cpu")
+    whole = tv.decode(checkpoint, "abcd")
+    first, second = (tv.decode(checkpoint, "dcba", layers=[layer]) for layer in (0, 1))
+    comparison = compare(second, whole)
+    assert comparison.layers("cross") == (1,)
+    assert second.cross_attentions is not None and whole.cross_attentions is not None
+    expected = second.cross_attentions[0] - whole.cross_attentions[1]
+    np.testing.assert_array_equal(comparison.all_heads("cross").difference[0], expected)
+    farthest = comparison.farthest("cross")
+    assert farthest is not None and farthest.layer == 1
+    assert compare(first, second).kinds == ()
+    with pytest.raises(OptionError, match="no layer is in both"):
+        compare(first, second).all_heads("cross")
+
+
+def test_half_precision_is_subtracted_in_single():
+    checkpoint = tv.load_checkpoint("reverse", device="cpu")
+    whole, half = (tv.decode(checkpoint, "abcd", precision=precision) for precision in ("float32", "float16"))
+    assert compare(whole, half).all_heads("cross").difference.dtype == np.float32
+    largest = compare(whole, half).largest
+    assert largest is not None and 0 < abs(largest.size) < 1e-3

@@ -144,7 +144,7 @@ def test_a_changed_score_and_a_changed_row(search):
     changed = replace(search, search=replace(search.search, nodes=tuple(nodes), cross_rows=rows))
     found = fields(diff(search, changed))
     assert set(found) == {("search", "node_score"), ("search", "cross_rows")}
-    assert (found["search", "node_score"].where.position, found["search", "node_score"].size) == (2, -0.5)
+    assert (found["search", "node_score"].where.position, found["search", "node_score"].size) == (2, pytest.approx(-0.5))
     where = found["search", "cross_rows"].where
     assert (where.position, where.layer, where.head, where.key) == (1, 2, 3, 4)
 

@@ -284,3 +284,32 @@ def test_what_json_cannot_say_is_never_printed():
     """`NaN` is no JSON; most readers refuse the whole object."""
     with pytest.raises(ValueError, match="JSON"):
         _shared.print_json({"x": math.nan})
+
+
+def test_what_is_kept_and_how_much_may_be(home, cli, mistake, tmp_path):
+    """Layers count from 1 here; a run that is too large is the user's mistake, on one line."""
+    options = ("--checkpoint", "tiny", "--device", "cpu", "abc")
+    file = tmp_path / "part.npz"
+    done = cli("trace", *options, "-o", str(file), "--precision", "float16", "--kinds", "cross,decoder", "--layers", "2")
+    assert done.code == 0
+    trace = load_trace(file)
+    assert (trace.kinds, trace.layers, trace.precision) == (
+        ("decoder", "cross"),
+        {"decoder": (1,), "cross": (1,)},
+        "float16",
+    )
+    assert cli("render", str(file), "-o", str(tmp_path / "part.html"), "--layer", "2", "--what", "attention").code == 0
+    assert "--layer 1 is not possible; this run's cross attention has 2" in mistake(
+        "render", str(file), "-o", str(tmp_path / "no.html"), "--layer", "1"
+    )
+    refusals = {
+        ("--max-trace-bytes", "1000"): "max_trace_bytes=1000 allows 1 kB",
+        ("--layers", "2"): "--layers 2 is not possible; encoder attention has layers 1 to 1",
+        ("--layers", "0"): "'0'",
+        ("--kinds", "self"): "'self' is not known",
+        ("--precision", "float8"): "float8",
+    }
+    for command in (("decode",), ("trace", "-o", str(tmp_path / "large.npz"))):
+        for given, words in refusals.items():
+            assert words in mistake(*command, *options, *given)
+    assert not (tmp_path / "large.npz").exists()

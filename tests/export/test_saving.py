@@ -18,7 +18,6 @@ from transformer_viz.errors import ExportError, OptionError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
 from transformer_viz.export.names import file_name
-from transformer_viz.export.recipe import lines
 from transformer_viz.trace.trace import Trace
 
 SIGNATURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg", "pdf": b"%PDF-"}
@@ -172,22 +171,3 @@ def test_a_figure_as_a_page(trace: Trace, tmp_path: Path, what: Any) -> None:
 )
 def test_file_names_are_possible_everywhere(make_trace: Callable[..., Trace], source: str, name: str) -> None:
     assert file_name(make_trace(source=source), "png", View("cross", 1, 0, 3)) == name
-
-
-def test_the_lines_quote_what_was_typed() -> None:
-    text = "'\"\\\n__import__('os')"
-    program = lines(text, "reverse", View("cross", 0, "mean", 2), looks={"theme": "dark", "large": False})
-    calls: list[tuple[Any, ...]] = []
-
-    class Recorder:
-        def __getattr__(self, name: str) -> Any:
-            return lambda *a, **k: calls.append((name, a, k)) or self
-
-    class Viz:
-        figures = Recorder()
-        load_checkpoint = decode = Recorder().anything
-
-    Viz.decode = staticmethod(lambda checkpoint, given: calls.append(("decode", given)))
-    exec("\n".join(line for line in program.splitlines() if not line.startswith("import")), {"tv": Viz})
-    assert ("decode", text) in calls
-    assert ("player", (None, "cross"), {"layer": 0, "head": "mean", "step": 2, "theme": "dark"}) in calls

@@ -10,6 +10,7 @@ import torch
 
 from transformer_viz import decode
 from transformer_viz.errors import InputError, OptionError
+from transformer_viz.model.incremental import IncrementalDecoder
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.recorder import Recorder
 
@@ -184,18 +185,18 @@ def test_t_steps_make_t_one_row_decoder_calls_and_one_encoder_call(tiny, hello, 
     """Guards a run that is recomputed, or decoded twice to be recorded."""
     calls: Counter[str] = Counter()
     rows = []
-    encode, decode_ = tiny.model.encode, tiny.model.decode
+    encode, read = tiny.model.encode, IncrementalDecoder.read
 
     def counted_encode(*args, **kwargs):
         calls["encode"] += 1
         return encode(*args, **kwargs)
 
-    def counted_decode(target, *args, **kwargs):
-        rows.append(tuple(target.shape))
-        return decode_(target, *args, **kwargs)
+    def counted_read(decoder, tokens, *args, **kwargs):
+        rows.append(tuple(tokens.shape))
+        return read(decoder, tokens, *args, **kwargs)
 
     monkeypatch.setattr(tiny.model, "encode", counted_encode)
-    monkeypatch.setattr(tiny.model, "decode", counted_decode)
+    monkeypatch.setattr(IncrementalDecoder, "read", counted_read)
     trace = decode(tiny, "hello")
     assert calls["encode"] == 1
     assert rows == [(1, 1)] * len(trace.steps)

@@ -50,7 +50,7 @@ def by_hand(checkpoint, trace, masked_of, forced=(), dead=()):
 
     def embedded(table, tokens):
         ids = torch.tensor([[vocabulary.ids[token] for token in tokens]])
-        return model.positions(table(ids), 0)[0]
+        return model.positions(table(ids))[0]
 
     x = embedded(model.source_embedding, trace.source_tokens)
     for number, layer in enumerate(model.encoder):

@@ -33,7 +33,7 @@ def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A `trained/` of our own; whatever still runs at the end is killed."""
     monkeypatch.setattr(checkpoints, "_ROOT", tmp_path)
     monkeypatch.setattr(jobs, "trained_folder", lambda: tmp_path / "trained")
-    monkeypatch.setattr(jobs, "_SAMPLES", 100)
+    monkeypatch.setattr(jobs, "SAMPLES", 100)
     started = []
     popen = jobs.subprocess.Popen
     monkeypatch.setattr(jobs.subprocess, "Popen", lambda *args, **more: started.append(popen(*args, **more)) or started[-1])

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 import transformer_viz as tv
-from transformer_viz import checkpoints, decode, load_checkpoint
+from transformer_viz import checkpoints, decode, load_checkpoint, trace_size
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
-from transformer_viz.errors import CheckpointError, InputError, OptionError
+from transformer_viz.errors import CheckpointError, InputError, OptionError, TraceTooLarge
 from transformer_viz.runs import replay as runs_replay
 from transformer_viz.runs.make_checkpoint import Making, make_checkpoint, make_model
 from transformer_viz.runs.replay import replay
@@ -127,28 +127,24 @@ def test_a_word_that_the_model_does_not_know_is_unknown(trained: Checkpoint) -> 
     assert moments[0].forced.output_tokens == (UNKNOWN, "a", "b", END)
 
 
-def test_there_are_never_too_many(trained: Checkpoint, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_are_never_too_many(trained: Checkpoint) -> None:
     assert [moment.step for moment in replay(trained, "ab", moments=2)] == [0, 60]
     assert [moment.step for moment in replay(trained, "ab", moments=4)] == [0, 3, 8, 60]
-    monkeypatch.setattr(runs_replay, "_MOST_WEIGHTS", 1)
-    assert [moment.step for moment in replay(trained, "ab")] == [0, 60]
+    written, forced = trace_size(trained, "ab", max_length=2 * 2 + 8), trace_size(trained, "ab", target="ba")
+    each = written.total + forced.total
+    assert [moment.step for moment in replay(trained, "ab", max_trace_bytes=3 * each - 1)] == [0, 60]
+    assert [moment.step for moment in replay(trained, "ab", max_trace_bytes=4 * each)] == [0, 3, 8, 60]
+    with pytest.raises(TraceTooLarge) as caught:
+        replay(trained, "ab", max_trace_bytes=2 * each - 1)
+    options, n_bytes = caught.value.offers[0]
+    assert options == {"precision": "float16"}
+    small = replay(trained, "ab", max_trace_bytes=n_bytes, precision="float16")
+    assert [moment.step for moment in small] == [0, 60]
+    assert {moment.forced.precision for moment in small} == {"float16"}
     impossible: tuple[Any, ...] = (1, 61, True, 2.0)
     for count in impossible:
         with pytest.raises(OptionError, match="2 to 60"):
             replay(trained, "ab", moments=count)
-
-
-def test_the_estimate_of_memory_is_an_upper_bound(trained: Checkpoint) -> None:
-    for text in ("a", "abcda", "abcd" * 5):
-        for moment in replay(trained, text):
-            held = sum(
-                weights.size
-                for trace in (moment.written, moment.forced)
-                for kind in KINDS
-                if (weights := trace.attentions(kind)) is not None
-            )
-            rows = len(moment.written.steps) + len(moment.forced.steps)
-            assert held <= runs_replay._n_weights(trained.model.config, len(text) + 2, rows)
 
 
 def test_no_snapshots_is_said_with_those_that_have_some(

@@ -71,7 +71,7 @@ def renamed(parts: Members, rng: random.Random) -> Members:
 def header(parts: Members, rng: random.Random) -> Members:
     name = rng.choice([name for name in parts if name.endswith(".npy")])
     shape = rng.choice(SHAPES)
-    dtype = rng.choice(["<f4", "|u1", "|O", "<f8", ">f4", "<c8", "|V4"])
+    dtype = rng.choice(["<f4", "|u1", "|O", "<f8", "<f2", ">f4", "<c8", "|V4"])
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".encode()
     return {**parts, name: b"\x93NUMPY\x01\x00" + len(text + b"\n").to_bytes(2, "little") + text + b"\n" + parts[name][128:]}
 
@@ -108,7 +108,9 @@ def described(parts: Members, rng: random.Random) -> Members:
 
 
 def newer(parts: Members, rng: random.Random) -> Members:
-    meta = json.loads(parts["meta.json"]) | {"format": rng.choice((2, 3, 1.5, "1", None, 10**20))}
+    """A later format, or the one of the two that the file's content is not of."""
+    meta = json.loads(parts["meta.json"])
+    meta["format"] = rng.choice([number for number in (1, 2, 3, 1.5, "1", None, 10**20) if number != meta["format"]])
     return {**parts, "meta.json": json.dumps(meta).encode()}
 
 
@@ -150,7 +152,7 @@ def looked_at(trace: Trace, rng: random.Random) -> None:
         trace.hypothesis(number)
     kind = rng.choice(trace.kinds)
     for step in range(max(1, trace.n_steps)):
-        step_sentence(trace, kind, 0, 0, step)
+        step_sentence(trace, kind, trace.layer_numbers(kind)[0], 0, step)
     if rng.random() < 0.1:
         drawn = [figures.player(trace, kind), figures.mosaic(trace, kind), figures.mask(trace, kind)]
         drawn += [figures.search_tree(trace)] if trace.search else []

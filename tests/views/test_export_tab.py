@@ -72,7 +72,7 @@ def test_the_code_of_a_search_makes_the_branch_on_the_screen(
     at = start("search", text="abc", beam="3", node="2")
     at = open_tab(at, "npz", "search_tables")
     assert not at.exception
-    assert "at_node(trace, 1)" in at.code[0].value
+    assert "trace.at_node(1)" in at.code[0].value
     same_picture(focus_chart(at), run_code(at.code[0].value, monkeypatch))
 
 

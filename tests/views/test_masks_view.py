@@ -66,7 +66,7 @@ def test_an_edit_is_run_shown_linked_and_taken_back(start: Start) -> None:
     assert "Nothing is changed yet" in said(at)
     at.text_input(key="lab_edits").set_value("cross:1-2, cross.2.1:zero").run()
     assert not at.exception
-    assert at.query_params["mask"] == "cross:1-2,cross.2.1:zero"
+    assert at.query_params["mask"] == "cross:1-2, cross.2.1:zero"
     assert "With 2 edits it becomes" in said(at)
     assert "cross-attention: 1 of" in str([chart["layout"].get("title") for chart in charts(at)])
     at.button(key="lab-reset").click().run()

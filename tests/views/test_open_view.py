@@ -121,7 +121,7 @@ def test_a_beam_search_has_its_tree_and_each_hypothesis_its_own_attention(start:
     assert at.query_params["node"] == str(node + 1)
     assert charts(at)[1]["layout"]["meta"]["steps"] == len(trace.search.path(node))
     every_tab(at)
-    assert f"at_node(trace, {node})" in at.code[0].value
+    assert f"trace.at_node({node})" in at.code[0].value
 
 
 def changed(data: bytes, **meta: Any) -> bytes:

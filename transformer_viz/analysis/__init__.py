@@ -1,5 +1,24 @@
 """A Trace in, a small result out: grades, losses, differences, sentences. Numpy only; nothing here needs torch."""
 
+from transformer_viz.analysis.difference import first_difference, largest_difference
+from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
+from transformer_viz.analysis.loss import Losses, losses
+from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
+from transformer_viz.analysis.softmax import Softmax, head_softmax
 
-__all__ = ["Grades", "HeadGrade", "Measures", "alignment"]
+__all__ = [
+    "Grades",
+    "HeadGrade",
+    "Losses",
+    "MaskPart",
+    "Measures",
+    "Softmax",
+    "alignment",
+    "first_difference",
+    "forbidden_weight",
+    "head_softmax",
+    "largest_difference",
+    "losses",
+    "mask_parts",
+]

@@ -96,30 +96,29 @@ class Comparison:
 
     @cached_property
     def kinds(self) -> tuple[Kind, ...]:
-        """The kinds of attention that both have."""
-        return tuple(kind for kind in KINDS if kind in self.a.kinds and kind in self.b.kinds)
+        """The kinds of attention of which both have a layer."""
+        return tuple(kind for kind in KINDS if self._layers(kind))
 
     @cached_property
     def parted(self) -> int | None:
         """The first step at which the outputs part; None where they are equal, or where one is not recorded."""
         return first_difference(self.a, self.b) if self.a.output_tokens and self.b.output_tokens else None
 
-    def n_heads(self, kind: Kind) -> tuple[int, int]:
-        """How many layers and heads both have."""
+    def layers(self, kind: Kind) -> tuple[int, ...]:
+        """The numbers of the layers that both have."""
         self._check(kind)
-        first, second = n_layers_heads(self.a, kind), n_layers_heads(self.b, kind)
-        return min(first[0], second[0]), min(first[1], second[1])
+        return self._layers(kind)
+
+    def n_heads(self, kind: Kind) -> int:
+        """How many heads both have."""
+        self._check(kind)
+        return min(n_layers_heads(run, kind)[1] for run in (self.a, self.b))
 
     def all_heads(self, kind: Kind) -> Laid:
-        """All layers and heads that both have: `difference` is (layer, head, query, key)."""
-        n_layers, n_heads = self.n_heads(kind)
-        weights, masked = [], []
-        for run in (self.a, self.b):
-            found = run.attentions(kind)
-            assert found is not None
-            weights.append(found[:n_layers, :n_heads])
-            masked.append(_masked_of(run, kind, n_layers, n_heads))
-        return lay(weights[0], weights[1], masked[0], masked[1])
+        """All layers (of `layers`) and heads that both have: `difference` is (layer, head, query, key)."""
+        layers, n_heads = self.layers(kind), self.n_heads(kind)
+        a, b = (_weights_of(run, kind, layers, n_heads) for run in (self.a, self.b))
+        return lay(a, b, *(_masked_of(run, kind, layers, n_heads) for run in (self.a, self.b)))
 
     def one_head(self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None) -> Laid:
         """One map of A upon one of B, (query, key); that of B is the same layer and head where nothing else is said."""
@@ -148,37 +147,43 @@ class Comparison:
         """Where the masks differ, or None where they do not."""
         self._check(kind)
         reasons = [run.mask_reasons[kind] for run in (self.a, self.b)]
-        n_layers, n_heads = self.n_heads(kind) if any(array.ndim == 4 for array in reasons) else (1, 1)
-        masked = common(*(_masked_of(run, kind, n_layers, n_heads) for run in (self.a, self.b)))
+        by_head = any(array.ndim == 4 for array in reasons)
+        layers, n_heads = (self.layers(kind), self.n_heads(kind)) if by_head else (self.layers(kind)[:1], 1)
+        masked = common(*(_masked_of(run, kind, layers, n_heads) for run in (self.a, self.b)))
         differ = np.argwhere(masked[0] != masked[1])
         if not len(differ):
             return None
         in_a = int((masked[0] & ~masked[1]).sum())
         layer, head, query, key = (int(place) for place in differ[0])
-        by_head = {"layer": layer, "head": head} if (n_layers, n_heads) != (1, 1) else {}
-        return MaskDifference(kind, in_a, len(differ) - in_a, (query, key), **by_head)
+        place = {"layer": layers[layer], "head": head} if (len(layers), n_heads) != (1, 1) else {}
+        return MaskDifference(kind, in_a, len(differ) - in_a, (query, key), **place)
 
     @cached_property
     def _farthest(self) -> dict[Kind, Farthest]:
         return {kind: found for kind in self.kinds for found in self._farthest_of(kind)}
 
     def _farthest_of(self, kind: Kind) -> Iterator[Farthest]:
-        n_layers, n_heads = self.n_heads(kind)
-        a, b = (run.attentions(kind) for run in (self.a, self.b))
-        assert a is not None and b is not None
-        a, b = common(a[:n_layers, :n_heads], b[:n_layers, :n_heads])
+        layers, n_heads = self.layers(kind), self.n_heads(kind)
+        a, b = common(*(_weights_of(run, kind, layers, n_heads) for run in (self.a, self.b)))
         size = np.abs(a - b)
         size = np.where(np.isnan(a) & np.isnan(b), 0, np.nan_to_num(size, nan=np.inf))
         place = tuple(int(i) for i in np.unravel_index(int(size.argmax()), size.shape))
         if size[place] > 0:
             layer, head, query, key = place
-            yield Farthest(kind, layer, head, query, key, float(a[place]), float(b[place]))
+            yield Farthest(kind, layers[layer], head, query, key, float(a[place]), float(b[place]))
+
+    def _layers(self, kind: Kind) -> tuple[int, ...]:
+        there = self.b.layer_numbers(kind)
+        return tuple(layer for layer in self.a.layer_numbers(kind) if layer in there)
 
     def _check(self, kind: Kind) -> None:
         if kind not in KINDS:
             raise OptionError(f"kind {kind!r} is not known; choose one of {listed(KINDS)}")
         if kind not in self.kinds:
             lacks = " and ".join(name for name, run in (("A", self.a), ("B", self.b)) if kind not in run.kinds)
+            if not lacks:
+                numbers = [listed(run.layer_numbers(kind)) for run in (self.a, self.b)]
+                raise OptionError(f"A has the {kind} layers {numbers[0]} and B has {numbers[1]}: no layer is in both")
             raise OptionError(f"{lacks} has no {kind} attention; both have {listed(self.kinds)}")
 
 
@@ -205,13 +210,22 @@ def of_b(layer: int, head: Head, b_layer: int | None, b_head: Head | None) -> tu
 
 def has_head(trace: Trace, kind: Kind, layer: int, head: Head) -> bool:
     """Whether a run has this layer and head; every run has the combined ones."""
-    n_layers, n_heads = n_layers_heads(trace, kind)
-    return layer < n_layers and (head in COMBINED or (isinstance(head, int) and head < n_heads))
+    _, n_heads = n_layers_heads(trace, kind)
+    is_head = head in COMBINED or (isinstance(head, int) and head < n_heads)
+    return is_head and layer in trace.layer_numbers(kind)
 
 
-def _masked_of(run: Trace, kind: Kind, n_layers: int, n_heads: int) -> np.ndarray:
+def _weights_of(run: Trace, kind: Kind, layers: tuple[int, ...], n_heads: int) -> np.ndarray:
+    """float32 (layer, head, query, key) of the layers with these numbers."""
+    found = run.attentions(kind)
+    assert found is not None
+    chosen = found[[run.layer_place(kind, layer) for layer in layers], :n_heads]
+    return chosen.astype(np.float32, copy=False)
+
+
+def _masked_of(run: Trace, kind: Kind, layers: tuple[int, ...], n_heads: int) -> np.ndarray:
     """bool (layer, head, query, key)."""
     masked = run.masks[kind]
     if masked.ndim == 4:
-        return masked[:n_layers, :n_heads]
-    return np.broadcast_to(masked, (n_layers, n_heads, *masked.shape))
+        return masked[[run.layer_place(kind, layer) for layer in layers], :n_heads]
+    return np.broadcast_to(masked, (len(layers), n_heads, *masked.shape))

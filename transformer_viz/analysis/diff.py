@@ -67,6 +67,7 @@ class _Comparison:
         yield from self._tokens()
         yield from self._steps()
         for kind in KINDS:
+            yield from self._layers(kind)
             yield from self._mask(kind)
         for kind in KINDS:
             yield from self._arrays("attention", kind, self.before.attentions(kind), self.after.attentions(kind))
@@ -132,6 +133,13 @@ class _Comparison:
             first, second = ([tuple(token for token, _ in pair[side]) for pair in lists] for side in (1, 2))
             yield from self._list("steps", "order_of_candidates", first, second)
 
+    def _layers(self, kind: Kind) -> Iterator[Difference]:
+        """Which layers were kept, where both have the kind; what one of them has alone is not compared further."""
+        before, after = (run.layer_numbers(kind) for run in (self.before, self.after))
+        if before != after and before and after:
+            is_said = len(before) != len(after)  # as another shape
+            yield from () if is_said else self._value("attention", f"layers_of_{kind}", before, after)
+
     def _mask(self, kind: Kind) -> Iterator[Difference]:
         """The first cell whose reason is another one."""
         a, b = self.before.mask_reasons.get(kind), self.after.mask_reasons.get(kind)
@@ -140,7 +148,7 @@ class _Comparison:
         by_head = a.ndim == 4 or b.ndim == 4
         if by_head:
             a, b = (np.broadcast_to(reasons, _shape(run, kind)) for reasons, run in ((a, self.before), (b, self.after)))
-            if a.shape[:2] != b.shape[:2]:
+            if a.shape[:2] != b.shape[:2] or self._has_other_layers(kind):
                 return  # said of the attention
         a, b = common(a, b)
         differ = np.argwhere(a != b)
@@ -154,7 +162,7 @@ class _Comparison:
         before, after = (None if array is None else array.shape for array in (a, b))
         if before != after:
             yield self._said(what, Where(field="shape", kind=kind), before, after)
-        if a is None or b is None or a.shape[:2] != b.shape[:2]:
+        if a is None or b is None or a.shape[:2] != b.shape[:2] or self._has_other_layers(kind):
             return
         a, b = common(a, b)
         size = sizes(a, b)
@@ -175,8 +183,8 @@ class _Comparison:
         for name in _NODE_NUMBERS:
             numbers = ([getattr(node, name) for node in search.nodes] for search in (a, b))
             yield from self._numbers("search", *numbers, [Where(field=f"node_{name}", position=i) for i in range(len(a.nodes))])
-        for name in ("decoder_rows", "cross_rows"):
-            yield from self._rows(name, getattr(a, name), getattr(b, name))
+        for kind in [kind for kind in KINDS if kind in a.rows and kind in b.rows and not self._has_other_layers(kind)]:
+            yield from self._rows(kind, a.rows[kind], b.rows[kind])
         rows = zip(a.candidates, b.candidates, strict=False)
         found = [(row, *pair) for row, (x, y) in enumerate(rows) for pair in paired(x, y)]
         places = [Where(field="row_candidates", position=row, token=token) for row, token, *_ in found]
@@ -192,13 +200,18 @@ class _Comparison:
             x, y = ({name: getattr(search.nodes[first], name) for name in names} for search in (a, b))
             yield self._said("search", Where(field="node", position=first), x, y, count=len({i for i, _ in apart}))
 
-    def _rows(self, name: str, a: np.ndarray, b: np.ndarray) -> Iterator[Difference]:
+    def _has_other_layers(self, kind: Kind) -> bool:
+        return self.before.layer_numbers(kind) != self.after.layer_numbers(kind)
+
+    def _rows(self, kind: Kind, a: np.ndarray, b: np.ndarray) -> Iterator[Difference]:
+        name = f"{kind}_rows"
         if a.shape != b.shape:
             yield self._said("search", Where(field=f"shape_of_{name}"), a.shape, b.shape)
             return
 
         def place_of(place: tuple[int, ...]) -> Where:
             row, layer, head, key = place
+            layer = self.before.layer_numbers(kind)[layer]
             return Where(field=name, position=row, layer=layer, head=head, key=key)
 
         yield from self._farthest("search", a, b, sizes(a, b), place_of)
@@ -252,7 +265,7 @@ class _Comparison:
 
     def _cell(self, field: str, kind: Kind, place: tuple[int, ...]) -> Where:
         """(query, key) or (layer, head, query, key), with the first run's labels."""
-        layer, head = place[:2] if len(place) == 4 else (None, None)
+        layer, head = (self.before.layer_numbers(kind)[place[0]], place[1]) if len(place) == 4 else (None, None)
         query, key = place[-2:]
         return Where(
             field=field,

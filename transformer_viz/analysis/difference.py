@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_viz.analysis.heads import Head, head_map
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -47,12 +47,15 @@ def largest_difference(before: Trace, after: Trace) -> Largest | None:
             continue
         if a.shape[:2] != b.shape[:2]:
             raise OptionError(f"{kind}: {a.shape[:2]} and {b.shape[:2]} layers and heads cannot be compared")
+        if (numbers := before.layer_numbers(kind)) != after.layer_numbers(kind):
+            others = listed(after.layer_numbers(kind))
+            raise OptionError(f"{kind}: layers {listed(numbers)} and {others} cannot be compared; keep the same ones")
         n_queries, n_keys = min(a.shape[2], b.shape[2]), min(a.shape[3], b.shape[3])
-        size = np.abs(b[..., :n_queries, :n_keys] - a[..., :n_queries, :n_keys])
+        size = np.abs(np.subtract(b[..., :n_queries, :n_keys], a[..., :n_queries, :n_keys], dtype=np.float32))
         size = np.nan_to_num(size, nan=np.inf)
-        layer, head, query, key = (int(i) for i in np.unravel_index(int(size.argmax()), size.shape))
+        place, head, query, key = (int(i) for i in np.unravel_index(int(size.argmax()), size.shape))
         if size.max() > (worst.size if worst else 0.0):
-            worst = Largest(float(size.max()), kind, layer, head, query, key)
+            worst = Largest(float(size.max()), kind, numbers[place], head, query, key)
     return worst
 
 
@@ -65,6 +68,6 @@ def weight_on(trace: Trace, kind: Kind, cells: np.ndarray) -> float:
     rows = cells.any(-1)
     if weights is None or not rows.any():
         return 0.0
-    on = np.where(cells, weights, 0).sum(-1)[..., rows]
+    on = np.where(cells, weights, 0).sum(-1, dtype=np.float32)[..., rows]
     on = on[np.isfinite(on)]
     return float(on.mean()) if on.size else 0.0

@@ -14,7 +14,7 @@ import numpy as np
 from transformer_viz.analysis.head_names import entropies, names
 from transformer_viz.analysis.rows import allowed_keys, even_weights, judged_rows, mean_over
 from transformer_viz.analysis.true_key import true_keys
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -146,21 +146,21 @@ def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[Head
     measured, even = _measures(trace, kind, even=False), _measures(trace, kind, even=True)
     before = None if untrained is None else _measures(untrained, kind, even=False)
     n_rows = judged_rows(trace, kind).sum(-1)
-    for layer, per_head in enumerate(names(trace, kind)):
+    for place, per_head in enumerate(names(trace, kind)):
         for head, named in enumerate(per_head):
             yield HeadGrade(
                 kind=kind,
-                layer=layer,
+                layer=trace.layer_numbers(kind)[place],
                 head=head,
                 name=named.name,
                 rule=named.rule,
                 score=named.score,
                 score_even=named.score_even,
-                **_at(measured, layer, head),
-                even=Measures(**_at(even, layer, head)),
-                untrained=None if before is None else Measures(**_at(before, layer, head)),
-                n_rows=int(n_rows[layer, head]),
-                n_left_out=len(trace.queries(kind)) - int(n_rows[layer, head]),
+                **_at(measured, place, head),
+                even=Measures(**_at(even, place, head)),
+                untrained=None if before is None else Measures(**_at(before, place, head)),
+                n_rows=int(n_rows[place, head]),
+                n_left_out=len(trace.queries(kind)) - int(n_rows[place, head]),
             )
 
 
@@ -196,8 +196,8 @@ def _measures(trace: Trace, kind: Kind, *, even: bool) -> dict[str, np.ndarray]:
     return found
 
 
-def _at(found: dict[str, np.ndarray], layer: int, head: int) -> dict[str, float | None]:
-    values = {name: float(array[layer, head]) for name, array in found.items()}
+def _at(found: dict[str, np.ndarray], place: int, head: int) -> dict[str, float | None]:
+    values = {name: float(array[place, head]) for name, array in found.items()}
     return {name: None if np.isnan(value) else value for name, value in values.items()}
 
 
@@ -220,6 +220,8 @@ def _check_same(trace: Trace, untrained: Trace) -> None:
                 f"untrained: {kind} attention of the two runs has shapes {words} (layer, head, query, key); "
                 f"give a run of the same tokens and sizes, as tv.untrained(checkpoint, trace) makes it"
             )
+        if trace.layer_numbers(kind) != untrained.layer_numbers(kind):
+            raise OptionError(f"untrained: the two runs keep other layers of {kind} attention; tv.untrained keeps the same")
     if (trace.source_tokens, trace.target_tokens) != (untrained.source_tokens, untrained.target_tokens):
         raise OptionError("untrained: the two runs read other tokens; tv.untrained(checkpoint, trace) makes one of the same")
 
@@ -228,5 +230,7 @@ def _sizes(grades: Grades) -> str:
     sizes = []
     for kind in grades.kinds:
         heads = grades.of(kind)
-        sizes.append(f"{kind} has layers 0 to {heads[-1].layer} with heads 0 to {max(g.head for g in heads)}")
+        layers = sorted({grade.layer for grade in heads})
+        which = f"0 to {layers[-1]}" if len(layers) == layers[-1] + 1 else listed(layers)
+        sizes.append(f"{kind} has layers {which} with heads 0 to {max(g.head for g in heads)}")
     return "; ".join(sizes) if sizes else "nothing was graded"

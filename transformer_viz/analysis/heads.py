@@ -22,13 +22,12 @@ def head_map(trace: Trace, kind: Kind, layer: int, head: Head) -> np.ndarray:
     weights = trace.attentions(kind)
     if weights is None:
         raise OptionError(f"this run has no {kind} attention; it has {', '.join(trace.kinds)}")
-    n_layers, n_heads = weights.shape[:2]
-    check_place("layer", layer, n_layers)
+    heads = weights[trace.layer_place(kind, layer)]
     if head == "mean":
-        return weights[layer].mean(0)
+        return heads.mean(0, dtype=np.float32)
     if head == "max":
-        return weights[layer].max(0)
-    return weights[layer, check_place("head", head, n_heads)]
+        return heads.max(0).astype(np.float32, copy=False)
+    return heads[check_place("head", head, len(heads))].astype(np.float32, copy=False)
 
 
 def reasons_map(trace: Trace, kind: Kind, layer: int, head: Head) -> np.ndarray:
@@ -39,13 +38,31 @@ def reasons_map(trace: Trace, kind: Kind, layer: int, head: Head) -> np.ndarray:
     reasons = trace.mask_reasons[kind]
     if reasons.ndim == 2:
         return reasons
+    heads = reasons[trace.layer_place(kind, layer)]
     if isinstance(head, int):
-        return reasons[layer, head]
-    return np.where((reasons[layer] > 0).all(0), reasons[layer].max(0), 0).astype(np.uint8)
+        return heads[head]
+    return np.where((heads > 0).all(0), heads.max(0), 0).astype(np.uint8)
+
+
+def layer_or_first(trace: Trace, kind: Kind, layer: int | None) -> int:
+    """The layer that was asked for; where none was, the lowest that the run has of a kind: 0, unless layers were chosen."""
+    return next(iter(trace.layer_numbers(kind)), 0) if layer is None else layer
+
+
+def scores_map(trace: Trace, kind: Kind, layer: int, head: int) -> np.ndarray:
+    """Scores of one head before the mask, (query, key).
+
+    Raises:
+        OptionError: the run has no scores of this kind, or no such head.
+    """
+    scores = trace.scores.get(kind)
+    if scores is None:
+        raise OptionError(f'this run has no {kind} scores; decode with record=("weights", "scores")')
+    return scores[trace.layer_place(kind, layer), check_place("head", head, scores.shape[1])]
 
 
 def n_layers_heads(trace: Trace, kind: Kind) -> tuple[int, int]:
-    """How many layers and heads a kind has."""
+    """How many layers and heads the run has of a kind; which layers, says `trace.layer_numbers`."""
     weights = trace.attentions(kind)
     assert weights is not None
     return weights.shape[0], weights.shape[1]

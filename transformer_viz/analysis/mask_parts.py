@@ -24,13 +24,15 @@ def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, .
 
     Args:
         trace: the run; padding shows where it was kept (`pad_to`, `pad_target_to`).
-        layer: from 0; matters only where an edit made layers differ.
+        layer: from 0; matters only where an edit made layers differ. A kind without it shows its first one.
         head: from 0; likewise.
     """
     found: dict[Kind, np.ndarray] = {}
     for kind in trace.kinds:
         reasons = trace.mask_reasons[kind]
-        found[kind] = reasons if reasons.ndim == 2 else reasons[layer % len(reasons), head]
+        numbers = trace.layer_numbers(kind)
+        place = numbers.index(layer) if layer in numbers else 0
+        found[kind] = reasons if reasons.ndim == 2 else reasons[place, head]
     parts: list[tuple[str, Kind, np.ndarray]] = []
     if "encoder" in found:
         parts.append(("encoder: padding", "encoder", found["encoder"]))

@@ -23,8 +23,8 @@ class Course:
 
     Attributes:
         measure: what is measured.
-        values: float64 (moment, layer, head). Entropy is a share of the largest possible, the logarithm of the number
-            of allowed keys: 1 = even attention, 0 = each row looks at one key.
+        values: float64 (moment, layer, head), for the layers that the runs have. Entropy is a share of the largest
+            possible, the logarithm of the number of allowed keys: 1 = even attention, 0 = each row looks at one key.
         even: the number of a head that spreads every row evenly over its allowed keys.
     """
 
@@ -78,7 +78,7 @@ def moment_sentence(
         pieces += [("plain", " and does not stop")]
     if with_answer and moment.written.is_right is not None:
         pieces += [("plain", ", which is "), ("strong", "right" if moment.written.is_right else "wrong")]
-    value = float(found.values[place, layer, head])
+    value = float(found.values[place, moment.forced.layer_place(kind, layer), head])
     name = title(layer, head)
     if found.measure == "mass":
         words = f"; {name} has {percent_words(value)} of its mass on the true {unit(moment.forced)}."

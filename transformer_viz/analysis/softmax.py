@@ -9,7 +9,10 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from transformer_viz.analysis.heads import reasons_map, scores_map
 from transformer_viz.errors import OptionError, listed
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
 
 Fill = Literal["-inf", "-1e9", "re-zeroed"]
 Precision = Literal["float32", "float16"]
@@ -56,6 +59,25 @@ def softmax(scores: np.ndarray, masked: np.ndarray, fill: Fill = "-inf", precisi
     if fill == "re-zeroed":
         weights = np.where(masked, dtype.type(0), weights)
     return Softmax(filled.astype(np.float32), weights.astype(np.float32))
+
+
+def head_softmax(
+    trace: Trace, kind: Kind, layer: int, head: int, fill: Fill = "-inf", precision: Precision = "float32"
+) -> Softmax:
+    """One head's softmax over its recorded scores, masked as in the run.
+
+    Args:
+        trace: a run with scores (`record=("weights", "scores")`).
+        kind: `encoder`, `decoder` or `cross`.
+        layer: from 0.
+        head: from 0.
+        fill: as in `softmax`.
+        precision: as in `softmax`.
+
+    Raises:
+        OptionError: the run has no scores of this kind, or no such head; an unknown fill or precision.
+    """
+    return softmax(scores_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head) > 0, fill, precision)
 
 
 def empty_row(scores: np.ndarray, fill: Fill, precision: Precision) -> str:

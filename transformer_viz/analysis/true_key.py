@@ -13,7 +13,7 @@ def true_keys(trace: Trace) -> tuple[int | None, ...]:
 
 
 def head_mass(trace: Trace) -> np.ndarray | None:
-    """Mean weight on the true key over all steps that have one, (layer, head) float64.
+    """Mean weight on the true key over all steps that have one, (layer, head) float64, for the layers that the run has.
 
     None where the run has no cross-attention or no step has a true key.
     """
@@ -29,5 +29,5 @@ def best_head(trace: Trace) -> tuple[int, int, float] | None:
     mass = head_mass(trace)
     if mass is None:
         return None
-    layer, head = np.unravel_index(int(mass.argmax()), mass.shape)
-    return int(layer), int(head), float(mass[layer, head])
+    place, head = np.unravel_index(int(mass.argmax()), mass.shape)
+    return trace.layer_numbers("cross")[int(place)], int(head), float(mass[place, head])

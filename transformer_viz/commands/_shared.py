@@ -7,7 +7,8 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from transformer_viz.errors import InputError
+from transformer_viz.errors import InputError, OptionError, listed
+from transformer_viz.terms import KINDS
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -69,17 +70,48 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ban", metavar="TOKEN", action="append", help="a token that is never written; may be repeated")
     parser.add_argument("--edits", default="", metavar="TEXT", help="changes to masks and heads, for example cross:3-5")
     parser.add_argument("--mistake", metavar="NAME", help="a deliberate mask mistake")
+    parser.add_argument("--precision", choices=("float32", "float16"), help="of the weights in the trace (float32)")
+    parser.add_argument("--kinds", type=_kinds, metavar="KIND,…", help="what the trace keeps: encoder, decoder, cross (all)")
+    parser.add_argument("--layers", type=_layers, metavar="N,…", help="the layers that the trace keeps, from 1 (all)")
+    most = whole(1, LARGEST_SEED)
+    parser.add_argument("--max-trace-bytes", type=most, metavar="N", help="refuse a trace that could be larger (10^9)")
 
 
 def decoding(arguments: argparse.Namespace, checkpoint: "Checkpoint") -> dict[str, Any]:
     """The keywords of `decode` that `add_decoding` asked for; what was not given is left out."""
     keywords = {name: getattr(arguments, name) for name in ("strategy", "max_length", "candidates", "mistake")}
-    for name in (*(name for name, *_ in _STRATEGY_OPTIONS), "seed", "ban"):
+    for name in (*(name for name, *_ in _STRATEGY_OPTIONS), "seed", "ban", "precision", "kinds", "layers", "max_trace_bytes"):
         if getattr(arguments, name) is not None:
             keywords[name] = getattr(arguments, name)
     if arguments.prefix:
         keywords["prefix"] = checkpoint.task.read_target(arguments.prefix)
+    if arguments.layers:
+        _check_layers(arguments.layers, arguments.kinds, checkpoint)
     return {**keywords, "edits": [arguments.edits]}
+
+
+def _check_layers(layers: list[int], kinds: list[str] | None, checkpoint: "Checkpoint") -> None:
+    """The engine's own message counts from 0."""
+    config = checkpoint.model.config
+    for kind in kinds or KINDS:
+        n_layers = config.n_encoder_layers if kind == "encoder" else config.n_decoder_layers
+        if max(layers) >= n_layers:
+            raise OptionError(
+                f"--layers {max(layers) + 1} is not possible; {kind} attention has layers 1 to {n_layers}. "
+                "--kinds chooses the kinds that have the layer."
+            )
+
+
+def _kinds(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",")]
+    if unknown := [name for name in names if name not in KINDS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0][:40]!r} is not known; choose from {listed(KINDS)}")
+    return names
+
+
+def _layers(text: str) -> list[int]:
+    """Numbers from 1, as people count them."""
+    return [whole(1, 1000)(number.strip()) - 1 for number in text.split(",")]
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

@@ -125,8 +125,12 @@ def _check_places(trace: "Trace", arguments: argparse.Namespace) -> None:
     kind: Kind = arguments.kind or ("cross" if "cross" in trace.kinds or not trace.kinds else trace.kinds[-1])
     if kind not in trace.kinds:
         raise OptionError(f"--kind {kind}: this run has no {kind} attention; it has {listed(trace.kinds)}")
-    n_layers, n_heads = n_layers_heads(trace, kind)
-    most = {"layer": n_layers, "head": n_heads, "step": max(1, trace.n_steps)}
+    _, n_heads = n_layers_heads(trace, kind)
+    numbers = [number + 1 for number in trace.layer_numbers(kind)]
+    if arguments.layer is not None and arguments.layer not in numbers:
+        which = listed(numbers) if kind in trace.layers else f"1 to {numbers[-1]}"
+        raise OptionError(f"--layer {arguments.layer} is not possible; this run's {kind} attention has {which}")
+    most = {"head": n_heads, "step": max(1, trace.n_steps)}
     for name, size in most.items():
         given = getattr(arguments, name)
         if isinstance(given, int) and given > size:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 import transformer_viz
-from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, n_layers_heads, title
+from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, layer_or_first, n_layers_heads, title
 from transformer_viz.analysis.sentences import Sentence, percent_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError, listed
@@ -51,7 +51,7 @@ def view(
     best = best_head(trace) if kind == "cross" and layer is None and head is None else None
     if best is not None:
         layer, head = best[:2]
-    layer, head = layer or 0, 0 if head is None else head
+    layer, head = layer_or_first(trace, kind, layer), 0 if head is None else head
     head_map(trace, kind, layer, head)
     n_steps = max(1, trace.n_steps)
     last_letter = max(0, n_steps - (2 if trace.finished == "end" else 1))
@@ -65,7 +65,8 @@ def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answ
         "version": transformer_viz.__version__,
         "title": f"{trace.source} → {trace.text}",
         "made": _made(trace),
-        "focus": {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step},
+        # The page counts layers by their place; each kind has their numbers.
+        "focus": {"kind": now.kind, "layer": trace.layer_place(now.kind, now.layer), "head": now.head, "step": now.step},
         "theme": theme,
         "large": large,
         "best": _best(trace) if with_answer else None,
@@ -100,13 +101,16 @@ class _Words:
 def _kind(trace: Trace, kind: Kind, words: _Words, large: bool, with_answer: bool) -> dict[str, Any]:
     weights = trace.attentions(kind)
     assert weights is not None
+    # Browsers know no half precision yet.
+    weights = weights.astype(np.float32, copy=False)
     n_layers, n_heads = n_layers_heads(trace, kind)
     return {
         "title": KIND_TITLES[kind],
         "legend": LEGENDS[kind],
         "layers": n_layers,
+        "numbers": list(trace.layer_numbers(kind)),
         "heads": n_heads,
-        "names": [[title(layer, head) for head in _heads(n_heads)] for layer in range(n_layers)],
+        "names": [[title(layer, head) for head in _heads(n_heads)] for layer in trace.layer_numbers(kind)],
         "keys": [token.replace(" ", "␣") for token in trace.keys(kind)],
         "weights": packed(weights),
         "reasons": packed(trace.mask_reasons[kind]),
@@ -124,10 +128,10 @@ def _heads(n_heads: int) -> list[Head]:
 
 def _sentences(trace: Trace, kind: Kind, words: _Words, with_answer: bool) -> Iterator[list[list[list[int]]]]:
     """Per layer, per head, per step; the encoder's speak of no head and are one for all."""
-    n_layers, n_heads = n_layers_heads(trace, kind)
+    _, n_heads = n_layers_heads(trace, kind)
     n_steps = max(1, trace.n_steps)
     heads = [0] if kind == "encoder" else _heads(n_heads)
-    for layer in range(1 if kind == "encoder" else n_layers):
+    for layer in trace.layer_numbers(kind)[: 1 if kind == "encoder" else None]:
         yield [
             [words.numbers(step_sentence(trace, kind, layer, head, t, with_answer=with_answer)) for t in range(n_steps)]
             for head in heads

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import Head, head_map, reasons_map, title
+from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map, title
 from transformer_viz.figures import cells
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
@@ -13,14 +13,14 @@ from transformer_viz.trace.trace import Trace
 
 
 def attention(
-    trace: Trace, kind: Kind, layer: int = 0, head: Head = 0, *, theme: ThemeName = "light", large: bool = False
+    trace: Trace, kind: Kind, layer: int | None = None, head: Head = 0, *, theme: ThemeName = "light", large: bool = False
 ) -> go.Figure:
     """The map of one head: rows are queries, row 0 on top; columns are keys; range 0 to 1.
 
     Args:
         trace: the run.
         kind: `encoder`, `decoder` or `cross`.
-        layer: from 0.
+        layer: from 0; by default the first that the run has.
         head: from 0, or `mean` or `max` over the heads of the layer.
         theme: `light` or `dark`.
         large: bigger letters, for a projector.
@@ -28,7 +28,7 @@ def attention(
     Raises:
         OptionError: the run has no such kind, layer or head.
     """
-    colours = theme_of(theme)
+    colours, layer = theme_of(theme), layer_or_first(trace, kind, layer)
     size = 17 if large else 13
     written = None if kind == "encoder" else trace.output_tokens
     names = cells.query_labels(trace.queries(kind), written)

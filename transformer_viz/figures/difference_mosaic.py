@@ -54,12 +54,13 @@ def difference_mosaic(
     """
     if not 0 < limit <= 1:
         raise OptionError(f"limit={limit!r} is not possible; it is above 0 and at most 1")
-    laid, colours, size = compare(a, b).all_heads(kind), theme_of(theme), 15 if large else 12
+    comparison, colours, size = compare(a, b), theme_of(theme), 15 if large else 12
+    laid = comparison.all_heads(kind)
     blocks = block_sizes(laid.difference.shape)
     if blocks != (1, 1):
         laid = thinned(laid, blocks)
-    grid = Grid(*laid.difference.shape)
-    corners = [(head * grid.pitch_x, layer * grid.pitch_y) for layer, head in grid.places]
+    grid = Grid(comparison.layers(kind), *laid.difference.shape[1:])
+    corners = [(head * grid.pitch_x, row * grid.pitch_y) for row, head in grid.places]
     patterns = absent_pattern(laid.present, colours, corners)
     if _is_exact(laid):
         patterns += crossed_pattern(_canvas_mask(grid, (laid.masked == IN_A) | (laid.masked == IN_B)), colours)
@@ -68,7 +69,7 @@ def difference_mosaic(
         [*_heatmaps(grid, laid, limit, colours), *patterns, grid.captions(colours, size, focus)],
         {
             **base_layout(colours, size),
-            "height": height or 28 + min(4, grid.n_layers) * 98,
+            "height": height or 28 + min(4, len(grid.layers)) * 98,
             "title": {
                 "text": f"{KIND_TITLES[kind]}, A − B{words}",
                 "font": {"size": size + 2, "color": colours.ink},

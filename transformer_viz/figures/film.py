@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import check_place, head_map, reasons_map
+from transformer_viz.analysis.heads import check_place, head_map, layer_or_first, reasons_map
 from transformer_viz.analysis.moments import Course, course, unit
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import OptionError
@@ -28,7 +28,7 @@ _HALVES = {"mass": ["0", "50 %", "100 %"], "entropy": ["0", "0.5", "1"]}
 def film(
     moments: Sequence[Moment],
     kind: Kind = "cross",
-    layer: int = 0,
+    layer: int | None = None,
     head: int = 0,
     moment: int | None = None,
     position: int = 0,
@@ -43,7 +43,7 @@ def film(
     Args:
         moments: from `replay`.
         kind: `encoder`, `decoder` or `cross`.
-        layer: from 0.
+        layer: from 0; by default the first that the runs have.
         head: from 0.
         moment: the place among the moments that is drawn first, from 0; the last by default.
         position: the place in the target whose candidates are shown, from 0; its row has a frame.
@@ -60,6 +60,7 @@ def film(
     first = moments[0].forced
     at = len(moments) - 1 if moment is None else check_place("moment", moment, len(moments))
     check_place("position", position, len(first.steps))
+    layer = layer_or_first(first, kind, layer)
     picture = _Film(moments, kind, layer, head, position, theme_of(theme), 17 if large else 13, with_answer)
     traces = picture.traces()
     for number, update in picture.updates(at).items():
@@ -88,7 +89,9 @@ class _Film:
         self.maps = [head_map(moment.forced, kind, layer, head) for moment in moments]
         self.reasons = reasons_map(self.trace, kind, layer, head)
         self.course: Course = course(moments, kind)
-        self.own = self.course.values[:, layer, check_place("head", head, self.course.values.shape[2])]
+        self.layers = self.trace.layer_numbers(kind)
+        self.place = (self.trace.layer_place(kind, layer), check_place("head", head, self.course.values.shape[2]))
+        self.own = self.course.values[:, *self.place]
 
     # ---- traces
 
@@ -132,7 +135,7 @@ class _Film:
         """The other heads in grey, the line of even attention, and the focus head on top."""
         theme, n = self.theme, len(self.moments)
         _, n_layers, n_heads = self.course.values.shape
-        others = [(i, j) for i in range(n_layers) for j in range(n_heads) if (i, j) != (self.layer, self.head)]
+        others = [(i, j) for i in range(n_layers) for j in range(n_heads) if (i, j) != self.place]
         options: dict[str, Any] = {"xaxis": "x2", "yaxis": "y2", "mode": "lines", "hovertemplate": "%{text}<extra></extra>"}
         # One trace with gaps for however many heads there are.
         grey = go.Scatter(
@@ -151,16 +154,16 @@ class _Film:
         own = go.Scatter(
             x=list(range(n)),
             y=self.own.tolist(),
-            text=self._words(self.layer, self.head),
+            text=self._words(*self.place),
             line={"color": theme.accent, "width": 3.5 if self.size > 13 else 3},
             **options,
         )
         return [grey, even, own]
 
-    def _words(self, layer: int, head: int) -> list[str]:
-        values = self.course.values[:, layer, head]
+    def _words(self, place: int, head: int) -> list[str]:
+        values = self.course.values[:, place, head]
         return [
-            f"<b>{layer + 1}·{head + 1}</b> at step {moment.step:,}: {value:.3f}"
+            f"<b>{self.layers[place] + 1}·{head + 1}</b> at step {moment.step:,}: {value:.3f}"
             for moment, value in zip(self.moments, values, strict=True)
         ]
 

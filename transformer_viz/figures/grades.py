@@ -100,12 +100,13 @@ class _Panel:
 
     def __init__(self, kind: Kind, heads: Sequence[HeadGrade], tint: Tint) -> None:
         self.kind, self.heads, self.tint = kind, heads, tint
-        self.n_layers = heads[-1].layer + 1
+        self.layers = sorted({head.layer for head in heads})
+        self.n_layers = len(self.layers)
         self.n_heads = max(head.head for head in heads) + 1
         self.values = np.full((self.n_layers, self.n_heads), np.nan, dtype=np.float32)
         for head in heads:
             value = getattr(head, tint)
-            self.values[head.layer, head.head] = np.nan if value is None else value
+            self.values[self._row(head), head.head] = np.nan if value is None else value
 
     @property
     def title(self) -> str:
@@ -135,7 +136,7 @@ class _Panel:
             # Not the heatmap's own text: its grey on the middle colours is hard to read.
             go.Scatter(
                 x=[head.head for head in self.heads],
-                y=[head.layer for head in self.heads],
+                y=[self._row(head) for head in self.heads],
                 text=[_words(head, self.tint, room) for head in self.heads],
                 mode="text",
                 textfont={"size": size, "color": [_ink_on(getattr(head, self.tint), colours) for head in self.heads]},
@@ -146,7 +147,7 @@ class _Panel:
         ]
 
     def axes(self, number: int, x: tuple[float, float], y: tuple[float, float], colours: Theme, size: int) -> dict[str, Any]:
-        """Heads from the left, layer 1 on top."""
+        """Heads from the left, the lowest layer on top."""
         shared = {
             "tickmode": "array",
             "tickfont": {"size": size - 1, "color": colours.muted},
@@ -156,7 +157,7 @@ class _Panel:
             "ticks": "",
         }
         every = 1 if self.n_heads <= 16 else 4
-        heads, layers = range(0, self.n_heads, every), range(self.n_layers)
+        heads = range(0, self.n_heads, every)
         is_roomy = self.n_heads <= 8
         return {
             f"xaxis{number}": {
@@ -172,16 +173,20 @@ class _Panel:
                 "range": [self.n_layers - 0.5, -0.5],
                 "domain": y,
                 "anchor": f"x{number}",
-                "tickvals": list(layers),
-                "ticktext": [f"layer {layer + 1}" for layer in layers],
+                "tickvals": list(range(self.n_layers)),
+                "ticktext": [f"layer {layer + 1}" for layer in self.layers],
             },
         }
 
     def _hovers(self) -> list[list[str]]:
         grid = [[""] * self.n_heads for _ in range(self.n_layers)]
         for head in self.heads:
-            grid[head.layer][head.head] = _hover(head)
+            grid[self._row(head)][head.head] = _hover(head)
         return grid
+
+    def _row(self, head: HeadGrade) -> int:
+        """Of its layer among those that the run has."""
+        return self.layers.index(head.layer)
 
 
 def _words(head: HeadGrade, tint: Tint, room: float) -> str:

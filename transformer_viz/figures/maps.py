@@ -6,9 +6,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.difference import difference_map
-from transformer_viz.analysis.heads import Head, check_place, head_map, reasons_map
+from transformer_viz.analysis.heads import Head, head_map, reasons_map, scores_map
 from transformer_viz.analysis.softmax import Softmax
-from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
 from transformer_viz.terms import Kind
@@ -106,14 +105,6 @@ def before_and_after(
     difference = difference_map(before, after, kind, layer, head)
     panels.append(("after − before", [heat_map(difference, "difference", signed, "%{z:+.4f}"), *broken(difference, colours)]))
     return _side_by_side(before, after, kind, panels, colours, 15 if large else 12, columns, None)
-
-
-def scores_map(trace: Trace, kind: Kind, layer: int, head: int) -> np.ndarray:
-    """Scores of one head before the mask, (query, key)."""
-    scores = trace.scores.get(kind)
-    if scores is None:
-        raise OptionError(f'this run has no {kind} scores; decode with record=("weights", "scores")')
-    return scores[check_place("layer", layer, len(scores)), check_place("head", head, scores.shape[1])]
 
 
 def heat_map(values: np.ndarray, name: str, scale: dict[str, Any], number: str = "%{z:.4f}") -> go.Heatmap:

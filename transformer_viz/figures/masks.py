@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.analysis.heads import layer_or_first
 from transformer_viz.analysis.mask_parts import MaskPart
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells, reasons
@@ -22,7 +23,7 @@ _LEAST_LABELLED = 9
 def mask(
     trace: Trace,
     kind: Kind,
-    layer: int = 0,
+    layer: int | None = None,
     head: int = 0,
     *,
     theme: ThemeName = "light",
@@ -34,7 +35,7 @@ def mask(
     Args:
         trace: the run.
         kind: `encoder`, `decoder` or `cross`.
-        layer: from 0; matters only where an edit made layers differ.
+        layer: from 0; matters only where an edit made layers differ; by default the first that the run has.
         head: from 0; likewise.
         theme: `light` or `dark`.
         height: in pixels.
@@ -42,7 +43,8 @@ def mask(
     """
     colours = theme_of(theme)
     matrix = trace.mask_reasons[kind]
-    matrix = matrix if matrix.ndim == 2 else matrix[layer, head]
+    if matrix.ndim == 4:
+        matrix = matrix[trace.layer_place(kind, layer_or_first(trace, kind, layer)), head]
     codes = [0, *cells.codes_in(matrix)]
     frames = [] if before is None else [_frames(_differs(matrix > 0, before), colours)]
     return go.Figure(

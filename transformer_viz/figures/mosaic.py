@@ -55,12 +55,13 @@ def mosaic(
     """
     weights = trace.attentions(kind)
     assert weights is not None, f"the run has no {kind} attention"
+    weights = weights.astype(np.float32, copy=False)
     colours, size = theme_of(theme), 15 if large else 12
     masked = np.broadcast_to(trace.masks[kind], weights.shape)
     blocks = block_sizes(weights.shape)
     if blocks != (1, 1):
         weights, masked = _thinned(weights, masked, blocks)
-    grid = Grid(*weights.shape)
+    grid = Grid(trace.layer_numbers(kind), *weights.shape[1:])
     return go.Figure(
         [
             *_heatmaps(grid, weights, masked, colours),
@@ -135,27 +136,28 @@ def _coded(colours: Theme) -> list[list[Any]]:
 class Grid:
     """Where each tile stands on the canvas, in cells."""
 
-    def __init__(self, n_layers: int, n_heads: int, n_queries: int, n_keys: int) -> None:
-        self.n_layers, self.n_heads, self.n_queries, self.n_keys = n_layers, n_heads, n_queries, n_keys
+    def __init__(self, layers: tuple[int, ...], n_heads: int, n_queries: int, n_keys: int) -> None:
+        self.layers, self.n_heads, self.n_queries, self.n_keys = layers, n_heads, n_queries, n_keys
         self.gap = max(1, round(n_keys * 0.06))
         self.caption = max(1, round(n_queries * _CAPTION_SHARE))
         self.pitch_x, self.pitch_y = n_keys + self.gap, n_queries + self.caption
         self.width = n_heads * self.pitch_x - self.gap
-        self.height = n_layers * self.pitch_y - self.caption
-        self.places = [(layer, head) for layer in range(n_layers) for head in range(n_heads)]
+        self.height = len(layers) * self.pitch_y - self.caption
+        # Row of tiles, head.
+        self.places = [(row, head) for row in range(len(layers)) for head in range(n_heads)]
 
     def canvas(self, tiles: np.ndarray, between: np.generic) -> np.ndarray:
         """(layer, head, query, key) -> one matrix with `between` between the tiles."""
         padded = np.pad(tiles, ((0, 0), (0, 0), (0, self.caption), (0, self.gap)), constant_values=between)
-        whole = padded.transpose(0, 2, 1, 3).reshape(self.n_layers * self.pitch_y, self.n_heads * self.pitch_x)
+        whole = padded.transpose(0, 2, 1, 3).reshape(len(self.layers) * self.pitch_y, self.n_heads * self.pitch_x)
         return np.ascontiguousarray(whole[: self.height, : self.width], dtype=tiles.dtype)
 
     def captions(self, theme: Theme, size: int, focus: tuple[int, Head] | None) -> go.Scatter:
         """`layer·head` above each tile, counted from 1."""
         return go.Scatter(
             x=[head * self.pitch_x + (self.n_keys - 1) / 2 for _, head in self.places],
-            y=[layer * self.pitch_y - 0.5 - self.caption / 2 for layer, _ in self.places],
-            text=[f"{layer + 1}·{head + 1}" for layer, head in self.places],
+            y=[row * self.pitch_y - 0.5 - self.caption / 2 for row, _ in self.places],
+            text=[f"{self.layers[row] + 1}·{head + 1}" for row, head in self.places],
             mode="text",
             textfont={
                 "size": size,
@@ -171,18 +173,21 @@ class Grid:
         chosen = [place for place in self.places if self._is_in(place, focus)]
         return [*frames, self._path(chosen, theme.accent, 2.5)] if chosen else frames
 
-    def meta(self) -> dict[str, int]:
-        """The grid, for turning a click into layer and head."""
-        return {"layers": self.n_layers, "heads": self.n_heads, "pitch_x": self.pitch_x, "pitch_y": self.pitch_y}
+    def meta(self) -> dict[str, Any]:
+        """The grid, for turning a click into layer and head; `numbers` are those of the layers, from 0."""
+        pitch = {"pitch_x": self.pitch_x, "pitch_y": self.pitch_y}
+        return {"layers": len(self.layers), "numbers": list(self.layers), "heads": self.n_heads, **pitch}
 
     def _is_in(self, place: tuple[int, int], focus: tuple[int, Head] | None) -> bool:
-        return focus is not None and place[0] == focus[0] and (focus[1] == place[1] or isinstance(focus[1], str))
+        if focus is None or self.layers[place[0]] != focus[0]:
+            return False
+        return focus[1] == place[1] or isinstance(focus[1], str)
 
     def _path(self, places: list[tuple[int, int]], colour: str, width: float) -> dict[str, Any]:
         """One shape for all tiles: a shape of its own for each costs the browser more than the map."""
         rectangles = []
-        for layer, head in places:
-            left, top = head * self.pitch_x - 0.5, layer * self.pitch_y - 0.5
+        for row, head in places:
+            left, top = head * self.pitch_x - 0.5, row * self.pitch_y - 0.5
             right, bottom = left + self.n_keys, top + self.n_queries
             rectangles.append(f"M{left},{top}L{right},{top}L{right},{bottom}L{left},{bottom}Z")
         return {"type": "path", "path": "".join(rectangles), "line": {"color": colour, "width": width}}

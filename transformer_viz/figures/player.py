@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import Head, head_map, reasons_map
+from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
 from transformer_viz.figures.framed import FramedFigure
@@ -31,7 +31,7 @@ COVERED_FROM = 1_000_000
 def player(
     trace: Trace,
     kind: Kind = "cross",
-    layer: int = 0,
+    layer: int | None = None,
     head: Head = 0,
     step: int = 0,
     *,
@@ -45,7 +45,7 @@ def player(
     Args:
         trace: the run.
         kind: `encoder`, `decoder` or `cross`.
-        layer: from 0.
+        layer: from 0; by default the first that the run has.
         head: from 0, or `mean` or `max`.
         step: the step that is drawn first, from 0.
         theme: `light` or `dark`.
@@ -53,6 +53,7 @@ def player(
         with_answer: ring the true key of each row.
         narrow: the candidates below the map, for a phone, instead of beside it.
     """
+    layer = layer_or_first(trace, kind, layer)
     n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
     is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
     drawn_by = _CoveredPicture if is_large else _Picture

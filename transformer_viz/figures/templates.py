@@ -44,7 +44,7 @@ def candidate_steps(trace: Trace, *, large: bool = False) -> list[dict[str, Any]
     """What the bars of each step are: `x`, `text`, `customdata`, tick `names`, and which of them was `chosen`."""
     if not trace.steps:
         return []
-    picture = _Picture(trace, trace.kinds[0], 0, 0, LIGHT, _size(large), True)
+    picture = _Picture(trace, trace.kinds[0], trace.layer_numbers(trace.kinds[0])[0], 0, LIGHT, _size(large), True)
     steps = []
     for t in range(len(trace.steps)):
         bars = picture._candidates(t)
@@ -89,7 +89,7 @@ def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[C
 
 def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_answer: bool, narrow: bool) -> dict[str, Any]:
     colours = theme_of(theme)
-    picture = _Picture(trace, kind, 0, 0, colours, _size(large), with_answer)
+    picture = _Picture(trace, kind, trace.layer_numbers(kind)[0], 0, colours, _size(large), with_answer)
     n_queries = len(trace.queries(kind))
     place = _arrangement(n_queries, large, narrow) if trace.steps else _alone(n_queries, large)
     weights, *others = picture.traces()

@@ -5,6 +5,7 @@ Pure functions; the parameters live in `blocks.py`. Axes are always
 """
 
 import math
+from functools import cache
 
 import torch
 import torch.nn.functional as F
@@ -75,8 +76,14 @@ def _explicit(query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, 
 def _cells(masked: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
     """The mask with a row for each query, so that a tap can change one; a padding mask is one row for all of them."""
     if masked is None:
-        masked = torch.zeros((1, 1, 1, 1), dtype=torch.bool, device=query.device)
+        masked = _open_cell(query.device)
     return masked.expand(*masked.shape[:2], query.shape[-2], key.shape[-2])
+
+
+@cache
+def _open_cell(device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.zeros((1, 1, 1, 1), dtype=torch.bool, device=device)
 
 
 def masked_softmax(scores: Tensor, masked: Tensor) -> Tensor:

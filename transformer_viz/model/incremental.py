@@ -178,10 +178,12 @@ def _norm(module: nn.Module) -> Rows:
 
 def _split(x: Tensor, n_new: int, n_heads: int) -> Tensor:
     """(batch · new, heads · width) -> (batch, head, new, width)."""
+    if n_new == 1:
+        return x.view(-1, n_heads, 1, x.shape[-1] // n_heads)
     return x.view(-1, n_new, n_heads, x.shape[-1] // n_heads).transpose(1, 2)
 
 
 def _joined(heads: Tensor, attention: MultiHeadAttention) -> Tensor:
     """(batch, head, new, d_v) through the output projection -> (batch · new, d_model)."""
-    rows = heads.transpose(1, 2).flatten(2).flatten(0, 1)
+    rows = heads.flatten(1) if heads.shape[2] == 1 else heads.transpose(1, 2).flatten(2).flatten(0, 1)
     return F.linear(rows, attention.out.weight, attention.out.bias)

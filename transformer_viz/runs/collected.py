@@ -1,7 +1,7 @@
 """What a recorder and a decoding hold for a batch, made into one Trace a sentence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from transformer_viz.model import masks
 from transformer_viz.runs import mistakes
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.recorder import Recorder
+from transformer_viz.trace.search import Precision
 from transformer_viz.trace.trace import Step, Trace
 from transformer_viz.vocabulary import END, PAD, START
 
@@ -36,15 +37,19 @@ class Made:
     by: dict[str, Any]
     mistake: str | None = None
     edits: tuple[str, ...] = ()
+    layers: Mapping[Kind, tuple[int, ...]] = field(default_factory=dict)
+    """As in a Trace."""
 
 
 class Collected:
     """The arrays of a whole batch, moved to the CPU in one go each."""
 
     def __init__(self, recorder: Recorder, decoded: Decoded, n_candidates: int) -> None:
-        self.weights = {kind: _numpy(recorder.gathered(kind, "weights")) for kind in KINDS}
+        self.precision: Precision = "float16" if recorder.half else "float32"
+        weights = {kind: recorder.gathered(kind, "weights") for kind in KINDS}
+        self.weights = {kind: _numpy(found) for kind, found in weights.items() if found is not None}
         # A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
-        self.masked = {kind: _numpy(recorder.gathered(kind, "mask", fill=True)) for kind in KINDS}
+        self.masked = {kind: _numpy(recorder.gathered(kind, "mask", fill=True)) for kind in self.weights}
         scores = {kind: recorder.gathered(kind, "scores", fill=float("nan")) for kind in KINDS}
         self.scores = {kind: _numpy(found) for kind, found in scores.items() if found is not None}
         # In float32 a probability of 1 - 1e-9 would be 1. On the CPU, because not every device has float64.
@@ -56,9 +61,10 @@ class Collected:
         self.ended = _numpy(decoded.ended)
         self.written = _numpy(log_probabilities.gather(-1, decoded.ids.cpu()[..., None])[..., 0])
         self.rank = _numpy((order == decoded.ids.cpu()[..., None]).int().argmax(-1))
-        self.candidates = _numpy(order[..., :n_candidates])
+        self.candidates: list[list[list[int]]] = order[..., :n_candidates].tolist()
         self.chances = None if decoded.chances is None else _numpy(decoded.chances)
-        self.candidate_scores = _numpy(log_probabilities.gather(-1, order[..., :n_candidates]))
+        best = _numpy(log_probabilities.gather(-1, order[..., :n_candidates]))
+        self.candidate_probabilities: list[list[list[float]]] = np.exp(best).tolist()
 
     def trace(self, i: int, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
@@ -73,7 +79,8 @@ class Collected:
             "decoder": (n_steps, n_steps),
             "cross": (n_steps, n_source),
         }
-        weights = {kind: _cropped(self.weights[kind][i], sizes[kind]) for kind in KINDS}
+        sizes = {kind: size for kind, size in sizes.items() if kind in self.weights}
+        weights = {kind: _cropped(self.weights[kind], i, size, self.precision) for kind, size in sizes.items()}
         padded = [PAD] * sentence.n_padded_steps
         return Trace(
             source=sentence.source,
@@ -82,11 +89,11 @@ class Collected:
             target_tokens=(START, *output[: n_own - 1], *padded),
             output_tokens=tuple(output),
             steps=tuple(self._step(i, t, output[t], task.target_vocabulary.tokens) for t in range(n_steps)),
-            encoder_attentions=weights["encoder"],
-            decoder_attentions=weights["decoder"],
-            cross_attentions=weights["cross"],
-            mask_reasons=self._reasons(i, sentence, sizes, made),
-            scores={kind: _cropped(whole[i], sizes[kind]) for kind, whole in self.scores.items()},
+            encoder_attentions=weights.get("encoder"),
+            decoder_attentions=weights.get("decoder"),
+            cross_attentions=weights.get("cross"),
+            mask_reasons=self._reasons(i, sentence, n_steps, sizes, made),
+            scores={kind: _cropped(whole, i, sizes[kind]) for kind, whole in self.scores.items()},
             finished="end" if self.ended[i] and output[n_own - 1] == END else "length",
             alignment=tuple(task.alignment(symbols, n_steps)),
             source_letters=tuple(task.letters(sentence.source_tokens)),
@@ -95,11 +102,11 @@ class Collected:
             made_by=made.by,
             mistake=made.mistake,
             edits=made.edits,
+            layers=made.layers,
         )
 
     def _step(self, i: int, t: int, token: str, tokens: Sequence[str]) -> Step:
-        probabilities = np.exp(self.candidate_scores[i, t].astype(np.float64)).tolist()
-        best = zip(self.candidates[i, t].tolist(), probabilities, strict=True)
+        best = zip(self.candidates[i][t], self.candidate_probabilities[i][t], strict=True)
         log_probability = float(self.written[i, t])
         return Step(
             token=token,
@@ -110,12 +117,13 @@ class Collected:
             sampling_probability=None if self.chances is None else float(self.chances[i, t]),
         )
 
-    def _reasons(self, i: int, sentence: Sentence, sizes: dict[Kind, tuple[int, int]], made: Made) -> dict[Kind, np.ndarray]:
+    def _reasons(
+        self, i: int, sentence: Sentence, n_steps: int, sizes: dict[Kind, tuple[int, int]], made: Made
+    ) -> dict[Kind, np.ndarray]:
         """Why each cell is masked: the rule's reason where the model masked by the rule, EDITED where it did not.
 
         What was masked comes from the run itself, so a mask that the model did not apply is never shown.
         """
-        n_steps, _ = sizes["cross"]
         source_padding = torch.tensor([[token == PAD for token in sentence.source_tokens]])
         target_padding = torch.arange(n_steps)[None] >= n_steps - sentence.n_padded_steps
         rules: dict[Kind, Tensor] = {
@@ -129,7 +137,7 @@ class Collected:
             rules = {kind: mistakes.codes(mistake, kind, rule, queries[kind]) for kind, rule in rules.items()}
         # A mask that is the same for all sentences has a batch axis of 1.
         masked = {kind: whole[i if len(whole) > 1 else 0] for kind, whole in self.masked.items()}
-        n_heads = {kind: self.weights[kind].shape[2] for kind in KINDS}
+        n_heads = {kind: whole.shape[2] for kind, whole in self.weights.items()}
         return {
             kind: _explained(masked[kind][:, :, :q, :k], rules[kind].numpy(), n_heads[kind]) for kind, (q, k) in sizes.items()
         }
@@ -161,8 +169,10 @@ def _explained(masked: np.ndarray, rule: np.ndarray, n_heads: int) -> np.ndarray
     return np.broadcast_to(codes, (len(codes), n_heads, *rule.shape)).copy()
 
 
-def _cropped(whole: np.ndarray, size: tuple[int, int]) -> np.ndarray:
-    return np.ascontiguousarray(whole[..., : size[0], : size[1]], dtype=np.float32)
+def _cropped(whole: np.ndarray, i: int, size: tuple[int, int], precision: Precision = "float32") -> np.ndarray:
+    """A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory."""
+    own = whole[i, ..., : size[0], : size[1]]
+    return np.ascontiguousarray(own, precision) if len(whole) == 1 else np.array(own, precision, order="C")
 
 
 def _numpy(tensor: Tensor | None) -> np.ndarray:

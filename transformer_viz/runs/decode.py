@@ -22,24 +22,23 @@ from transformer_viz.model.tap import TapName, compose
 from transformer_viz.runs import mistakes
 from transformer_viz.runs.collected import Collected, Made, Sentence, made_by
 from transformer_viz.runs.edit_tap import changing_tap, kind_sizes, looks_ahead
+from transformer_viz.runs.framing import LONGEST, Rows, Target, framed_sources, framed_targets
+from transformer_viz.runs.keep import KeepOptions, keep
 from transformer_viz.runs.mistakes import Mistake
 from transformer_viz.runs.options import whole
 from transformer_viz.runs.searched import traces_of
 from transformer_viz.runs.strategies import Strategy, StrategyOptions, strategy_of
+from transformer_viz.runs.trace_size import Plan, TraceSize, check, checked_limit, predicted
+from transformer_viz.terms import KINDS
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.trace import Trace
-from transformer_viz.vocabulary import END, PAD, PAD_ID, START
+from transformer_viz.vocabulary import PAD_ID, START
 
 TEACHER_FORCING = "teacher forcing"
 RECORDED: tuple[TapName, ...] = ("weights", "scores")
-LONGEST = 512
 
 
-Target = str | tuple[str, ...]
-"""A target as text, or as tokens without `<end>`."""
-
-
-class Options(StrategyOptions, total=False):
+class Options(StrategyOptions, KeepOptions, total=False):
     """The keywords of `decode`."""
 
     strategy: str
@@ -50,6 +49,7 @@ class Options(StrategyOptions, total=False):
     edits: Iterable[Edit | str]
     mistake: str | None
     record: Sequence[str]
+    max_trace_bytes: int | None
 
 
 @overload
@@ -84,6 +84,11 @@ def decode(
         edits: changes to masks, heads and rows of weights, in every sentence; objects or text (see `edits`).
         mistake: a deliberate mask mistake (see `runs.mistakes`).
         record: `weights`, and `scores` where the scores before the mask are wanted too.
+        kinds: which kinds of attention the Trace keeps, of `encoder`, `decoder` and `cross`; all by default.
+        layers: which layers it keeps, by their numbers from 0; all by default. Every kind that is kept must have them.
+        precision: `float32`, or `float16`, which halves the weights' bytes and rounds each to about three digits.
+        max_trace_bytes: the most bytes that all Traces of this call may take together; 10⁹ by default. What would
+            take more is refused before anything is run (see `trace_size`).
         prefix: tokens that the output begins with, whatever the model would write.
         ban: tokens that are never written; probabilities are still those of the model.
         beam_size: of `beam` (5); `length_penalty` α (0.6) divides a sum of log-probabilities by lengthᵅ; `n_best`
@@ -97,17 +102,68 @@ def decode(
     Raises:
         InputError: a text that the task cannot read.
         OptionError: an impossible keyword.
+        TraceTooLarge: an OptionError that says with which keywords the Trace would be small enough.
         DeviceError: the device ran out of memory.
     """
+    texts, targets = _lists(text, target)
+    traces = _decode(checkpoint, texts, targets=targets, **options)
+    return traces[0] if isinstance(text, str) else traces
+
+
+def trace_size(
+    checkpoint: Checkpoint,
+    text: str | list[str] | tuple[str, ...],
+    *,
+    target: Target | Sequence[Target] | None = None,
+    **options: Unpack[Options],
+) -> TraceSize:
+    """How large the Trace of `decode` with the same arguments would be, without running anything.
+
+    `max_trace_bytes` is not looked at. Raises what `decode` raises for a text or keyword that is not possible.
+    """
+    return predicted(plan_of(checkpoint, text, target=target, **options))
+
+
+def plan_of(
+    checkpoint: Checkpoint,
+    text: str | list[str] | tuple[str, ...],
+    *,
+    target: Target | Sequence[Target] | None = None,
+    **options: Unpack[Options],
+) -> Plan:
+    """What decides the size of `decode` with the same arguments."""
+    texts, targets = _lists(text, target)
+    return _prepared(checkpoint, texts, targets=targets, **options).plan
+
+
+def _lists(
+    text: str | list[str] | tuple[str, ...], target: Target | Sequence[Target] | None
+) -> tuple[list[str], Sequence[Target] | None]:
+    """One text is a list of one; None is no target at all."""
     if isinstance(text, str):
-        targets = None if target is None else [target if isinstance(target, str) else tuple(map(str, target))]
-        return _decode(checkpoint, [text], targets=targets, **options)[0]
+        return [text], None if target is None else [target if isinstance(target, str) else tuple(map(str, target))]
     if isinstance(target, str):
         raise InputError("There are several sources and one target text; give a list with one target for each source.")
-    return _decode(checkpoint, list(text), targets=target, **options)
+    return list(text), target
 
 
-def _decode(
+@dataclass(frozen=True)
+class _Prepared:
+    """A run, checked and not yet run."""
+
+    sentences: list[Sentence]
+    sources: Rows
+    forced: Rows | None
+    chosen: Strategy
+    change: "_Change"
+    names: tuple[TapName, ...]
+    limit: int
+    n_candidates: int
+    plan: Plan
+    max_trace_bytes: int
+
+
+def _prepared(
     checkpoint: Checkpoint,
     texts: list[str],
     *,
@@ -120,8 +176,12 @@ def _decode(
     edits: Iterable[Edit | str] = (),
     mistake: str | None = None,
     record: Sequence[str] = ("weights",),
+    kinds: Sequence[str] | None = None,
+    layers: Sequence[int] | None = None,
+    precision: str = "float32",
+    max_trace_bytes: int | None = None,
     **choosing: Unpack[StrategyOptions],
-) -> list[Trace]:
+) -> _Prepared:
     if not texts:
         raise InputError("There is no text to decode; give at least one.")
     if unknown := [name for name in record if name not in RECORDED]:
@@ -131,8 +191,8 @@ def _decode(
     default_limit = min(checkpoint.task.max_target_length + 1, model_limit)
     limit = whole("max_length", max_length, 1, min(LONGEST, model_limit), default=default_limit)
     chosen = strategy_of(checkpoint, strategy, limit, **choosing)
-    sources = _framed_sources(checkpoint, texts, pad_to)
-    forced = None if targets is None else _framed_targets(checkpoint, targets, len(texts), pad_target_to)
+    sources = framed_sources(checkpoint, texts, pad_to)
+    forced = None if targets is None else framed_targets(checkpoint, targets, len(texts), pad_target_to)
     if forced is None and pad_target_to is not None:
         raise OptionError("pad_target_to pads a given target; give target too")
     change = _Change(plain_edits.read(edits), None if mistake is None else mistakes.named(mistake))
@@ -140,37 +200,51 @@ def _decode(
     plain_edits.check(change.edits, kind_sizes(checkpoint.model.config), sources.width, most_steps)
 
     _check_together(chosen, forced, change, record)
-
-    started = time.perf_counter()
-    recorder = Recorder(("mask", "weights", *(("scores",) if "scores" in record else ())))
     sentences = [_sentence(i, text, sources, forced, pad_to, pad_target_to) for i, text in enumerate(texts)]
+    with_scores = "scores" in record
+    plan = Plan(
+        config=checkpoint.model.config,
+        keep=keep(checkpoint.model.config, kinds=kinds, layers=layers, precision=precision),
+        n_sources=[len(sentence.source_tokens) for sentence in sentences],
+        n_steps=[limit if forced is None else len(forced.rows[i]) + s.n_padded_steps for i, s in enumerate(sentences)],
+        source_width=sources.width,
+        target_width=most_steps,
+        n_candidates=n_candidates,
+        with_scores=with_scores,
+        by_head=frozenset(KINDS if change.mistake else [edit.place.kind for edit in change.edits]),
+        beam=chosen.beam,
+        forced=forced is not None,
+        recomputed=looks_ahead(change.edits, change.mistake),
+        longest_token=max(map(len, checkpoint.task.target_vocabulary.tokens)),
+    )
+    names: tuple[TapName, ...] = ("mask", "weights", *(("scores",) if with_scores else ()))
+    most = checked_limit(max_trace_bytes)
+    return _Prepared(sentences, sources, forced, chosen, change, names, limit, n_candidates, plan, most)
+
+
+def _decode(
+    checkpoint: Checkpoint, texts: list[str], *, targets: Sequence[Target] | None, **options: Unpack[Options]
+) -> list[Trace]:
+    ready = _prepared(checkpoint, texts, targets=targets, **options)
+    check([ready.plan], ready.max_trace_bytes)
+    chosen, change, kept = ready.chosen, ready.change, ready.plan.keep
+    started = time.perf_counter()
+    recorder = Recorder(ready.names, kept.kinds, kept.layers, half=kept.is_half)
     with devices.memory_errors(checkpoint.device), devices.few_threads(checkpoint.device, checkpoint.n_parameters):
         if chosen.beam is not None:
-            searches = _search(checkpoint, sources, chosen, chosen.beam, recorder, limit)
+            searches = _search(checkpoint, ready.sources, chosen, chosen.beam, recorder, ready.limit)
         else:
-            decoded = _run(checkpoint, sources, forced, change, chosen, recorder, limit)
-            collected = Collected(recorder, decoded, n_candidates)
+            decoded = _run(checkpoint, ready.sources, ready.forced, change, chosen, recorder, ready.limit)
+            collected = Collected(recorder, decoded, ready.n_candidates)
     seconds = time.perf_counter() - started
-    by = made_by(checkpoint, strategy if forced is None else TEACHER_FORCING, most_steps, seconds, choosing)
-    made = Made(by, mistake, tuple(map(str, change.edits)))
+    strategy = chosen.name if ready.forced is None else TEACHER_FORCING
+    choosing = {name: value for name, value in options.items() if name in StrategyOptions.__annotations__}
+    by = made_by(checkpoint, strategy, ready.plan.target_width, seconds, {**choosing, **kept.options()})
+    mistake = None if change.mistake is None else change.mistake.name
+    made = Made(by, mistake, tuple(map(str, change.edits)), kept.partial(ready.plan.config))
     if chosen.beam is not None:
-        return traces_of(searches, recorder, checkpoint, sentences, made, chosen.beam, n_candidates)
-    return [collected.trace(i, checkpoint, sentence, made) for i, sentence in enumerate(sentences)]
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Framed tokens of every sentence, and how long they are once padded."""
-
-    rows: list[list[str]]
-    width: int
-
-    @property
-    def is_even(self) -> bool:
-        return all(len(row) == self.width for row in self.rows)
-
-    def padded(self, i: int) -> list[str]:
-        return [*self.rows[i], *[PAD] * (self.width - len(self.rows[i]))]
+        return traces_of(searches, recorder, checkpoint, ready.sentences, made, chosen.beam, ready.n_candidates)
+    return [collected.trace(i, checkpoint, sentence, made) for i, sentence in enumerate(ready.sentences)]
 
 
 @dataclass(frozen=True)
@@ -179,15 +253,13 @@ class _Change:
     mistake: Mistake | None
 
 
-def _sentence(
-    i: int, text: str, sources: _Rows, forced: _Rows | None, pad_to: int | None, pad_target_to: int | None
-) -> Sentence:
+def _sentence(i: int, text: str, sources: Rows, forced: Rows | None, pad_to: int | None, pad_target_to: int | None) -> Sentence:
     tokens = sources.padded(i) if pad_to is not None else sources.rows[i]
     n_padded = forced.width - len(forced.rows[i]) if forced is not None and pad_target_to is not None else 0
     return Sentence(text, tokens, n_padded)
 
 
-def _check_together(chosen: Strategy, forced: _Rows | None, change: _Change, record: Sequence[str]) -> None:
+def _check_together(chosen: Strategy, forced: Rows | None, change: _Change, record: Sequence[str]) -> None:
     """Keywords that are possible alone and not with each other."""
     if chosen.beam is not None and (change.edits or change.mistake or "scores" in record):
         raise OptionError("edits, mistake and recorded scores need strategy 'greedy' or 'sample'; a beam search has none")
@@ -195,48 +267,15 @@ def _check_together(chosen: Strategy, forced: _Rows | None, change: _Change, rec
         raise OptionError("a target leaves nothing to choose; leave strategy, prefix and ban out")
 
 
-def _framed_sources(checkpoint: Checkpoint, texts: Sequence[str], pad_to: int | None) -> _Rows:
-    model_limit = checkpoint.model.config.max_positions
-    framed = [checkpoint.task.frame(checkpoint.task.read(t)) for t in texts]
-    longest = max(map(len, framed))
-    if longest > model_limit:
-        raise InputError(
-            f"The text makes {longest} tokens with {START} and {END}; this model reads at most {model_limit}. Shorten it."
-        )
-    return _Rows(framed, longest if pad_to is None else whole("pad_to", pad_to, longest, model_limit))
-
-
-def _framed_targets(checkpoint: Checkpoint, targets: Sequence[Target], n_sources: int, pad_to: int | None) -> _Rows:
-    """What should be written: the symbols of each target and `<end>`."""
-    if len(targets) != n_sources:
-        raise InputError(f"There are {n_sources} sources and {len(targets)} targets; give one target for each source.")
-    model_limit = min(LONGEST, checkpoint.model.config.max_positions)
-    rows = [[*_symbols(checkpoint, target), END] for target in targets]
-    longest = max(map(len, rows))
-    if longest > model_limit:
-        raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {model_limit}. Shorten it.")
-    return _Rows(rows, longest if pad_to is None else whole("pad_target_to", pad_to, longest, model_limit))
-
-
-def _symbols(checkpoint: Checkpoint, target: Target) -> list[str]:
-    """Tokens of a target; the empty one is `<end>` alone."""
-    if isinstance(target, str):
-        return checkpoint.task.read_target(target) if target else []
-    vocabulary = checkpoint.task.target_vocabulary
-    if unknown := [token for token in target if token not in vocabulary]:
-        raise InputError(f"Target token {str(unknown[0])[:40]!r} is not in the vocabulary of this model.")
-    return list(target)
-
-
 def _search(
-    checkpoint: Checkpoint, sources: _Rows, chosen: Strategy, how: Beam, recorder: Recorder, limit: int
+    checkpoint: Checkpoint, sources: Rows, chosen: Strategy, how: Beam, recorder: Recorder, limit: int
 ) -> list[Searched]:
     source, source_padding = _source(checkpoint, sources)
     options = {"max_length": limit, "prefix": chosen.prefix, "ban": chosen.ban}
     return beam_search(checkpoint.model, source, source_padding, how, tap=recorder, **options)
 
 
-def _source(checkpoint: Checkpoint, sources: _Rows) -> tuple[Tensor, Tensor | None]:
+def _source(checkpoint: Checkpoint, sources: Rows) -> tuple[Tensor, Tensor | None]:
     """Ids and padding of a batch, the latter None where there is none."""
     source = _ids(checkpoint, [checkpoint.task.source_vocabulary.encode(sources.padded(i)) for i in range(len(sources.rows))])
     return source, None if sources.is_even else masks.padding(source, PAD_ID)
@@ -244,8 +283,8 @@ def _source(checkpoint: Checkpoint, sources: _Rows) -> tuple[Tensor, Tensor | No
 
 def _run(
     checkpoint: Checkpoint,
-    sources: _Rows,
-    forced: _Rows | None,
+    sources: Rows,
+    forced: Rows | None,
     change: _Change,
     chosen: Strategy,
     recorder: Recorder,

@@ -39,7 +39,7 @@ MOST_JOBS = 30
 """Folders that a page's visitors can fill."""
 MOST_SECONDS = 30 * 60
 SNAPSHOTS = 24
-_SAMPLES = 2_000
+SAMPLES = 2_000
 _LONGEST_LOG = 2_000
 _MOST_EVENTS = 20_000
 _KINDS = ("json", "events", "wish", "log", "start", "lock", "end", *(f"{side}.npy" for side in SIDES))
@@ -88,6 +88,11 @@ class Job:
     def wish(self, wish: JobWish) -> None:
         """Tells the process; it hears it after the step it is at."""
         write_text(wish, _file(self.place, "wish"))
+
+    def embeddings(self) -> dict[Side, Path]:
+        """The files of the pretrained matrices that it begins with."""
+        files = {side: _file(self.place, f"{side}.npy") for side in SIDES}
+        return {side: file for side, file in files.items() if file.exists()}
 
     def discard(self) -> None:
         """Removes what there is of it. A running one must be stopped first."""
@@ -201,10 +206,9 @@ def _launch(job: Job) -> None:
     # Half of the cores at most: the page must stay quick.
     threads = str(max(1, (os.cpu_count() or 2) // 2))
     command = [sys.executable, "-m", "transformer_viz", "train", "--recipe-file", str(recipe_file), "-o", str(job.folder)]
-    command += ["--resume", "--snapshots", str(SNAPSHOTS), "--samples", str(_SAMPLES), "--job", str(job.place)]
-    for side in SIDES:
-        if (matrix := _file(job.place, f"{side}.npy")).exists():
-            command += [f"--{side}-embedding", str(matrix)]
+    command += ["--resume", "--snapshots", str(SNAPSHOTS), "--samples", str(SAMPLES), "--job", str(job.place)]
+    for side, matrix in job.embeddings().items():
+        command += [f"--{side}-embedding", str(matrix)]
     # The child inherits the lock: it is held from before its first moment until it ends, however it does.
     with _file(job.place, "log").open("wb") as log, _locked(_file(job.place, "start")) as held:
         subprocess.Popen(

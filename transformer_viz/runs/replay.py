@@ -1,23 +1,33 @@
 """Replay: one source through the snapshots of a training, so that one sees attention form."""
 
 from collections.abc import Iterable, Sequence
+from typing import Unpack
 
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import CheckpointError, listed
-from transformer_viz.model.config import ModelConfig
-from transformer_viz.runs.decode import LONGEST, decode
+from transformer_viz.runs.decode import Options, decode, plan_of
+from transformer_viz.runs.framing import LONGEST
+from transformer_viz.runs.keep import KeepOptions
 from transformer_viz.runs.options import whole
+from transformer_viz.runs.trace_size import check, checked_limit, together
 from transformer_viz.trace.moments import Moment, Target
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, UNKNOWN
 
 MOST_MOMENTS = 60
-_MOST_WEIGHTS = 2**26
-"""All moments together hold at most so many weights (256 MB), as long as two moments do."""
+MAX_REPLAY_BYTES = 256_000_000
 
 
-def replay(checkpoint: Checkpoint, text: str, *, moments: int = MOST_MOMENTS, candidates: int = 10) -> tuple[Moment, ...]:
+def replay(
+    checkpoint: Checkpoint,
+    text: str,
+    *,
+    moments: int = MOST_MOMENTS,
+    candidates: int = 10,
+    max_trace_bytes: int = MAX_REPLAY_BYTES,
+    **keeping: Unpack[KeepOptions],
+) -> tuple[Moment, ...]:
     """The checkpoint's snapshots, oldest first, each decoding `text` by itself and reading one fixed target.
 
     The target is the true answer, or where nobody knows it what the finished model writes: `Moment.target` says which.
@@ -29,11 +39,14 @@ def replay(checkpoint: Checkpoint, text: str, *, moments: int = MOST_MOMENTS, ca
         moments: at most so many, evenly among the snapshots, the first and the last included; fewer where long texts
             and many heads would take too much memory.
         candidates: how many of the most probable tokens each step keeps.
+        max_trace_bytes: the most bytes that all moments may take together.
+        kinds: with `layers` and `precision` what is kept of each moment, as in `decode`.
 
     Raises:
         CheckpointError: no snapshots, or a damaged one.
         InputError: a text that the task cannot read.
         OptionError: an impossible keyword.
+        TraceTooLarge: not even two moments are allowed.
     """
     wanted = whole("moments", moments, 2, MOST_MOMENTS)
     steps = list(checkpoints.snapshots(checkpoint.folder))
@@ -44,11 +57,14 @@ def replay(checkpoint: Checkpoint, text: str, *, moments: int = MOST_MOMENTS, ca
             "A training keeps them with: train … --snapshots 12"
         )
     target, origin = _target(checkpoint, text)
-    n_tokens = checkpoint.task.frame(checkpoint.task.read(text))
     longest = min(2 * len(target) + 8, checkpoint.task.max_target_length + 1, checkpoint.model.config.max_positions, LONGEST)
-    affordable = _MOST_WEIGHTS // _n_weights(checkpoint.model.config, len(n_tokens), longest + len(target) + 1)
-    shown = _evenly(steps, max(2, min(wanted, affordable)))
-    return tuple(_moment(checkpoint, step, text, target, origin, longest, candidates) for step in shown)
+    forced: Options = {"candidates": candidates, **keeping}
+    written: Options = {**forced, "max_length": longest}
+    plans = [plan_of(checkpoint, text, **written), plan_of(checkpoint, text, target=target, **forced)]
+    most = checked_limit(max_trace_bytes)
+    check(plans, most, times=2)
+    shown = _evenly(steps, min(wanted, most // together(plans).total))
+    return tuple(_moment(checkpoint, step, text, target, origin, written, forced) for step in shown)
 
 
 def replayable(entries: Iterable[Entry]) -> list[str]:
@@ -57,13 +73,19 @@ def replayable(entries: Iterable[Entry]) -> list[str]:
 
 
 def _moment(
-    checkpoint: Checkpoint, step: int, text: str, target: tuple[str, ...], origin: Target, longest: int, candidates: int
+    checkpoint: Checkpoint,
+    step: int,
+    text: str,
+    target: tuple[str, ...],
+    origin: Target,
+    written: Options,
+    forced: Options,
 ) -> Moment:
     then = checkpoints.load_snapshot(checkpoint, step)
     return Moment(
         step=step,
-        written=decode(then, text, max_length=longest, candidates=candidates),
-        forced=decode(then, text, target=target, candidates=candidates),
+        written=decode(then, text, **written),
+        forced=decode(then, text, target=target, **forced),
         target=origin,
     )
 
@@ -74,17 +96,10 @@ def _target(checkpoint: Checkpoint, text: str) -> tuple[tuple[str, ...], Target]
     answer = task.answer(task.read(text))
     if answer is not None:
         return tuple(token if token in task.target_vocabulary else UNKNOWN for token in answer), "answer"
-    final: Trace = decode(checkpoint, text)
+    final: Trace = decode(checkpoint, text, kinds=("cross",), precision="float16")  # its words alone are wanted
     # The target's own `<end>` must still fit.
     most = min(LONGEST, checkpoint.model.config.max_positions) - 1
     return tuple(token for token in final.output_tokens if token != END)[:most], "final output"
-
-
-def _n_weights(config: ModelConfig, n_source: int, n_target: int) -> int:
-    """How many weights a moment holds, at most, when both its runs together have `n_target` rows."""
-    encoder = 2 * config.n_encoder_layers * n_source**2
-    decoder = config.n_decoder_layers * (n_target**2 + n_target * n_source)
-    return config.n_heads * (encoder + decoder)
 
 
 def _evenly(steps: Sequence[int], count: int) -> list[int]:

@@ -12,7 +12,7 @@ from transformer_viz.model import masks
 from transformer_viz.runs.collected import Made, Sentence
 from transformer_viz.trace.hypotheses import hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
-from transformer_viz.trace.search import Search, SearchNode
+from transformer_viz.trace.search import Precision, Search, SearchNode
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, PAD
 
@@ -27,9 +27,10 @@ def traces_of(
     n_candidates: int,
 ) -> list[Trace]:
     """One Trace a sentence."""
-    encoder = _numpy(recorder.gathered("encoder", "weights"))
-    decoder = [_numpy(step) for step in recorder.steps("decoder", "weights")]
-    cross = [_numpy(step) for step in recorder.steps("cross", "weights")]
+    encoder = recorder.gathered("encoder", "weights")
+    decoder = [step.cpu().numpy() for step in recorder.steps("decoder", "weights")]
+    cross = [step.cpu().numpy() for step in recorder.steps("cross", "weights")]
+    precision: Precision = "float16" if recorder.half else "float32"
     traces = []
     for i, (found, sentence) in enumerate(zip(searches, sentences, strict=True)):
         n_source = len(sentence.source_tokens)
@@ -37,42 +38,42 @@ def traces_of(
         search = Search(
             nodes=_nodes(found, checkpoint),
             best=tuple(found.best),
-            decoder_rows=_rows(found, decoder, n_steps),
-            cross_rows=_rows(found, cross, n_source),
+            decoder_rows=_rows(found, decoder, n_steps, precision),
+            cross_rows=_rows(found, cross, n_source, precision),
             alignment=tuple(checkpoint.task.alignment(checkpoint.task.read(sentence.source), n_steps)),
             candidates=_candidates(found, checkpoint, n_candidates),
             settings={"beam_size": how.size, "length_penalty": how.length_penalty, "n_best": how.n_best, "stop": how.stop},
         )
-        traces.append(_trace(search, encoder[i, ..., :n_source, :n_source], checkpoint, sentence, made))
+        own = None if encoder is None else _own(encoder[i, ..., :n_source, :n_source], precision)
+        traces.append(_trace(search, own, checkpoint, sentence, made))
     return traces
 
 
-def _trace(search: Search, encoder: np.ndarray, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
+def _trace(search: Search, encoder: np.ndarray | None, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
     task = checkpoint.task
     answer = task.answer(task.read(sentence.source))
     source_padding = torch.tensor([[token == PAD for token in sentence.source_tokens]])
     reasons = masks.padding_reasons(source_padding, len(sentence.source_tokens))[0].numpy()
+    parts = hypothesis_parts(search, search.best[0], {"encoder": reasons})
+    if encoder is None:
+        del parts["mask_reasons"]["encoder"]
     return Trace(
         source=sentence.source,
         source_tokens=tuple(sentence.source_tokens),
         source_letters=tuple(task.letters(sentence.source_tokens)),
-        encoder_attentions=np.ascontiguousarray(encoder, dtype=np.float32),
+        encoder_attentions=encoder,
         expected=None if answer is None else task.join(answer),
         expected_tokens=None if answer is None else (*answer, END),
         made_by=made.by,
         search=search,
-        **hypothesis_parts(search, search.best[0], reasons),
+        layers=made.layers,
+        **parts,
     )
 
 
 def _nodes(found: Searched, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
     tokens = checkpoint.task.target_vocabulary.tokens
-    order = [row.sort(descending=True, stable=True).indices.tolist() for row in found.logits]
-    places = [{token: place for place, token in enumerate(row)} for row in order]
-    paths: list[list[str]] = []
-    for node in found.nodes:
-        paths.append([*([] if node.parent is None else paths[node.parent]), tokens[node.token]])
-    texts = [checkpoint.task.join(path) for path in paths]
+    texts = _texts(found, tokens, checkpoint)
     return tuple(
         SearchNode(
             parent=node.parent,
@@ -84,7 +85,7 @@ def _nodes(found: Searched, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
             total=node.total,
             score=node.score,
             rank=node.rank,
-            place=places[node.row][node.token],
+            place=_place(found.logits[node.row], node.token),
             state=node.state,
             pruned_by=node.pruned_by,
         )
@@ -92,10 +93,32 @@ def _nodes(found: Searched, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
     )
 
 
-def _rows(found: Searched, steps: list[np.ndarray], width: int) -> np.ndarray:
-    """The recorded rows of a sentence, (row, layer, head, width)."""
+def _texts(found: Searched, tokens: Sequence[str], checkpoint: Checkpoint) -> list[str]:
+    """What the path to each node spells. The paths of two steps at a time: all of a wide search would fill a gigabyte."""
+    texts: list[str] = []
+    before: dict[int | None, list[str]] = {}
+    paths: dict[int | None, list[str]] = {None: []}
+    step = -1
+    for number, node in enumerate(found.nodes):
+        if node.step > step:
+            before, paths, step = paths, {}, node.step
+        paths[number] = [*before[node.parent], tokens[node.token]]
+        texts.append(checkpoint.task.join(paths[number]))
+    return texts
+
+
+def _place(logits: Tensor, token: int) -> int:
+    """How many tokens are more probable, or as probable with a lower id."""
+    own = logits[token]
+    return int((logits > own).sum() + (logits[:token] == own).sum())
+
+
+def _rows(found: Searched, steps: list[np.ndarray], width: int, precision: Precision) -> np.ndarray | None:
+    """The recorded rows of a sentence, (row, layer, head, width); None where this kind was not kept."""
+    if not steps:
+        return None
     first = steps[0]
-    rows = np.zeros((len(found.rows), *first.shape[1:3], width), dtype=np.float32)
+    rows = np.zeros((len(found.rows), *first.shape[1:3], width), dtype=precision)
     for number, (step, place) in enumerate(found.rows):
         row = steps[step][place]
         n = min(width, row.shape[-1])
@@ -114,6 +137,6 @@ def _candidates(found: Searched, checkpoint: Checkpoint, n: int) -> tuple[tuple[
     )
 
 
-def _numpy(tensor: Tensor | None) -> np.ndarray:
-    assert tensor is not None
-    return tensor.cpu().numpy()
+def _own(tensor: Tensor, precision: Precision) -> np.ndarray:
+    """A copy: a view would keep the whole batch in memory."""
+    return np.array(tensor.cpu().numpy(), precision, order="C")

@@ -8,7 +8,9 @@ import torch
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.runs.decode import LONGEST, decode
+from transformer_viz.runs.decode import decode
+from transformer_viz.runs.framing import LONGEST
+from transformer_viz.runs.keep import as_in
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, PAD
 
@@ -21,7 +23,7 @@ def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
     """Runs a model of the checkpoint's sizes with fresh random parameters over the source and the output of a run.
 
     One pass (teacher forcing) over the tokens that the trained model read, so that every row of the two runs stands
-    for the same tokens. Edits, a mistake and kept padding are those of the run.
+    for the same tokens. Edits, a mistake, kept padding and what is kept of the attention are those of the run.
 
     Args:
         checkpoint: the trained model; its task, sizes and device are used, its parameters are not.
@@ -48,6 +50,7 @@ def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
         max_length=min(LONGEST, checkpoint.model.config.max_positions),
         edits=trace.edits,
         mistake=trace.mistake,
+        **as_in(trace),
     )
 
 

@@ -30,6 +30,7 @@ def described(trace: Trace) -> dict[str, Any]:
         "mistake": trace.mistake,
         "edits": trace.edits,
         "search": None if trace.search is None else _search_meta(trace.search),
+        **({"layers": dict(trace.layers)} if trace.layers else {}),
     }
     return {**meta, "steps": [_step_meta(step) for step in trace.steps]}
 
@@ -89,10 +90,21 @@ def built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
         # Files of before there were edits have none.
         edits=tuple(map(_text, _list(meta.get("edits", [])))),
         search=_search(meta.get("search"), arrays, len(meta["source_tokens"])),
+        layers=_layers(meta.get("layers", {})),
     )
     if not trace.kinds:
         raise TraceError("it holds no attention")
     return trace
+
+
+def _layers(meta: Any) -> dict[Kind, tuple[int, ...]]:
+    found: dict[Kind, tuple[int, ...]] = {}
+    for kind in KINDS:
+        if kind in _dict(meta):
+            found[kind] = tuple(int(_number(number)) for number in _list(meta[kind]) if _index(number, 10**4) is not None)
+    if unknown := sorted(set(meta) - set(found)):
+        raise TraceError(f"layers: {unknown[0][:40]!r} is no kind of attention; there are {listed(KINDS)}")
+    return found
 
 
 def _search(meta: Any, arrays: Mapping[str, np.ndarray], n_source: int) -> Search | None:
@@ -102,8 +114,8 @@ def _search(meta: Any, arrays: Mapping[str, np.ndarray], n_source: int) -> Searc
     return Search(
         nodes=tuple(_node(node, n_nodes) for node in meta["nodes"]),
         best=tuple(_index(i, n_nodes) or 0 for i in _list(meta["best"])),
-        decoder_rows=arrays["decoder_rows.npy"],
-        cross_rows=arrays["cross_rows.npy"],
+        decoder_rows=arrays.get("decoder_rows.npy"),
+        cross_rows=arrays.get("cross_rows.npy"),
         alignment=tuple(_index(i, n_source) for i in _list(meta["alignment"])),
         candidates=tuple(_candidates(row) for row in _list(meta["candidates"])),
         settings=_dict(meta["settings"]),

@@ -9,33 +9,39 @@ from transformer_viz.trace.trace import Trace
 COLUMNS = ("kind", "layer", "head", "query", "query_token", "key", "key_token", "weight", "masked")
 
 
-def to_frame(trace: Trace) -> pd.DataFrame:
-    """All kinds below each other; layers, heads and positions count from 0."""
-    frames = [_of_kind(trace, kind) for kind in trace.kinds]
+def to_frame(trace: Trace, kind: Kind | None = None, layer: int | None = None, head: int | None = None) -> pd.DataFrame:
+    """All kinds below each other; layers, heads and positions count from 0.
+
+    Args:
+        trace: the run.
+        kind: one kind alone; with it `layer` and `head` choose one of them.
+        layer: by its number.
+        head: by its number.
+    """
+    frames = [_of_kind(trace, each, layer, head) for each in trace.kinds if kind in (None, each)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=list(COLUMNS))
 
 
-def focus_frame(trace: Trace, kind: Kind, layer: int, head: int | None = None) -> pd.DataFrame:
-    """The rows of `to_frame` that belong to one head, or to all heads of a layer, without making the others."""
-    return _of_kind(trace, kind, slice(layer, layer + 1), slice(None) if head is None else slice(head, head + 1))
-
-
-def _of_kind(trace: Trace, kind: Kind, layers: slice = slice(None), heads: slice = slice(None)) -> pd.DataFrame:
+def _of_kind(trace: Trace, kind: Kind, layer: int | None, one_head: int | None) -> pd.DataFrame:
     whole = trace.attentions(kind)
     assert whole is not None
-    weights, masked = whole[layers, heads], np.broadcast_to(trace.masks[kind], whole.shape)[layers, heads]
-    layer, head, query, key = (axis.ravel() for axis in np.indices(weights.shape))
+    first = 0 if layer is None else trace.layer_place(kind, layer)
+    chosen = (slice(first, None if layer is None else first + 1), slice(one_head, None if one_head is None else one_head + 1))
+    weights = whole[chosen]
+    place, head, query, key = (axis.ravel() for axis in np.indices(weights.shape))
+    place, head = place + first, head + (one_head or 0)
     queries, keys = np.array(trace.queries(kind), dtype=object), np.array(trace.keys(kind), dtype=object)
     return pd.DataFrame(
         {
             "kind": kind,
-            "layer": layer + (layers.start or 0),
-            "head": head + (heads.start or 0),
+            "layer": np.array(trace.layer_numbers(kind))[place],
+            "head": head,
             "query": query,
             "query_token": queries[query],
             "key": key,
             "key_token": keys[key],
-            "weight": weights.ravel(),
-            "masked": masked.ravel(),
+            # Not every table format knows half precision; nothing is lost.
+            "weight": weights.ravel().astype(np.float32, copy=False),
+            "masked": np.broadcast_to(trace.masks[kind], whole.shape)[chosen].ravel(),
         }
     )

@@ -16,21 +16,36 @@ class Recorder:
     Args:
         names: which intermediates to keep (see `model.tap`).
         kinds: which kinds of attention to keep; all by default.
+        layers: which layers to keep; all by default.
+        half: whether weights are kept in half precision.
     """
 
-    def __init__(self, names: Sequence[TapName] = ("weights", "mask"), kinds: Sequence[Kind] | None = None) -> None:
+    def __init__(
+        self,
+        names: Sequence[TapName] = ("weights", "mask"),
+        kinds: Sequence[Kind] | None = None,
+        layers: Sequence[int] | None = None,
+        *,
+        half: bool = False,
+    ) -> None:
         self.names = frozenset(names)
         self.kinds = None if kinds is None else frozenset(kinds)
+        self.layers = None if layers is None else frozenset(layers)
+        self.half = half
         self._pieces: dict[tuple[Kind, TapName, int], list[tuple[int, Tensor]]] = defaultdict(list)
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if name in self.names and (self.kinds is None or site.kind in self.kinds):
+        if name in self.names and self._is_kept(site):
             pieces = self._pieces[site.kind, name, site.layer]
             if site.first_query == 0:
                 # A pass that begins anew, as in decoding without a cache, replaces what was seen.
                 pieces.clear()
-            pieces.append((site.first_query, value.detach()))
+            piece = value.detach()
+            pieces.append((site.first_query, piece.half() if self.half and name == "weights" else piece))
         return value
+
+    def _is_kept(self, site: Site) -> bool:
+        return (self.kinds is None or site.kind in self.kinds) and (self.layers is None or site.layer in self.layers)
 
     def gathered(self, kind: Kind, name: TapName, fill: float | bool = 0) -> Tensor | None:
         """All layers and steps as one tensor, or None when this kind was not seen.
@@ -53,10 +68,15 @@ class Recorder:
         n_heads = max(self._pieces[kind, name, layer][0][1].shape[1] for layer in layers)
         whole = torch.full((batch, len(layers), n_heads, n_queries, n_keys), fill, dtype=like.dtype, device=like.device)
         # All rows at once: a copy for each step and layer takes as long as a tenth of the decoding.
-        places = _places(first, n_keys).to(like.device)
+        are_whole = all(piece.shape[-1] == n_keys for _, piece in first)
+        places = None if are_whole else _places(first, n_keys).to(like.device)
         for place, layer in enumerate(layers):
-            rows = torch.cat([piece.flatten(-2) for _, piece in self._pieces[kind, name, layer]], -1)
-            whole[:, place].flatten(-2)[..., places] = rows
+            pieces = [piece for _, piece in self._pieces[kind, name, layer]]
+            if places is None:
+                whole[:, place] = torch.cat(pieces, -2)
+            else:
+                cells = _side_by_side(pieces).expand(batch, n_heads, -1)
+                whole[:, place].flatten(-2).index_copy_(-1, places, cells)
         return whole
 
     def steps(self, kind: Kind, name: TapName) -> list[Tensor]:
@@ -68,6 +88,13 @@ class Recorder:
         layers = sorted(layer for k, n, layer in self._pieces if (k, n) == (kind, name))
         pieces = [self._pieces[kind, name, layer] for layer in layers]
         return [torch.stack([piece[:, :, 0] for _, piece in step], 1) for step in zip(*pieces, strict=True)]
+
+
+def _side_by_side(pieces: Sequence[Tensor]) -> Tensor:
+    """All cells of a layer's pieces (batch, head, query, key), one piece after the other: (batch, head, cell)."""
+    if all(piece.shape[-2] == 1 for piece in pieces):
+        return torch.cat(pieces, -1)[..., 0, :]  # ty: ignore[invalid-argument-type]
+    return torch.cat([piece.flatten(-2) for piece in pieces], -1)
 
 
 def _places(pieces: Sequence[tuple[int, Tensor]], n_keys: int) -> Tensor:

@@ -10,7 +10,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from transformer_viz.errors import OptionError, TraceError
+from transformer_viz.terms import Kind
 
+Precision = Literal["float32", "float16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
+"""Of weights. Half precision rounds a weight by at most 2⁻¹² of it, or by 2⁻²⁵ where it is below 2⁻¹⁴."""
 State = Literal["kept", "pruned", "end", "length", "stopped"]
 STATES: tuple[State, ...] = get_args(State)
 STATE_WORDS: dict[State, str] = {
@@ -62,8 +66,9 @@ class Search:
     Attributes:
         nodes: in the order of steps and ranks.
         best: numbers of the finished nodes, best score first.
-        decoder_rows: float32 (row, layer, head, key); a row has as many keys as its step, the rest is 0.
-        cross_rows: float32 (row, layer, head, source).
+        decoder_rows: float32 or float16 (row, layer, head, key); a row has as many keys as its step, the rest is 0. None
+            where the decoder's self-attention was not kept.
+        cross_rows: likewise (row, layer, head, source).
         alignment: the true key index of each step, or None, for the longest path.
         candidates: for each row the most probable tokens with their probabilities, best first.
         settings: beam size, length penalty, stop, maximum length.
@@ -71,29 +76,38 @@ class Search:
 
     nodes: tuple[SearchNode, ...]
     best: tuple[int, ...]
-    decoder_rows: np.ndarray
-    cross_rows: np.ndarray
+    decoder_rows: np.ndarray | None
+    cross_rows: np.ndarray | None
     alignment: tuple[int | None, ...]
     candidates: tuple[tuple[tuple[str, float], ...], ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        n_rows, n_nodes = len(self.candidates), len(self.nodes)
-        for name, rows in (("decoder_rows", self.decoder_rows), ("cross_rows", self.cross_rows)):
-            if rows.ndim != 4 or len(rows) != n_rows or rows.dtype != np.float32 or 0 in rows.shape:
-                raise TraceError(f"search: {name} is {rows.dtype} {rows.shape}; float32 ({n_rows}, layer, head, key) is needed")
-            if not np.isfinite(rows).all():
-                raise TraceError(f"search: {name} holds numbers that are not finite")
+        n_rows, n_nodes, n_steps = len(self.candidates), len(self.nodes), len(self.alignment)
+        for kind, rows in self.rows.items():
+            if rows.ndim != 4 or len(rows) != n_rows or rows.dtype not in PRECISIONS or 0 in rows.shape:
+                raise TraceError(
+                    f"search: {kind}_rows is {rows.dtype} {rows.shape}; {' or '.join(PRECISIONS)} "
+                    f"({n_rows}, layer, head, key) is needed"
+                )
+            if not np.isfinite(rows).all() or (rows < 0).any():
+                raise TraceError(f"search: {kind}_rows holds numbers that are not finite, or negative")
             rows.setflags(write=False)
         for number, node in enumerate(self.nodes):
             parent = None if node.parent is None else self.nodes[node.parent] if node.parent < number else node
             fits = node.step == 0 if parent is None else parent is not node and node.step == parent.step + 1
-            if not fits or not 0 <= node.row < n_rows or node.step >= self.decoder_rows.shape[-1] or node.state not in STATES:
+            if not fits or not 0 <= node.row < n_rows or node.step >= n_steps or node.state not in STATES:
                 raise TraceError(f"search: node {number} does not fit to its parent or its row")
-        if len(self.alignment) != self.decoder_rows.shape[-1]:
-            raise TraceError(f"search: alignment has {len(self.alignment)} entries for {self.decoder_rows.shape[-1]} steps")
+        if self.decoder_rows is not None and n_steps != self.decoder_rows.shape[-1]:
+            raise TraceError(f"search: alignment has {n_steps} entries for {self.decoder_rows.shape[-1]} steps")
         if any(not 0 <= number < n_nodes for number in self.best) or not self.best:
             raise TraceError("search: a best hypothesis is not among the nodes")
+
+    @property
+    def rows(self) -> dict[Kind, np.ndarray]:
+        """The rows of the kinds that were kept."""
+        kinds: dict[Kind, np.ndarray | None] = {"decoder": self.decoder_rows, "cross": self.cross_rows}
+        return {kind: rows for kind, rows in kinds.items() if rows is not None}
 
     def path(self, number: int) -> tuple[SearchNode, ...]:
         """The nodes from the first token to node `number`.
@@ -108,8 +122,14 @@ class Search:
             path.append(self.nodes[path[-1].parent])
         return tuple(reversed(path))
 
-    def attention(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+    def attention(self, number: int) -> tuple[np.ndarray | None, np.ndarray | None]:
         """Decoder self-attention (layer, head, step, step) and cross-attention (layer, head, step, source) of a node's path."""
         rows = [node.row for node in self.path(number)]
-        decoder = np.moveaxis(self.decoder_rows[rows][..., : len(rows)], 0, 2)
-        return np.ascontiguousarray(decoder), np.ascontiguousarray(np.moveaxis(self.cross_rows[rows], 0, 2))
+        decoder = None if self.decoder_rows is None else self.decoder_rows[rows][..., : len(rows)]
+        cross = None if self.cross_rows is None else self.cross_rows[rows]
+        return _steps_third(decoder), _steps_third(cross)
+
+
+def _steps_third(rows: np.ndarray | None) -> np.ndarray | None:
+    """(step, layer, head, key) -> (layer, head, step, key)."""
+    return None if rows is None else np.ascontiguousarray(np.moveaxis(rows, 0, 2))

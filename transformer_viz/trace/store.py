@@ -26,13 +26,16 @@ from transformer_viz.terms import KINDS
 from transformer_viz.trace.description import built, described, finite
 from transformer_viz.trace.trace import Trace
 
-FORMAT = 1
+FORMAT, LATER_FORMAT = 1, 2
+"""A file is of the first format that can hold it. The second has half precision, chosen layers, and a search without the
+rows of a kind: a program that knows the first alone would read it wrongly, and refuses it."""
 LARGEST = 2**30
 """The most bytes that a file may unpack to, and be on the disk, unless a caller sets less."""
 _META_SHARE = 16
 """The description may be this part of what a file may unpack to: as Python objects it takes up to 25 times its bytes."""
 _META = "meta.json"
-_DTYPES = {"attentions": np.dtype("<f4"), "mask_reasons": np.dtype("u1"), "scores": np.dtype("<f4"), "rows": np.dtype("<f4")}
+_WEIGHTS = (np.dtype("<f4"), np.dtype("<f2"))
+_DTYPES = {"attentions": _WEIGHTS, "mask_reasons": (np.dtype("u1"),), "scores": (np.dtype("<f4"),), "rows": _WEIGHTS}
 # What numpy writes before an array, and nothing else: its own parser evaluates literals and can fail in many ways.
 _HEADER = re.compile(
     rb"\{'descr': '([<|][a-z]\d)', 'fortran_order': False, 'shape': \((\d{1,9}(?:, \d{1,9}){1,3})\), \} *\n", re.ASCII
@@ -58,9 +61,14 @@ def to_bytes(trace: Trace) -> bytes:
             member = io.BytesIO()
             np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
             archive.writestr(_member(f"{name}.npy"), member.getvalue())
-        meta = {"format": FORMAT, **described(trace)}
+        meta = {"format": _format(trace), **described(trace)}
         archive.writestr(_member(_META), json.dumps(meta, ensure_ascii=False, allow_nan=False).encode())
     return buffer.getvalue()
+
+
+def _format(trace: Trace) -> int:
+    lacks_rows = trace.search is not None and len(trace.search.rows) < 2
+    return LATER_FORMAT if trace.precision != "float32" or trace.layers or lacks_rows else FORMAT
 
 
 def load_trace(
@@ -137,14 +145,17 @@ def _arrays(trace: Trace) -> dict[str, np.ndarray]:
     for kind in trace.kinds:
         weights = trace.attentions(kind)
         assert weights is not None
-        arrays[f"{kind}_attentions"] = weights.astype(_DTYPES["attentions"], copy=False)
+        arrays[f"{kind}_attentions"] = _little(weights)
         arrays[f"{kind}_mask_reasons"] = trace.mask_reasons[kind]
         if kind in trace.scores:
-            arrays[f"{kind}_scores"] = trace.scores[kind].astype(_DTYPES["scores"], copy=False)
+            arrays[f"{kind}_scores"] = _little(trace.scores[kind])
     if trace.search is not None:
-        arrays["decoder_rows"] = trace.search.decoder_rows.astype(_DTYPES["rows"], copy=False)
-        arrays["cross_rows"] = trace.search.cross_rows.astype(_DTYPES["rows"], copy=False)
+        arrays |= {f"{kind}_rows": _little(rows) for kind, rows in trace.search.rows.items()}
     return arrays
+
+
+def _little(array: np.ndarray) -> np.ndarray:
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
 
 
 def _read(archive: zipfile.ZipFile, most: int) -> Trace:
@@ -164,10 +175,14 @@ def _read(archive: zipfile.ZipFile, most: int) -> Trace:
         raise TraceError(f"its {_META} unpacks to more than {most / _META_SHARE / 2**20:.4g} MB")
     meta = json.loads(_unpacked(archive, members.pop(_META)).decode("utf-8"), parse_float=finite, parse_constant=finite)
     json.dumps(meta, ensure_ascii=False).encode()  # an escaped half of a character could be neither drawn nor saved
-    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
-        given = meta.get("format") if isinstance(meta, dict) else None
-        raise TraceError(f"its format is {repr(given)[:40]}, and this version reads format {FORMAT}; update the program")
-    return built(meta, {name: _array(_unpacked(archive, info), name) for name, info in members.items()})
+    given = meta.get("format") if isinstance(meta, dict) else None
+    if isinstance(given, bool) or given not in (FORMAT, LATER_FORMAT):
+        formats = f"{FORMAT} and {LATER_FORMAT}"
+        raise TraceError(f"its format is {repr(given)[:40]}, and this version reads formats {formats}; update the program")
+    trace = built(meta, {name: _array(_unpacked(archive, info), name) for name, info in members.items()})
+    if _format(trace) != given:
+        raise TraceError(f"it says that it is of format {given}, and what it holds is of format {_format(trace)}")
+    return trace
 
 
 def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
@@ -181,12 +196,14 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 def _array(data: bytes, name: str) -> np.ndarray:
     """The array in an `.npy` member; its header must describe exactly the bytes that are there."""
-    want = _DTYPES[name.removesuffix(".npy").split("_", 1)[1]]
+    allowed: dict[str, np.dtype] = {dtype.str: dtype for dtype in _DTYPES[name.removesuffix(".npy").split("_", 1)[1]]}
     start = len(_MAGIC) + 2
     end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
     header = _HEADER.fullmatch(data[start:end])
-    if not data.startswith(_MAGIC) or header is None or header[1].decode() != want.str:
-        raise TraceError(f"{name} is not an array of {want} with two to four axes")
+    if not data.startswith(_MAGIC) or header is None or header[1].decode() not in allowed:
+        words = " or ".join(map(str, allowed.values()))
+        raise TraceError(f"{name} is not an array of {words} with two to four axes")
+    want = allowed[header[1].decode()]
     shape = tuple(int(size) for size in header[2].split(b", "))
     # Python's integers do not overflow, so an absurd shape cannot pass for a small one.
     n_bytes = want.itemsize

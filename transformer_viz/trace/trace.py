@@ -15,7 +15,7 @@ import numpy as np
 
 from transformer_viz.errors import OptionError, TraceError, listed
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
-from transformer_viz.trace.search import Search
+from transformer_viz.trace.search import PRECISIONS, Precision, Search
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,9 +57,10 @@ class Trace:
         target_tokens: what the decoder read, `<start>` first; labels of the decoder's query rows.
         output_tokens: what it wrote; `output_tokens[t]` was chosen from query row t. Empty where it was not recorded.
         steps: one per output token; empty where no probabilities were recorded.
-        encoder_attentions: float32 (layer, head, query, key), or None for a run without an encoder.
-        decoder_attentions: float32 (layer, head, query, key), or None.
-        cross_attentions: float32 (layer, head, query, key), or None.
+        encoder_attentions: float32 (layer, head, query, key), or None for a run without an encoder; float16 where half
+            precision was asked for, then of all kinds.
+        decoder_attentions: likewise, or None.
+        cross_attentions: likewise, or None.
         mask_reasons: per kind, uint8 codes of `terms.Reason`, (query, key), or (layer, head, query, key)
             where an edit made heads differ.
         finished: `end` when the model wrote `<end>`, `length` when the limit stopped it, `given` for tokens that
@@ -74,6 +75,8 @@ class Trace:
         scores: per kind, float32 (layer, head, query, key) before the mask, where they were asked for;
             NaN where a key did not exist yet.
         search: the beam search that found this run, or None.
+        layers: per kind of which only some layers were kept, their numbers, ascending; a kind that is not named has all
+            of them. Wherever a layer is asked for or said, it is by its number; only arrays are indexed by its place.
 
     Raises:
         TraceError: the parts do not fit together; the message names them.
@@ -99,9 +102,11 @@ class Trace:
     edits: tuple[str, ...] = ()
     scores: Mapping[Kind, np.ndarray] = field(default_factory=dict)
     search: Search | None = None
+    layers: Mapping[Kind, tuple[int, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_lengths()
+        self._check_layers()
         for kind in KINDS:
             if (weights := self.attentions(kind)) is not None:
                 self._check_attentions(kind, weights)
@@ -110,6 +115,8 @@ class Trace:
             elif kind in self.scores:
                 raise TraceError(f"{kind}: there are scores but no attention")
 
+        if len(found := {str(weights.dtype) for _, weights in self._present()}) > 1:
+            raise TraceError(f"the kinds of attention are {listed(sorted(found))}; one precision is needed for all")
         if self.search is not None:
             self._check_search(self.search)
 
@@ -187,10 +194,39 @@ class Trace:
         return len(self.target_tokens)
 
     def attentions(self, kind: Kind) -> np.ndarray | None:
-        """float32 (layer, head, query, key) of a kind, or None."""
+        """float32 or float16 (layer, head, query, key) of a kind, or None."""
         if kind not in KINDS:
             raise OptionError(f"kind {kind!r} is not known; choose one of {listed(KINDS)}")
         return {"encoder": self.encoder_attentions, "decoder": self.decoder_attentions, "cross": self.cross_attentions}[kind]
+
+    @property
+    def precision(self) -> Precision:
+        """Of the weights as they are kept."""
+        return "float16" if any(weights.dtype == np.float16 for _, weights in self._present()) else "float32"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays: weights, scores, the masks' reasons, and the rows of a search."""
+        rows = () if self.search is None else self.search.rows.values()
+        weights = (weights for _, weights in self._present())
+        return sum(array.nbytes for array in (*weights, *self.mask_reasons.values(), *self.scores.values(), *rows))
+
+    def layer_numbers(self, kind: Kind) -> tuple[int, ...]:
+        """The numbers, from 0, of the layers of a kind that this run has; the first axis of its arrays, in order."""
+        weights = self.attentions(kind)
+        return () if weights is None else self.layers.get(kind, tuple(range(len(weights))))
+
+    def layer_place(self, kind: Kind, layer: int) -> int:
+        """Where the layer with this number stands in the arrays of a kind.
+
+        Raises:
+            OptionError: the run does not have this layer; the message says which it has.
+        """
+        numbers = self.layer_numbers(kind)
+        if isinstance(layer, bool) or not isinstance(layer, int) or layer not in numbers:
+            which = f"one of {listed(numbers)}" if kind in self.layers else f"a whole number from 0 to {len(numbers) - 1}"
+            raise OptionError(f"layer={layer!r} is not possible; it is {which}")
+        return numbers.index(layer)
 
     def queries(self, kind: Kind) -> tuple[str, ...]:
         """Tokens of the query rows of a kind."""
@@ -221,6 +257,12 @@ class Trace:
 
         return hypothesis(self, i)
 
+    def at_node(self, number: int) -> "Trace":
+        """The run up to a node of a beam search (a number in `trace.search.nodes`), with its own attention."""
+        from transformer_viz.trace.hypotheses import at_node
+
+        return at_node(self, number)
+
     def to_frame(self) -> "pd.DataFrame":
         """Every weight as a row: kind, layer, head, query, query_token, key, key_token, weight, masked."""
         from transformer_viz.trace.frame import to_frame
@@ -236,6 +278,7 @@ class Trace:
     def __repr__(self) -> str:
         """One line; the arrays of a run would fill pages."""
         sizes = ", ".join(f"{kind} {weights.shape[0]}×{weights.shape[1]}" for kind, weights in self._present())
+        sizes += ", float16" if self.precision == "float16" else ""
         by = self.made_by.get("checkpoint")
         made = "" if by is None else f", by {_short(str(by))}"
         return f"<Trace {_short(self.source)} → {_short(self.text)}: {self.n_steps} steps, {sizes or 'empty'}{made}>"
@@ -269,14 +312,32 @@ class Trace:
             if key is not None and not 0 <= key < len(self.source_tokens):
                 raise TraceError(f"alignment[{t}] is {key}; it is None, or a position below {len(self.source_tokens)}")
 
+    def _check_layers(self) -> None:
+        """Numbers ascend, one for each layer that is there."""
+        for kind, numbers in self.layers.items():
+            weights = self.attentions(kind)
+            is_ascending = all(a < b for a, b in zip((-1, *numbers), numbers, strict=False))
+            if weights is None or len(weights) != len(numbers) or not is_ascending:
+                n = 0 if weights is None else len(weights)
+                raise TraceError(f"{kind}: layers are numbered {listed(numbers[:100])}; {n} ascending numbers are needed")
+
     def _check_search(self, search: Search) -> None:
         """Any hypothesis must make a Trace of its own."""
-        width, n_source = search.cross_rows.shape[-1], len(self.source_tokens)
-        if width != n_source:
-            raise TraceError(f"search: cross-attention over {width} keys for {n_source} source tokens")
-        encoder = self.mask_reasons.get("encoder")
-        if encoder is None or encoder.ndim != 2:
-            raise TraceError("search: the encoder's mask, (query, key) for all heads alike, is missing")
+        n_source = len(self.source_tokens)
+        if search.cross_rows is not None and search.cross_rows.shape[-1] != n_source:
+            raise TraceError(f"search: cross-attention over {search.cross_rows.shape[-1]} keys for {n_source} source tokens")
+        if any(reasons.ndim != 2 for reasons in self.mask_reasons.values()):
+            raise TraceError("search: a mask is not (query, key) for all heads alike")
+        if {"decoder", "cross"} & set(self.kinds) != set(search.rows):
+            raise TraceError(f"search: it has rows of {listed(search.rows) or 'nothing'} in a run with {listed(self.kinds)}")
+        for kind, rows in search.rows.items():
+            weights = self.attentions(kind)
+            assert weights is not None
+            if rows.dtype != weights.dtype or rows.shape[1:3] != weights.shape[:2]:
+                raise TraceError(
+                    f"search: rows of {kind} are {rows.dtype} with {rows.shape[1]} layers and {rows.shape[2]} heads; "
+                    f"{weights.dtype} with {weights.shape[0]} and {weights.shape[1]} is needed"
+                )
 
     def _check_attentions(self, kind: Kind, weights: np.ndarray) -> None:
         want = (len(self.queries(kind)), len(self.keys(kind)))
@@ -285,8 +346,8 @@ class Trace:
                 f"{kind}: attention of shape {weights.shape} for {want[0]} query and {want[1]} key tokens; "
                 f"(layer, head, {want[0]}, {want[1]}) is needed"
             )
-        if weights.dtype != np.float32:
-            raise TraceError(f"{kind}: attention is {weights.dtype}; float32 is needed")
+        if weights.dtype not in PRECISIONS:
+            raise TraceError(f"{kind}: attention is {weights.dtype}; {' or '.join(PRECISIONS)} is needed")
         reasons = self.mask_reasons.get(kind)
         if reasons is None or reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
             given = "missing" if reasons is None else f"{reasons.dtype} {reasons.shape}"

@@ -64,6 +64,9 @@ class Workers:
 
 
 ALONE = Workers()
+_OVER: list[object] = []
+"""Groups that are over, held until the process ends. Otherwise the last reference goes with the trained model: the group's
+end then waits for its thread with Python's lock in hand, and that thread may wait for the lock to let a tensor go."""
 
 
 @contextmanager
@@ -79,4 +82,5 @@ def workers(device: torch.device) -> Generator[Workers]:
     try:
         yield Workers(dist.get_rank(), count)
     finally:
+        _OVER.append(dist.group.WORLD)
         dist.destroy_process_group()

@@ -10,11 +10,11 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
 from transformer_viz.analysis.heads import n_layers_heads, title
-from transformer_viz.export.comparing import lines
+from transformer_viz.export.programs.compare import lines
 from transformer_viz.export.strips import LEGENDS
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, link, model, opened, player, stepper, style
+from transformer_viz.views.parts import bar, charts, code, link, model, opened, player, stepper, style
 from transformer_viz.views.parts.beside import place, recipe, runs, shown, sides
 from transformer_viz.views.parts.beside.sides import A, B
 from transformer_viz.views.parts.markdown import literal
@@ -72,32 +72,29 @@ def show() -> None:
     _open_on_the_example()
     # The sides' boxes stand below the bar's, and are started by it.
     found: list[list[str]] = []
-    chosen = bar.show(instead=_common(found.append))
+    chosen = bar.show(instead=_common(found.append), long_texts=sides.long_texts())
     (usable,) = found
     ran = _sides(usable, chosen.device)
-    link_values = {**sides.link_values(A), **sides.link_values(B)}
+    link_values = {**bar.common_link_values(chosen), **sides.link_values(A), **sides.link_values(B)}
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
     if ran[0].trace is None or ran[1].trace is None:
-        _say_complaints()
+        _open_link(link_values)
         _alone(ran, chosen, looks)
         charts.show((), on_tile=lambda: None)
-        link.write(link_values)
         return
     comparison = compare(ran[0].trace, ran[1].trace)
     if not comparison.kinds:
-        _say_complaints()
+        _open_link(link_values)
         shown.show(shown.of_both(comparison, **looks))
         _say_nothing_in_common(comparison)
         charts.show((), on_tile=lambda: None)
-        link.write(link_values)
         return
     place.start(comparison)
-    _say_complaints()
+    _open_link({**link_values, **place.link_values()})
     shown.show(shown.of_both(comparison, **looks), on_kind=lambda: place.go_to_farthest(shown.asked_kind(), comparison))
     _maps(comparison, chosen)
     _code(comparison, chosen)
     charts.show(comparison.kinds, on_tile=lambda: place.go_to_tile(charts.clicked_tile(), comparison))
-    link.write({**link_values, **place.link_values()})
 
 
 # ---- the two sides
@@ -285,16 +282,12 @@ def _code(comparison: Comparison, chosen: bar.Bar) -> None:
     if chosen.is_large:
         return
     looks = {"theme": style.theme(), "columns": 1 if charts.is_narrow() else 3, "limit": _limit(comparison)}
-    with st.expander("Show the code", icon=":material/code:"):
-        made = recipe.of_sides(sides.asked(A), sides.asked(B), chosen.device)
-        st.code(lines(*made, *_focus(), **place.of_b(), looks=looks), language="python")
+    made = recipe.of_sides(sides.asked(A), sides.asked(B), chosen.device)
+    code.show(lines(*made, *_focus(), **place.of_b(), looks=looks))
 
 
-def _say_complaints() -> None:
-    """What was wrong with the link, until the person goes on to something else."""
+def _open_link(values: dict[str, str | None]) -> None:
+    """Says what was wrong with the link, and writes it."""
     state = st.session_state
-    seen = tuple(state.get(key) for key in (*A.all, *B.all, "kind", "layer", "head", "b_layer", "b_head", "scale"))
-    if state.setdefault("compare_complained_at", seen) != seen:
-        link.complaints().said.clear()
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")
+    link.say(tuple(state.get(key) for key in (*A.all, *B.all, "kind", "layer", "head", "b_layer", "b_head", "scale")))
+    link.write(values)

@@ -3,9 +3,11 @@
 import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.export.content import View
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, focus, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, code, focus, limits, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
@@ -19,18 +21,36 @@ def show() -> None:
         return
     trace = _decoded(chosen, checkpoint)
     if trace is None:
+        link.say(chosen.text)
         link.write(bar.link_values(chosen))
         return
     focus.start(trace, checkpoint)
-    tables.start(trace)
-    _say_complaints()
+    tables.start(trace, checkpoint, chosen.device)
+    now = focus.current()
+    link.say((now.run, now.kind, now.layer, now.head))
+    link.write(
+        {
+            **bar.link_values(chosen),
+            **focus.link_values(trace, checkpoint, now),
+            **tables.link_values(trace, checkpoint, chosen.device),
+        }
+    )
+    above = st.container()
+    lines = None if chosen.is_large else code.place()
 
-    def write_link(now: focus.Focus) -> None:
-        link.write({**bar.link_values(chosen), **focus.link_values(trace, checkpoint, now), **tables.link_values(trace)})
+    def program(at: focus.Focus) -> str:
+        now = View(at.kind, at.layer, at.head, at.step)
+        return programs.player(code.run_of(trace, checkpoint, chosen.device), now, code.looks())
 
-    stepper.show(trace, chosen, write_link)
+    def rested(at: focus.Focus) -> None:
+        link.update(focus.link_values(trace, checkpoint, at))
+        if lines is not None:
+            lines.code(program(at), language="python")
+
+    with above:
+        stepper.show(trace, chosen, rested)
     if not chosen.is_large:
-        _tables(trace, checkpoint, chosen.device, write_link)
+        _tables(trace, checkpoint, chosen.device)
 
 
 def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
@@ -41,23 +61,16 @@ def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
         say = st.error if chosen.text else st.info
         say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
         bar.offer_examples(checkpoint)
+    except TraceTooLarge as error:
+        limits.refuse(error)
+        return None
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
     return None
 
 
 @st.fragment
-def _tables(trace: Trace, checkpoint: Checkpoint, device: str, write_link: stepper.WriteLink) -> None:
+def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show(trace, checkpoint, device, style.theme())
-    write_link(focus.current())
-
-
-def _say_complaints() -> None:
-    """What was wrong with the link, until the person goes on to another run or focus."""
-    now = focus.current()
-    seen = (now.run, now.kind, now.layer, now.head)
-    if st.session_state.setdefault("complained_at", seen) != seen:
-        link.complaints().said.clear()
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")
+    link.update(tables.link_values(trace, checkpoint, device))

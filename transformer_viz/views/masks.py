@@ -3,9 +3,10 @@
 import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.runs.mistakes import MISTAKES
-from transformer_viz.views.parts import bar, charts, focus, link, style
+from transformer_viz.runs.trace_size import megabytes
+from transformer_viz.views.parts import asked, bar, charts, focus, link, style
 from transformer_viz.views.parts.lab import (
     batch,
     certificate_tab,
@@ -26,7 +27,7 @@ _SHOWN = dict(zip(TABS, (masks_tab, scores_tab, change_tab, mistakes_tab, certif
 
 def show() -> None:
     """The page."""
-    chosen = bar.show(with_text=False)
+    chosen = bar.show(with_text=False, long_texts=setup.long_texts())
     charts.show((), on_tile=lambda: None)
     checkpoint = chosen.checkpoint
     if checkpoint is None:
@@ -37,9 +38,15 @@ def show() -> None:
         batch.check_readable(typed, checkpoint.task)
         _lab(chosen, checkpoint, typed)
     except InputError as error:
+        link.say(None)
+        link.write({**_bar_values(chosen), **batch.link_values(checkpoint)})
         st.error(literal(str(error)), icon=":material/keyboard:")
         st.button("Use examples of this checkpoint", on_click=_examples, args=(checkpoint,), icon=":material/lightbulb:")
+    except TraceTooLarge as error:
+        words = f"These runs would take up to {megabytes(error.needed)}, more than the page allows."
+        st.warning(f"{words} Shorten the sentences, or take fewer.", icon=":material/memory:")
     except TransformerVizError as error:
+        link.say(None)
         st.error(literal(str(error)), icon=":material/error:")
         st.button("Reset", on_click=setup.reset, icon=":material/restart_alt:", key="lab-reset-error")
 
@@ -48,22 +55,39 @@ def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
     now = setup.start(chosen, checkpoint, typed, style.theme(), charts.is_narrow())
     trace = now.forced(changed=False)[now.sentence]
     focus.start_place(trace, checkpoint)
-    _say_complaints(now)
+    masks_tab.start()
+    scores_tab.start(trace)
+    change_tab.start(now)
+    certificate_tab.start(now)
+    mistakes_tab.start(now)
+    link.say((typed, now.sentence, now.edits, now.mistake))
+    state = st.session_state
+    link.write(
+        {
+            **_bar_values(chosen),
+            **focus.place_link_values(trace, checkpoint, state.kind, state.layer, state.head),
+            **setup.link_values(now),
+            **masks_tab.link_values(),
+            **scores_tab.link_values(),
+            **change_tab.link_values(),
+        }
+    )
     _header(now)
     for tab, name in zip(st.tabs(TABS, key="lab_tab", on_change="rerun"), TABS, strict=True):
         with tab:
             if tab.open:
                 _SHOWN[name].show(now)
-    state = st.session_state
-    link.write(
-        {
-            **{key: value for key, value in bar.link_values(chosen).items() if key != "text"},
-            **focus.place_link_values(trace, checkpoint, state.kind, state.layer, state.head),
-            **setup.link_values(now),
-            **masks_tab.link_values(),
-            **scores_tab.link_values(),
-        }
-    )
+    # Again, for what was asked for by a button of a tab in this run.
+    made = {
+        "effect": change_tab.is_asked(now),
+        "certificate": certificate_tab.is_asked(now),
+        "gallery": mistakes_tab.is_asked(now),
+    }
+    link.update(asked.link_values(**made))
+
+
+def _bar_values(chosen: bar.Bar) -> dict[str, str | None]:
+    return {key: value for key, value in bar.link_values(chosen).items() if key != "text"}
 
 
 def _header(now: Setup) -> None:
@@ -100,14 +124,6 @@ def _header(now: Setup) -> None:
         after = now.decoded(changed=True)[now.sentence]
         words += f" With {literal(now.change_words())} it becomes **{literal(after.text) or '(empty)'}**."
     st.markdown(words)
-
-
-def _say_complaints(now: Setup) -> None:
-    seen = (now.typed, now.sentence, now.edits, now.mistake)
-    if st.session_state.setdefault("lab_complained_at", seen) != seen:
-        link.complaints().said.clear()
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")
 
 
 def _examples(checkpoint: Checkpoint) -> None:

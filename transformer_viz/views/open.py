@@ -3,10 +3,12 @@
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.export.recipe import file_lines
+from transformer_viz.export.content import View
+from transformer_viz.export.programs import explore as programs
+from transformer_viz.export.programs.runs import File
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import focus, hypotheses, kept, link, looks, opened, stepper, style, tables
+from transformer_viz.views.parts import code, focus, hypotheses, kept, link, looks, opened, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Open", ":material/folder_open:", 9
@@ -56,11 +58,11 @@ def _empty() -> None:
         st.caption("Nothing in a file can run, and none is kept: what is opened belongs to this session alone.")
     with right:
         st.markdown("#### Three ways to get one")
-        for title, words, *code in _WAYS:
+        for title, words, *lines in _WAYS:
             with st.container(border=True):
                 st.markdown(f"**{title}** &nbsp; {words}")
-                if code:
-                    st.code(code[0], language=code[1], wrap_lines=code[1] == "bash")
+                if lines:
+                    st.code(lines[0], language=lines[1], wrap_lines=lines[1] == "bash")
 
 
 _WAYS: tuple[tuple[str, ...], ...] = (
@@ -113,18 +115,40 @@ def _loaded() -> None:
             return
     focus.start(shown, None, file.run if node is None else f"{file.run}n{node}")
     tables.start_of_file(shown)
-    _say_complaints()
+    at = focus.current()
+    link.say((at.run, at.kind, at.layer, at.head))
+    link.write(
+        {
+            "opened": file.file_name,
+            **looks.link_values(),
+            **focus.link_values(shown, None, at),
+            **tables.link_values_of_file(shown),
+            "node": None,
+            **(hypotheses.link_values(search, node) if search is not None and node is not None else {}),
+        }
+    )
     if search is not None and node is not None:
         hypotheses.show(file.trace, node, now)
         hypotheses.say(shown, search, node)
+    _look(shown, file, node, now)
 
-    def write_link(at: focus.Focus) -> None:
-        values = {**focus.link_values(shown, None, at), **tables.link_values_of_file(shown), "opened": file.file_name}
-        link.write({**values, "node": None, **(hypotheses.link_values(search, node) if search and node is not None else {})})
 
-    stepper.show(shown, now, write_link)
+def _look(shown: Trace, file: opened.Opened, node: int | None, now: looks.Looks) -> None:
+    """The player, the code and the tabs of a run, or of the node of a search."""
+    run = File(file.file_name, node)
+    above = st.container()
+    lines = None if now.is_large else code.place()
+
+    def rested(at: focus.Focus) -> None:
+        link.update(focus.link_values(shown, None, at))
+        if lines is not None:
+            write = programs.player if node is None else programs.search
+            lines.code(write(run, View(at.kind, at.layer, at.head, at.step), code.looks()), language="python")
+
+    with above:
+        stepper.show(shown, now, rested)
     if not now.is_large:
-        _tables(shown, file, node, write_link)
+        _tables(shown, run, file.trace)
 
 
 def _chooser() -> str:
@@ -164,22 +188,9 @@ def _short(words: str) -> str:
     return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 1] + "…"
 
 
-def _say_complaints() -> None:
-    """What was wrong with the link, until the person goes on to something else."""
-    now = focus.current()
-    seen = (now.run, now.kind, now.layer, now.head)
-    if st.session_state.setdefault("open_complained_at", seen) != seen:
-        link.complaints().said.clear()
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")
-
-
 @st.fragment
-def _tables(shown: Trace, file: opened.Opened, node: int | None, write_link: stepper.WriteLink) -> None:
+def _tables(shown: Trace, run: File, whole: Trace) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    search = None if node is None else file.trace
-    tables.show_of_file(
-        shown, style.theme(), lambda now, drawn: file_lines(file.file_name, now, node=node, looks=drawn), search
-    )
+    tables.show_of_file(shown, style.theme(), run, whole)
     st.caption("Left out, since they run the model, which a file does not hold: What if, By length, the untrained baseline.")
-    write_link(focus.current())
+    link.update(tables.link_values_of_file(shown))

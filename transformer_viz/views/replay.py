@@ -8,11 +8,12 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.moments import when
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.export.programs import replay as programs
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, focus, link, model, moments, player, stepper, style
+from transformer_viz.views.parts import bar, charts, code, focus, limits, link, model, moments, player, stepper, style
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Replay", ":material/history:", 5
@@ -29,8 +30,9 @@ def show() -> None:
     if checkpoint is None:
         return
     if not model.has_snapshots(checkpoint):
+        link.say(checkpoint.name)
         _offer_others(checkpoint)
-        link.write(bar.link_values(chosen))
+        link.write(bar.link_values(chosen, _opening()))
         return
     try:
         found = model.replay(checkpoint, chosen.device, chosen.text)
@@ -38,9 +40,15 @@ def show() -> None:
         say = st.error if chosen.text else st.info
         say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
         bar.offer_examples(checkpoint)
-        link.write(bar.link_values(chosen))
+        link.say(chosen.text)
+        link.write(bar.link_values(chosen, _opening()))
+        return
+    except TraceTooLarge as error:
+        limits.refuse(error)
+        link.write(bar.link_values(chosen, _opening()))
         return
     except TransformerVizError as error:
+        link.say(chosen.text)
         st.error(literal(str(error)), icon=":material/error:")
         return
     _show_moments(chosen, checkpoint, found)
@@ -49,20 +57,32 @@ def show() -> None:
 def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> None:
     last = found[-1].forced
     _start(found, checkpoint)
-    _say_complaints()
-    now = _now(found)
+    now, position = _now(found), st.session_state.position
+    link.say((now.run, now.kind, now.layer, now.head, now.step, position))
+    link.write({**bar.link_values(chosen, _opening()), **_link_values(found, checkpoint, now, position)})
 
-    def write_link(at: focus.Focus, position: int) -> None:
-        link.write({**bar.link_values(chosen), **_link_values(found, checkpoint, at, position)})
+    above = st.container()
+    lines = None if chosen.is_large else code.place()
 
-    player_place = st.container(key="player-area")
-    _boxes(last)
-    with st.container(key=player.FOCUS_KEY):
-        _film(found, now, chosen)
-    # Drawn anew by the player's fragment, which stands above the film.
-    mosaics_place = st.empty()
+    def program(at: focus.Focus) -> str:
+        assert isinstance(at.head, int)
+        place = (at.kind, at.layer, at.head, found[at.step].step, position)
+        return programs.film(last.source, checkpoint.name, chosen.device, *place, code.looks())
+
+    def rested(at: focus.Focus) -> None:
+        link.update(_link_values(found, checkpoint, at, position))
+        if lines is not None:
+            lines.code(program(at), language="python")
+
+    with above:
+        player_place = st.container(key="player-area")
+        _boxes(last)
+        with st.container(key=player.FOCUS_KEY):
+            _film(found, now, chosen)
+        # Drawn anew by the player's fragment, which stands above the film.
+        mosaics_place = st.empty()
     with player_place:
-        _player(found, chosen, now, st.session_state.position, mosaics_place, write_link)
+        _player(found, chosen, now, position, mosaics_place, rested)
     charts.show(last.kinds, on_tile=lambda: _go_to_tile(found))
 
 
@@ -114,7 +134,7 @@ def _player(
     at: focus.Focus,
     position: int,
     mosaics_place: st.delta_generator.DeltaGenerator,
-    write_link: Callable[[focus.Focus, int], None],
+    rested: Callable[[focus.Focus], None],
 ) -> None:
     """A fragment, so that a rested moment redraws the small maps, and not the film.
 
@@ -129,7 +149,7 @@ def _player(
     with mosaics_place.container():
         st.caption(f"All heads. {when(found[place].step)}, reading the same target:")
         stepper.mosaics(found[place].forced, chosen, now)
-    write_link(now, position)
+    rested(now)
 
 
 def _film(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
@@ -194,10 +214,23 @@ def _open_where_there_is_something() -> None:
         return
     state.replay_opened = True
     is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or "want_text" in state or "want_checkpoint" in state
+    name = _opening_name()
+    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and name:
+        _switch(name)
+
+
+def _opening_name() -> str | None:
+    """The checkpoint that a first visit opens with, where it is not the usual one."""
     names = model.replayable()
-    at = state.get("checkpoint", bar.DEFAULT_CHECKPOINT)
-    if not is_own and at == bar.DEFAULT_CHECKPOINT and names and at not in names:
-        _switch(names[0])
+    return names[0] if names and bar.DEFAULT_CHECKPOINT not in names else None
+
+
+def _opening() -> bar.Opening | None:
+    name = _opening_name()
+    try:
+        return None if name is None else bar.Opening(name, bar.default_text(model.load(name, st.session_state.device).task))
+    except TransformerVizError:
+        return None
 
 
 def _switch(name: str) -> None:
@@ -223,13 +256,3 @@ def _offer_others(checkpoint: Checkpoint) -> None:
             st.button(literal(name), key=f"replay-{name}", on_click=_switch, args=(name,), icon=":material/play_arrow:")
     st.markdown("A training keeps them if it is asked to:")
     st.code(f"python -m transformer_viz train {checkpoint.task.name} --snapshots 12", language="bash")
-
-
-def _say_complaints() -> None:
-    """What was wrong with the link, until the person goes on to something else."""
-    state = st.session_state
-    seen = (state.replay_run, state.kind, state.layer, state.head, state.moment, state.position)
-    if state.setdefault("replay_complained_at", seen) != seen:
-        link.complaints().said.clear()
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")

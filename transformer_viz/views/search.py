@@ -8,11 +8,13 @@ import streamlit as st
 from transformer_viz.analysis.difference import first_difference
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Stop
-from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.export.content import View
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, focus, heads, hypotheses, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, code, focus, hypotheses, limits, link, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
@@ -38,11 +40,17 @@ def show() -> None:
         trace = model.search(checkpoint, chosen.device, chosen.text, state.beam, state.alpha, state.stop)
     except InputError as error:
         say = st.error if chosen.text else st.info
+        link.say(chosen.text)
         say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
         bar.offer_examples(checkpoint)
-        link.write(bar.link_values(chosen))
+        link.write({**bar.link_values(chosen, _opening()), **_link_values()})
+        return
+    except TraceTooLarge as error:
+        limits.refuse(error)
+        link.write({**bar.link_values(chosen, _opening()), **_link_values()})
         return
     except TransformerVizError as error:
+        link.say(chosen.text)
         st.error(literal(str(error)), icon=":material/error:")
         return
     _show_search(chosen, checkpoint, greedy, trace)
@@ -52,28 +60,53 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
     search = trace.search
     assert search is not None
     node = hypotheses.start(search, (trace.source, *search.settings.values(), trace.made_by.get("checkpoint")))
-    _say_complaints()
-    st.markdown(_comparison(greedy, trace, search))
-    hypotheses.show(trace, node, chosen, greedy=greedy)
     shown = at_node(trace, node)
     focus.start(shown, checkpoint)
-    heads.start(shown)
+    tables.start(shown, checkpoint, chosen.device, of_a_decoding=False)
+    now = focus.current()
+    link.say((st.session_state.chosen_in, node, now.kind, now.layer, now.head))
+    link.write(
+        {
+            **bar.link_values(chosen, _opening()),
+            **focus.link_values(shown, checkpoint, now),
+            **tables.link_values(shown, checkpoint, chosen.device, of_a_decoding=False),
+            **_link_values(),
+            **hypotheses.link_values(search, node),
+        }
+    )
+    st.markdown(_comparison(greedy, trace, search))
+    hypotheses.show(trace, node, chosen, greedy=greedy)
+    limits.caption(trace)
     hypotheses.say(shown, search, node)
+    above = st.container()
+    lines = None if chosen.is_large else code.place()
 
-    def write_link(now: focus.Focus) -> None:
-        places = {**focus.link_values(shown, checkpoint, now), **heads.link_values(shown)}
-        link.write({**bar.link_values(chosen), **places, **_link_values(search, node)})
+    def program(at: focus.Focus) -> str:
+        now = View(at.kind, at.layer, at.head, at.step)
+        return programs.search(code.run_of(shown, checkpoint, chosen.device), now, code.looks())
 
-    stepper.show(shown, chosen, write_link)
+    def rested(at: focus.Focus) -> None:
+        link.update(focus.link_values(shown, checkpoint, at))
+        if lines is not None:
+            lines.code(program(at), language="python")
+
+    with above:
+        stepper.show(shown, chosen, rested)
     if not chosen.is_large:
-        _tables(shown, trace, checkpoint, chosen.device, write_link)
+        _tables(shown, trace, checkpoint, chosen.device)
 
 
 @st.fragment
-def _tables(shown: Trace, trace: Trace, checkpoint: Checkpoint, device: str, write_link: stepper.WriteLink) -> None:
+def _tables(shown: Trace, trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show(shown, checkpoint, device, style.theme(), search=trace)
-    write_link(focus.current())
+    link.update(tables.link_values(shown, checkpoint, device, of_a_decoding=False))
+
+
+def _opening() -> bar.Opening | None:
+    """What a first visit opens with, where its checkpoint is there."""
+    names = {entry.name for entry in model.entries() if entry.error is None}
+    return bar.Opening(EXAMPLE_CHECKPOINT, EXAMPLE) if EXAMPLE_CHECKPOINT in names else None
 
 
 def _open_on_the_example() -> None:
@@ -84,9 +117,9 @@ def _open_on_the_example() -> None:
         return
     state.search_opened = True
     is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or "want_text" in state or "want_checkpoint" in state
-    names = {entry.name for entry in model.entries() if entry.error is None}
-    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and EXAMPLE_CHECKPOINT in names:
-        state.text, state.checkpoint = EXAMPLE, EXAMPLE_CHECKPOINT
+    opening = _opening()
+    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and opening:
+        state.text, state.checkpoint = opening.text, opening.checkpoint
 
 
 def _controls() -> None:
@@ -123,19 +156,10 @@ def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     )
 
 
-def _link_values(search: Search, node: int) -> dict[str, str | None]:
+def _link_values() -> dict[str, str | None]:
     state = st.session_state
     return {
         "beam": None if state.beam == 5 else str(state.beam),
-        "alpha": None if abs(state.alpha - 0.6) < 1e-9 else f"{state.alpha:g}",
+        "alpha": None if state.alpha == 0.6 else str(state.alpha),
         "stop": None if state.stop == _STOPS[0] else state.stop,
-        **hypotheses.link_values(search, node),
     }
-
-
-def _say_complaints() -> None:
-    seen = (st.session_state.chosen_in, st.session_state.chosen_node)
-    if st.session_state.setdefault("search_complained_at", seen) != seen:
-        link.complaints().said.clear()
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")

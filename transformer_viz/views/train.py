@@ -3,10 +3,11 @@
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.export.programs import training as programs
 from transformer_viz.runs import estimate, jobs
 from transformer_viz.runs.jobs import Job
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.views.parts import charts, kept, link, model
+from transformer_viz.views.parts import charts, code, kept, link, model
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.views.parts.training import embeddings, form, progress
 
@@ -14,13 +15,16 @@ TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
 MOST_PARAMETERS = 60_000_000
 _EVERY_SECONDS = 2.0
+_LONGEST_NAME, _LONGEST_PROBE = 100, 200
 
 
 def show() -> None:
     """The page."""
     kept.keep()
-    if st.session_state.pop("train_open", False):
+    state = st.session_state
+    if state.pop("train_open", False):
         _leave_for_explore()
+    _start_probe()
     left, right = st.columns([2, 3], gap="large")
     with left:
         recipe = form.show()
@@ -33,13 +37,16 @@ def show() -> None:
             _nothing_yet()
         else:
             st.text_input(
-                "A string to watch", key="train_probe", max_chars=200, placeholder="an example of the task, or type your own"
+                "A string to watch",
+                key="train_probe",
+                max_chars=_LONGEST_PROBE,
+                placeholder="an example of the task, or type your own",
             )
             _live(job.name)
-    for said in link.complaints().said:
-        st.warning(literal(said), icon=":material/link_off:")
+            _show_command(job.recipe, job.name, {side: f"trained/.jobs/{file.name}" for side, file in job.embeddings().items()})
+    link.say((state.train_task, state.train_variant, state.get("train_job")))
     charts.show((), on_tile=lambda: None)
-    _write_link(job)
+    link.write({**form.link_values(), **_link_values(job, recipe)})
 
 
 @st.fragment(run_every=_EVERY_SECONDS)
@@ -74,11 +81,18 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
         st.caption(f"A training from this page ends after {jobs.MOST_SECONDS // 60} minutes; what there is by then is kept.")
     state = st.session_state
     if "train_name" not in state:
-        state.train_name = _free_name(recipe)
-    st.text_input("Name of the checkpoint", key="train_name", max_chars=100)
+        state.train_name = link.take_text("name", _LONGEST_NAME) or _free_name(recipe)
+    st.text_input("Name of the checkpoint", key="train_name", max_chars=_LONGEST_NAME)
     st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, needed, files))
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
+    _show_command(recipe, state.train_name.strip(), {side: file.name for side, file in files.items()})
+
+
+def _show_command(recipe: Recipe, name: str, matrices: dict[str, str]) -> None:
+    """What trains the same in a terminal, without this page's limits."""
+    how = {"name": name, "snapshots": jobs.SNAPSHOTS, "samples": jobs.SAMPLES, "embeddings": matrices}
+    code.show(programs.command(recipe.task, recipe.variant, form.changes(recipe), **how), language="bash")
 
 
 def _begin(recipe: Recipe, needed: estimate.Estimate, files: embeddings.Files) -> None:
@@ -138,8 +152,19 @@ def _leave_for_explore() -> None:
     st.switch_page(st.Page(explore.show, title=explore.TITLE, icon=explore.ICON, url_path="", default=True))
 
 
-def _write_link(job: Job | None) -> None:
-    newest = jobs.jobs()[:1]
-    is_newest = job is None or (bool(newest) and newest[0].name == job.name)
-    probe = st.session_state.get("train_probe") or None
-    link.write({**form.link_values(), "job": None if is_newest or job is None else job.name, "probe": probe})
+def _start_probe() -> None:
+    link.read_once()
+    if "train_probe" not in st.session_state:
+        st.session_state.train_probe = link.take_text("probe", _LONGEST_PROBE) or ""
+
+
+def _link_values(job: Job | None, recipe: Recipe | None) -> dict[str, str | None]:
+    """What the URL says of the right side. The job has its name even where it is the newest: tomorrow another one is."""
+    state = st.session_state
+    name = state.get("train_name")
+    is_own = recipe is not None and name not in (None, _free_name(recipe))
+    return {
+        "name": name if is_own else None,
+        "job": None if job is None else job.name,
+        "probe": state.train_probe or None,
+    }

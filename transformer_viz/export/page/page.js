@@ -75,7 +75,7 @@ class Page extends Player {
   show() {
     const { kind: name, layer, head } = this.focus;
     const kind = kinds[name];
-    fill(box("layer"), Array.from({ length: kind.layers }, (_, n) => [n, `layer ${n + 1}`]));
+    fill(box("layer"), kind.numbers.map((number, place) => [place, `layer ${number + 1}`]));
     fill(box("head"), [...Array.from({ length: kind.heads }, (_, n) => [n, `head ${n + 1}`]), ["mean", "mean of heads"], ["max", "max of heads"]]);
     box("kind").value = name;
     box("layer").value = String(layer);
@@ -167,7 +167,7 @@ class Page extends Player {
     if (location.protocol === "about:") return;
     const { kind, layer, head } = this.focus;
     const words = new URLSearchParams({
-      kind, layer: layer + 1, head: Number.isInteger(head) ? head + 1 : head, step: this.step + 1,
+      kind, layer: kinds[kind].numbers[layer] + 1, head: Number.isInteger(head) ? head + 1 : head, step: this.step + 1,
     });
     history.replaceState(null, "", `#${words}`);
   }
@@ -177,7 +177,7 @@ class Page extends Player {
     const number = (key, most) => (/^\d{1,4}$/.test(words.get(key)) && words.get(key) >= 1 && words.get(key) <= most ? words.get(key) - 1 : null);
     const kind = kinds[words.get("kind")];
     if (!kind) return false;
-    const layer = number("layer", kind.layers) ?? 0;
+    const layer = Math.max(0, kind.numbers.indexOf(number("layer", 9999)));
     const head = ["mean", "max"].includes(words.get("head")) ? words.get("head") : number("head", kind.heads) ?? 0;
     this.focus = { kind: words.get("kind"), layer, head };
     this.step = number("step", kind.sentencesOf(layer, head).length) ?? this.step;

@@ -1,6 +1,6 @@
 """The bar above every page: text, checkpoint, device, examples."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -9,7 +9,7 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
-from transformer_viz.views.parts import kept, link, looks, model
+from transformer_viz.views.parts import kept, limits, link, looks, model
 from transformer_viz.views.parts.looks import Looks
 from transformer_viz.views.parts.markdown import literal
 
@@ -17,6 +17,15 @@ DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
 MOST_TYPED = 10_000
 """A stranger's text is cut here; every real limit is the task's and is said in words."""
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a page opens with when nobody says anything: that stays out of its links, all else is in them."""
+
+    checkpoint: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -29,11 +38,19 @@ class Bar(Looks):
     """As chosen: `auto` or a device."""
 
 
-def show(*, with_text: bool = True, instead: Callable[[list[str]], None] | None = None) -> Bar:
+def show(
+    *,
+    with_text: bool = True,
+    instead: Callable[[list[str]], None] | None = None,
+    long_texts: Mapping[str, str] | None = None,
+) -> Bar:
     """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None.
 
-    `instead` draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
-    given the names of the usable checkpoints, and the page loads them itself.
+    Args:
+        with_text: with the box for one source text.
+        instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
+            given the names of the usable checkpoints, and the page loads them itself.
+        long_texts: the page's own texts that may be too long for a link, by what they are called.
     """
     kept.keep()
     entries = model.entries()
@@ -63,25 +80,41 @@ def show(*, with_text: bool = True, instead: Callable[[list[str]], None] | None 
             st.selectbox("Checkpoint", usable, key="checkpoint", width=190, label_visibility="collapsed")
         st.selectbox(
             "Device",
-            ["auto", *devices.available()],
+            [AUTO, *devices.available()],
             key="device",
             width=150,
             format_func=_device_words,
             label_visibility="collapsed",
         )
-        looks.popover()
+        own = {"the text": st.session_state.text} if with_text and instead is None else {}
+        looks.popover({**own, **(long_texts or {})})
     checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device) if instead is None else None
     _say_damaged(entries)
     state, now = st.session_state, looks.current()
     return Bar(state.text, checkpoint, state.device, is_large=now.is_large, with_answer=now.with_answer)
 
 
-def link_values(chosen: Bar) -> dict[str, str | None]:
-    """What the URL says of the bar; None is a default, or a text too long for a URL."""
-    name = chosen.checkpoint.name if chosen.checkpoint else DEFAULT_CHECKPOINT
+def link_values(chosen: Bar, opening: Opening | None = None) -> dict[str, str | None]:
+    """What the URL says of the bar; None is a default, or a text too long for a URL.
+
+    Args:
+        chosen: what the bar says.
+        opening: of a page that opens with something of its own.
+    """
+    name = chosen.checkpoint.name if chosen.checkpoint else st.session_state.checkpoint
     first = default_text(chosen.checkpoint.task) if chosen.checkpoint else DEFAULT_TEXT
-    is_plain = chosen.text == first or len(chosen.text) > link.LONGEST_TEXT
-    return {"text": None if is_plain else chosen.text, "checkpoint": None if name == DEFAULT_CHECKPOINT else name}
+    is_opening = opening == Opening(name, chosen.text)
+    is_default = is_opening if opening else name == DEFAULT_CHECKPOINT
+    return {
+        "text": None if is_opening or chosen.text == first else link.text(chosen.text),
+        "checkpoint": None if is_default else name,
+        **common_link_values(chosen),
+    }
+
+
+def common_link_values(chosen: Bar) -> dict[str, str | None]:
+    """What the URL says of the rest of the bar, which every page has."""
+    return {"device": None if chosen.device == AUTO else chosen.device, **looks.link_values(), **limits.link_values()}
 
 
 def default_text(task: Task) -> str:
@@ -101,7 +134,7 @@ def _start(usable: list[str]) -> None:
     if state.get("checkpoint") not in usable:
         state.checkpoint = link.choice("checkpoint", link.take("checkpoint"), tuple(usable), default)
     if "device" not in state:
-        state.device = "auto"
+        state.device = link.choice("device", link.take("device"), (AUTO, *devices.available()), AUTO)
     start_text()
     looks.start()
 
@@ -114,14 +147,14 @@ def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:
         checkpoint: likewise of the checkpoint that reads it.
     """
     state, known = st.session_state, f"{text}_checkpoint"
-    given = link.take(text)
+    given = link.take_text(text, MOST_TYPED)
     before = state.get(known)
     if text in state and before == state[checkpoint]:
         return
     state[known] = state[checkpoint]
     task = _task_of(state[checkpoint])
     if given is not None:
-        state[text] = given[:MOST_TYPED]
+        state[text] = given
     elif text not in state or (before and _is_example(state[text], before) and not _is_readable(state[text], task)):
         state[text] = default_text(task) if task else DEFAULT_TEXT
 

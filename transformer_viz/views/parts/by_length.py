@@ -5,21 +5,39 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.runs.by_length import default_lengths, trained_lengths
 from transformer_viz.runs.length_report import AtLength, ByLength
-from transformer_viz.views.parts import charts, model
+from transformer_viz.views.parts import asked, charts, code, link, model
 from transformer_viz.views.parts.markdown import literal
 
 SAMPLES = (20, 50, 100, 200)
 """Strings per length that a visitor may ask for."""
 
 
-def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
-    """A button, and what it found."""
+def start(checkpoint: Checkpoint, device: str) -> None:
+    """How many strings, and whether they are measured, from the link or by default; before the link is written."""
     state = st.session_state
     if state.get("by_length_samples") not in SAMPLES:
-        state.by_length_samples = SAMPLES[1]
+        words = {str(number): number for number in SAMPLES}
+        state.by_length_samples = link.named("samples", link.take("samples"), words, SAMPLES[1])
+    if asked.is_linked("lengths"):
+        state.by_length_asked = _asked(checkpoint, device)
+
+
+def link_values(checkpoint: Checkpoint, device: str) -> dict[str, str | None]:
+    """What the URL says of this tab."""
+    state = st.session_state
+    samples = state.get("by_length_samples", SAMPLES[1])
+    is_measured = state.get("by_length_asked") == _asked(checkpoint, device)
+    return {"samples": None if samples == SAMPLES[1] else str(samples), **asked.link_values(lengths=is_measured)}
+
+
+def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
+    """A button, and what it found."""
+    start(checkpoint, device)
+    state = st.session_state
     lengths = default_lengths(checkpoint)
     first, last = trained_lengths(checkpoint)
     st.markdown(
@@ -28,10 +46,9 @@ def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("Strings per length", SAMPLES, key="by_length_samples", width=170)
-        asked = (checkpoint.name, device, state.by_length_samples)
         if st.button("Measure", icon=":material/straighten:", key="by-length-run", type="primary"):
-            state.by_length_asked = asked
-    if state.get("by_length_asked") != asked:
+            state.by_length_asked = _asked(checkpoint, device)
+    if state.get("by_length_asked") != _asked(checkpoint, device):
         n = len(lengths) * state.by_length_samples
         st.caption(f"{n:,} strings. Some seconds on a CPU; a result is kept for the next visitor.")
         return
@@ -41,6 +58,11 @@ def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
         st.error(literal(str(error)), icon=":material/error:")
         return
     _show_found(found, theme)
+    code.show(programs.by_length(checkpoint.name, device, state.by_length_samples, code.looks()))
+
+
+def _asked(checkpoint: Checkpoint, device: str) -> tuple[str, str, int]:
+    return checkpoint.name, device, st.session_state.by_length_samples
 
 
 def _show_found(found: ByLength, theme: ThemeName) -> None:

@@ -26,9 +26,10 @@ function clicked(chart, event) {
   const area = chart.querySelector(".nsewdrag")?.getBoundingClientRect();
   if (!grid || !plot || !area) return;
   const head = Math.floor((plot.xaxis.p2d(event.clientX - area.left) + 0.5) / grid.pitch_x);
-  const layer = Math.floor((plot.yaxis.p2d(event.clientY - area.top) + 0.5) / grid.pitch_y);
-  if (head < 0 || head >= grid.heads || layer >= grid.layers) return;
+  // Not every run has all layers, so a row of tiles is not the layer's number.
+  const row = Math.max(0, Math.floor((plot.yaxis.p2d(event.clientY - area.top) + 0.5) / grid.pitch_y));
+  if (head < 0 || head >= grid.heads || row >= grid.layers) return;
   // The player may be further than the last step that it reported: the step travels with the click.
   const step = document.querySelector(".st-key-focus .js-plotly-plot")?.__step;
-  chart.__report({ kind: grid.kind, layer: Math.max(0, layer), head, step });
+  chart.__report({ kind: grid.kind, layer: grid.numbers[row], head, step });
 }

@@ -45,9 +45,8 @@ def _sizes(trace: Trace) -> Iterator[tuple[str, int, int]]:
 
 
 def _search_sizes(search: Search) -> Iterator[tuple[str, int, int]]:
-    rows = (search.decoder_rows, search.cross_rows)
-    yield "steps of its search", search.decoder_rows.shape[-1], MOST_TOKENS
-    yield "heads", max(math.prod(array.shape[1:3]) for array in rows), MOST_HEADS
+    yield "steps of its search", len(search.alignment), MOST_TOKENS
+    yield "heads", max((math.prod(array.shape[1:3]) for array in search.rows.values()), default=0), MOST_HEADS
     yield "nodes of its search", len(search.nodes), MOST_NODES
     yield "ranks of its search", 1 + max(node.rank for node in search.nodes), MOST_RANKS
     yield "finished hypotheses", len(search.best), MOST_NODES

@@ -1,7 +1,6 @@
-"""The tab Export: the run as a page, a picture or a table, and the lines of Python that make the picture again."""
+"""The tab Export: the run as a page, a picture or a table, and the lines of Python that make the file again."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import streamlit as st
 
@@ -10,15 +9,14 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
 from transformer_viz.export.names import file_name
-from transformer_viz.export.recipe import lines
+from transformer_viz.export.programs import explore as programs
+from transformer_viz.export.programs.runs import AnyRun
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, focus
+from transformer_viz.views.parts import code, focus, link
+from transformer_viz.views.parts.held import held
 from transformer_viz.views.parts.markdown import literal
-
-if TYPE_CHECKING:
-    from transformer_viz.checkpoints import Checkpoint
 
 _FORMATS = {
     "html": (
@@ -39,16 +37,31 @@ _FORMATS = {
 }
 _MOST_AT_ONCE = 200_000
 """Weights up to which a table is made without being asked for."""
-_MOST_ROWS = 2_000_000
-"""Weights up to which there is a table at all: ten million as CSV are a gigabyte."""
-_KEPT = 12
-
-Code = Callable[[View, Mapping[str, Any]], str]
-"""The lines of Python that make a picture again, from the place in the run and the keywords of `figures.player`."""
+_OF_EVERYTHING, _MOST_AT_ALL = ("html", "csv", "parquet"), 5_000_000
+"""Files with every weight, and the most of them: as text, a weight takes about a hundred bytes while it is made."""
 
 
-def show(trace: Trace, code: Code, theme: ThemeName, whole: Trace | None = None) -> None:
-    """The formats, a button that makes what takes time, and the code. `whole` is the search that `trace` is a branch of."""
+def start() -> None:
+    """The chosen format, from the link or by default; before the link is written."""
+    if st.session_state.get("export_format") not in _FORMATS:
+        st.session_state.export_format = link.choice("file", link.take("file"), tuple(_FORMATS), "html")
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says of this tab. That a file was made is not said: it is the maker's own."""
+    chosen = st.session_state.get("export_format")
+    return {"file": None if chosen == "html" else chosen}
+
+
+def show(trace: Trace, run: AnyRun, theme: ThemeName, whole: Trace | None = None) -> None:
+    """The formats, a button that makes what takes time, and the code.
+
+    Args:
+        trace: the run.
+        run: how it comes about.
+        theme: of the pictures.
+        whole: the search that `trace` is a branch of.
+    """
     at = focus.current()
     now = View(at.kind, at.layer, at.head, at.step)
     looks = {
@@ -56,11 +69,12 @@ def show(trace: Trace, code: Code, theme: ThemeName, whole: Trace | None = None)
         "large": bool(st.session_state.get("projector")),
         "with_answer": not st.session_state.get("hide_answer"),
     }
-    chosen = st.segmented_control(
+    start()
+    chosen: str = st.session_state.export_format
+    st.segmented_control(
         "File",
         list(_FORMATS),
         key="export_format",
-        default="html",
         required=True,
         format_func=lambda name: _FORMATS[name][0],
         label_visibility="collapsed",
@@ -71,20 +85,21 @@ def show(trace: Trace, code: Code, theme: ThemeName, whole: Trace | None = None)
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
         st.text(f"on the screen: {KIND_TITLES[now.kind]}, {title(now.layer, now.head)}, step {now.step + 1}")
-    with st.expander("Show the code", icon=":material/code:"):
-        st.code(code(now, {**looks, "narrow": charts.is_narrow()}), language="python")
+    is_table = chosen in saving.TABLE_FORMATS
+    options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
+    made = run.whole() if chosen == "npz" else run
+    code.show(programs.file(made, file_name(trace, chosen, now), options))
 
 
 def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:
     """Download buttons take bytes: what takes seconds or megabytes is made when it is asked for."""
     is_table = chosen in saving.TABLE_FORMATS
     place = (run, chosen) if is_table else (run, chosen, now, tuple(looks.items()))
-    n_weights = sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
-    is_quick = is_table and n_weights <= _MOST_AT_ONCE
-    if chosen in ("csv", "parquet") and n_weights > _MOST_ROWS:
-        words = f"A table of {n_weights:,} rows is too much for a browser: {_MOST_ROWS:,} are made here at most."
-        st.info(literal(f"{words} The format Trace holds them all, and trace.to_frame() makes the table."))
+    if chosen in _OF_EVERYTHING and n_weights(trace) > _MOST_AT_ALL:
+        words = f"{n_weights(trace):,} weights are more than a page makes into this file. Take the trace, and make it with "
+        st.caption(f"{words}`python -m transformer_viz render`.")
         return
+    is_quick = is_table and n_weights(trace) <= _MOST_AT_ONCE
     # The click's own run already knows a step that the player has reached since the button was drawn.
     if st.session_state.pop("export_wanted", False):
         st.session_state.export_asked = place
@@ -92,7 +107,8 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
         st.button("Prepare the file", icon=":material/build:", key="export-prepare", on_click=_want)
         return
     try:
-        data = _made(place, _trace=trace, _now=now, _looks=looks)
+        with st.spinner("Making the file …"):
+            data = _made(place, _trace=trace, _now=now, _looks=looks)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
@@ -105,22 +121,18 @@ def _want() -> None:
     st.session_state.export_wanted = True
 
 
-@st.cache_resource(max_entries=_KEPT, show_spinner="Making the file …")
+def n_weights(trace: Trace) -> int:
+    """Of all kinds together."""
+    return sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
+
+
+@held
 def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str, Any]) -> bytes:
     """The file's bytes, shared by all sessions that look at the same thing."""
     chosen = place[1]
     if chosen in saving.TABLE_FORMATS:
         return saving.made(_trace, chosen)
     return saving.made(_trace, chosen, kind=_now.kind, layer=_now.layer, head=_now.head, step=_now.step, **_looks)
-
-
-def code_of(trace: Trace, checkpoint: "Checkpoint", device: str, now: View, looks: Mapping[str, Any]) -> str:
-    """The lines for a run of this checkpoint, with what the Search page was asked for."""
-    if trace.made_by.get("strategy") != "beam":
-        return lines(trace.source, checkpoint.name, now, device=device, looks=looks)
-    state = st.session_state
-    decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop}
-    return lines(trace.source, checkpoint.name, now, device=device, decode=decode, node=state.chosen_node, looks=looks)
 
 
 def _size(n_bytes: int) -> str:

@@ -37,12 +37,13 @@ def start_place(trace: Trace, checkpoint: "Checkpoint | None") -> None:
         state.kind = link.choice("kind", link.take("kind"), trace.kinds, "cross" if "cross" in trace.kinds else trace.kinds[0])
     if state.kind not in trace.kinds:
         state.kind = trace.kinds[-1]
-    n_layers, n_heads = n_layers_heads(trace, state.kind)
+    layers, (_, n_heads) = trace.layer_numbers(state.kind), n_layers_heads(trace, state.kind)
     layer, head = default_head(trace, checkpoint, state.kind)
+    layer = layer if layer in layers else layers[-1]
     if "layer" not in state:
-        state.layer = link.number("layer", link.take("layer"), n_layers, layer)
+        state.layer = link.one_of("layer", link.take("layer"), layers, layer)
         state.head = link.head(link.take("head"), n_heads, head)
-    if state.layer >= n_layers or (isinstance(state.head, int) and state.head >= n_heads):
+    if state.layer not in layers or (isinstance(state.head, int) and state.head >= n_heads):
         state.layer, state.head = layer, head
 
 
@@ -69,8 +70,8 @@ def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
     if not tile or tile.get("kind") not in trace.kinds:
         return
     state = st.session_state
-    n_layers, n_heads = n_layers_heads(trace, tile["kind"])
-    if tile.get("layer") in range(n_layers) and tile.get("head") in range(n_heads):
+    _, n_heads = n_layers_heads(trace, tile["kind"])
+    if tile.get("layer") in trace.layer_numbers(tile["kind"]) and tile.get("head") in range(n_heads):
         state.kind, state.layer, state.head = tile["kind"], tile["layer"], tile["head"]
         go_to_step(tile.get("step"), trace)
 
@@ -128,11 +129,11 @@ def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> 
     """
     if not combined and not isinstance(st.session_state.head, int):
         st.session_state.head = 0
-    n_layers, n_heads = n_layers_heads(trace, st.session_state.kind)
+    layers, (_, n_heads) = trace.layer_numbers(st.session_state.kind), n_layers_heads(trace, st.session_state.kind)
     quiet: dict[str, Any] = {"label_visibility": "collapsed"}
     with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
         st.segmented_control("Attention", trace.kinds, key="kind", format_func=KIND_TITLES.__getitem__, required=True, **quiet)
-        st.selectbox("Layer", range(n_layers), key="layer", format_func=lambda n: f"layer {n + 1}", width=110, **quiet)
+        st.selectbox("Layer", layers, key="layer", format_func=lambda n: f"layer {n + 1}", width=110, **quiet)
         st.selectbox(
             "Head", [*range(n_heads), *(COMBINED if combined else ())], key="head", format_func=_head_words, width=130, **quiet
         )

@@ -12,10 +12,12 @@ from transformer_viz.analysis.head_names import COVERAGE, MARGIN, PLACES, THRESH
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.export.programs import explore as programs
+from transformer_viz.export.programs.runs import AnyRun
 from transformer_viz.figures.grades import TINT_TITLES, TINTS, Tint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, link
+from transformer_viz.views.parts import charts, code, link
 from transformer_viz.views.parts.markdown import literal
 
 if TYPE_CHECKING:
@@ -48,8 +50,8 @@ def link_values(trace: Trace) -> dict[str, str | None]:
     return {"tint": None if tint == default_tint(trace) else tint}
 
 
-def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName) -> None:
-    """The tiles, what they say, and the table."""
+def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName, run: AnyRun) -> None:
+    """The tiles, what they say, the table, and the code; `run` is how the trace comes about."""
     grades = _graded(trace, checkpoint, device)
     # No line break between a number and its sign.
     st.markdown(literal(plain(grades_sentence(grades)).replace(" %", "\u00a0%")))
@@ -71,6 +73,8 @@ def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: Them
     st.caption(_caption(grades, checkpoint is not None))
     frame = grades.to_frame()
     st.download_button("CSV of all grades", frame.to_csv(index=False).encode(), "grades.csv", "text/csv", key="heads-csv")
+    with_untrained = any(grade.untrained is not None for grade in grades)
+    code.show(programs.heads(run, st.session_state.tint, code.looks(), with_untrained=with_untrained))
 
 
 def _graded(trace: Trace, checkpoint: "Checkpoint | None", device: str) -> Grades:

@@ -1,8 +1,14 @@
-"""How every page looks: letters for a projector, and whether the right answer is shown. Needs no model."""
+"""How every page looks: letters for a projector, whether the right answer is shown; and the link. Needs no model."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
+
+from transformer_viz.views.parts import copy_link, link
+
+_SWITCHES = (("projector", "projector", "on"), ("hide_answer", "answer", "hidden"))
+"""What a switch is called in the session and in a link, and the word that a link has where it is on."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -14,9 +20,10 @@ class Looks:
 
 
 def start() -> None:
-    """First values, before the popover or anything that depends on them is drawn."""
-    for key in ("projector", "hide_answer"):
-        st.session_state[key] = st.session_state.get(key, False)
+    """From the link or by default, before the popover or anything that depends on it is drawn."""
+    for key, name, word in _SWITCHES:
+        if key not in st.session_state:
+            st.session_state[key] = link.switch(name, link.take(name), word)
 
 
 def current() -> Looks:
@@ -24,8 +31,18 @@ def current() -> Looks:
     return Looks(is_large=st.session_state.projector, with_answer=not st.session_state.hide_answer)
 
 
-def popover() -> None:
-    """The two switches, in a row of controls."""
-    with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer"):
+def link_values() -> dict[str, str | None]:
+    """What the URL says of them."""
+    return {name: word if st.session_state[key] else None for key, name, word in _SWITCHES}
+
+
+def popover(texts: Mapping[str, str] | None = None) -> None:
+    """The two switches and the button that copies the link, in a row of controls.
+
+    Args:
+        texts: of the page, that may be too long for a link, by what they are called.
+    """
+    with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer, copy the link"):
         st.toggle("Projector: large letters, maps only", key="projector")
         st.toggle("Hide the answer", key="hide_answer", help="No ring on the true letter, no mark on a wrong one")
+        copy_link.show(link.too_long(texts or {}))

@@ -1,7 +1,7 @@
 """What the pages share: loaded checkpoints and finished runs.
 
-Both caches are shared by all sessions, keyed by value, and hold things that nobody changes:
-models in eval mode without gradients, and Traces.
+All caches are shared by all sessions, keyed by value, and hold things that nobody changes: models in eval mode
+without gradients, and Traces. Runs are bounded by their bytes (`held`), and each by what a page allows (`limits`).
 """
 
 import random
@@ -17,13 +17,17 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.runs import replay as runs_replay
 from transformer_viz.runs.by_length import accuracy_by_length
 from transformer_viz.runs.decode import decode
+from transformer_viz.runs.keep import as_in
 from transformer_viz.runs.length_report import ByLength
 from transformer_viz.runs.untrained import untrained as untrained_run
 from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import limits
+from transformer_viz.views.parts.held import held
+from transformer_viz.views.parts.limits import Kept
 
-# Everything that a visitor can make the server keep is limited in number.
-_CHECKPOINTS, _RUNS, _LENGTHS, _REPLAYS = 6, 64, 32, 8
+# Everything that a visitor can make the server keep is limited, in number or in bytes.
+_CHECKPOINTS, _LENGTHS = 6, 32
 # What takes seconds of all that the machine has: strangers wait for each other, not on top of each other.
 ONE_AT_A_TIME = threading.Semaphore(1)
 
@@ -36,21 +40,23 @@ def load(name: str, device: str) -> Checkpoint:
 
 def run(checkpoint: Checkpoint, device: str, text: str) -> Trace:
     """The greedy decoding of a text."""
-    return _run(checkpoint.name, device, stamp(checkpoint.folder), text, checkpoint)
+    name = (checkpoint.name, device, stamp(checkpoint.folder))
+    return limits.within(checkpoint, lambda kept: _run(name, text, kept, limits.MAX_TRACE_BYTES, checkpoint))
 
 
 def search(checkpoint: Checkpoint, device: str, text: str, beam_size: int, length_penalty: float, stop: str) -> Trace:
     """The beam search of a text."""
-    return _search(
-        checkpoint.name, device, stamp(checkpoint.folder), text, beam_size, length_penalty, stop, _checkpoint=checkpoint
-    )
+    name, how = (checkpoint.name, device, stamp(checkpoint.folder)), (beam_size, length_penalty, stop)
+    return limits.within(checkpoint, lambda kept: _search(name, text, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
 
 
 def what_if(
-    checkpoint: Checkpoint, device: str, text: str, prefix: tuple[str, ...], ban: tuple[str, ...], target: str | None
+    checkpoint: Checkpoint, device: str, trace: Trace, prefix: tuple[str, ...], ban: tuple[str, ...], target: str | None
 ) -> Trace:
-    """The greedy decoding of a text with a forced beginning and banned tokens, or one pass over a target."""
-    return _what_if(checkpoint.name, device, stamp(checkpoint.folder), text, prefix, ban, target, _checkpoint=checkpoint)
+    """The greedy decoding of a run's text with a forced beginning and banned tokens, or one pass over a target; as much
+    is kept of it as of the run."""
+    name, kept = (checkpoint.name, device, stamp(checkpoint.folder)), limits.kept(as_in(trace))
+    return _what_if(name, trace.source, prefix, ban, target, kept, limits.MAX_TRACE_BYTES, checkpoint)
 
 
 def side(checkpoint: Checkpoint, device: str, text: str, snapshot: int | None, how: tuple[tuple[str, Any], ...]) -> Trace:
@@ -58,13 +64,15 @@ def side(checkpoint: Checkpoint, device: str, text: str, snapshot: int | None, h
     if snapshot is None and not how:
         return run(checkpoint, device, text)
     stamps = _snapshot_stamps(checkpoint) if snapshot is not None else (stamp(checkpoint.folder),)
-    return _side((checkpoint.name, device, *stamps), text, snapshot, how, _checkpoint=checkpoint)
+    name = (checkpoint.name, device, *stamps)
+    return limits.within(checkpoint, lambda kept: _side(name, text, snapshot, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
 
 
 def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
     """The same tokens read by an untrained model of the same sizes."""
-    name = (checkpoint.name, device, stamp(checkpoint.folder))
-    return _untrained(name, trace.source, trace.output_tokens, trace.edits, trace.mistake, _checkpoint=checkpoint, _trace=trace)
+    name, kept = (checkpoint.name, device, stamp(checkpoint.folder)), limits.kept(as_in(trace))
+    run = (trace.source, trace.output_tokens, trace.edits, trace.mistake, kept)
+    return _untrained(name, run, _checkpoint=checkpoint, _trace=trace)
 
 
 def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
@@ -74,7 +82,9 @@ def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
 
 def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[Moment, ...]:
     """The snapshots of a checkpoint on one text."""
-    return _replay(checkpoint.name, device, _snapshot_stamps(checkpoint), text, _checkpoint=checkpoint)
+    name = (checkpoint.name, device, *_snapshot_stamps(checkpoint))
+    with st.spinner("Going through the snapshots …", show_time=False):
+        return limits.within(checkpoint, lambda kept: _replay(name, text, kept, limits.MAX_TRACE_BYTES, checkpoint))
 
 
 def has_snapshots(checkpoint: Checkpoint) -> bool:
@@ -107,64 +117,56 @@ def _load(name: str, device: str, stamp: float) -> Checkpoint:
     return checkpoints.load_checkpoint(name, device)
 
 
-@st.cache_resource(max_entries=_RUNS, show_spinner=False)
-def _run(name: str, device: str, stamp: float, text: str, _checkpoint: Checkpoint) -> Trace:
-    return decode(_checkpoint, text)
+@held
+def _run(name: tuple[str, str, float], text: str, kept: Kept, most: int, _checkpoint: Checkpoint) -> Trace:
+    return decode(_checkpoint, text, max_trace_bytes=most, **dict(kept))
 
 
-@st.cache_resource(max_entries=_RUNS, show_spinner=False)
+@held
 def _search(
-    name: str,
-    device: str,
-    stamp: float,
-    text: str,
-    beam_size: int,
-    length_penalty: float,
-    stop: str,
-    *,
-    _checkpoint: Checkpoint,
+    name: tuple[str, str, float], text: str, how: tuple[int, float, str], kept: Kept, most: int, _checkpoint: Checkpoint
 ) -> Trace:
-    return decode(_checkpoint, text, strategy="beam", beam_size=beam_size, length_penalty=length_penalty, stop=stop)
+    size, penalty, stop = how
+    beam = {"beam_size": size, "length_penalty": penalty, "stop": stop}
+    options: Any = {"strategy": "beam", "max_trace_bytes": most, **beam, **dict(kept)}
+    return decode(_checkpoint, text, **options)
 
 
-@st.cache_resource(max_entries=_RUNS, show_spinner=False)
+@held
 def _what_if(
-    name: str,
-    device: str,
-    stamp: float,
+    name: tuple[str, str, float],
     text: str,
     prefix: tuple[str, ...],
     ban: tuple[str, ...],
     target: str | None,
-    *,
+    kept: Kept,
+    most: int,
     _checkpoint: Checkpoint,
 ) -> Trace:
     if target is not None:
-        return decode(_checkpoint, text, target=target)
-    return decode(_checkpoint, text, prefix=prefix, ban=ban)
+        return decode(_checkpoint, text, target=target, max_trace_bytes=most, **dict(kept))
+    return decode(_checkpoint, text, prefix=prefix, ban=ban, max_trace_bytes=most, **dict(kept))
 
 
-@st.cache_resource(max_entries=_RUNS, show_spinner=False)
-def _untrained(
-    name: tuple[str, str, float],
-    source: str,
-    output: tuple[str, ...],
-    edits: tuple[str, ...],
-    mistake: str | None,
-    *,
-    _checkpoint: Checkpoint,
-    _trace: Trace,
-) -> Trace:
+@held
+def _untrained(name: tuple[str, str, float], run: tuple[object, ...], *, _checkpoint: Checkpoint, _trace: Trace) -> Trace:
     return untrained_run(_checkpoint, _trace)
 
 
-@st.cache_resource(max_entries=_RUNS, show_spinner=False)
+@held
 def _side(
-    name: tuple[Any, ...], text: str, snapshot: int | None, how: tuple[tuple[str, Any], ...], *, _checkpoint: Checkpoint
+    name: tuple[Any, ...],
+    text: str,
+    snapshot: int | None,
+    how: tuple[tuple[str, Any], ...],
+    kept: Kept,
+    most: int,
+    _checkpoint: Checkpoint,
 ) -> Trace:
+    options: Any = {"max_trace_bytes": most, **dict(how), **dict(kept)}
     if snapshot is None:
-        return decode(_checkpoint, text, **dict(how))
-    trace = decode(checkpoints.load_snapshot(_checkpoint, snapshot), text, **dict(how))
+        return decode(_checkpoint, text, **options)
+    trace = decode(checkpoints.load_snapshot(_checkpoint, snapshot), text, **options)
     return replace(trace, made_by={**trace.made_by, "snapshot": snapshot})
 
 
@@ -174,11 +176,11 @@ def _by_length(name: tuple[str, str, float], samples: int, *, _checkpoint: Check
         return accuracy_by_length(_checkpoint, samples=samples)
 
 
-@st.cache_resource(max_entries=_REPLAYS, show_spinner="Going through the snapshots …")
+@held
 def _replay(
-    name: str, device: str, stamps: tuple[float, float, int], text: str, *, _checkpoint: Checkpoint
+    name: tuple[str, str, float, float, int], text: str, kept: Kept, most: int, _checkpoint: Checkpoint
 ) -> tuple[Moment, ...]:
-    return runs_replay.replay(_checkpoint, text)
+    return runs_replay.replay(_checkpoint, text, max_trace_bytes=most, **dict(kept))
 
 
 def _snapshot_stamps(checkpoint: Checkpoint) -> tuple[float, float, int]:

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -11,11 +10,14 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.heads import n_layers_heads, title
+from transformer_viz.export.programs import explore as programs
+from transformer_viz.export.programs.runs import AnyRun, File
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, Kind
-from transformer_viz.trace.frame import focus_frame
+from transformer_viz.trace.frame import to_frame
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import export, heads, link
+from transformer_viz.views.parts import code, export, heads, kept, limits, link
+from transformer_viz.views.parts.export import n_weights
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 TABS = ("This run", "What if", "Heads", "By length", "Masks in force", "Numbers", "Export")
 _NEED_THE_MODEL = ("What if", "By length")
 OF_A_FILE = tuple(name for name in TABS if name not in _NEED_THE_MODEL)
+_OF_A_FILE_KEY = "open_tables"
+_KEPT = (
+    *("what_if_how", "what_if_step", "what_if_begin", "what_if_ban", "what_if_target"),
+    *("tint", "by_length_samples", "export_format"),
+)
 _MOST_ROWS, _MOST_AT_ONCE = 20_000, 200_000
 """Rows of a head that are shown, and rows of the whole run up to which a table of it is ready to download."""
 _MOST_OF_A_LAYER = 300_000
@@ -31,77 +38,123 @@ _MOST_NOTES, _LONGEST_NOTE = 100, 300
 Tabs = dict[str, Callable[[], None]]
 
 
-def start(trace: Trace) -> None:
-    """The open tab and the tint, from the link or by default; before the link is written."""
-    from transformer_viz.views.parts import what_if
+def start(trace: Trace, checkpoint: "Checkpoint", device: str, *, of_a_decoding: bool = True) -> None:
+    """The open tab and every tab's controls, from the link or by default; before the link is written."""
+    # Here, as all that needs the model: a file is looked at without it.
+    from transformer_viz.views.parts import by_length, what_if
 
+    names = TABS if of_a_decoding else OF_A_FILE
+    _start(trace, _key(of_a_decoding), names, "What if" if of_a_decoding and what_if.is_linked() else None)
+    if of_a_decoding:
+        what_if.start(trace, checkpoint, device)
+        by_length.start(checkpoint, device)
+
+
+def start_of_file(trace: Trace) -> None:
+    """As `start`, for `show_of_file`."""
+    _start(trace, _OF_A_FILE_KEY, OF_A_FILE, None)
+
+
+def _start(trace: Trace, key: str, names: tuple[str, ...], asked: str | None) -> None:
+    """`asked` is the tab that the rest of the link asks for."""
     state = st.session_state
-    if "tables" not in state:
-        asked = "What if" if what_if.is_linked() else "Heads" if "want_tint" in state else TABS[0]
-        state.tables = link.choice("tables", link.take("tables"), TABS, asked)
+    if key not in state:
+        default = asked or ("Heads" if "want_tint" in state else TABS[0])
+        state[key] = link.choice("tables", link.take("tables"), names, default)
     heads.start(trace)
+    export.start()
 
 
-def link_values(trace: Trace) -> dict[str, str | None]:
+def link_values(trace: Trace, checkpoint: "Checkpoint", device: str, *, of_a_decoding: bool = True) -> dict[str, str | None]:
     """What the URL says of the open tab and its controls; None is a default."""
-    from transformer_viz.views.parts import what_if
+    from transformer_viz.views.parts import by_length, what_if
 
-    tab = st.session_state.get("tables")
-    return {"tables": None if tab == TABS[0] else tab, **heads.link_values(trace), **what_if.link_values()}
+    values: dict[str, str | None] = {}
+    if of_a_decoding:
+        is_open = st.session_state.get(_key(of_a_decoding)) == "What if"
+        values = {**what_if.link_values(is_open=is_open), **by_length.link_values(checkpoint, device)}
+    return _link_values(trace, _key(of_a_decoding), values, any(values.get(key) for key in what_if.KEYS))
+
+
+def link_values_of_file(trace: Trace) -> dict[str, str | None]:
+    """As `link_values`, for `show_of_file`."""
+    return _link_values(trace, _OF_A_FILE_KEY, {}, False)
+
+
+def _link_values(trace: Trace, key: str, more: dict[str, str | None], opens_another: bool) -> dict[str, str | None]:
+    """With `more`, the values of the tabs that need the model."""
+    tab = st.session_state.get(key, TABS[0])
+    values = {**heads.link_values(trace), **export.link_values(), **more}
+    # A tint or a change opens its tab, where the link does not say otherwise.
+    is_said = tab != TABS[0] or opens_another or values["tint"] is not None
+    return {"tables": tab if is_said else None, **values}
 
 
 def show(trace: Trace, checkpoint: "Checkpoint", device: str, theme: ThemeName, *, search: Trace | None = None) -> None:
     """Tabs; only the open one is made. A branch of a search has none that go on from a decoding, or speak of the model."""
     from transformer_viz.views.parts import by_length, what_if
 
-    def run() -> None:
+    run = code.run_of(trace, checkpoint, device)
+
+    def this_run() -> None:
+        if trace.made_by.get("strategy") != "beam":  # of a search, one branch is shown here; the page says its size
+            limits.caption(trace)
         _run(trace)
         _model(checkpoint)
+        code.show(programs.this_run(run))
 
     tabs: Tabs = {
-        **_tabs(trace, checkpoint, device, theme, partial(export.code_of, trace, checkpoint, device), search),
-        "This run": run,
+        **_tabs(trace, checkpoint, device, theme, run, search),
+        "This run": this_run,
         "What if": lambda: what_if.show(trace, checkpoint, device, theme),
         "By length": lambda: by_length.show(checkpoint, device, theme),
     }
     names = TABS if search is None else OF_A_FILE
-    _draw({name: tabs[name] for name in names}, "tables" if search is None else "search_tables")
+    _draw({name: tabs[name] for name in names}, _key(search is None))
 
 
-def start_of_file(trace: Trace) -> None:
-    """As `start`, for `show_of_file`."""
-    state = st.session_state
-    if "open_tables" not in state:
-        asked = "Heads" if "want_tint" in state else OF_A_FILE[0]
-        state.open_tables = link.choice("tables", link.take("tables"), OF_A_FILE, asked)
-    heads.start(trace)
-
-
-def link_values_of_file(trace: Trace) -> dict[str, str | None]:
-    """As `link_values`, for `show_of_file`."""
-    tab = st.session_state.get("open_tables")
-    return {"tables": None if tab == OF_A_FILE[0] else tab, **heads.link_values(trace)}
-
-
-def show_of_file(trace: Trace, theme: ThemeName, code: export.Code, search: Trace | None = None) -> None:
+def show_of_file(trace: Trace, theme: ThemeName, run: File, search: Trace | None = None) -> None:
     """The tabs that need no model."""
-    tabs = {**_tabs(trace, None, "", theme, code, search), "This run": lambda: _notes(trace)}
-    _draw({name: tabs[name] for name in OF_A_FILE}, "open_tables")
+
+    def this_run() -> None:
+        _notes(trace)
+        code.show(programs.this_run(run))
+
+    tabs = {**_tabs(trace, None, "", theme, run, search), "This run": this_run}
+    _draw({name: tabs[name] for name in OF_A_FILE}, _OF_A_FILE_KEY)
+
+
+def _key(of_a_decoding: bool) -> str:
+    return "tables" if of_a_decoding else "search_tables"
 
 
 def _tabs(
-    trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName, code: export.Code, search: Trace | None
+    trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName, run: AnyRun, search: Trace | None
 ) -> Tabs:
     """What every run has."""
+
+    def masks() -> None:
+        _masks(trace, theme)
+        is_by_head = any(trace.mask_reasons[kind].ndim == 4 for kind in trace.kinds)
+        places = {kind: _mask_place(trace, kind) for kind in trace.kinds} if is_by_head else {}
+        code.show(programs.masks_in_force(run, code.looks(), places))
+
+    def numbers() -> None:
+        _numbers(trace)
+        state = st.session_state
+        code.show(programs.numbers(run, state.kind, state.layer, state.head))
+
     return {
-        "Heads": lambda: heads.show(trace, checkpoint, device, theme),
-        "Masks in force": lambda: _masks(trace, theme),
-        "Numbers": lambda: _numbers(trace),
-        "Export": lambda: export.show(trace, code, theme, search),
+        "Heads": lambda: heads.show(trace, checkpoint, device, theme, run),
+        "Masks in force": masks,
+        "Numbers": numbers,
+        "Export": lambda: export.show(trace, run, theme, search),
     }
 
 
 def _draw(tabs: Tabs, key: str) -> None:
+    # A fragment alone is a run too, in which a closed tab's boxes would be forgotten.
+    kept.keep(_KEPT)
     # With on_change="rerun" only the open tab is made. The masks' three charts would add 200 ms to every text.
     for name, tab in zip(tabs, st.tabs(list(tabs), key=key, on_change="rerun"), strict=True):
         with tab:
@@ -123,9 +176,9 @@ def _masks(trace: Trace, theme: ThemeName) -> None:
 
 def _mask_place(trace: Trace, kind: Kind) -> tuple[int, int]:
     """The focus, as far as this kind has such a layer and head."""
-    (n_layers, n_heads), state = n_layers_heads(trace, kind), st.session_state
+    (_, n_heads), state, layers = n_layers_heads(trace, kind), st.session_state, trace.layer_numbers(kind)
     head = state.head if isinstance(state.head, int) else 0
-    return min(state.layer, n_layers - 1), min(head, n_heads - 1)
+    return state.layer if state.layer in layers else layers[-1], min(head, n_heads - 1)
 
 
 def _numbers(trace: Trace) -> None:
@@ -133,16 +186,15 @@ def _numbers(trace: Trace) -> None:
     if not isinstance(state.head, int) and math.prod(_shape(trace, state.kind)[1:]) > _MOST_OF_A_LAYER:
         st.caption("All heads of this layer are too many numbers for a table; choose one head above.")
         return
-    here = focus_frame(trace, state.kind, state.layer, state.head if isinstance(state.head, int) else None)
+    here = to_frame(trace, state.kind, state.layer, state.head if isinstance(state.head, int) else None)
     st.caption("The focus, one row a weight. Layers, heads and positions count from 0 here, as in the file.")
     st.dataframe(here.head(_MOST_ROWS), height=320, hide_index=True)
     left, right, _ = st.columns([1, 1, 2])
     left.download_button(
         "CSV of the focus", here.to_csv(index=False).encode(), "attention-focus.csv", "text/csv", width="stretch"
     )
-    n_weights = sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
-    if n_weights > _MOST_AT_ONCE:
-        right.caption(f"All {n_weights:,} weights: in the tab Export.")
+    if n_weights(trace) > _MOST_AT_ONCE:
+        right.caption(f"All {n_weights(trace):,} weights: in the tab Export.")
         return
     everything = trace.to_frame().to_csv(index=False).encode()
     right.download_button("CSV of everything", everything, "attention.csv", "text/csv", width="stretch")

@@ -1,30 +1,34 @@
 """What if it had written this instead? Another token at a step, another beginning, banned tokens, or a whole target."""
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.difference import first_difference, largest_difference
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import TransformerVizError
+from transformer_viz.errors import TraceTooLarge, TransformerVizError
+from transformer_viz.export.programs import explore as programs
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, link, model
+from transformer_viz.views.parts import charts, code, link, model
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 How = Literal["another token", "a beginning of your own", "banned tokens", "a target of your own"]
 HOWS: tuple[How, ...] = get_args(How)
 TOKEN, BEGINNING, BAN, TARGET = HOWS
+_WORDS = dict(zip(("token", "begin", "ban", "target"), HOWS, strict=True))
+"""What a link calls them."""
+KEYS = ("change", "at", "prefix", "begin", "ban", "target")
 _MOST_TYPED = 512
 
 
 def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
     """The controls, and both runs side by side."""
-    _start(trace, checkpoint)
+    start(trace, checkpoint, device)
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.segmented_control("What if it had …", HOWS, key="what_if_how", required=True)
@@ -39,39 +43,56 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
         else:
             st.text_input("to read", key="what_if_target", max_chars=_MOST_TYPED, width=360, placeholder="any target text")
         st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
+    change: dict[str, Any] = {}
     try:
+        change = _change(checkpoint)
         other = _run(trace, checkpoint, device)
+    except TraceTooLarge:
+        st.warning("The other run would take more than the page allows. Shorten it.", icon=":material/memory:")
+        return
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
     if other is not None:
         _compare(trace, other, theme)
+    place = (state.kind, state.layer, state.head, _columns())
+    code.show(programs.what_if(code.run_of(trace, checkpoint, device), change, *place, code.looks()))
 
 
 def is_linked() -> bool:
     """Whether the link that opened the page asked for a change."""
-    return any(f"want_{key}" in st.session_state for key in ("prefix", "begin", "ban", "target"))
+    return any(f"want_{key}" in st.session_state for key in KEYS)
 
 
-def link_values() -> dict[str, str | None]:
-    """What the URL says; tokens stand between tabs, since a comma may be a token."""
+def link_values(*, is_open: bool) -> dict[str, str | None]:
+    """What the URL says; tokens stand between tabs, since a comma may be a token.
+
+    Args:
+        is_open: the tab is on the screen. The step at which a token is changed begins as the player's, so a link says
+            it wherever it is seen.
+    """
     state = st.session_state
-    how = state.get("what_if_how")
+    how = state.get("what_if_how", TOKEN)
     prefix, begin, ban, target = (state.get(f"what_if_{name}") for name in ("prefix", "begin", "ban", "target"))
-    return {
+    values = {
         "prefix": "\t".join(prefix) if how == TOKEN and prefix else None,
         "begin": begin if how == BEGINNING and begin else None,
         "ban": "\t".join(ban) if how == BAN and ban else None,
         "target": target if how == TARGET and target else None,
     }
+    is_said = any(values.values())
+    at = state.get("what_if_step") or state.get("step", 0) + 1
+    is_seen = is_open and how == TOKEN
+    return {**values, "change": None if is_said else link.word_of(how, _WORDS), "at": str(at) if is_seen else None}
 
 
-def _start(trace: Trace, checkpoint: Checkpoint) -> None:
+def start(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """First values, from the link where it has any; another run forgets a forced beginning, which was its own."""
     state = st.session_state
     vocabulary = checkpoint.task.target_vocabulary
     if "what_if_prefix" not in state:
-        given = {name: link.take(name) for name in ("prefix", "begin", "ban", "target")}
+        given = {"prefix": link.take("prefix"), "ban": link.take("ban")}
+        given |= {name: link.take_text(name, _MOST_TYPED) for name in ("begin", "target")}
         tokens = {name: tuple((given[name] or "").split("\t")) if given[name] else () for name in ("prefix", "ban")}
         for name in ("prefix", "ban"):
             if unknown := [token for token in tokens[name] if token not in vocabulary.symbols]:
@@ -79,10 +100,13 @@ def _start(trace: Trace, checkpoint: Checkpoint) -> None:
                 tokens[name] = ()
         state.what_if_prefix = tokens["prefix"]
         state.what_if_ban = list(tokens["ban"])
-        state.what_if_begin = (given["begin"] or "")[:_MOST_TYPED]
-        state.what_if_target = (given["target"] or "")[:_MOST_TYPED]
+        state.what_if_begin, state.what_if_target = given["begin"] or "", given["target"] or ""
         asked = {TARGET: given["target"], BAN: tokens["ban"], BEGINNING: given["begin"]}
-        state.what_if_how = next((how for how, what in asked.items() if what), TOKEN)
+        default = next((how for how, what in asked.items() if what), TOKEN)
+        state.what_if_how = link.named("change", link.take("change"), _WORDS, default)
+        if (at := link.take("at")) is not None:
+            most = len(_so_far(trace, checkpoint, device).steps)
+            state.what_if_step = link.number("at", at, most, min(state.get("step", 0), most - 1)) + 1
     elif state.get("what_if_of") != trace.source:
         state.what_if_prefix = ()
     state.what_if_of = trace.source
@@ -108,7 +132,7 @@ def _token_controls(trace: Trace, checkpoint: Checkpoint) -> None:
     step = trace.steps[state.what_if_step - 1]
     others = [token for token, _ in step.candidates if token != step.token and token not in SPECIAL_TOKENS]
     chances = dict(step.candidates)
-    rest = [token for token in checkpoint.task.target_vocabulary.symbols if token not in chances]
+    rest = [token for token in checkpoint.task.target_vocabulary.symbols if token not in chances and token != step.token]
     options = ["", *others, *rest]
     if state.get("what_if_token") not in options:
         state.what_if_token = ""
@@ -144,18 +168,26 @@ def _undo() -> None:
 
 def _run(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace | None:
     """The other run, or None where nothing is asked for."""
+    change = _change(checkpoint)
+    if not change:
+        return None
+    asked = (tuple(change.get("prefix", ())), tuple(change.get("ban", ())), change.get("target"))
+    return model.what_if(checkpoint, device, trace, *asked)
+
+
+def _change(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The keywords of `decode` that make the other run; empty where nothing is asked for."""
     state = st.session_state
     how = state.what_if_how
     if how == TOKEN and state.what_if_prefix:
-        return model.what_if(checkpoint, device, trace.source, tuple(state.what_if_prefix), (), None)
+        return {"prefix": list(state.what_if_prefix)}
     if how == BEGINNING and state.what_if_begin:
-        prefix = tuple(checkpoint.task.read_target(state.what_if_begin))
-        return model.what_if(checkpoint, device, trace.source, prefix, (), None)
+        return {"prefix": list(checkpoint.task.read_target(state.what_if_begin))}
     if how == BAN and state.what_if_ban:
-        return model.what_if(checkpoint, device, trace.source, (), tuple(state.what_if_ban), None)
+        return {"ban": list(state.what_if_ban)}
     if how == TARGET and state.what_if_target:
-        return model.what_if(checkpoint, device, trace.source, (), (), state.what_if_target)
-    return None
+        return {"target": state.what_if_target}
+    return {}
 
 
 def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
@@ -171,7 +203,7 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
             f"layer {largest.layer + 1}, head {largest.head + 1}, query {largest.query + 1}, key {largest.key + 1}."
         )
     state = st.session_state
-    columns = 1 if charts.is_narrow() else 3
+    columns = _columns()
     st.plotly_chart(
         figures.before_and_after(before, after, state.kind, state.layer, state.head, theme=theme, columns=columns),
         key="what-if-chart",
@@ -182,6 +214,10 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
     st.download_button(
         "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
     )
+
+
+def _columns() -> int:
+    return 1 if charts.is_narrow() else 3
 
 
 def _visible(token: str) -> str:

@@ -25,11 +25,11 @@ def start(comparison: Comparison) -> None:
     if state.kind not in kinds:
         state.kind = kinds[-1]
     kind: Kind = state.kind
-    n_layers, n_heads = n_layers_heads(comparison.a, kind)
+    layers, (_, n_heads) = comparison.a.layer_numbers(kind), n_layers_heads(comparison.a, kind)
     found = comparison.farthest(kind)
-    layer, head = (found.layer, found.head) if found else (0, 0)
+    layer, head = (found.layer, found.head) if found else (comparison.layers(kind)[0], 0)
     if "layer" not in state:
-        state.layer = link.number("layer", link.take("layer"), n_layers, layer)
+        state.layer = link.one_of("layer", link.take("layer"), layers, layer)
         state.head = link.head(link.take("head"), n_heads, head)
     if not has_head(comparison.a, kind, state.layer, state.head):
         state.layer, state.head = layer, head
@@ -43,14 +43,16 @@ def controls(comparison: Comparison) -> None:
     state = st.session_state
     quiet: dict[str, Any] = {"label_visibility": "collapsed"}
     kind: Kind = state.kind
-    (n_layers, n_heads), (b_layers, b_heads) = (n_layers_heads(run, kind) for run in (comparison.a, comparison.b))
+    runs = (comparison.a, comparison.b)
+    (_, n_heads), (_, b_heads) = (n_layers_heads(run, kind) for run in runs)
+    layers, b_layers = (run.layer_numbers(kind) for run in runs)
     with st.container(horizontal=True, vertical_alignment="center", key="compare-place"):
         words = {name: KIND_TITLES[name] for name in comparison.kinds}
         st.segmented_control("Attention", comparison.kinds, key="kind", format_func=words.__getitem__, required=True, **quiet)
-        st.selectbox("A: layer", range(n_layers), key="layer", format_func=lambda n: f"A layer {n + 1}", width=118, **quiet)
+        st.selectbox("A: layer", layers, key="layer", format_func=lambda n: f"A layer {n + 1}", width=118, **quiet)
         st.selectbox("A: head", [*range(n_heads), *COMBINED], key="head", format_func=_head_words, width=124, **quiet)
-        same_layer = [SAME] if state.layer < b_layers else []
-        st.selectbox("B: layer", [*same_layer, *range(b_layers)], key="b_layer", format_func=_b_layer_words, width=132, **quiet)
+        same_layer = [SAME] if state.layer in b_layers else []
+        st.selectbox("B: layer", [*same_layer, *b_layers], key="b_layer", format_func=_b_layer_words, width=132, **quiet)
         same_head = [SAME] if isinstance(state.head, str) or state.head < b_heads else []
         st.selectbox(
             "B: head", [*same_head, *range(b_heads), *COMBINED], key="b_head", format_func=_b_head_words, width=132, **quiet
@@ -68,8 +70,8 @@ def go_to_tile(tile: dict | None, comparison: Comparison) -> None:
     """To a clicked tile; what is none is passed over."""
     if not tile or tile.get("kind") not in comparison.kinds:
         return
-    n_layers, n_heads = comparison.n_heads(tile["kind"])
-    if tile.get("layer") in range(n_layers) and tile.get("head") in range(n_heads):
+    kind = tile["kind"]
+    if tile.get("layer") in comparison.layers(kind) and tile.get("head") in range(comparison.n_heads(kind)):
         go_to(tile["kind"], tile["layer"], tile["head"])
 
 
@@ -106,16 +108,16 @@ def link_values() -> dict[str, str | None]:
 def _start_b(b: Trace, kind: Kind) -> None:
     """The same as A's, where B has that and nothing else was chosen."""
     state = st.session_state
-    n_layers, n_heads = n_layers_heads(b, kind)
+    layers, (_, n_heads) = b.layer_numbers(kind), n_layers_heads(b, kind)
     if (given := link.take("b_layer")) is not None:
-        number = link.number("b_layer", given, n_layers, -1)
+        number = link.one_of("b_layer", given, layers, -1)
         state.b_layer = SAME if number == -1 else number
     if (given := link.take("b_head")) is not None:
         number = link.head(given, n_heads, -1, key="b_head")
         state.b_head = SAME if number == -1 else number
     layer, head = state.get("b_layer", SAME), state.get("b_head", SAME)
-    if layer == SAME or layer >= n_layers:
-        layer = SAME if state.layer < n_layers else n_layers - 1
+    if layer not in layers:
+        layer = SAME if state.layer in layers else layers[-1]
     if head == SAME or (isinstance(head, int) and head >= n_heads):
         head = SAME if isinstance(state.head, str) or state.head < n_heads else n_heads - 1
     state.b_layer, state.b_head = layer, head

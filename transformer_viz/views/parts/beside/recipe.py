@@ -1,20 +1,20 @@
 """What was asked of the two sides, as the lines of Python need it."""
 
-from transformer_viz.export.comparing import Run
+from transformer_viz.export.programs.compare import Side
 from transformer_viz.views.parts import opened
 from transformer_viz.views.parts.beside.sides import Asked
 
 
-def of_sides(a: Asked, b: Asked, device: str) -> tuple[Run, Run]:
+def of_sides(a: Asked, b: Asked, device: str) -> tuple[Side, Side]:
     """How both come about; a file is called as it was when it was opened."""
     first, second = (_run(one, device) for one in (a, b))
     return first, second
 
 
-def _run(asked: Asked, device: str) -> Run:
+def _run(asked: Asked, device: str) -> Side:
     if asked.file is not None:
-        return Run(file=opened.get(asked.file).file_name)
-    return Run(
+        return Side(file=opened.get(asked.file).file_name)
+    return Side(
         text=asked.text,
         checkpoint=asked.checkpoint,
         device=device,

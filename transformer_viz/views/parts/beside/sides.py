@@ -153,7 +153,7 @@ def link_values(keys: Keys) -> dict[str, str | None]:
     now, p = asked(keys), keys.of
     is_file, is_sample = now.file is not None, now.strategy == "sample"
     values: dict[str, str | None] = {
-        keys.text: None if is_file or len(now.text) > link.LONGEST_TEXT else now.text,
+        keys.text: None if is_file else link.text(now.text),
         keys.checkpoint: None if is_file else now.checkpoint,
         p("file"): now.file,
         p("snapshot"): None if is_file or now.snapshot is None else str(now.snapshot),
@@ -163,6 +163,12 @@ def link_values(keys: Keys) -> dict[str, str | None]:
         p("seed"): str(now.seed) if is_sample and now.seed != SEED else None,
     }
     return values
+
+
+def long_texts() -> dict[str, str]:
+    """What may be too long for a link, by what it is called."""
+    state = st.session_state
+    return {f"{keys.name}’s text": state.get(keys.text, "") for keys in (A, B) if not state.get(keys.of("file"))}
 
 
 def put(keys: Keys, values: dict[str, Any]) -> None:

@@ -25,10 +25,10 @@ def show(checkpoint: Checkpoint) -> None:
     """The two boxes."""
     state = st.session_state
     if "lab_sources" not in state:
-        given = link.take("sources")
-        state.lab_sources = default_sources(checkpoint.task) if given is None else given[:_MOST_TYPED]
+        given = link.take_text("sources", _MOST_TYPED)
+        state.lab_sources = default_sources(checkpoint.task) if given is None else given
     if "lab_targets" not in state:
-        state.lab_targets = (link.take("targets") or "")[:_MOST_TYPED]
+        state.lab_targets = link.take_text("targets", _MOST_TYPED) or ""
     left, right = st.columns(2)
     left.text_area(
         "Source strings, one a line",
@@ -97,8 +97,8 @@ def check_readable(typed: Typed, task: Task) -> None:
 def link_values(checkpoint: Checkpoint) -> dict[str, str | None]:
     """What the URL says of the boxes; None is a default, or a text too long for a URL."""
     sources, targets = st.session_state.lab_sources, st.session_state.lab_targets
-    is_plain = sources == default_sources(checkpoint.task) or len(sources) > link.LONGEST_TEXT
-    return {"sources": None if is_plain else sources, "targets": targets if 0 < len(targets) <= link.LONGEST_TEXT else None}
+    is_plain = sources == default_sources(checkpoint.task)
+    return {"sources": None if is_plain else link.text(sources), "targets": link.text(targets) or None}
 
 
 def _lines(text: str, keep: int = 0) -> list[str]:

@@ -5,11 +5,28 @@ import math
 import pandas as pd
 import streamlit as st
 
+from transformer_viz.export.programs import masks as programs
 from transformer_viz.runs.mask_report import RULES, MaskReport
 from transformer_viz.runs.mistakes import MISTAKES
+from transformer_viz.views.parts import asked, code
 from transformer_viz.views.parts.lab import runs
 from transformer_viz.views.parts.lab.setup import Setup
 from transformer_viz.views.parts.markdown import literal
+
+
+def start(setup: Setup) -> None:
+    """Whether the link asks for the certificate; before the link is written."""
+    if asked.is_linked("certificate"):
+        st.session_state.lab_check_asked = _asked(setup)
+
+
+def is_asked(setup: Setup) -> bool:
+    """Whether the certificate of this model, as it is changed, was asked for."""
+    return st.session_state.get("lab_check_asked") == _asked(setup)
+
+
+def _asked(setup: Setup) -> tuple[object, ...]:
+    return setup.checkpoint.name, setup.edits, setup.mistake
 
 
 def show(setup: Setup) -> None:
@@ -18,14 +35,14 @@ def show(setup: Setup) -> None:
         "Every token that a query must not see is replaced by random others, one position after the other: later target tokens "
         "and all padding. If any row of attention or any logit changes, something leaks."
     )
-    asked = (setup.checkpoint.name, setup.edits, setup.mistake)
     with_change = f" with {setup.change_words()}" if setup.is_changed else ""
     if st.button(
         f"Check {literal(setup.checkpoint.name)}{with_change}", icon=":material/verified_user:", type="primary", key="lab-check"
     ):
-        st.session_state.lab_check_asked = asked
-    if st.session_state.get("lab_check_asked") == asked:
+        st.session_state.lab_check_asked = _asked(setup)
+    if is_asked(setup):
         _report(runs.report(setup.checkpoint, setup.edits, setup.mistake))
+    code.show(programs.certificate(setup.batch))
 
 
 def _report(report: MaskReport) -> None:

@@ -8,18 +8,51 @@ from transformer_viz import figures
 from transformer_viz.analysis.difference import first_difference, largest_difference
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
 from transformer_viz.errors import OptionError
+from transformer_viz.export.programs import masks as programs
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import clicks, focus, link
+from transformer_viz.views.parts import asked, clicks, code, focus, link
 from transformer_viz.views.parts.lab import runs
 from transformer_viz.views.parts.lab.setup import Setup, reset
 from transformer_viz.views.parts.markdown import literal
 
 _CHART = "lab-edit"
 _REACHES = ("all layers and heads", "this layer", "this head")
+_REACH_WORDS = dict(zip(("all", "layer", "head"), _REACHES, strict=True))
 _CLICKS = ("flips the cell", "flips the row", "flips the column", "forces the row onto the key")
+_CLICK_WORDS = dict(zip(("cell", "row", "column", "force"), _CLICKS, strict=True))
+"""What a link calls them."""
 _CONFIG = {"displayModeBar": False, "responsive": True}
+
+
+def start(setup: Setup) -> None:
+    """What a click does, and whether the effect was asked for, from the link or by default; before the link is written."""
+    state = st.session_state
+    if "lab_click" not in state:
+        state.lab_click = link.named("click", link.take("click"), _CLICK_WORDS, _CLICKS[0])
+    if "lab_reach" not in state:
+        state.lab_reach = link.named("reach", link.take("reach"), _REACH_WORDS, _REACHES[0])
+    if asked.is_linked("effect"):
+        state.lab_many_asked = _asked(setup)
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says of this tab."""
+    state = st.session_state
+    return {
+        "click": link.word_of(state.get("lab_click"), _CLICK_WORDS),
+        "reach": link.word_of(state.get("lab_reach"), _REACH_WORDS),
+    }
+
+
+def is_asked(setup: Setup) -> bool:
+    """Whether the effect over many strings of this change was asked for."""
+    return setup.is_changed and st.session_state.get("lab_many_asked") == _asked(setup)
+
+
+def _asked(setup: Setup) -> tuple[object, ...]:
+    return setup.checkpoint.name, setup.edits, setup.mistake
 
 
 def show(setup: Setup) -> None:
@@ -43,6 +76,8 @@ def show(setup: Setup) -> None:
         config=_CONFIG,
         alt=f"{KIND_TITLES[state.kind]} of the focus head before and after the change, and the signed difference",
     )
+    at, height = programs.Focus(setup.sentence, state.kind, state.layer, state.head), _height(after, state.kind)
+    code.show(programs.change(setup.batch, at, height, setup.columns, setup.looks, with_effect=is_asked(setup)))
 
 
 def _controls(setup: Setup, after: Trace) -> None:
@@ -83,21 +118,25 @@ def _controls(setup: Setup, after: Trace) -> None:
         help="kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; kind.layer.head:zero "
         "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",
     )
-    right_masks = setup.decoded(changed=False)[setup.sentence].masks[kind]
     figure = figures.mask(
         after,
         kind,
         layer,
         head,
         theme=setup.theme,
-        height=min(560, 170 + 30 * len(after.queries(kind))),
-        before=right_masks if right_masks.ndim == 2 else right_masks[layer, head],
+        height=_height(after, kind),
+        # Of the sound model: one for all layers and heads.
+        before=setup.decoded(changed=False)[setup.sentence].masks[kind],
     )
     with st.container(key=_CHART):
         st.plotly_chart(
             figure, key="lab-edit-chart", theme=None, config=_CONFIG, alt="The mask; the field below edits it by text"
         )
     clicks.show(_CHART, lambda query, key: _clicked(query, key, after))
+
+
+def _height(trace: Trace, kind: Kind) -> int:
+    return min(560, 170 + 30 * len(trace.queries(kind)))
 
 
 def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
@@ -126,8 +165,8 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
         st.download_button(
             "This run as a file", to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
         )
-    if sum(map(len, setup.edits)) + len(setup.edits) > link.LONGEST_TEXT:
-        st.warning("These edits are too long for a link; the file has them.", icon=":material/link_off:")
+    if words := link.too_long({"the edits": st.session_state.lab_edits}):
+        st.warning(f"{words} The file has them.", icon=":material/link_off:")
 
 
 def _text_words(before: Trace, after: Trace) -> str:
@@ -163,10 +202,9 @@ def _over_many(setup: Setup) -> None:
     """Only when asked: it decodes a thousand strings."""
     if not setup.is_changed:
         return
-    asked = (setup.checkpoint.name, setup.edits, setup.mistake)
     if st.button("The effect over 500 strings", icon=":material/query_stats:", key="lab-many"):
-        st.session_state.lab_many_asked = asked
-    if st.session_state.get("lab_many_asked") == asked:
+        st.session_state.lab_many_asked = _asked(setup)
+    if is_asked(setup):
         found = runs.over_many(setup.checkpoint, setup.edits, setup.mistake)
         st.markdown(
             f"Over {found.samples} fresh strings of all lengths, in padded batches: exact match "

@@ -6,6 +6,8 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.loss import losses
+from transformer_viz.export.programs import masks as programs
+from transformer_viz.views.parts import code
 from transformer_viz.views.parts.lab.setup import Setup
 
 
@@ -35,6 +37,7 @@ def show(setup: Setup) -> None:
     with as_right, st.container(border=True):
         st.markdown("**Wrong:** every padded position counted as right")
         _numbers(None, found.accuracy_padding_right)
+    code.show(programs.loss(setup.batch, setup.looks))
 
 
 def _numbers(loss: float | None, accuracy: float) -> None:

@@ -4,17 +4,22 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import mask_parts
-from transformer_viz.views.parts import link
+from transformer_viz.export.programs import masks as programs
+from transformer_viz.views.parts import code, link
 from transformer_viz.views.parts.lab.setup import Setup
 
 _VIEWS = ("batch", "sentence")
 _VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
 
 
-def show(setup: Setup) -> None:
-    """The switch and the figure."""
+def start() -> None:
+    """The switch, from the link or by default; before the link is written."""
     if "lab_view" not in st.session_state:
         st.session_state.lab_view = link.choice("show", link.take("show"), _VIEWS, _VIEWS[0])
+
+
+def show(setup: Setup) -> None:
+    """The switch and the figure."""
     st.segmented_control(
         "Show", _VIEWS, key="lab_view", required=True, format_func=_VIEW_WORDS.__getitem__, label_visibility="collapsed"
     )
@@ -42,6 +47,8 @@ def show(setup: Setup) -> None:
         "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "
         "A padded query is left alone: nobody reads its row."
     )
+    looks = {**setup.looks, "large": setup.is_large or not is_batch}
+    code.show(programs.masks(setup.batch, None if is_batch else setup.sentence, layer, head, columns, looks))
 
 
 def link_values() -> dict[str, str | None]:

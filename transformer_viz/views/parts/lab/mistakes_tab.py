@@ -6,13 +6,26 @@ import streamlit as st
 
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.loss import losses
+from transformer_viz.export.programs import masks as programs
 from transformer_viz.runs.mistakes import MISTAKES, Mistake
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import asked, code
 from transformer_viz.views.parts.lab import runs
 from transformer_viz.views.parts.lab.setup import NO_MISTAKE, Setup
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.vocabulary import PAD
+
+
+def start(setup: Setup) -> None:
+    """Whether the link asks for the effects over many strings; before the link is written."""
+    if asked.is_linked("gallery"):
+        st.session_state.lab_gallery_asked = setup.checkpoint.name
+
+
+def is_asked(setup: Setup) -> bool:
+    """Whether the effects over many strings were asked for."""
+    return st.session_state.get("lab_gallery_asked") == setup.checkpoint.name
 
 
 def show(setup: Setup) -> None:
@@ -27,6 +40,7 @@ def show(setup: Setup) -> None:
         for column, mistake in zip(st.columns(2), cards[start : start + 2], strict=False):
             with column, st.container(border=True, key=f"mistake-{mistake.name}"):
                 _card(setup, mistake, *right)
+    code.show(programs.mistakes(setup.batch, with_effect=is_asked(setup)))
 
 
 def _card(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Trace]) -> None:
@@ -45,7 +59,7 @@ def _card(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Tra
         st.markdown("*Nothing is padded here, so nothing happens. Add a longer line above.*")
     else:
         st.markdown(_effect(setup, mistake, decoded, forced))
-    if st.session_state.get("lab_gallery_asked") == setup.checkpoint.name:
+    if is_asked(setup):
         found = runs.over_many(setup.checkpoint, (), mistake.name)
         st.markdown(
             f"**Over {found.samples} strings:** exact match {found.exact_before:.3f} → **{found.exact_after:.3f}**, "

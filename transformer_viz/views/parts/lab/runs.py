@@ -4,14 +4,16 @@ import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.runs.check_masks import check_masks
-from transformer_viz.runs.decode import decode
 from transformer_viz.runs.effect import Effect, effect
 from transformer_viz.runs.mask_report import MaskReport
+from transformer_viz.runs.padded import decode_batch, own_target, read_batch
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts.held import held
 from transformer_viz.views.parts.lab.batch import Typed
+from transformer_viz.views.parts.limits import MAX_TRACE_BYTES
 from transformer_viz.views.parts.model import ONE_AT_A_TIME, stamp
 
-_BATCHES, _REPORTS = 64, 128
+_REPORTS = 128
 _SAMPLES = 500
 
 
@@ -39,14 +41,14 @@ def _name(checkpoint: Checkpoint) -> tuple[str, str, float]:
     return checkpoint.name, checkpoint.device.type, stamp(checkpoint.folder)
 
 
-@st.cache_resource(max_entries=_BATCHES, show_spinner=False)
+@held
 def _decoded(
     name: tuple[str, str, float], sources: tuple[str, ...], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint
 ) -> list[Trace]:
-    return decode(_checkpoint, sources, pad_to=_width(_checkpoint, sources), edits=edits, mistake=mistake)
+    return decode_batch(_checkpoint, sources, edits=edits, mistake=mistake, max_trace_bytes=MAX_TRACE_BYTES)
 
 
-@st.cache_resource(max_entries=_BATCHES, show_spinner=False)
+@held
 def _forced(
     name: tuple[str, str, float],
     sources: tuple[str, ...],
@@ -55,26 +57,10 @@ def _forced(
     mistake: str | None,
     _checkpoint: Checkpoint,
 ) -> list[Trace]:
-    # Without a target it is what the sound model decodes: a change is judged on the same words.
+    # What `read_batch` would decode for itself, from the cache.
     written = _decoded(name, sources, (), None, _checkpoint)
-    framed = [_own(trace) if target is None else target for trace, target in zip(written, targets, strict=True)]
-    n_steps = max(1 + len(_checkpoint.task.read_target(t) if isinstance(t, str) else t) for t in framed)
-    width = _width(_checkpoint, sources)
-    return decode(
-        _checkpoint,
-        sources,
-        target=framed,
-        pad_to=width,
-        pad_target_to=n_steps,
-        edits=edits,
-        mistake=mistake,
-        record=("weights", "scores"),
-    )
-
-
-def _own(trace: Trace) -> tuple[str, ...]:
-    """What was written, without `<end>`; where the limit stopped it, without the last token, which leaves room for one."""
-    return trace.output_tokens[:-1]
+    given = [own_target(trace) if target is None else target for trace, target in zip(written, targets, strict=True)]
+    return read_batch(_checkpoint, sources, given, edits=edits, mistake=mistake, max_trace_bytes=MAX_TRACE_BYTES)
 
 
 @st.cache_resource(max_entries=_REPORTS, show_spinner="Replacing what must not be seen …")
@@ -87,8 +73,3 @@ def _report(name: tuple[str, str, float], edits: tuple[str, ...], mistake: str |
 def _over_many(name: tuple[str, str, float], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint) -> Effect:
     with ONE_AT_A_TIME:
         return effect(_checkpoint, edits=edits, mistake=mistake, samples=_SAMPLES)
-
-
-def _width(checkpoint: Checkpoint, sources: tuple[str, ...]) -> int:
-    task = checkpoint.task
-    return max(len(task.frame(task.read(source))) for source in sources)

@@ -5,13 +5,13 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.heads import reasons_map
-from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, softmax
-from transformer_viz.figures.maps import scores_map
+from transformer_viz.analysis.heads import reasons_map, scores_map
+from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
+from transformer_viz.export.programs import masks as programs
 from transformer_viz.figures.theme import labels
 from transformer_viz.terms import REASON_WORDS, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import clicks, focus, link
+from transformer_viz.views.parts import clicks, code, focus, link
 from transformer_viz.views.parts.lab.setup import Setup
 
 _CHART = "lab-scores"
@@ -20,7 +20,6 @@ _CHART = "lab-scores"
 def show(setup: Setup) -> None:
     """Controls, three maps, the row, and the fate of a fully masked row."""
     trace = setup.forced()[setup.sentence]
-    _start(trace)
     focus.controls(trace, combined=False, with_best=False)
     kind, layer, head, row = _place(trace)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -36,8 +35,8 @@ def show(setup: Setup) -> None:
             label_visibility="collapsed",
         )
         st.markdown(f"{FILL_WORDS[st.session_state.lab_fill]}, in {st.session_state.lab_precision}")
-    scores, masked = scores_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head) > 0
-    computed = softmax(scores, masked, st.session_state.lab_fill, st.session_state.lab_precision)
+    fill, precision = st.session_state.lab_fill, st.session_state.lab_precision
+    computed = head_softmax(trace, kind, layer, head, fill, precision)
     with st.container(key=_CHART):
         st.plotly_chart(
             figures.softmax_maps(
@@ -49,7 +48,9 @@ def show(setup: Setup) -> None:
             alt="Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers.",
         )
     clicks.show(_CHART, lambda query, key: _go_to_row(query, trace, kind))
-    _row(trace, kind, layer, head, row, scores, computed)
+    _row(trace, kind, layer, head, row, scores_map(trace, kind, layer, head), computed)
+    at = programs.Focus(setup.sentence, kind, layer, head)
+    code.show(programs.scores(setup.batch, at, row, fill, precision, setup.columns, setup.looks))
 
 
 def link_values() -> dict[str, str | None]:
@@ -63,7 +64,8 @@ def link_values() -> dict[str, str | None]:
     }
 
 
-def _start(trace: Trace) -> None:
+def start(trace: Trace) -> None:
+    """Fill, precision and row, from the link or by default; before the link is written."""
     state = st.session_state
     if "lab_fill" not in state:
         state.lab_fill = link.choice("fill", link.take("fill"), FILLS, FILLS[0])

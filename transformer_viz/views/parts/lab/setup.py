@@ -1,12 +1,14 @@
 """What the Masks page is about in this run of it: the batch, the sentence in focus, and what was changed."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError
+from transformer_viz.export.programs.runs import Batch
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.runs.mistakes import MISTAKES
 from transformer_viz.trace.trace import Trace
@@ -25,6 +27,8 @@ class Setup:
     """Everything that a tab needs to know."""
 
     checkpoint: Checkpoint
+    device: str
+    """As chosen: `auto` or a device."""
     typed: Typed
     sentence: int
     edits: tuple[str, ...]
@@ -42,6 +46,16 @@ class Setup:
     def columns(self) -> int:
         """How many maps fit side by side."""
         return 1 if self.is_narrow else 3
+
+    @property
+    def batch(self) -> Batch:
+        """How the batch is made, for “Show the code”."""
+        return Batch(self.checkpoint.name, self.typed.sources, self.typed.targets, self.edits, self.mistake, self.device)
+
+    @property
+    def looks(self) -> dict[str, Any]:
+        """How the figures are drawn, likewise."""
+        return {"theme": self.theme, "large": self.is_large}
 
     def decoded(self, *, changed: bool) -> list[Trace]:
         """What the model writes, one Trace a sentence."""
@@ -71,11 +85,11 @@ def start(chosen: bar.Bar, checkpoint: Checkpoint, typed: Typed, theme: ThemeNam
     if "mistake" not in state:
         state.mistake = link.choice("mistake", link.take("mistake"), (NO_MISTAKE, *MISTAKES), NO_MISTAKE)
     if "lab_edits" not in state:
-        state.lab_edits = (link.take("mask") or "")[:_MOST_TYPED]
+        state.lab_edits = link.take_text("mask", _MOST_TYPED) or ""
     if "lab_tab" not in state:
         state.lab_tab = link.choice("tab", link.take("tab"), TABS, TABS[0])
     mistake = None if state.mistake == NO_MISTAKE else state.mistake
-    return Setup(checkpoint, typed, state.sentence, _edits(), mistake, theme, chosen.is_large, is_narrow)
+    return Setup(checkpoint, chosen.device, typed, state.sentence, _edits(), mistake, theme, chosen.is_large, is_narrow)
 
 
 def reset() -> None:
@@ -87,14 +101,20 @@ def reset() -> None:
 def link_values(setup: Setup) -> dict[str, str | None]:
     """What the URL says; None is a default, or edits that are too long for a URL."""
     state = st.session_state
-    text = ",".join(setup.edits)
     return {
         **batch.link_values(setup.checkpoint),
         "sentence": None if setup.sentence == 0 else str(setup.sentence + 1),
         "mistake": setup.mistake,
-        "mask": text if 0 < len(text) <= link.LONGEST_TEXT else None,
+        # As it is typed, a mistake of typing too: it says the same there.
+        "mask": link.text(state.lab_edits) or None,
         "tab": None if state.lab_tab == TABS[0] else state.lab_tab,
     }
+
+
+def long_texts() -> dict[str, str]:
+    """What may be too long for a link, by what it is called."""
+    names = {"lab_sources": "the sources", "lab_targets": "the targets", "lab_edits": "the edits"}
+    return {name: st.session_state.get(key, "") for key, name in names.items()}
 
 
 def _edits() -> tuple[str, ...]:

@@ -140,6 +140,14 @@ def _effective(recipe: Recipe) -> dict[str, Any]:
     return {name: getattr(config if name in _MODEL else recipe, name) for name in FIELDS}
 
 
+def changes(recipe: Recipe) -> dict[str, Any]:
+    """The settings in which a recipe differs from its task's and variant's own, by their names."""
+    before, now = _effective(recipe_for(recipe.task, recipe.variant)), _effective(recipe)
+    changed = {name: value for name, value in now.items() if not _same(value, before[name])}
+    # Where only the width is said, the width of the feed-forward layer follows it.
+    return {**changed, "d_ff": now["d_ff"]} if "d_model" in changed else changed
+
+
 def _recipe() -> Recipe:
     """The task's and variant's own recipe with what the form says otherwise."""
     state = st.session_state
@@ -217,7 +225,7 @@ def _read(name: str, text: str) -> Any:
 
 
 def _written(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _same(value: Any, other: Any) -> bool:

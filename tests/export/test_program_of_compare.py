@@ -9,7 +9,7 @@ import pytest
 
 import transformer_viz as tv
 from transformer_viz.checkpoints import Checkpoint, load_snapshot
-from transformer_viz.export.comparing import Run, lines
+from transformer_viz.export.programs.compare import Side, lines
 from transformer_viz.trace.trace import Trace
 
 SMALL: dict[str, Any] = {"checkpoint": "reverse-small", "device": "cpu"}
@@ -37,8 +37,8 @@ def check(names: dict[str, Any], a: Trace, b: Trace, *place: Any) -> None:
 def test_two_snapshots_one_of_which_reads_what_the_other_writes(monkeypatch: pytest.MonkeyPatch) -> None:
     small = loaded("reverse-small")
     program = lines(
-        Run(text="reversethis", **SMALL),
-        Run(text="reversethis", **SMALL, snapshot=141, reads_the_other=True),
+        Side(text="reversethis", **SMALL),
+        Side(text="reversethis", **SMALL, snapshot=141, reads_the_other=True),
         "cross",
         0,
         2,
@@ -52,7 +52,7 @@ def test_two_snapshots_one_of_which_reads_what_the_other_writes(monkeypatch: pyt
 
 
 def test_the_side_that_is_read_is_run_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = lines(Run(text="hello", **REVERSE, reads_the_other=True), Run(text="halle", **SMALL), "decoder", 0, 1)
+    program = lines(Side(text="hello", **REVERSE, reads_the_other=True), Side(text="halle", **SMALL), "decoder", 0, 1)
     assert "load_snapshot" not in program
     b = tv.decode(loaded("reverse-small"), "halle")
     a = tv.decode(loaded("reverse"), "hello", target=tuple(b.output_tokens[:-1]))
@@ -65,8 +65,8 @@ def test_a_file_against_a_beam_with_another_head(tmp_path: Path, monkeypatch: py
     name = 'it\'s <b> "odd".npz'
     a = tv.decode(small, "thisqaipa")
     a.save(tmp_path / name)
-    b_run = Run(text="thisqaipa", **SMALL, decode={"strategy": "beam", "beam_size": 3})
-    program = lines(Run(file=name), b_run, "cross", 0, "mean", None, 3)
+    b_run = Side(text="thisqaipa", **SMALL, decode={"strategy": "beam", "beam_size": 3})
+    program = lines(Side(file=name), b_run, "cross", 0, "mean", None, 3)
     b = tv.decode(small, "thisqaipa", strategy="beam", beam_size=3)
     check(ran(program, monkeypatch), a, b, "cross", 0, "mean", None, 3)
 
@@ -74,6 +74,6 @@ def test_a_file_against_a_beam_with_another_head(tmp_path: Path, monkeypatch: py
 def test_a_sampled_run_and_a_text_full_of_quotes(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "'\"\\ {x}"
     sampled: dict[str, Any] = {"strategy": "sample", "temperature": 2.0, "seed": 3}
-    program = lines(Run(text=text, **REVERSE), Run(text=text, **REVERSE, decode=sampled), "cross", 1, 0)
+    program = lines(Side(text=text, **REVERSE), Side(text=text, **REVERSE, decode=sampled), "cross", 1, 0)
     model = loaded("reverse")
     check(ran(program, monkeypatch), tv.decode(model, text), tv.decode(model, text, **sampled), "cross", 1, 0)

@@ -1,0 +1,158 @@
+"""A link copied in one browser opens the same view in another: one rich state of every page, on the shipped checkpoints."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import PATIENCE_MS
+
+pytestmark = pytest.mark.browser
+
+SEEN = """() => {
+  const all = (selector, read) => [...document.querySelectorAll(selector)].map(read);
+  const plain = (value) => ArrayBuffer.isView(value) || Array.isArray(value) ? Array.from(value, plain)
+    : typeof value === 'number' && isNaN(value) ? null : value;
+  const numbers = (trace) => ['x', 'y', 'z', 'text'].map((name) => plain(trace[name] ?? null));
+  const value = (box) => [box.ariaLabel, box.type === 'checkbox' ? box.checked : box.value];
+  return {
+    charts: all('.js-plotly-plot', (chart) => chart._fullData.map(numbers)),
+    titles: all('.js-plotly-plot', (chart) => chart._fullLayout.title?.text ?? ''),
+    step: document.querySelector('.st-key-focus .js-plotly-plot')?.__step ?? null,
+    boxes: all('.stMain input:not([type=range]), .stMain textarea', value),
+    chosen: all('[role=tab][aria-selected=true], [aria-checked=true]', (one) => one.innerText),
+    words: all('.stMain [data-testid=stMarkdownContainer], [data-part=sentence]', (one) => one.innerText),
+  };
+}"""
+
+
+@pytest.fixture
+def another(browser: Browser) -> Iterator[Callable[[str], Page]]:
+    """Opens a link in a browser that knows nothing of the first."""
+    contexts = []
+
+    def open_link(url: str) -> Page:
+        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        page.goto(url)
+        return page
+
+    yield open_link
+    for context in contexts:
+        context.close()
+
+
+def settled(page: Page) -> dict[str, Any]:
+    """What is to be seen once nothing moves any more."""
+    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
+    expect(page.locator("[data-testid=stException]")).to_have_count(0)
+    before: dict[str, Any] = {}
+    for _ in range(60):
+        page.wait_for_timeout(1000)
+        now = page.evaluate(SEEN)
+        if now == before and now["boxes"]:
+            return now
+        before = now
+    raise AssertionError("the page does not come to rest")
+
+
+def same_in_another(page: Page, another: Callable[[str], Page], *keys: str) -> None:
+    for key in keys:
+        page.wait_for_function("(key) => new URLSearchParams(location.search).has(key)", arg=key)
+    here = settled(page)
+    opened = another(page.url)
+    expect(opened.locator(".js-plotly-plot .main-svg:first-child")).to_have_count(len(here["charts"]))
+    there = settled(opened)
+    for what in here:
+        assert there[what] == here[what], what
+
+
+def choose(page: Page, label: str, option: str) -> None:
+    box = page.get_by_role("combobox", name=label)
+    # A list closes when the page scrolls.
+    box.scroll_into_view_if_needed()
+    page.wait_for_timeout(500)
+    box.click()
+    page.get_by_role("option", name=option, exact=True).click()
+
+
+def test_explore(page: Page, server: str, another: Callable[[str], Page]) -> None:
+    page.goto(f"{server}/?text=hello")
+    page.get_by_role("radio", name="decoder self-attention").click()
+    page.wait_for_function("location.search.includes('kind=decoder')")
+    page.get_by_role("tab", name="What if").click()
+    page.get_by_role("radio", name="a beginning of your own").click()
+    box = page.get_by_label("begins with")
+    box.fill("xy")
+    box.press("Enter")
+    expect(page.locator(".stMain")).to_contain_text("They part at step 1.")
+    # The player is a fragment of its own: its report must not take the tab's keys away.
+    page.locator("[data-part=output] button").nth(2).click()
+    same_in_another(page, another, "kind", "begin", "step", "tables")
+
+
+def test_a_closed_tab_keeps_what_was_typed(page: Page, server: str) -> None:
+    """Guards a run of the tabs alone, after which Streamlit forgets the boxes that are not drawn."""
+    page.goto(f"{server}/?text=hello&begin=xy")
+    expect(page.locator(".stMain")).to_contain_text("They part at step 1.")
+    for _ in range(2):
+        page.get_by_role("tab", name="Numbers").click()
+        expect(page.get_by_role("button", name="CSV of the focus")).to_be_visible()
+        page.get_by_role("tab", name="What if").click()
+        expect(page.get_by_label("begins with")).to_have_value("xy")
+    assert "begin=xy" in page.url
+
+
+def test_masks(page: Page, server: str, another: Callable[[str], Page]) -> None:
+    page.goto(f"{server}/masks?sources=hello%0Aab&mask=cross:1-2")
+    page.get_by_role("tab", name="Change and run again").click()
+    choose(page, "A click on the mask", "flips the row")
+    choose(page, "and reaches", "this head")
+    choose(page, "Mistake", "No causal mask")
+    same_in_another(page, another, "mask", "tab", "click", "reach", "mistake")
+
+
+def test_search(page: Page, server: str, another: Callable[[str], Page]) -> None:
+    page.goto(f"{server}/search")
+    box = page.get_by_role("spinbutton", name="Beam size")
+    box.fill("3")
+    box.press("Enter")
+    page.wait_for_function("location.search.includes('beam=3')")
+    page.get_by_role("tab", name="Heads").click()
+    page.wait_for_function("location.search.includes('tables=Heads')")
+    settled(page)
+    choose(page, "Tinted by", "entropy, of the largest possible")
+    same_in_another(page, another, "beam", "tables", "tint")
+
+
+def test_train(page: Page, server: str, another: Callable[[str], Page]) -> None:
+    page.goto(f"{server}/train")
+    choose(page, "Task", "sort")
+    page.wait_for_function("location.search.includes('task=sort')")
+    box = page.get_by_role("spinbutton", name="d_model")
+    box.fill("64")
+    box.press("Enter")
+    same_in_another(page, another, "task", "set")
+
+
+def test_replay(page: Page, server: str, another: Callable[[str], Page]) -> None:
+    page.goto(f"{server}/replay?text=abcabd&checkpoint=reverse-small")
+    page.wait_for_function("document.querySelector('.st-key-focus .js-plotly-plot')?.__step !== undefined")
+    page.locator("[data-part=output] button").nth(3).click()
+    same_in_another(page, another, "moment")
+
+
+def test_the_button_copies_what_the_address_bar_says(page: Page, server: str) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.goto(f"{server}/?text=hello&step=2")
+    page.wait_for_function("document.querySelector('.st-key-focus .js-plotly-plot')?.__step === 1")
+    page.locator(".st-key-bar").get_by_role("button", name="View").first.click()
+    page.get_by_text("Projector: large letters, maps only").click()
+    page.wait_for_function("location.search.includes('projector=on')")
+    page.get_by_role("button", name="Copy the link").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
+    assert {"text=hello", "step=2", "projector=on"} <= set(page.url.split("?")[1].split("&"))

@@ -1,0 +1,57 @@
+"""The command line below the form of Train: what it trains is what the form says."""
+
+import shlex
+from dataclasses import replace
+
+import pytest
+
+from transformer_viz import commands, tasks
+from transformer_viz.commands import train
+from transformer_viz.export.programs.training import command
+from transformer_viz.model import variants
+from transformer_viz.runs.make_checkpoint import model_config
+from transformer_viz.training.defaults import recipe_for
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.views.parts.training import form
+
+
+def recipe_of(line: str) -> Recipe:
+    """What the command line would train."""
+    words = shlex.split(line.replace("\\\n", " "))
+    assert words[:4] == ["python", "-m", "transformer_viz", "train"]
+    return train._recipe(commands._parser().parse_args(words[3:]))
+
+
+def same_training(given: Recipe, wanted: Recipe) -> None:
+    """A setting may be said or left to the variant: what is trained is the same."""
+    assert model_config(given, tasks.make(given.task, given.task_options)) == model_config(
+        wanted, tasks.make(wanted.task, wanted.task_options)
+    )
+    assert {**given.to_json(), "model": None} == {**wanted.to_json(), "model": None}
+
+
+@pytest.mark.parametrize("task", ["reverse", "sort", "german-toy"])
+@pytest.mark.parametrize("variant", variants.names())
+def test_the_command_trains_what_the_form_says(task: str, variant: str) -> None:
+    base = recipe_for(task, variant)
+    own_width = {"d_k": None, "d_v": None} if "d_k" in variants.settings(variant) else {}
+    sizes = {"d_model": 24, "n_heads": 2, "n_encoder_layers": 5, "attention_bias": False, "dropout": 0.3, **own_width}
+    recipe = replace(base, model={**base.model, **sizes}, steps=19, learning_rate=0.1 + 0.2, optimizer="sgd")
+    for wanted in (base, recipe):
+        line = command(task, variant, form.changes(wanted), name="mine", snapshots=24, samples=2000)
+        same_training(recipe_of(line), wanted)
+
+
+def test_a_hostile_name_is_one_word() -> None:
+    line = command("reverse", "pre-norm", {}, name="a'; rm -rf ~ \"$(x)\n-o", snapshots=1, samples=1)
+    words = shlex.split(line)
+    assert words[-2:] == ["-o", "trained/a'; rm -rf ~ \"$(x)\n-o"]
+
+
+def test_pretrained_embeddings_are_in_the_command() -> None:
+    recipe = replace(recipe_for("reverse", "pre-norm"), frozen_embeddings=True)
+    files = {"source": "my 'best'.npy", "target": "t.safetensors"}
+    line = command("reverse", "pre-norm", form.changes(recipe), name="mine", snapshots=1, samples=1, embeddings=files)
+    same_training(recipe_of(line), recipe)
+    given = commands._parser().parse_args(shlex.split(line.replace("\\\n", " "))[3:])
+    assert (str(given.source_embedding), str(given.target_embedding)) == (files["source"], files["target"])

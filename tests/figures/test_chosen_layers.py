@@ -1,0 +1,149 @@
+"""Runs of which some layers, or half precision, were kept: pictures and sentences name layers by their true numbers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import transformer_viz as tv
+from transformer_viz.analysis.difference import largest_difference
+from transformer_viz.analysis.heads import head_map
+from transformer_viz.analysis.moments import course, moment_sentence
+from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.analysis.true_key import best_head
+from transformer_viz.errors import OptionError
+from transformer_viz.export.content import content, view
+from transformer_viz.figures.film import film
+from transformer_viz.trace.moments import Moment
+
+KINDS = ("decoder", "cross")
+LAYERS = (0, 2)
+
+
+@pytest.fixture(scope="module")
+def whole(tiny):
+    return tv.decode(tiny, "hello")
+
+
+@pytest.fixture(scope="module")
+def part(tiny):
+    return tv.decode(tiny, "hello", kinds=KINDS, layers=LAYERS)
+
+
+@pytest.fixture(scope="module")
+def half(tiny):
+    return tv.decode(tiny, "hello", precision="float16")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("head", [0, 3, "mean", "max"])
+def test_a_layer_is_the_same_in_part_and_whole(part, whole, kind, head):
+    for layer in LAYERS:
+        np.testing.assert_array_equal(head_map(part, kind, layer, head), head_map(whole, kind, layer, head))
+        for drawn in (tv.figures.attention, tv.figures.player):
+            assert drawn(part, kind, layer, head).to_json() == drawn(whole, kind, layer, head).to_json()
+        one, other = (plain(step_sentence(trace, kind, layer, head, 2)) for trace in (part, whole))
+        assert one == other
+        assert f"layer {layer + 1}" in one
+    with pytest.raises(OptionError, match="one of 0, 2"):
+        tv.figures.attention(part, kind, 1, head)
+
+
+def test_the_first_layer_that_there_is_comes_unasked(tiny):
+    trace = tv.decode(tiny, "hello", kinds=("cross",), layers=(2,), edits=["cross.3.2:1-3"])
+    assert tv.figures.attention(trace, "cross").layout.title.text == "cross-attention, layer 3 head 1"
+    assert tv.figures.player(trace, "cross").to_json() == tv.figures.player(trace, "cross", 2).to_json()
+    assert tv.figures.mask(trace, "cross", head=1).to_json() == tv.figures.mask(trace, "cross", 2, 1).to_json()
+    assert view(trace).layer == 2
+
+
+def test_the_mosaic_has_true_numbers(part):
+    figure: Any = tv.figures.mosaic(part, "cross", (2, 3))
+    assert sorted(set(figure.data[-1].text)) == sorted(f"{layer + 1}·{head + 1}" for layer in LAYERS for head in range(5))
+    assert figure.layout.meta["numbers"] == [0, 2]
+    # The focus is outlined in the second row of tiles.
+    accent = figure.layout.shapes[1].path
+    pitch = figure.layout.meta["pitch_y"]
+    assert f",{pitch - 0.5}L" in accent
+    assert len(tv.figures.mosaic(part, "cross", (1, 3)).layout.shapes) == 1, "layer 2 is not there to be outlined"
+
+
+def test_grades_have_true_numbers(part, whole):
+    mine, all_of_them = tv.analysis.alignment(part), tv.analysis.alignment(whole)
+    for grade in mine:
+        assert grade == all_of_them.at(grade.kind, grade.layer, grade.head)
+    assert {grade.layer for grade in mine} == set(LAYERS)
+    figure: Any = tv.figures.grades(mine)
+    assert list(figure.layout.yaxis.ticktext) == ["layer 1", "layer 3"]
+    with pytest.raises(OptionError, match="layers 0, 2 with heads 0 to 4"):
+        mine.at("cross", 1, 0)
+
+
+def test_the_best_head_is_named_by_its_number(tiny, whole):
+    layer, head, mass = best_head(whole) or (0, 0, 0.0)
+    alone = tv.decode(tiny, "hello", kinds=("cross",), layers=(layer,))
+    assert best_head(alone) == (layer, head, mass)
+
+
+def test_differences_are_where_they_are(tiny, part, whole):
+    """Changed in layer 3: the largest difference is said there, whatever was kept."""
+    change: dict[str, Any] = {"target": "olleh", "edits": ["cross.3.2:2=4"]}
+    before: dict[str, Any] = {"target": "olleh"}
+    for kept in ({}, {"kinds": ("cross",)}, {"kinds": ("cross",), "layers": (2,)}):
+        options: dict[str, Any] = kept
+        a, b = tv.decode(tiny, "hello", **before, **options), tv.decode(tiny, "hello", **change, **options)
+        found = largest_difference(a, b)
+        assert found is not None
+        assert (found.kind, found.layer, found.head) == ("cross", 2, 1)
+        attention = [one for one in tv.diff(a, b).differences if one.what == "attention" and one.where.kind == "cross"]
+        assert [(one.where.layer, one.where.head) for one in attention] == [(2, 1)]
+    one, other = (tv.decode(tiny, "hello", kinds=("cross",), layers=(layer,)) for layer in (0, 2))
+    with pytest.raises(OptionError, match="layers 0 and 2 cannot be compared"):
+        largest_difference(one, other)
+    said = [str(found) for found in tv.diff(one, other).differences]
+    assert any("layers of cross" in words for words in said)
+    assert tv.diff(part, part).equal
+    assert not tv.diff(part, whole).equal
+
+
+def test_the_exported_page_has_true_numbers(part, whole):
+    now = view(part, "cross", 2, 1, 0)
+    data = content(part, now, theme="auto", large=False, with_answer=True)
+    assert data["focus"]["layer"] == 1, "the page counts layers by their place"
+    kind = data["kinds"]["cross"]
+    assert kind["numbers"] == [0, 2]
+    assert [names[0] for names in kind["names"]] == ["layer 1 head 1", "layer 3 head 1"]
+    all_of_it = content(whole, view(whole), theme="auto", large=False, with_answer=True)["kinds"]["cross"]
+    assert kind["looked"]["shape"][0] == 2
+    assert len(kind["sentences"]) == 2
+    assert all_of_it["numbers"] == [0, 1, 2]
+
+
+def test_moments_of_chosen_layers(tiny, part, whole):
+    """A film of one moment: the lines in the panel are those of the true layers."""
+    forced = tv.decode(tiny, "hello", target="olleh", kinds=KINDS, layers=LAYERS)
+    moments = [Moment(step=7, written=part, forced=forced, target="answer")]
+    drawn = film(moments, "cross", 2, 3)
+    words = " ".join(str(trace.text) for trace in drawn.data if trace.type == "scatter")
+    assert "<b>3·4</b>" in words
+    assert "<b>1·1</b>" in words
+    assert "<b>2·" not in words
+    sentence = plain(moment_sentence(moments[0], 0, course(moments, "cross"), "cross", 2, 3))
+    assert "layer 3 head 4" in sentence
+
+
+def test_half_precision_is_drawn_from_its_own_numbers(half, whole):
+    """Every picture and number within its rounding, in float32 where a browser or a table reads it."""
+    for kind in ("encoder", "decoder", "cross"):
+        for head in (1, "mean", "max"):
+            mine = head_map(half, kind, 1, head)
+            assert mine.dtype == np.float32
+            np.testing.assert_allclose(mine, head_map(whole, kind, 1, head), atol=2**-12, rtol=0)
+        data = content(half, view(half), theme="auto", large=False, with_answer=True)["kinds"][kind]
+        assert data["weights"]["dtype"] == "f4"
+        a, b = (tv.figures.mosaic(trace, kind).data[0].z for trace in (half, whole))
+        np.testing.assert_allclose(a, b, atol=2**-12, rtol=0)
+    for one, other in zip(tv.analysis.alignment(half).heads, tv.analysis.alignment(whole).heads, strict=True):
+        assert (one.kind, one.layer, one.head, one.name) == (other.kind, other.layer, other.head, other.name)
+        assert one.entropy == pytest.approx(other.entropy, abs=0.02)
+    assert tv.diff(half, whole, tolerance=2**-12, ignore=["settings"]).equal

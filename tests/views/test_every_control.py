@@ -1,0 +1,83 @@
+"""Every widget of every page is in the link, or stands here with the reason why not. New pages are covered as they come."""
+
+import ast
+from collections.abc import Callable
+from pathlib import Path
+
+from streamlit.testing.v1 import AppTest
+
+from tests.views.rooms import PAGES, rooms
+from tests.views.widgets import controls
+from transformer_viz.views import pages
+from transformer_viz.views.parts import link
+from transformer_viz.views.parts.controls import CONTROLS
+
+Start = Callable[..., AppTest]
+VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
+
+EXCEPTIONS = {
+    "player": "the step player: where it rests is `step`, in Replay `moment`",
+    "charts": "a bridge: a click on a tile moves kind, layer and head; that the window is narrow is the window's own",
+    "clicks-search-tree": "a bridge: a click on a node is `node`",
+    "clicks-lab-edit": "a bridge: a click on a cell is in `mask`",
+    "clicks-lab-scores": "a bridge: a click on a row is `row`",
+    "copy_link": "it copies the link",
+    "compare-shown": "a bridge: a click on where a kind differs most moves kind, layer and head",
+    "open_0": "a box for files: a link cannot hold a file, only the name of the one on the screen, `opened`",
+    "compare-box_0": "likewise; that a side is one is `a_file` or `b_file`",
+    "train_source_embedding": "a box for a file, which a link cannot hold; it is in no training before it is started",
+    "train_target_embedding": "likewise",
+    "what_if_token": "it acts once, like a button, and stands empty again: what it did is `prefix`",
+}
+"""Widgets that have no key of their own in a link, and why. Buttons and downloads need none."""
+
+WHAT_TO_DO = (
+    "Give it a key of its own in the session; add that key to CONTROLS in views/parts/controls.py and its name in a link to "
+    "link.KEYS; read it with link.take before the page's link.write, and say it in that write (a fragment: link.update). "
+    "If a link cannot hold it, add it with the reason to EXCEPTIONS in tests/views/test_every_control.py and docs/decisions.md."
+)
+_WIDGETS = {
+    *("selectbox", "multiselect", "toggle", "checkbox", "radio", "slider", "select_slider", "number_input", "text_input"),
+    *("text_area", "segmented_control", "pills", "feedback", "date_input", "time_input", "datetime_input", "color_picker"),
+    *("file_uploader", "camera_input", "audio_input", "chat_input", "data_editor", "tabs"),
+}
+
+
+def test_every_page_is_gone_through() -> None:
+    assert [page or "" for page in PAGES] == ["" if view.ORDER == 0 else view.TITLE.lower() for view in pages()]
+
+
+def test_every_widget_is_in_the_link_or_says_why_not(start: Start, everything: Path) -> None:
+    there = {(page, widget.type, widget.key) for page in PAGES for at in rooms(start, page) for widget in controls(at)}
+    keys = {key for _, _, key in there}
+    unknown = [f"{kind} {key!r} of {page or 'explore'}" for page, kind, key in there if key not in {*CONTROLS, *EXCEPTIONS}]
+    assert not unknown, f"a link does not know {', '.join(sorted(unknown))}. {WHAT_TO_DO}"
+    # A list that names what is no longer there would hide the next one of that name.
+    assert not sorted({*EXCEPTIONS, *CONTROLS} - keys), "none of the pages has these any more: take them out of the lists"
+
+
+def test_every_widget_in_the_source_too() -> None:
+    """What no room of the test above happens to show: every call that makes a widget names a known key."""
+    wrong = []
+    for file in sorted(VIEWS.rglob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _WIDGETS:
+                key = next((keyword.value for keyword in call.keywords if keyword.arg == "key"), None)
+                if not _is_known(key):
+                    wrong.append(f"{file.name}:{call.lineno} {call.func.attr}")
+    assert not wrong, f"no known key: {', '.join(wrong)}. {WHAT_TO_DO}"
+
+
+def _is_known(key: ast.expr | None) -> bool:
+    if isinstance(key, ast.Constant):
+        return key.value in CONTROLS or key.value in EXCEPTIONS
+    if isinstance(key, ast.JoinedStr):  # f"train_{name}": one of a family
+        first = key.values[0]
+        return isinstance(first, ast.Constant) and any(name.startswith(str(first.value)) for name in CONTROLS)
+    # Another expression, such as `_key(of_a_decoding)`: what it gives is seen in the rooms.
+    return key is not None
+
+
+def test_every_key_of_a_control_is_read_from_links() -> None:
+    assert set(CONTROLS.values()) <= set(link.KEYS)
+    assert len(set(link.KEYS)) == len(link.KEYS)

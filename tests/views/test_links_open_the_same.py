@@ -1,0 +1,115 @@
+"""A link opens the same view: for every control of every page, and for all of them together."""
+
+from collections.abc import Callable
+from itertools import zip_longest
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.views.rooms import PAGES, enter, ways
+from tests.views.widgets import change, controls, link_of, seen
+from transformer_viz.views.parts.controls import CONTROLS
+
+Start = Callable[..., AppTest]
+
+
+def opens_the_same(start: Start, page: str | None, at: AppTest) -> None:
+    """In a session that holds the same files."""
+    held = getattr(at.session_state, "opened", {})
+    first = at.session_state["open_name"] if page == "open" and held else None
+    again = start(page, dict(sorted(held.items(), key=lambda item: item[0] != first)), **link_of(at))
+    here, there = seen(at), seen(again)
+    for what in here:
+        assert there[what] == here[what], f"{page or 'explore'}, {link_of(at)}: {what} differ"
+
+
+# These take the rest of the page with them: the projector hides the tabs, another task brings its own settings.
+ALONE = {"projector", "train_task", "train_variant"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_control(start: Start, everything: Path, page: str | None) -> None:
+    """One session goes from room to room and gives every control another value; each time the link opens what is seen.
+
+    Of those that share a key in the link, as the settings of a training do, the last one of a room is compared, with all.
+    """
+    at, done = enter(start, page, {}), set()
+    for settings in ways(start, page):
+        for key, value in settings.items():
+            at.session_state[key] = value
+        if "opened" in settings:
+            at.session_state["opened_latest"] = next(iter(at.session_state["opened"]))
+        at.run()
+        fresh = [c.key for c in controls(at) if c.key in CONTROLS and c.key not in done | ALONE]
+        for key, following in zip_longest(fresh, fresh[1:]):
+            done.add(key)
+            control = next((control for control in controls(at) if control.key == key), None)
+            before = link_of(at)
+            if control is None or not change(at, control):
+                continue
+            at.run()
+            assert link_of(at) != before, f"{page or 'explore'}: the link says nothing of {key}"
+            if CONTROLS.get(following or "") != CONTROLS[key]:
+                opens_the_same(start, page, at)
+
+
+@pytest.mark.parametrize(
+    ("page", "key"), [(None, "projector"), ("compare", "projector"), ("train", "train_task"), ("train", "train_variant")]
+)
+def test_what_takes_the_rest_of_the_page_with_it(start: Start, everything: Path, page: str | None, key: str) -> None:
+    at = enter(start, page, {})
+    change(at, next(control for control in controls(at) if control.key == key))
+    at.run()
+    assert set(link_of(at)) & {CONTROLS[key]}
+    opens_the_same(start, page, at)
+
+
+@pytest.mark.parametrize(("page", "key", "value"), [(None, "step", 2), ("search", "step", 1), ("replay", "moment", 3)])
+def test_where_the_player_rests(start: Start, everything: Path, page: str | None, key: str, value: int) -> None:
+    at = enter(start, page, {key: value})
+    assert key in link_of(at)
+    opens_the_same(start, page, at)
+
+
+@pytest.mark.parametrize(
+    ("page", "query", "button"),
+    [
+        (None, {"text": "ab", "tables": "By length", "samples": "20"}, "by-length-run"),
+        ("masks", {"sources": "hello\nab", "tab": "Certificate", "mistake": "no-causal"}, "lab-check"),
+        ("masks", {"sources": "hello\nab", "tab": "Change and run again", "mask": "cross:1-2"}, "lab-many"),
+        ("masks", {"sources": "hello\nab", "tab": "Mistakes"}, "lab-gallery-many"),
+    ],
+)
+def test_what_was_asked_for(start: Start, everything: Path, page: str | None, query: dict[str, str], button: str) -> None:
+    at = start(page, **query)
+    before = seen(at)
+    at.button(key=button).click().run(timeout=120)
+    assert seen(at)["texts"] != before["texts"]
+    assert "asked" in link_of(at)
+    opens_the_same(start, page, at)
+
+
+@pytest.mark.parametrize(
+    ("page", "checkpoint", "text"),
+    [("search", "reverse", "reversethis"), ("search", "reverse-small", "abc"), ("replay", "reverse-small", "abc")],
+)
+def test_a_page_that_opens_with_an_example_of_its_own(
+    start: Start, everything: Path, page: str, checkpoint: str, text: str
+) -> None:
+    """What is the default elsewhere is not what opens here without a word: it must be in the link."""
+    at = start(page)
+    assert not {"text", "checkpoint"} & set(link_of(at))
+    at.selectbox(key="checkpoint").set_value(checkpoint).run()
+    at.text_input(key="text").set_value(text).run()
+    opens_the_same(start, page, at)
+
+
+@pytest.mark.parametrize("settings", [{"what_if_prefix": ("a", "b")}, {"what_if_how": "banned tokens", "what_if_ban": ["x"]}])
+def test_a_change_behind_another_tab_does_not_open_its_own(start: Start, everything: Path, settings: dict[str, object]) -> None:
+    at = enter(start, None, {"tables": "What if", "what_if_prefix": ()})
+    for key, value in {**settings, "tables": "This run"}.items():
+        at.session_state[key] = value
+    at.run()
+    assert {"prefix", "ban"} & set(link_of(at))
+    opens_the_same(start, None, at)

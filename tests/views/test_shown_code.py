@@ -1,0 +1,265 @@
+"""“Show the code”: below each view, lines that make again, to the last number, what is on the screen."""
+
+import contextlib
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import plotly.graph_objects as go
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.trace.conftest import is_same
+from tests.views.rooms import OPENINGS, files
+from tests.views.widgets import charts, still
+from transformer_viz import checkpoints, load_trace
+from transformer_viz.trace.store import to_bytes
+
+Start = Callable[..., AppTest]
+HOSTILE = "a'b\\\"<i>$x$"
+
+
+@pytest.fixture
+def run_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], dict[str, Any]]:
+    """Runs lines in a namespace of their own; `figures` are those that it showed, `said` is what it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(code: str) -> dict[str, Any]:
+        figures: list[dict[str, Any]] = []
+        names: dict[str, Any] = {}
+        monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(still(json.loads(figure.to_json()))))
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            exec(compile(code, "shown", "exec"), names)
+        return {**names, "figures": figures, "said": said.getvalue()}
+
+    return run
+
+
+def programs(at: AppTest) -> list[str]:
+    """The lines behind every fold of that name."""
+    assert not at.exception
+    return [fold.code[0].value for fold in at.expander if fold.label == "Show the code"]
+
+
+def on_page(at: AppTest, first: int = 0, last: int | None = None) -> list[dict[str, Any]]:
+    return [{name: chart[name] for name in ("data", "layout", "frames") if name in chart} for chart in charts(at)][first:last]
+
+
+def shown(again: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{name: chart[name] for name in ("data", "layout", "frames") if name in chart} for chart in again["figures"]]
+
+
+def said(at: AppTest) -> str:
+    return " ".join(str(element.value) for element in [*at.markdown, *at.text, *at.success, *at.error]).replace("\\", "")
+
+
+EXPLORE = {"text": HOSTILE, "kind": "decoder", "layer": "2", "head": "max", "step": "4"}
+
+
+def test_explore(start: Start, everything: Path, run_code: Any) -> None:
+    for query in (EXPLORE, {"text": "hello", "checkpoint": "reverse-small", "device": "cpu", "answer": "hidden"}):
+        at = start(**query)
+        assert len(charts(at)) == 4
+        assert shown(run_code(programs(at)[0])) == on_page(at)
+
+
+@pytest.mark.parametrize(
+    ("tab", "query"),
+    [
+        ("What if", {"prefix": "x\t'"}),
+        ("What if", {"begin": "x'\""}),
+        ("What if", {"ban": "a\tb"}),
+        ("What if", {"target": "x\\y"}),
+        ("Heads", {"tint": "entropy_share"}),
+        ("Masks in force", {}),
+    ],
+)
+def test_pictures_in_the_tabs_of_explore(
+    start: Start, everything: Path, run_code: Any, tab: str, query: dict[str, str]
+) -> None:
+    at = start(**EXPLORE, tables=tab, **query)
+    assert len(charts(at)) > 4
+    assert shown(run_code(programs(at)[1])) == on_page(at, 4)
+
+
+def test_by_length(start: Start, everything: Path, run_code: Any) -> None:
+    at = start(text="ab", tables="By length", samples="20", asked="lengths")
+    again = run_code(programs(at)[1])
+    assert shown(again) == on_page(at, 4)
+    assert again["table"].equals(at.dataframe[0].value)
+
+
+def test_numbers(start: Start, everything: Path, run_code: Any) -> None:
+    at = start(text="hello", tables="Numbers", kind="encoder", layer="1", head="2")
+    again = run_code(programs(at)[1])["table"]
+    assert again.to_csv(index=False) == at.dataframe[0].value.to_csv(index=False)
+
+
+def test_this_run(start: Start, everything: Path, run_code: Any) -> None:
+    at = start(text="hello")
+    again = run_code(programs(at)[1])
+    assert again["trace"].made_by["checkpoint"] == "reverse"
+    assert "'best_head_mass': 0.1" in again["said"]
+
+
+@pytest.mark.parametrize("format", ["npz", "csv", "html"])
+def test_export(start: Start, everything: Path, run_code: Any, tmp_path: Path, format: str) -> None:
+    at = start(**EXPLORE, tables="Export", file=format)
+    if format == "html":
+        at.button(key="export-prepare").click().run()
+    run_code(programs(at)[1])
+    (made,) = tmp_path.glob(f"*.{format}")
+    name = at.get("download_button")[-1].proto.label.replace("\\", "")
+    assert f"Download {made.name} (" in name
+    if format == "csv":
+        assert len(made.read_text().splitlines()) > 100
+
+
+@pytest.mark.parametrize(
+    "query", [{"text": "abc", "beam": "3", "node": "2", "stop": "first"}, {"kind": "decoder", "alpha": "1.25"}]
+)
+def test_search(start: Start, everything: Path, run_code: Any, query: dict[str, str]) -> None:
+    at = start("search", **query)
+    assert shown(run_code(programs(at)[0])) == on_page(at)
+    at = start("search", **query, tables="Heads")
+    assert shown(run_code(programs(at)[1])) == on_page(at, 5)
+
+
+def test_replay(start: Start, everything: Path, run_code: Any) -> None:
+    at = start("replay", checkpoint="reverse-small", text=HOSTILE, moment="3", position="2", kind="decoder", answer="hidden")
+    assert shown(run_code(programs(at)[0])) == on_page(at)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"a_snapshot": "8", "kind": "decoder", "layer": "1", "head": "2", "b_head": "mean", "scale": "largest"},
+        {"b_text": HOSTILE, "b_strategy": "beam", "b_beam": "3"},
+        {"b_strategy": "sample", "b_seed": "7", "b_temperature": "1.5", "device": "cpu"},
+    ],
+)
+def test_compare(start: Start, everything: Path, run_code: Any, query: dict[str, str]) -> None:
+    at = start("compare", **OPENINGS["compare"] | query)
+    (program,) = programs(at)
+    assert shown(run_code(program)) == on_page(at, 0, 1)
+
+
+TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Numbers", "Export")
+
+
+@pytest.mark.parametrize("tab", TABS_OF_A_FILE)
+@pytest.mark.parametrize("name", ["run", "tree"])
+def test_open(start: Start, everything: Path, run_code: Any, tmp_path: Path, name: str, tab: str) -> None:
+    held = files(name)
+    (tmp_path / f"{name}.npz").write_bytes(to_bytes(held[name].trace))
+    at = start("open", held, tables=tab, file="npz", kind="decoder", layer="2", head="1", answer="hidden", node="2")
+    of_page, of_tab = programs(at)
+    n_charts = 4 if name == "run" else 5
+    assert shown(run_code(of_page)) == on_page(at, 0, n_charts)
+    again = run_code(of_tab)
+    if tab in ("Heads", "Masks in force"):
+        assert shown(again) == on_page(at, n_charts)
+    elif tab == "Numbers":
+        assert again["table"].to_csv(index=False) == at.dataframe[-1].value.to_csv(index=False)
+    elif tab == "Export":
+        (made,) = set(tmp_path.glob("attention-*.npz"))
+        assert is_same(load_trace(made), held[name].trace)
+    else:
+        assert "'checkpoint': 'reverse'" in again["said"]
+
+
+MASKS = {
+    "sources": f"hello\n{HOSTILE}\nab",
+    "targets": "olleh\n\nb'a",
+    "sentence": "2",
+    "kind": "cross",
+    "layer": "2",
+    "head": "3",
+}
+CHANGED = {"mask": "cross:1-2, decoder.1.2:zero", "mistake": "no-causal"}
+
+
+@pytest.mark.parametrize(
+    ("tab", "query"),
+    [
+        ("Masks", {}),
+        ("Masks", {"show": "sentence", **CHANGED}),
+        ("Scores to weights", {"fill": "-1e9", "precision": "float16", "row": "3", **CHANGED}),
+        ("Change and run again", CHANGED),
+        ("Change and run again", {"head": "mean"}),
+        ("Loss", CHANGED),
+        ("Loss", {"targets": "", "projector": "on"}),
+    ],
+)
+def test_pictures_of_masks(start: Start, everything: Path, run_code: Any, tab: str, query: dict[str, str]) -> None:
+    at = start("masks", **{**MASKS, **query}, tab=tab)
+    (program,) = programs(at)
+    assert charts(at)
+    assert shown(run_code(program)) == on_page(at)
+
+
+def test_the_effect_over_many_strings(start: Start, everything: Path, run_code: Any) -> None:
+    at = start("masks", sources="hello", tab="Change and run again", mask="cross:1-2", asked="effect")
+    again = run_code(programs(at)[0])
+    assert "Effect(samples=500" in again["said"]
+    changed = again["said"].split("changed=")[1].split(")")[0]
+    assert f"{float(changed):.1%} of the outputs changed" in said(at)
+
+
+def test_the_certificate(start: Start, everything: Path, run_code: Any) -> None:
+    at = start("masks", sources="hello", tab="Certificate", mistake="no-causal", asked="certificate")
+    again = run_code(programs(at)[0])
+    assert not again["report"].sound
+    assert again["report"].headline in said(at)
+
+
+def test_the_gallery(start: Start, everything: Path, run_code: Any) -> None:
+    at = start("masks", **MASKS, tab="Mistakes", **CHANGED)
+    found = run_code(programs(at)[0])["found"]
+    cards = said(at)
+    for name, numbers in found.items():
+        assert f"{numbers['changed']} of 3 sentences come out differently" in cards, name
+        assert f"Loss on the targets: {numbers['loss'][0]:.2g} → {numbers['loss'][1]:.2g}".replace("nan", "NaN") in cards, name
+        if numbers["forbidden"] and numbers["forbidden"][1] > 0:
+            assert f"{numbers['forbidden'][1]:.1%} of the weight" in cards, name
+    assert len(found) == cards.count("**Here:**") == 7
+
+
+def test_train_shows_the_command_of_the_form_and_of_the_job(start: Start, everything: Path) -> None:
+    at = start("train", task="sort", variant="post-norm", set="d_model=64,steps=300", name="mine")
+    of_form, of_job = (" ".join(line.replace("\\\n", " ").split()) for line in programs(at))
+    assert of_form.startswith("python -m transformer_viz train sort --variant post-norm")
+    assert {"--d-model 64", "--steps 300", "-o trained/mine"} <= {
+        f"--{part}".replace("--o ", "-o ") for part in _parts(of_form)
+    }
+    assert of_job.endswith("-o trained/first")
+
+
+def _parts(line: str) -> list[str]:
+    head, _, output = line.partition(" -o ")
+    return [*(part.strip() for part in head.split("--")[1:]), f"o {output}"]
+
+
+def test_the_projector_shows_maps_only(start: Start, everything: Path) -> None:
+    assert not programs(start(text="abc", projector="on"))
+
+
+def test_only_public_names_are_shown(start: Start, everything: Path) -> None:
+    """What a person copies must not lean on the inside of the package."""
+    rooms: list[Any] = [
+        ({**EXPLORE}, None),
+        (OPENINGS["compare"] | {"a_snapshot": "8"}, "compare"),
+        ({"node": "2"}, "search"),
+        ({"checkpoint": "reverse-small"}, "replay"),
+        (MASKS, "masks"),
+    ]
+    for query, page in rooms:
+        for program in programs(start(page, **query)):
+            assert [line for line in program.splitlines() if "import" in line] == ["import transformer_viz as tv"]
+
+
+def test_names_of_checkpoints_are_found_as_the_page_finds_them(folder: Path) -> None:
+    """Guards the tests above: the lines load the tiny checkpoint, not a shipped one."""
+    assert checkpoints.find_name("reverse") == folder / "reverse"

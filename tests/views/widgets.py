@@ -1,0 +1,144 @@
+"""Every widget that a page has, whatever its type, found in what the page sent to the browser."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.testing.v1 import AppTest
+
+ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
+"""They do something once; what they did is in other controls."""
+TABS = "tabs"
+TYPED = {
+    "text": "abc",
+    "b_text": "cab",
+    "what_if_begin": "xy",
+    "what_if_target": "cab",
+    "lab_sources": "hello\nab\nx<b>$y$",
+    "lab_targets": "olleh\n\nba",
+    "lab_edits": "cross:1-2, encoder.1.2:zero",
+    "train_name": "mine-7",
+    "train_probe": "olleh",
+}
+"""What a person might type; another text box gets `abc`."""
+
+
+@dataclass(frozen=True)
+class Widget:
+    """One widget: its key in the session ("" without one), what it is, and where it stands in AppTest's tree."""
+
+    key: str
+    type: str
+    node: Any
+    options: tuple[str, ...] = ()
+
+
+def widgets(at: AppTest) -> list[Widget]:
+    """All that a person can set or press, in the order of the page."""
+    return list(_found(at._tree))
+
+
+def controls(at: AppTest) -> list[Widget]:
+    """Without buttons: what has a value."""
+    return [widget for widget in widgets(at) if widget.type not in ACTIONS]
+
+
+def _found(tree: Any) -> Iterator[Widget]:
+    for node in tree:
+        proto: Any = getattr(node, "proto", None)
+        kind = type(proto).__name__
+        if kind == "Block":
+            # A container may have a key; only tabs and popovers that report themselves are widgets.
+            inner = getattr(proto, proto.WhichOneof("type") or "", None)
+            if inner is not None and getattr(inner, "id", ""):
+                labels = tuple(tab.label for tab in node.children.values()) if proto.HasField("tab_container") else ()
+                yield Widget(_key(inner.id), TABS if labels else proto.WhichOneof("type"), node, labels)
+        elif kind == "PlotlyChart":
+            if proto.selection_mode:
+                yield Widget(_key(proto.id), kind, node)
+        elif getattr(proto, "id", ""):
+            options = tuple(getattr(node, "options", ()))
+            yield Widget(getattr(node, "key", None) or _key(proto.id), kind, node, options)
+
+
+def _key(widget_id: str) -> str:
+    """`$$ID-hash-key`; a widget without a key has the word None in its place."""
+    key = widget_id.split("-", 2)[-1]
+    return "" if key == "None" else key
+
+
+def change(at: AppTest, widget: Widget) -> bool:
+    """Gives it another value than it has, as a person would; whether it has another."""
+    node = widget.node
+    if widget.type == TABS:
+        at.session_state[widget.key] = _other(widget.options, at.session_state[widget.key])
+    elif widget.type == "Checkbox":
+        node.set_value(not node.value)
+    elif widget.type == "NumberInput":
+        node.set_value(node.value + node.step if node.value + node.step <= node.max else node.value - node.step)
+    elif widget.type in ("TextInput", "TextArea"):
+        node.set_value(TYPED.get(widget.key, "abc"))
+    elif widget.type == "Selectbox":
+        if len(widget.options) < 2:
+            return False
+        _choose(node, _other(widget.options, widget.options[node.index]))
+    elif widget.type == "ButtonGroup":
+        _choose(node, _other(widget.options, widget.options[node.indices[0]]))
+    elif widget.type == "MultiSelect":
+        node.set_value([*node.value, next(option for option in widget.options if option not in node.values)])
+    else:
+        raise AssertionError(f"tests/views/widgets.py does not know how a person sets a {widget.type} ({widget.key})")
+    return True
+
+
+def _other(options: tuple[str, ...], now: str) -> str:
+    return options[(options.index(now) + 1) % len(options)]
+
+
+def _choose(node: Any, option: str) -> None:
+    """As the browser says it, by the words on the option; AppTest itself wants the value, which only the page knows."""
+    state = WidgetState(id=node.id)
+    if node.type == "selectbox":
+        state.string_value = option
+    else:
+        state.string_array_value.data[:] = [option]
+    node.__class__ = type("Chosen", (type(node),), {"_widget_state": property(lambda self: state)})
+
+
+def seen(at: AppTest) -> dict[str, Any]:
+    """What a person sees: every control's value, every chart, every text and table."""
+    assert not at.exception, at.exception
+    values = {w.key: _value(at, w) for w in controls(at) if w.type not in ("BidiComponent", "FileUploader")}
+    texts = [
+        str(getattr(e, "value", ""))
+        for kind in ("markdown", "caption", "text", "warning", "error", "info", "success", "code")
+        for e in at.get(kind)
+    ]
+    tables = [element.value.to_csv() for element in at.dataframe]
+    player = [json.loads(w.node.proto.json) for w in widgets(at) if w.key in ("player", "compare-shown") and w.node.proto.json]
+    return {"values": values, "charts": charts(at), "texts": texts, "tables": tables, "player": [still(p) for p in player]}
+
+
+def charts(at: AppTest) -> list[dict[str, Any]]:
+    """Every chart's data, layout and frames, without the number that tells one run from another."""
+    return [still(json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
+
+
+def still(content: dict[str, Any]) -> dict[str, Any]:
+    """Without what tells one run from another that is the same."""
+    meta = content.get("layout", {}).get("meta") or {}
+    for place in (content, meta):
+        for name in ("run", "id"):
+            place.pop(name, None)
+    return content
+
+
+def _value(at: AppTest, widget: Widget) -> Any:
+    return at.session_state[widget.key] if widget.type == TABS else widget.node.value
+
+
+def link_of(at: AppTest) -> dict[str, str]:
+    """The page's link, as another browser would give it."""
+    return {key: value[0] if isinstance(value, list) else value for key, value in at.query_params.items()}
