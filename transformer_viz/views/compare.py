@@ -14,7 +14,7 @@ from transformer_viz.export.programs.compare import lines
 from transformer_viz.export.strips import LEGENDS
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, code, link, model, opened, player, stepper, style
+from transformer_viz.views.parts import bar, charts, code, figure_file, link, model, opened, player, stepper, style
 from transformer_viz.views.parts.beside import place, recipe, runs, shown, sides
 from transformer_viz.views.parts.beside.sides import A, B
 from transformer_viz.views.parts.markdown import literal
@@ -170,13 +170,15 @@ def _maps(comparison: Comparison, chosen: bar.Bar) -> None:
     looks: dict[str, Any] = {"theme": theme, "large": chosen.is_large, "limit": limit}
     columns = 1 if charts.is_narrow() else 3
     with st.container(key="compare-maps"):
+        figure = figures.difference(comparison.a, comparison.b, *_focus(), columns=columns, **looks, **place.of_b())
         st.plotly_chart(
-            figures.difference(comparison.a, comparison.b, *_focus(), columns=columns, **looks, **place.of_b()),
+            figure,
             key="compare-chart",
             theme=None,
             config=stepper.CONFIG,
             alt=_alt(comparison),
         )
+        figure_file.offer(figure, "difference")
     st.caption(_legend(comparison))
     for column, kind in zip(st.columns(len(comparison.kinds)), comparison.kinds, strict=True):
         with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):

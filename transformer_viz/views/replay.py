@@ -13,7 +13,20 @@ from transformer_viz.export.programs import replay as programs
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, code, focus, limits, link, model, moments, player, stepper, style
+from transformer_viz.views.parts import (
+    bar,
+    charts,
+    code,
+    figure_file,
+    focus,
+    limits,
+    link,
+    model,
+    moments,
+    player,
+    stepper,
+    style,
+)
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Replay", ":material/history:", 5
@@ -165,6 +178,7 @@ def _film(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
         "and the candidates of one position. The sentence above says it."
     )
     st.plotly_chart(figure, key="film-chart", theme=None, config=stepper.CONFIG, alt=words)
+    figure_file.offer(figure, "film")
 
 
 def _moment_rested(found: Moments) -> None:

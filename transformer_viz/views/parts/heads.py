@@ -17,7 +17,7 @@ from transformer_viz.export.programs.runs import AnyRun
 from transformer_viz.figures.grades import TINT_TITLES, TINTS, Tint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, code, link
+from transformer_viz.views.parts import charts, code, figure_file, link
 from transformer_viz.views.parts.markdown import literal
 
 if TYPE_CHECKING:
@@ -60,13 +60,15 @@ def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: Them
         with st.popover("What the names mean", icon=":material/help:"):
             _rules()
     narrow = charts.is_narrow()
+    figure = figures.grades(grades, st.session_state.tint, theme=theme, narrow=narrow)
     st.plotly_chart(
-        figures.grades(grades, st.session_state.tint, theme=theme, narrow=narrow),
+        figure,
         key="heads-chart",
         theme=None,
         config={"displayModeBar": False, "responsive": True},
         alt=f"All heads, tinted by {TINT_TITLES[st.session_state.tint]}; the table below has the same numbers",
     )
+    figure_file.offer(figure, "heads")
     table = _table(grades, checkpoint is not None)
     height = min(420, 38 + 35 * len(table))
     st.dataframe(table, hide_index=True, height=height, column_config=_config(table), placeholder="–")

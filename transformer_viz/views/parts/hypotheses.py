@@ -8,7 +8,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, clicks, link, style
+from transformer_viz.views.parts import charts, clicks, figure_file, link, style
 from transformer_viz.views.parts.looks import Looks
 from transformer_viz.views.parts.markdown import literal
 
@@ -37,10 +37,11 @@ def show(trace: Trace, node: int, looks: Looks, *, greedy: Trace | None = None) 
     assert search is not None
     left, right = st.columns([3, 1])
     with left, st.container(key=_CHART):
+        figure = figures.search_tree(
+            trace, node, greedy=greedy, theme=style.theme(), large=looks.is_large, narrow=charts.is_narrow()
+        )
         st.plotly_chart(
-            figures.search_tree(
-                trace, node, greedy=greedy, theme=style.theme(), large=looks.is_large, narrow=charts.is_narrow()
-            ),
+            figure,
             key="search-tree-chart",
             theme=None,
             config={"displayModeBar": False, "responsive": True},
@@ -50,6 +51,7 @@ def show(trace: Trace, node: int, looks: Looks, *, greedy: Trace | None = None) 
     with right:
         _n_best(search)
         _box(search, node)
+        figure_file.offer(figure, "search-tree")
 
 
 def say(shown: Trace, search: Search, node: int) -> None:

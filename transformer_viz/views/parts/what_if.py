@@ -13,7 +13,7 @@ from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, code, link, model
+from transformer_viz.views.parts import charts, code, figure_file, link, model
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
@@ -204,13 +204,15 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
         )
     state = st.session_state
     columns = _columns()
+    figure = figures.before_and_after(before, after, state.kind, state.layer, state.head, theme=theme, columns=columns)
     st.plotly_chart(
-        figures.before_and_after(before, after, state.kind, state.layer, state.head, theme=theme, columns=columns),
+        figure,
         key="what-if-chart",
         theme=None,
         config={"displayModeBar": False, "responsive": True},
         alt=f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference",
     )
+    figure_file.offer(figure, "what-if")
     st.download_button(
         "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
     )

@@ -12,7 +12,7 @@ from transformer_viz.export.programs import masks as programs
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import asked, clicks, code, focus, link
+from transformer_viz.views.parts import asked, clicks, code, figure_file, focus, link
 from transformer_viz.views.parts.lab import runs
 from transformer_viz.views.parts.lab.setup import Setup, reset
 from transformer_viz.views.parts.markdown import literal
@@ -67,15 +67,17 @@ def show(setup: Setup) -> None:
         _over_many(setup)
         _steps(before, after)
     state = st.session_state
+    figure = figures.before_and_after(
+        before, after, state.kind, state.layer, state.head, theme=setup.theme, large=setup.is_large, columns=setup.columns
+    )
     st.plotly_chart(
-        figures.before_and_after(
-            before, after, state.kind, state.layer, state.head, theme=setup.theme, large=setup.is_large, columns=setup.columns
-        ),
+        figure,
         key="lab-before-after",
         theme=None,
         config=_CONFIG,
         alt=f"{KIND_TITLES[state.kind]} of the focus head before and after the change, and the signed difference",
     )
+    figure_file.offer(figure, "change")
     at, height = programs.Focus(setup.sentence, state.kind, state.layer, state.head), _height(after, state.kind)
     code.show(programs.change(setup.batch, at, height, setup.columns, setup.looks, with_effect=is_asked(setup)))
 
@@ -132,6 +134,7 @@ def _controls(setup: Setup, after: Trace) -> None:
         st.plotly_chart(
             figure, key="lab-edit-chart", theme=None, config=_CONFIG, alt="The mask; the field below edits it by text"
         )
+        figure_file.offer(figure, "mask")
     clicks.show(_CHART, lambda query, key: _clicked(query, key, after))
 
 

@@ -7,7 +7,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.export.programs import masks as programs
-from transformer_viz.views.parts import code
+from transformer_viz.views.parts import code, figure_file
 from transformer_viz.views.parts.lab.setup import Setup
 
 
@@ -15,13 +15,15 @@ def show(setup: Setup) -> None:
     """One figure and the two sums."""
     traces = setup.forced()
     found = losses(traces)
+    figure = figures.token_losses(traces, found, theme=setup.theme, large=setup.is_large)
     st.plotly_chart(
-        figures.token_losses(traces, found, theme=setup.theme, large=setup.is_large),
+        figure,
         key="lab-loss-chart",
         theme=None,
         config={"displayModeBar": False, "responsive": True},
         alt="The loss of each target token; padding is left out",
     )
+    figure_file.offer(figure, "losses")
     n_padding = int((~found.counted).sum())
     st.caption(
         f"{int(found.counted.sum())} real tokens and {n_padding} padded ones. Each cell names the token that should be "

@@ -14,7 +14,7 @@ from transformer_viz.runs import jobs
 from transformer_viz.runs.decode import decode
 from transformer_viz.runs.jobs import Job
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, model, style
+from transformer_viz.views.parts import charts, figure_file, model, style
 from transformer_viz.views.parts.markdown import literal
 
 _MOST_MOMENTS = 12
@@ -37,6 +37,7 @@ def show(job: Job) -> None:
         figure = figures.training(rows, job.recipe.steps, theme=style.theme(), narrow=charts.is_narrow())
         words = "Loss and held-out exact match over the steps; the table below has the numbers"
         st.plotly_chart(figure, key="training-chart", theme=None, config=_QUIET, alt=words)
+        figure_file.offer(figure, "training")
         with st.expander("The numbers"):
             st.dataframe(pd.DataFrame(rows).drop(columns="at", errors="ignore"), height=240, hide_index=True)
     _attention(job, rows)

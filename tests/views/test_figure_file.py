@@ -1,0 +1,68 @@
+"""Every page's figure as a file: what is drawn is what is saved, it is made when asked for, and what cannot be made is said."""
+
+import json
+from typing import Any
+
+import pytest
+
+from transformer_viz import export
+from transformer_viz.errors import ExportError
+
+PAGES = {
+    "heads": (None, {"text": "hello", "tables": "Heads"}, "heads-chart"),
+    "masks": ("masks", {"sources": "hello\nab"}, "lab-masks-chart"),
+    "losses": ("masks", {"sources": "hello\nab", "tab": "Loss"}, "lab-loss-chart"),
+    "scores": ("masks", {"sources": "hello\nab", "tab": "Scores to weights"}, "lab-scores-chart"),
+    "mask": ("masks", {"sources": "hello\nab", "tab": "Change and run again"}, "lab-edit-chart"),
+    "change": ("masks", {"sources": "hello\nab", "tab": "Change and run again"}, "lab-before-after"),
+    "search-tree": ("search", {}, "search-tree-chart"),
+    "difference": ("compare", {}, "compare-chart"),
+    "film": ("replay", {"text": "hello", "checkpoint": "reverse-small"}, "film-chart"),
+}
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The figures that were made into pictures; nothing is really drawn."""
+    figures: list[Any] = []
+
+    def picture(figure: Any, format: str) -> bytes:
+        figures.append(figure)
+        return format.encode() * 2000
+
+    monkeypatch.setattr(export, "picture", picture)
+    return figures
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_picture_is_the_chart_on_the_page(start: Any, everything: Any, made: list[Any], name: str) -> None:
+    page, query, key = PAGES[name]
+    at = start(page, **query)
+    assert not at.exception and not made
+    at.button(key=f"picture-{name}-svg").click().run()
+    assert not at.exception
+    assert [button.label for button in at.get("download_button") if name in button.label] == [f"Download {name}.svg (6 kB)"]
+    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith(key))
+    drawn = json.loads(chart.proto.spec)
+    assert json.loads(made[0].to_json())["data"] == drawn["data"]
+
+
+def test_a_page_is_made_without_a_browser(start: Any) -> None:
+    at = start(tables="Heads", text="ab")
+    at.button(key="picture-heads-html").click().run()
+    assert any("heads.html" in button.label for button in at.get("download_button"))
+
+
+def test_what_cannot_be_made_is_said(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def picture(figure: Any, format: str) -> bytes:
+        raise ExportError("There is no browser. Take the page.")
+
+    monkeypatch.setattr(export, "picture", picture)
+    at = start(tables="Heads", text="abc")
+    at.button(key="picture-heads-pdf").click().run()
+    assert "There is no browser" in at.error[0].value and not at.exception
+
+
+def test_a_projector_shows_pictures_only(start: Any) -> None:
+    at = start("masks", sources="hello\nab", projector="on")
+    assert not [button for button in at.button if str(button.key).startswith("picture-")]
