@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz.export.content import View
-from transformer_viz.export.programs import explore, masks, replay
+from transformer_viz.export.programs import compare, explore, masks, replay
 from transformer_viz.export.programs.lines import WIDTH, Code, assigned, call, literal
-from transformer_viz.export.programs.runs import Batch, Run
+from transformer_viz.export.programs.runs import Batch, File, Run
 
 HOSTILE = "'\"\\\n\"\"\"\u2028\u202e\x00) ; __import__('os').system('x') #"
 LOOKS = {"theme": "dark", "large": True, "with_answer": False, "narrow": True}
@@ -55,13 +55,21 @@ def test_a_long_call_is_broken() -> None:
 
 
 def programs_with(text: str) -> list[str]:
-    run = Run(text, text, text, {"strategy": "beam"}, 3)
+    run, file = Run(text, text, text, {"strategy": "beam"}, 3), File(text, 3)
+    asked = compare.Side(None, text, text, text, 8, {"strategy": "beam"}, reads_the_other=True)
     batch = Batch(text, (text, text), (text, None), (text,), text, text)
     at = masks.Focus(1, "decoder", 1, "mean")
     now = View("cross", 0, "max", 2)
     return [
         explore.player(run, now, LOOKS),
         explore.search(run, now, LOOKS),
+        explore.player(file, now, LOOKS),
+        explore.search(file, now, LOOKS),
+        explore.heads(file, text, LOOKS, with_untrained=False),
+        explore.masks_in_force(file, LOOKS, {"cross": (1, 2)}),
+        explore.this_run(file),
+        explore.file(file.whole(), text, {}),
+        compare.lines(asked, compare.Side(text), "cross", 1, "mean", looks={"theme": text}),
         explore.what_if(run, {"prefix": [text], "target": text}, "cross", 0, 1, 1, LOOKS),
         explore.heads(run, text, LOOKS, with_untrained=True),
         explore.by_length(text, text, 20, LOOKS),

@@ -46,3 +46,12 @@ def test_a_hostile_name_is_one_word() -> None:
     line = command("reverse", "pre-norm", {}, name="a'; rm -rf ~ \"$(x)\n-o", snapshots=1, samples=1)
     words = shlex.split(line)
     assert words[-2:] == ["-o", "trained/a'; rm -rf ~ \"$(x)\n-o"]
+
+
+def test_pretrained_embeddings_are_in_the_command() -> None:
+    recipe = replace(recipe_for("reverse", "pre-norm"), frozen_embeddings=True)
+    files = {"source": "my 'best'.npy", "target": "t.safetensors"}
+    line = command("reverse", "pre-norm", form.changes(recipe), name="mine", snapshots=1, samples=1, embeddings=files)
+    same_training(recipe_of(line), recipe)
+    given = commands._parser().parse_args(shlex.split(line.replace("\\\n", " "))[3:])
+    assert (str(given.source_embedding), str(given.target_embedding)) == (files["source"], files["target"])
