@@ -47,6 +47,7 @@ Ways = dict[str, Callable[[], Any]]
 def measure(report: Report) -> None:
     """All sizes and lengths on the CPU, and on the GPU where there is one. A target's value is the worst of its lengths."""
     _on(torch.device("cpu"), report)
+    _beam(report)
     for name, size in SIZES.items():
         _memory(name, size, report)
     if torch.cuda.is_available():
@@ -166,6 +167,20 @@ def _lines(name: str, n: int, rates: dict[str, list[float]], device: torch.devic
     report.worst(f"trace {name}", 100 * (1 / found["untraced"] - 1), "at most")
     if n == max(LENGTHS):
         report.values[f"cache {name}"] = found["no cache"]
+
+
+def _beam(report: Report) -> None:
+    """What a beam costs, with the checkpoint and the texts of the app."""
+    checkpoint = tv.load_checkpoint("reverse", device="cpu")
+    for text in ("reversethis!", "abcdefghijklmnopqrstuvwxyz012345"):
+        works: Ways = {
+            "greedy": partial(tv.decode, checkpoint, text),
+            "beam": partial(tv.decode, checkpoint, text, strategy="beam", beam_size=5),
+        }
+        seconds = in_turns(works, budget=_BUDGET)
+        milliseconds = {way: [1000 * each for each in taken] for way, taken in seconds.items()}
+        beam, one = Number.of("a beam of 5, traced", milliseconds["beam"]), Number.of("greedy, traced", milliseconds["greedy"])
+        report.add(Line(f"`reverse`, {len(text)} letters: text to Trace, a beam of 5", beam, one, "ms", len(seconds["beam"])))
 
 
 def _memory(name: str, size: dict[str, int], report: Report) -> None:
