@@ -124,7 +124,7 @@ def test_a_job_is_shown_in_every_state(start, folder, monkeypatch, tmp_path, sta
     monkeypatch.setattr(Job, "state", property(lambda self: state))
     at = start("train")
     assert not at.exception
-    labels = {button.label for button in at.button}
+    labels = {button.label for button in at.button if not str(button.key).startswith("picture-")}
     wanted = {
         "starting": {"Pause", "Stop and keep"},
         "running": {"Pause", "Stop and keep"},
