@@ -26,7 +26,7 @@ _CANDIDATE, _STEP, _NODE = 96, 640, 1100
 """Bytes of a (token, probability), of a step without them, and of a continuation of a search in both its forms."""
 _LOGIT = 44
 """Bytes a logit takes while it is sorted and made a probability in double precision."""
-_ATTENTION_COPIES = 6
+_ATTENTION_COPIES = 8
 """Of the scores of one layer, from the product of queries and keys to the weights that are used."""
 
 
