@@ -18,7 +18,6 @@ class Scripted:
     def __init__(self, scripts: Tensor) -> None:
         self.scripts = scripts  # (batch, step, vocabulary)
         self.encoded = 0
-        self.rows: list[int] = []
         self.read_tokens: list[list[int]] = []
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap=None) -> Tensor:
@@ -30,10 +29,9 @@ class Scripted:
         return self
 
     def read(self, tokens: Tensor, *, tap=None) -> Tensor:
-        self.rows.append(tokens.shape[1])
-        self.read_tokens.append(tokens[:, 0].tolist())
-        self.length += tokens.shape[1]
-        return self.scripts[self.memory][:, self.length - 1 : self.length]
+        self.read_tokens.append(tokens.tolist())
+        self.length += 1
+        return self.scripts[self.memory][:, self.length - 1]
 
 
 def script(*tokens: int, steps: int = 11) -> Tensor:
@@ -66,7 +64,6 @@ def test_stops_at_end_and_feeds_back_what_it_wrote():
     assert result.ended.tolist() == [True]
     assert result.logits.shape == (1, 4, VOCABULARY)
     assert model.encoded == 1
-    assert model.rows == [1] * 4
     assert model.read_tokens == [[START_ID], [4], [5], [4]]
 
 
@@ -76,7 +73,7 @@ def test_the_length_limit_stops_without_an_end(limit):
     assert result.ids.tolist() == [[6] * limit]
     assert result.lengths.tolist() == [limit]
     assert result.ended.tolist() == [False]
-    assert len(model.rows) == limit
+    assert len(model.read_tokens) == limit
 
 
 def test_end_as_the_last_allowed_token_counts_as_ended():
@@ -98,7 +95,7 @@ def test_an_ended_sentence_is_padded_while_others_go_on():
     assert result.ids.tolist() == [[4, END_ID, PAD_ID, PAD_ID], [5, 5, 5, END_ID], [END_ID, PAD_ID, PAD_ID, PAD_ID]]
     assert result.lengths.tolist() == [2, 4, 1]
     assert result.ended.tolist() == [True, True, True]
-    assert model.rows == [1] * 4
+    assert len(model.read_tokens) == 4
 
 
 def test_batch_is_one_by_one(make_model, ids):

@@ -199,7 +199,7 @@ def test_t_steps_make_t_one_row_decoder_calls_and_one_encoder_call(tiny, hello, 
     monkeypatch.setattr(IncrementalDecoder, "read", counted_read)
     trace = decode(tiny, "hello")
     assert calls["encode"] == 1
-    assert rows == [(1, 1)] * len(trace.steps)
+    assert rows == [(1,)] * len(trace.steps)
     assert_same_run(trace, hello, tolerance=0)
 
 

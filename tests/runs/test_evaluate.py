@@ -50,7 +50,7 @@ class PlantedReversal(torch.nn.Module):
                 weights[:, 2] = 0.25 / (n + 1)
                 weights[:, 2, :, n - t] = 0.75
             tap(Site("cross", layer, t), "weights", weights)
-        return torch.nn.functional.one_hot(wanted, 4 + len(ALPHABET)).double()[:, None]
+        return torch.nn.functional.one_hot(wanted, 4 + len(ALPHABET)).double()
 
 
 class Remembering(Reverse):

@@ -117,9 +117,9 @@ def beam_search(
     # Logits come to the CPU first, since not every device has float64.
     without = banning(ban, "cpu")
     searches = [_Sentence(how, max_length) for _ in range(len(source))]
-    tokens = torch.full((len(source), 1), START_ID, device=source.device)
+    tokens = torch.full((len(source),), START_ID, device=source.device)
     for step in range(max_length):
-        logits = decoder.read(tokens, tap=tap)[:, -1].cpu()
+        logits = decoder.read(tokens, tap=tap).cpu()
         forced = prefix[step] if step < len(prefix) else None
         log_p = without(logits.double().log_softmax(-1))
         start = 0
@@ -133,7 +133,7 @@ def beam_search(
             break
         rows = torch.tensor(parents, device=source.device)
         decoder.reorder(rows)
-        tokens = torch.tensor([[node.token] for search in searches for node in search.live_nodes()], device=source.device)
+        tokens = torch.tensor([node.token for search in searches for node in search.live_nodes()], device=source.device)
     return [search.finish() for search in searches]
 
 

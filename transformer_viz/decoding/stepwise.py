@@ -66,35 +66,39 @@ def stepwise(
     """
     assert not model.training, "decoding needs a model in eval mode"
     batch = source.shape[0]
+    # Of one sentence it is enough to look at the token: nothing is written after its end.
+    is_alone = batch == 1
     memory = model.encode(source, source_padding, tap=tap)
     decoder = model.incremental(memory, source_padding) if cached else None
-    token = torch.full((batch, 1), START_ID, device=source.device)
+    token = torch.full((batch,), START_ID, device=source.device)
+    ended = torch.zeros(batch, dtype=torch.bool, device=source.device)
     read: list[Tensor] = []
     after_end: list[Tensor] = []
-    ended = torch.zeros(batch, dtype=torch.bool, device=source.device)
     written: list[Tensor] = []
     logits: list[Tensor] = []
     chances: list[Tensor] = []
     for step in range(max_length):
         if decoder is not None:
-            row = decoder.read(token, tap=tap)[:, -1]
+            row = decoder.read(token, tap=tap)
         else:
             read.append(token)
-            after_end.append(ended[:, None])
-            row = model.decode(torch.cat(read, 1), memory, source_padding, torch.cat(after_end, 1), tap=tap)[:, -1]
+            after_end.append(ended)
+            padding = torch.stack(after_end, 1)
+            row = model.decode(torch.stack(read, 1), memory, source_padding, padding, tap=tap)[:, -1]
         chosen, chance = choose(row)
         if step < len(prefix):
             chosen, chance = torch.full_like(chosen, prefix[step]), None if chance is None else torch.ones_like(chance)
-        # Where there is one sentence, nothing is written after its end.
-        token = (chosen if batch == 1 else chosen.masked_fill(ended, PAD_ID))[:, None]
-        ended = ended | (token[:, 0] == END_ID)
+        token = chosen if is_alone else chosen.masked_fill(ended, PAD_ID)
         written.append(token)
         logits.append(row)
         if chance is not None:
             chances.append(chance)
-        if bool(ended.all()):
+        if not is_alone:
+            ended = ended | (token == END_ID)
+        if (token.item() == END_ID) if is_alone else bool(ended.all()):
             break
-    ids = torch.cat(written, 1)
+    ids = torch.stack(written, 1)
+    ended = (ids == END_ID).any(1)
     drawn = torch.stack(chances, 1) if chances else None
     return Decoded(ids, _lengths(ids, ended), ended, torch.stack(logits, 1), drawn)
 

@@ -33,7 +33,7 @@ def attend(
         key: (batch, head, key, d_k).
         value: (batch, head, key, d_v).
         masked: bool, broadcastable to (batch, head, query, key), True = masked; None = nothing.
-        causal: also mask every key that comes after the query, which stands at `site.first_query` and on.
+        causal: also mask every key that comes after the query; the first query is the first key.
         site: which attention this is, for the tap.
         tap: sees and may change every intermediate. None takes torch's fused kernel.
         dropout: probability with which a weight is dropped, after the tap has seen the weights.
@@ -41,13 +41,10 @@ def attend(
     Returns:
         (batch, head, query, d_v). A query that may look at nothing gets zeros.
     """
-    n_queries, n_keys = query.shape[-2], key.shape[-2]
-    # The last row alone sees every key: cached decoding needs no causal mask.
-    causal = causal and not (n_queries == 1 and site.first_query == n_keys - 1)
-    if tap is None and causal and masked is None and n_queries == n_keys:
+    if tap is None and causal and masked is None:
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=True)
     if causal:
-        future = masks.future(n_queries, n_keys, site.first_query, query.device)[None, None]
+        future = masks.future(query.shape[-2], key.shape[-2], device=query.device)[None, None]
         masked = future if masked is None else masked | future
     if tap is None:
         return _fused(query, key, value, masked, dropout)
@@ -64,20 +61,55 @@ def _fused(query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, dro
 
 
 def _explicit(query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, site: Site, tap: Tap, dropout: float) -> Tensor:
-    scores = tap(site, "scores", (query @ key.transpose(-2, -1)).div_(math.sqrt(query.shape[-1])))
-    given = _cells(masked, query, key)
-    seen = tap(site, "mask", given)
-    # A step of cached decoding masks nothing; to fill that in, twice, would be a third of its attention's time.
-    is_open = masked is None and seen is given
-    weights = tap(site, "weights", scores.softmax(-1) if is_open else masked_softmax(scores, seen))
+    scores = (query @ key.transpose(-2, -1)).div_(math.sqrt(query.shape[-1]))
+    weights = _weights(scores, masked, site, tap)
     return tap(site, "heads", (F.dropout(weights, dropout) if dropout else weights) @ value)
 
 
-def _cells(masked: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
+def attend_last(
+    query: Tensor, keys: Tensor, values: Tensor, masked: Tensor | None, n_heads: int, *, site: Site, tap: Tap | None = None
+) -> Tensor:
+    """`attend` for one query row of each sentence, which sees every key that is not masked.
+
+    An entry is one head of one sentence. The same operations with and without a tap: for one row they are as fast as
+    the fused kernel on a CPU, and what is recorded is to the last bit what decoding without a record computes.
+
+    Args:
+        query: (entry, 1, d_k).
+        keys: (entry, d_k, key).
+        values: (entry, key, d_v).
+        masked: bool (batch, 1, 1, key), True = masked; None = nothing.
+        n_heads: entries of one sentence.
+        site: which attention this is, for the tap.
+        tap: sees and may change every intermediate, in the shapes of `attend`.
+
+    Returns:
+        (batch, head, 1, d_v).
+    """
+    n_entries, _, n_keys = keys.shape
+    scores = torch.bmm(query, keys).div_(math.sqrt(query.shape[-1])).view(-1, n_heads, 1, n_keys)
+    weights = _weights(scores, masked, site, tap)
+    heads = torch.bmm(weights.reshape(n_entries, 1, n_keys), values).view(-1, n_heads, 1, values.shape[-1])
+    return heads if tap is None else tap(site, "heads", heads)
+
+
+def _weights(scores: Tensor, masked: Tensor | None, site: Site, tap: Tap | None) -> Tensor:
+    """(batch, head, query, key) -> the same."""
+    if tap is None:
+        return scores.softmax(-1) if masked is None else masked_softmax(scores, masked)
+    scores = tap(site, "scores", scores)
+    given = _cells(masked, scores)
+    seen = tap(site, "mask", given)
+    # A step of cached decoding masks nothing; to fill that in, twice, would be a third of its attention's time.
+    is_open = masked is None and seen is given
+    return tap(site, "weights", scores.softmax(-1) if is_open else masked_softmax(scores, seen))
+
+
+def _cells(masked: Tensor | None, scores: Tensor) -> Tensor:
     """The mask with a row for each query, so that a tap can change one; a padding mask is one row for all of them."""
     if masked is None:
-        masked = _open_cell(query.device)
-    return masked.expand(*masked.shape[:2], query.shape[-2], key.shape[-2])
+        masked = _open_cell(scores.device)
+    return masked.expand(*masked.shape[:2], *scores.shape[2:])
 
 
 @cache

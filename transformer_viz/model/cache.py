@@ -4,12 +4,16 @@ Causal attention never changes an earlier token's key or value, so a step of
 decoding computes one new query row and looks the rest up here.
 """
 
-import torch
 from torch import Tensor
+
+_LEAST_ROOM = 16
 
 
 class KeyValueCache:
-    """Keys and values of one self-attention, (batch, head, length, d_head), in buffers that double when full."""
+    """Keys and values of one self-attention, in buffers that double when full.
+
+    Every head of every sentence is an entry of its own, as batched matrix products take them.
+    """
 
     def __init__(self) -> None:
         self._keys: Tensor | None = None
@@ -17,27 +21,30 @@ class KeyValueCache:
         self.length = 0
 
     def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        """Adds (batch, head, new, d_head) and returns all keys and values so far."""
-        end = self.length + key.shape[2]
-        self._keys = _with_room(self._keys, key, self.length, end)
-        self._values = _with_room(self._values, value, self.length, end)
-        self._keys[:, :, self.length : end] = key
-        self._values[:, :, self.length : end] = value
-        self.length = end
-        return self._keys[:, :, :end], self._values[:, :, :end]
+        """Adds a token's key (entry, d_k) and value (entry, d_v).
 
-    def reorder(self, rows: Tensor) -> None:
-        """Makes row i of the batch the former row `rows[i]`; rows may repeat, as in beam search."""
+        Returns:
+            All keys so far, (entry, d_k, key), and all values, (entry, key, d_v).
+        """
+        if self._keys is None or self._values is None or self.length == self._keys.shape[2]:
+            room = max(_LEAST_ROOM, 2 * self.length)
+            # A key is a column, so that scores are one product of matrices that lie as they are needed.
+            self._keys = _grown(self._keys, (*key.shape, room), 2, self.length, key)
+            self._values = _grown(self._values, (value.shape[0], room, value.shape[1]), 1, self.length, value)
+        self._keys.select(2, self.length).copy_(key)
+        self._values.select(1, self.length).copy_(value)
+        self.length += 1
+        return self._keys.narrow(2, 0, self.length), self._values.narrow(1, 0, self.length)
+
+    def reorder(self, entries: Tensor) -> None:
+        """Makes entry i the former entry `entries[i]`; entries may repeat, as in beam search."""
         if self._keys is not None and self._values is not None:
-            self._keys = self._keys.index_select(0, rows)
-            self._values = self._values.index_select(0, rows)
+            self._keys = self._keys.index_select(0, entries)
+            self._values = self._values.index_select(0, entries)
 
 
-def _with_room(buffer: Tensor | None, like: Tensor, used: int, needed: int) -> Tensor:
-    if buffer is not None and buffer.shape[2] >= needed:
-        return buffer
-    batch, heads, _, width = like.shape
-    larger = torch.empty(batch, heads, max(16, 2 * needed), width, dtype=like.dtype, device=like.device)
+def _grown(buffer: Tensor | None, shape: tuple[int, ...], axis: int, used: int, like: Tensor) -> Tensor:
+    larger = like.new_empty(shape)
     if buffer is not None:
-        larger[:, :, :used] = buffer[:, :, :used]
+        larger.narrow(axis, 0, used).copy_(buffer)
     return larger

@@ -1,7 +1,7 @@
-"""Incremental decoding: a few new rows at a time, the keys and values of earlier ones from a cache.
+"""Incremental decoding: one new row at a time, the keys and values of earlier ones from a cache.
 
 The formulas are those of the decoder's modules in `blocks.py`, applied to their parameters without calling them: a step
-is a hundred tiny operations, and calling a module costs as much as what a small one computes. What comes out is
+is two dozen tiny operations a layer, and calling a module costs as much as what a small one computes. What comes out is
 the pass over the whole target, row by row; a test says so for every norm placement, variant and tap.
 """
 
@@ -12,14 +12,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_viz.model.attention import attend
+from transformer_viz.model.attention import attend_last
 from transformer_viz.model.blocks import DecoderLayer, FeedForward, MultiHeadAttention, Residual
 from transformer_viz.model.cache import KeyValueCache
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.tap import Site, Tap
 
 Rows = Callable[[Tensor], Tensor]
-"""From rows (batch · new, width) to rows."""
+"""From rows (batch, width) to rows."""
 
 _FUSED_UP_TO = 256
 """d_model up to which query, key and value are one matrix product. Beyond, reading the weights is what takes the time."""
@@ -52,35 +52,32 @@ class IncrementalDecoder:
     ) -> None:
         self._layers = [_Layer(layer, config, memory) for layer in layers]
         self._embedding, self._positions, self._output = embedding, positions, output
-        self._scale = math.sqrt(config.d_model) if config.embedding_scale == "both" else None
+        self._scale = math.sqrt(config.d_model) if config.embedding_scale == "both" else 1.0
         self._embedding_norm, self._final_norm = map(_norm, norms)
         self._source_masked = None if source_padding is None else source_padding[:, None, None]
         self.length = 0
         """How many target tokens have been read."""
 
-    def read(self, tokens: Tensor, target_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
+    def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
         """Logits of the token after each new one.
 
         Args:
-            tokens: int (batch, new).
-            target_padding: bool (batch, all tokens so far and the new ones), or None when nothing is padded.
-            tap: sees every intermediate of every attention; its rows begin at `length`.
+            tokens: int (batch,), one new token for each sentence.
+            tap: sees every intermediate of every attention; its only row stands at `length`.
 
         Returns:
-            (batch, new, target vocabulary).
+            (batch, target vocabulary).
         """
-        n_new = tokens.shape[1]
-        x = F.embedding(tokens, self._embedding)
-        if self._scale is not None:
-            x = x * self._scale
+        x = self._embedding.index_select(0, tokens)
         if self._positions is not None:
-            x = x + self._positions[self.length : self.length + n_new]
-        x = self._embedding_norm(x.flatten(0, 1))
-        masked = None if target_padding is None else target_padding[:, None, None]
+            x = torch.add(self._positions[self.length], x, alpha=self._scale)
+        elif self._scale != 1:
+            x = x * self._scale
+        x = self._embedding_norm(x)
         for layer in self._layers:
-            x = layer.read(x, n_new, masked, self._source_masked, self.length, tap)
-        self.length += n_new
-        return F.linear(self._final_norm(x), *self._output).unflatten(0, tokens.shape)
+            x = layer.read(x, self.length, self._source_masked, tap)
+        self.length += 1
+        return F.linear(self._final_norm(x), *self._output)
 
     def reorder(self, rows: Tensor) -> None:
         """Follows the hypotheses that go on: row i of the batch becomes the former row `rows[i]`; rows may repeat."""
@@ -91,58 +88,78 @@ class IncrementalDecoder:
 
 
 class _Layer:
-    """One decoder layer's parameters, its cache, and the keys and values of the encoder's output."""
+    """One decoder layer's parameters, its cache, and the keys and values of the encoder's output.
+
+    An entry is one head of one sentence, as in `attend_last`.
+    """
 
     def __init__(self, layer: DecoderLayer, config: ModelConfig, memory: Tensor) -> None:
-        self.number = layer.layer
+        self.number, self.n_heads = layer.layer, config.n_heads
         self.cache = KeyValueCache()
-        self.memory = layer.cross_attention.keys_and_values(memory)
-        self.self_attention, self.cross_attention = layer.attention, layer.cross_attention
-        self.own = _projections(layer.attention, fused=config.d_model <= _FUSED_UP_TO)
+        key, value = layer.cross_attention.keys_and_values(memory)
+        self.memory = key.transpose(-2, -1).flatten(0, 1).contiguous(), value.flatten(0, 1).contiguous()
+        self.own = _own(layer.attention, config)
+        self.query = _entries(layer.cross_attention.query, config.key_width)
+        self.joined, self.cross_joined = _joined(layer.attention), _joined(layer.cross_attention)
         self.feed_forward = _feed_forward(layer.feed_forward)
         self.around = [
             _around(residual, layer.norm)
             for residual in (layer.around_attention, layer.around_cross_attention, layer.around_feed_forward)
         ]
 
-    def read(
-        self, x: Tensor, n_new: int, masked: Tensor | None, source_masked: Tensor | None, first: int, tap: Tap | None
-    ) -> Tensor:
-        """(batch · new, d_model) -> the same."""
+    def read(self, x: Tensor, position: int, source_masked: Tensor | None, tap: Tap | None) -> Tensor:
+        """(batch, d_model) -> the same."""
 
         def attention(y: Tensor) -> Tensor:
-            query, key, value = (_split(part, n_new, self.self_attention.n_heads) for part in self.own(y))
-            site = Site("decoder", self.number, first)
-            heads = attend(query, *self.cache.append(key, value), masked, causal=True, site=site, tap=tap)
-            return _joined(heads, self.self_attention)
+            query, key, value = self.own(y)
+            keys, values = self.cache.append(key, value)
+            site = Site("decoder", self.number, position)
+            return self.joined(attend_last(query[:, None], keys, values, None, self.n_heads, site=site, tap=tap))
 
         def cross_attention(y: Tensor) -> Tensor:
-            projection = self.cross_attention.query
-            query = _split(F.linear(y, projection.weight, projection.bias), n_new, self.cross_attention.n_heads)
-            site = Site("cross", self.number, first)
-            heads = attend(query, *self.memory, source_masked, causal=False, site=site, tap=tap)
-            return _joined(heads, self.cross_attention)
+            site = Site("cross", self.number, position)
+            query = self.query(y)[:, None]
+            return self.cross_joined(attend_last(query, *self.memory, source_masked, self.n_heads, site=site, tap=tap))
 
         for around, sublayer in zip(self.around, (attention, cross_attention, self.feed_forward), strict=True):
             x = around(x, sublayer)
         return x
 
     def reorder(self, rows: Tensor) -> None:
-        self.cache.reorder(rows)
-        key, value = self.memory
-        self.memory = key.index_select(0, rows), value.index_select(0, rows)
+        entries = (rows[:, None] * self.n_heads + torch.arange(self.n_heads, device=rows.device)).flatten()
+        self.cache.reorder(entries)
+        keys, values = self.memory
+        self.memory = keys.index_select(0, entries), values.index_select(0, entries)
 
 
-def _projections(attention: MultiHeadAttention, *, fused: bool) -> Callable[[Tensor], Sequence[Tensor]]:
-    """Rows -> their queries, keys and values."""
+def _own(attention: MultiHeadAttention, config: ModelConfig) -> Callable[[Tensor], Sequence[Tensor]]:
+    """Rows -> their queries, keys and values, each (entry, width)."""
     parts = (attention.query, attention.key, attention.value)
-    if not fused:
-        return lambda y: [F.linear(y, part.weight, part.bias) for part in parts]
+    if config.d_model > _FUSED_UP_TO or config.key_width != config.value_width:
+        widths = (config.key_width, config.key_width, config.value_width)
+        each = [_entries(part, width) for part, width in zip(parts, widths, strict=True)]
+        return lambda y: [entries(y) for entries in each]
     weight = torch.cat([part.weight for part in parts])
     biases: list[Tensor] = [part.bias for part in parts if part.bias is not None]
     bias = torch.cat(biases) if biases else None
-    widths = [part.out_features for part in parts]
-    return lambda y: F.linear(y, weight, bias).split(widths, -1)
+
+    def fused(y: Tensor) -> Sequence[Tensor]:
+        whole = F.linear(y, weight, bias).view(-1, 3, config.n_heads, config.key_width)
+        return whole.transpose(0, 1).reshape(3, -1, config.key_width).unbind()
+
+    return fused
+
+
+def _entries(part: nn.Linear, width: int) -> Rows:
+    """Rows -> their projection into heads, (entry, width)."""
+    weight, bias = part.weight, part.bias
+    return lambda y: F.linear(y, weight, bias).view(-1, width)
+
+
+def _joined(attention: MultiHeadAttention) -> Rows:
+    """(batch, head, 1, d_v) through the output projection -> (batch, d_model)."""
+    weight, bias = attention.out.weight, attention.out.bias
+    return lambda heads: F.linear(heads.flatten(1), weight, bias)
 
 
 def _feed_forward(module: FeedForward) -> Rows:
@@ -173,17 +190,5 @@ def _norm(module: nn.Module) -> Rows:
     if not isinstance(module, nn.LayerNorm):
         return lambda x: x
     shape, weight, bias, eps = module.normalized_shape, module.weight, module.bias, module.eps
-    return lambda x: F.layer_norm(x, shape, weight, bias, eps)
-
-
-def _split(x: Tensor, n_new: int, n_heads: int) -> Tensor:
-    """(batch · new, heads · width) -> (batch, head, new, width)."""
-    if n_new == 1:
-        return x.view(-1, n_heads, 1, x.shape[-1] // n_heads)
-    return x.view(-1, n_new, n_heads, x.shape[-1] // n_heads).transpose(1, 2)
-
-
-def _joined(heads: Tensor, attention: MultiHeadAttention) -> Tensor:
-    """(batch, head, new, d_v) through the output projection -> (batch · new, d_model)."""
-    rows = heads.flatten(1) if heads.shape[2] == 1 else heads.transpose(1, 2).flatten(2).flatten(0, 1)
-    return F.linear(rows, attention.out.weight, attention.out.bias)
+    # Without the wrapper of `torch.nn.functional`, which takes a third of its time.
+    return lambda x: torch.layer_norm(x, shape, weight, bias, eps)

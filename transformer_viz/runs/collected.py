@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -52,24 +53,15 @@ class Collected:
         self.masked = {kind: _numpy(recorder.gathered(kind, "mask", fill=True)) for kind in self.weights}
         scores = {kind: recorder.gathered(kind, "scores", fill=float("nan")) for kind in KINDS}
         self.scores = {kind: _numpy(found) for kind, found in scores.items() if found is not None}
-        # In float32 a probability of 1 - 1e-9 would be 1. On the CPU, because not every device has float64.
-        log_probabilities = decoded.logits.cpu().double().log_softmax(-1)
-        # By logit, as decoding chooses: log-probabilities can round to a tie. Ties: lowest id first.
-        order = decoded.logits.cpu().sort(dim=-1, descending=True, stable=True).indices
         self.ids = _numpy(decoded.ids)
-        self.lengths = _numpy(decoded.lengths)
-        self.ended = _numpy(decoded.ended)
-        self.written = _numpy(log_probabilities.gather(-1, decoded.ids.cpu()[..., None])[..., 0])
-        self.rank = _numpy((order == decoded.ids.cpu()[..., None]).int().argmax(-1))
-        self.candidates: list[list[list[int]]] = order[..., :n_candidates].tolist()
-        self.chances = None if decoded.chances is None else _numpy(decoded.chances)
-        best = _numpy(log_probabilities.gather(-1, order[..., :n_candidates]))
-        self.candidate_probabilities: list[list[list[float]]] = np.exp(best).tolist()
+        self.lengths: list[int] = decoded.lengths.tolist()
+        self.ended: list[bool] = decoded.ended.tolist()
+        self.steps = _Steps(decoded, n_candidates)
 
     def trace(self, i: int, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
         task = checkpoint.task
-        n_own, n_source = int(self.lengths[i]), len(sentence.source_tokens)
+        n_own, n_source = self.lengths[i], len(sentence.source_tokens)
         n_steps = n_own + sentence.n_padded_steps
         output = task.target_vocabulary.decode(self.ids[i, :n_steps].tolist())
         symbols = task.read(sentence.source)
@@ -88,7 +80,7 @@ class Collected:
             source_tokens=tuple(sentence.source_tokens),
             target_tokens=(START, *output[: n_own - 1], *padded),
             output_tokens=tuple(output),
-            steps=tuple(self._step(i, t, output[t], task.target_vocabulary.tokens) for t in range(n_steps)),
+            steps=self.steps.of(i, output, task.target_vocabulary.tokens),
             encoder_attentions=weights.get("encoder"),
             decoder_attentions=weights.get("decoder"),
             cross_attentions=weights.get("cross"),
@@ -105,18 +97,6 @@ class Collected:
             layers=made.layers,
         )
 
-    def _step(self, i: int, t: int, token: str, tokens: Sequence[str]) -> Step:
-        best = zip(self.candidates[i][t], self.candidate_probabilities[i][t], strict=True)
-        log_probability = float(self.written[i, t])
-        return Step(
-            token=token,
-            probability=float(np.exp(log_probability)),
-            log_probability=log_probability,
-            rank=int(self.rank[i, t]),
-            candidates=tuple((tokens[number], probability) for number, probability in best),
-            sampling_probability=None if self.chances is None else float(self.chances[i, t]),
-        )
-
     def _reasons(
         self, i: int, sentence: Sentence, n_steps: int, sizes: dict[Kind, tuple[int, int]], made: Made
     ) -> dict[Kind, np.ndarray]:
@@ -124,23 +104,68 @@ class Collected:
 
         What was masked comes from the run itself, so a mask that the model did not apply is never shown.
         """
-        source_padding = torch.tensor([[token == PAD for token in sentence.source_tokens]])
-        target_padding = torch.arange(n_steps)[None] >= n_steps - sentence.n_padded_steps
-        rules: dict[Kind, Tensor] = {
-            "encoder": masks.padding_reasons(source_padding, len(sentence.source_tokens))[0],
-            "decoder": masks.decoder_reasons(target_padding)[0],
-            "cross": masks.padding_reasons(source_padding, n_steps)[0],
-        }
-        if made.mistake is not None:
-            mistake = mistakes.named(made.mistake)
-            queries = {"encoder": source_padding[0], "decoder": target_padding[0], "cross": target_padding[0]}
-            rules = {kind: mistakes.codes(mistake, kind, rule, queries[kind]) for kind, rule in rules.items()}
-        # A mask that is the same for all sentences has a batch axis of 1.
-        masked = {kind: whole[i if len(whole) > 1 else 0] for kind, whole in self.masked.items()}
-        n_heads = {kind: whole.shape[2] for kind, whole in self.weights.items()}
-        return {
-            kind: _explained(masked[kind][:, :, :q, :k], rules[kind].numpy(), n_heads[kind]) for kind, (q, k) in sizes.items()
-        }
+        found: dict[Kind, np.ndarray] = {}
+        for kind, (n_queries, n_keys) in sizes.items():
+            # A mask that is the same for all sentences has a batch axis of 1.
+            whole = self.masked[kind]
+            masked = whole[i if len(whole) > 1 else 0, ..., :n_queries, :n_keys]
+            if masked.any():
+                n_padded = sentence.source_tokens.count(PAD), sentence.n_padded_steps
+                rule = _rule(kind, len(sentence.source_tokens), n_steps, n_padded, made.mistake)
+                found[kind] = _explained(masked, rule, self.weights[kind].shape[2])
+            else:
+                found[kind] = np.zeros((n_queries, n_keys), np.uint8)
+        return found
+
+
+class _Steps:
+    """Probabilities of what was written, as lists: numbers one by one out of arrays take as long as a step of decoding."""
+
+    def __init__(self, decoded: Decoded, n_candidates: int) -> None:
+        ids, logits = _numpy(decoded.ids)[..., None], _numpy(decoded.logits)
+        # By logit, as decoding chooses: log-probabilities can round to a tie. Ties: lowest id first.
+        order = (-logits).argsort(axis=-1, kind="stable")
+        best = order[..., :n_candidates]
+        log_probabilities = _log_softmax(logits)
+        chosen, likely = (np.take_along_axis(log_probabilities, which, -1) for which in (ids, best))
+        self.log_probabilities: list[list[float]] = chosen[..., 0].tolist()
+        self.probabilities: list[list[float]] = np.exp(chosen[..., 0]).tolist()
+        self.ranks: list[list[int]] = (order == ids).argmax(-1).tolist()
+        self.candidates: list[list[list[int]]] = best.tolist()
+        self.candidate_probabilities: list[list[list[float]]] = np.exp(likely).tolist()
+        self.chances: list[list[float]] | None = None if decoded.chances is None else decoded.chances.tolist()
+
+    def of(self, i: int, output: Sequence[str], tokens: Sequence[str]) -> tuple[Step, ...]:
+        """Sentence `i`, for as many steps as it has output tokens."""
+        chances = [None] * len(output) if self.chances is None else self.chances[i]
+        rows = zip(
+            output,
+            self.probabilities[i],
+            self.log_probabilities[i],
+            self.ranks[i],
+            self.candidates[i],
+            self.candidate_probabilities[i],
+            chances,
+            strict=False,
+        )
+        return tuple(
+            Step(
+                token=token,
+                probability=probability,
+                log_probability=log_probability,
+                rank=rank,
+                candidates=tuple(zip([tokens[number] for number in candidates], chances_of_them, strict=True)),
+                sampling_probability=chance,
+            )
+            for token, probability, log_probability, rank, candidates, chances_of_them, chance in rows
+        )
+
+
+def _log_softmax(logits: np.ndarray) -> np.ndarray:
+    """In double precision: in float32 a probability of 1 − 10⁻⁹ would be 1."""
+    exact = logits.astype(np.float64)
+    exact -= exact.max(-1, keepdims=True)
+    return exact - np.log(np.exp(exact).sum(-1, keepdims=True))
 
 
 def made_by(
@@ -161,12 +186,26 @@ def made_by(
     }
 
 
+@lru_cache(maxsize=16)
+def _rule(kind: Kind, n_source: int, n_steps: int, n_padded: tuple[int, int], mistake: str | None) -> np.ndarray:
+    """Why each cell should be masked, uint8 (query, key); with a mistake, what of that the mistake still masks.
+
+    `n_padded` source tokens and steps, the last ones, are padding.
+    """
+    source, target = (torch.arange(n)[None] >= n - last for n, last in zip((n_source, n_steps), n_padded, strict=True))
+    queries = source if kind == "encoder" else target
+    right = masks.decoder_reasons(target) if kind == "decoder" else masks.padding_reasons(source, queries.shape[1])
+    rule = right[0] if mistake is None else mistakes.codes(mistakes.named(mistake), kind, right[0], queries[0])
+    return rule.numpy()
+
+
 def _explained(masked: np.ndarray, rule: np.ndarray, n_heads: int) -> np.ndarray:
     """(layer, head or 1, query, key) bool and (query, key) codes -> codes, (query, key) where all heads agree."""
-    codes = np.where(masked, np.where(rule > 0, rule, int(Reason.EDITED)), 0).astype(np.uint8)
-    if (codes == codes[:1, :1]).all():
-        return np.ascontiguousarray(codes[0, 0])
-    return np.broadcast_to(codes, (len(codes), n_heads, *rule.shape)).copy()
+    first = masked[0, 0]
+    codes = np.where(rule > 0, rule, np.uint8(Reason.EDITED))
+    if (masked == first).all():
+        return codes * first
+    return np.broadcast_to(codes * masked, (len(masked), n_heads, *rule.shape)).copy()
 
 
 def _cropped(whole: np.ndarray, i: int, size: tuple[int, int], precision: Precision = "float32") -> np.ndarray:

@@ -354,9 +354,11 @@ class Trace:
             raise TraceError(f"{kind}: the mask is {given}; uint8 {want} is needed")
         if not (known := _IS_CODE[reasons]).all():
             raise TraceError(f"{kind}: the mask holds code {reasons[~known][0]}; codes are {listed(map(int, REASON_WORDS))}")
-        if self.mistake is None and not np.isfinite(weights).all():
+        # A number that is not one is neither: both are found in the extremes, without a copy of the weights.
+        lowest, highest = float(weights.min()), float(weights.max())
+        if self.mistake is None and not (np.isfinite(lowest) and np.isfinite(highest)):
             raise TraceError(f"{kind}: attention holds numbers that are not finite")
-        if (weights < 0).any():
+        if lowest < 0 or (np.isnan(lowest) and (weights < 0).any()):
             raise TraceError(f"{kind}: attention holds negative numbers")
         scores = self.scores.get(kind)
         if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):
