@@ -3,7 +3,7 @@
 import streamlit as st
 
 from transformer_viz.views import pages
-from transformer_viz.views.parts import style
+from transformer_viz.views.parts import settle, style
 
 st.set_page_config(page_title="Transformer Viz", page_icon="🔎", layout="wide")
 style.apply()
@@ -14,3 +14,4 @@ st.navigation(
     ],
     position="top",
 ).run()
+settle.settle()
