@@ -26,7 +26,7 @@
     }
     return document.querySelector(`[data-part="${name}"]`);
   };
-  const runOf = (chart) => chart?._fullLayout?.meta?.run ?? null;
+  const runOf = (chart) => chart?._fullLayout?.meta?.[0].run ?? null;
   const all = (key) => [...document.querySelectorAll(`[class*="st-key-${key}"] .js-plotly-plot`)];
   // While Streamlit draws a chart anew, the one before is still there for a moment.
   const only = (charts, count) => {

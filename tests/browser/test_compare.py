@@ -74,7 +74,7 @@ def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads
     page.locator(tiles).scroll_into_view_if_needed()
     x, y = page.evaluate(
         f"""() => {{
-          const chart = document.querySelector('{tiles}'), grid = chart.layout.meta, plot = chart._fullLayout._plots.xy;
+          const chart = document.querySelector('{tiles}'), grid = chart.layout.meta[0], plot = chart._fullLayout._plots.xy;
           const box = chart.querySelector('.nsewdrag').getBoundingClientRect();
           return [box.left + plot.xaxis.d2p(3.5 * grid.pitch_x), box.top + plot.yaxis.d2p(0.4 * grid.pitch_y)];
         }}"""

@@ -16,9 +16,9 @@ READY = """([text, kind]) => {
   const chart = document.querySelector('.st-key-focus .js-plotly-plot');
   const typed = document.querySelector('input[aria-label="Source text"]');
   return document.querySelectorAll('.st-key-focus .js-plotly-plot').length === 1
-    && chart._fullLayout && chart.layout.meta?.run && typed?.value === text
+    && chart._fullLayout && chart.layout.meta?.[0].run && typed?.value === text
     && document.querySelectorAll('[class*="st-key-mosaic-"] .js-plotly-plot .main-svg').length >= 3
-    && chart.__step !== undefined && (!kind || chart.layout.meta.id.includes(kind));
+    && chart.__step !== undefined && (!kind || chart.layout.meta[0].id.includes(kind));
 }"""
 
 
@@ -36,14 +36,14 @@ def enter(page: Page, text: str) -> None:
     page.wait_for_function(
         """([chart, before]) => {
           const [only, ...others] = document.querySelectorAll(chart);
-          return only?.layout?.meta?.run && only.layout.meta.run !== before && others.length === 0;
+          return only?.layout?.meta?.[0].run && only.layout.meta[0].run !== before && others.length === 0;
         }""",
         arg=[CHART, before],
     )
 
 
 def run_of(page: Page) -> str:
-    return page.evaluate(f"document.querySelector('{CHART}').layout.meta.run")
+    return page.evaluate(f"document.querySelector('{CHART}').layout.meta[0].run")
 
 
 def step_of(page: Page) -> int:
@@ -129,7 +129,7 @@ def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, ser
     assert box is not None
     # Layer 2, head 3 of 2 x 4: the third column, the lower row.
     tile.click(position={"x": box["width"] * 0.625, "y": box["height"] * 0.8})
-    page.wait_for_function(f"document.querySelector('{CHART}').layout.meta.id.includes('decoder-1-2')")
+    page.wait_for_function(f"document.querySelector('{CHART}').layout.meta[0].id.includes('decoder-1-2')")
     page.wait_for_function(f"document.querySelector('{CHART}').__step === 7")
     expect(page).to_have_url(re.compile(r"kind=decoder"))
     assert "layer 2 head 3" in sentence(page)
@@ -151,7 +151,7 @@ def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(pag
         assert box is not None
         head = turn % 4
         tile.click(position={"x": box["width"] * (head + 0.5) / 4, "y": box["height"] * 0.8})
-        page.wait_for_function(f"document.querySelector('{CHART}').layout.meta.id.includes('decoder-1-{head}')")
+        page.wait_for_function(f"document.querySelector('{CHART}').layout.meta[0].id.includes('decoder-1-{head}')")
         page.wait_for_timeout(800)
         expect(page).to_have_url(re.compile(rf"kind=decoder.*head={head + 1}\b"))
         expect(page).to_have_url(re.compile(rf"[?&]step={turn + 2}\b"))

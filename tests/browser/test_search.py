@@ -56,7 +56,7 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     assert output(page) == list(branch.output_tokens)
     page.keyboard.press("End")
     page.wait_for_function(f"document.querySelector('{FOCUS}').__step === {len(branch.steps) - 1}")
-    layer, head = (int(n) for n in page.evaluate(f"document.querySelector('{FOCUS}').layout.meta.id.split('-').slice(2, 4)"))
+    layer, head = (int(n) for n in page.evaluate(f"document.querySelector('{FOCUS}').layout.meta[0].id.split('-').slice(2, 4)"))
     z = page.evaluate(f"document.querySelector('{FOCUS}')._fullData[0].z.map(row => [...row])")
     assert branch.cross_attentions is not None
     np.testing.assert_allclose(np.array(z), branch.cross_attentions[layer, head], atol=1e-6)

@@ -14,6 +14,7 @@ from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError
 from transformer_viz.export.content import content, view
 from transformer_viz.figures.film import film
+from transformer_viz.figures.theme import LIGHT
 from transformer_viz.trace.moments import Moment
 
 KINDS = ("decoder", "cross")
@@ -57,15 +58,18 @@ def test_the_first_layer_that_there_is_comes_unasked(tiny):
     assert view(trace).layer == 2
 
 
+def outlines_of_focus(figure: Any) -> list[Any]:
+    return [drawn for drawn in figure.data if drawn.type == "scatter" and drawn.line.color == LIGHT.accent]
+
+
 def test_the_mosaic_has_true_numbers(part):
     figure: Any = tv.figures.mosaic(part, "cross", (2, 3))
     assert sorted(set(figure.data[-1].text)) == sorted(f"{layer + 1}·{head + 1}" for layer in LAYERS for head in range(5))
     assert figure.layout.meta["numbers"] == [0, 2]
     # The focus is outlined in the second row of tiles.
-    accent = figure.layout.shapes[1].path
-    pitch = figure.layout.meta["pitch_y"]
-    assert f",{pitch - 0.5}L" in accent
-    assert len(tv.figures.mosaic(part, "cross", (1, 3)).layout.shapes) == 1, "layer 2 is not there to be outlined"
+    (outline,) = outlines_of_focus(figure)
+    assert outline.y[0] == figure.layout.meta["pitch_y"] - 0.5
+    assert not outlines_of_focus(tv.figures.mosaic(part, "cross", (1, 3))), "layer 2 is not there to be outlined"
 
 
 def test_grades_have_true_numbers(part, whole):

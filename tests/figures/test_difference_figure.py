@@ -155,7 +155,7 @@ def test_each_tile_of_the_mosaic_is_its_heads_difference() -> None:
             top, left = layer * meta["pitch_y"], head * meta["pitch_x"]
             tile = canvas(figure)[top : top + 7, left : left + 7]
             np.testing.assert_array_equal(tile, np.where(laid.masked == 3, np.nan, laid.difference))
-    assert figure.layout.shapes[-1].line.color == LIGHT.accent
+    assert LIGHT.accent in [drawn.line.color for drawn in figure.data if drawn.type == "scatter"]
 
 
 def test_larger_mosaics_travel_as_bytes_that_turn_with_the_sides() -> None:

@@ -74,8 +74,8 @@ def test_frames_change_the_traces_that_they_name(run: Trace) -> None:
     for frame in spec["frames"][:5]:
         types = [spec["data"][number]["type"] for number in frame["traces"]]
         assert [drawn["type"] for drawn in frame["data"]] == types
-        # The cover, the rings and the candidates; weights, masked cells and hatching stay.
-        assert frame["traces"] == [0, 4, 5]
+        # The cover, the row, the rings and the candidates; weights, masked cells and hatching stay.
+        assert frame["traces"] == [0, 4, 5, 6]
 
 
 def test_a_long_run_is_no_large_message(run: Trace) -> None:

@@ -12,6 +12,7 @@ import plotly.graph_objects as go
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Laid, compare
 from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.bare import BareFigure
 from transformer_viz.figures.difference import absent_pattern, crossed_pattern
 from transformer_viz.figures.mosaic import EXACT_UP_TO, Grid, bare, block_sizes
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
@@ -34,7 +35,7 @@ def difference_mosaic(
     theme: ThemeName = "light",
     large: bool = False,
     height: int | None = None,
-) -> go.Figure:
+) -> BareFigure:
     """Every layer and head that both runs have, as small maps of A − B.
 
     Args:
@@ -64,9 +65,15 @@ def difference_mosaic(
     patterns = absent_pattern(laid.present, colours, corners)
     if _is_exact(laid):
         patterns += crossed_pattern(_canvas_mask(grid, (laid.masked == IN_A) | (laid.masked == IN_B)), colours)
+    outlines = grid.outlines(colours, focus)
     words = "" if blocks == (1, 1) else f", each cell the farthest from 0 of {blocks[0]} × {blocks[1]}"
-    return go.Figure(
-        [*_heatmaps(grid, laid, limit, colours), *patterns, grid.captions(colours, size, focus)],
+    return BareFigure(
+        [
+            *_heatmaps(grid, laid, limit, colours),
+            *patterns,
+            *outlines,
+            grid.captions(colours, size, focus),
+        ],
         {
             **base_layout(colours, size),
             "height": height or 28 + min(4, len(grid.layers)) * 98,
@@ -79,7 +86,6 @@ def difference_mosaic(
             },
             "xaxis": bare([-0.5, grid.width - 0.5]),
             "yaxis": bare([grid.height - 0.5, -0.5 - grid.caption]),
-            "shapes": grid.outlines(colours, focus),
             "meta": {"kind": kind, **grid.meta(), "block": list(blocks)},
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
         },

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.figures.bare import BareFigure
 
-class FramedFigure(go.Figure):
-    """A `go.Figure` with unchecked frames; numpy arrays in them travel as typed base64."""
+
+class FramedFigure(BareFigure):
+    """A `BareFigure` with unchecked frames; numpy arrays in them travel as typed base64."""
 
     def __init__(
         self, data: Any = None, layout: Any = None, plain_frames: list[dict[str, Any]] | None = None, **options: Any

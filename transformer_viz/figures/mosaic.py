@@ -15,6 +15,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head
+from transformer_viz.figures.bare import BareFigure
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -40,7 +41,7 @@ def mosaic(
     theme: ThemeName = "light",
     large: bool = False,
     height: int | None = None,
-) -> go.Figure:
+) -> BareFigure:
     """Every layer and head of a kind as small maps; range 0 to 1, masked cells grey.
 
     Args:
@@ -62,9 +63,10 @@ def mosaic(
     if blocks != (1, 1):
         weights, masked = _thinned(weights, masked, blocks)
     grid = Grid(trace.layer_numbers(kind), *weights.shape[1:])
-    return go.Figure(
+    return BareFigure(
         [
             *_heatmaps(grid, weights, masked, colours),
+            *grid.outlines(colours, focus),
             grid.captions(colours, size, focus),
         ],
         {
@@ -79,7 +81,6 @@ def mosaic(
             },
             "xaxis": bare([-0.5, grid.width - 0.5]),
             "yaxis": bare([grid.height - 0.5, -0.5 - grid.caption]),
-            "shapes": grid.outlines(colours, focus),
             "meta": {"kind": kind, **grid.meta(), "block": list(blocks)},
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
         },
@@ -167,11 +168,14 @@ class Grid:
             cliponaxis=False,
         )
 
-    def outlines(self, theme: Theme, focus: tuple[int, Head] | None) -> list[dict[str, Any]]:
-        """A thin frame around each tile, so that an empty corner is still part of it; a strong one around the focus."""
-        frames = [self._path(self.places, theme.grid, 1)]
+    def outlines(self, theme: Theme, focus: tuple[int, Head] | None) -> list[go.Scatter]:
+        """A thin frame around each tile, so that an empty corner is still part of it; a strong one around the focus.
+
+        Lines and not shapes, since Plotly draws a figure with shapes anew whenever it is drawn again.
+        """
+        frames = [self._rectangles(self.places, theme.grid, 1)]
         chosen = [place for place in self.places if self._is_in(place, focus)]
-        return [*frames, self._path(chosen, theme.accent, 2.5)] if chosen else frames
+        return [*frames, self._rectangles(chosen, theme.accent, 2.5)] if chosen else frames
 
     def meta(self) -> dict[str, Any]:
         """The grid, for turning a click into layer and head; `numbers` are those of the layers, from 0."""
@@ -183,14 +187,18 @@ class Grid:
             return False
         return focus[1] == place[1] or isinstance(focus[1], str)
 
-    def _path(self, places: list[tuple[int, int]], colour: str, width: float) -> dict[str, Any]:
-        """One shape for all tiles: a shape of its own for each costs the browser more than the map."""
-        rectangles = []
+    def _rectangles(self, places: list[tuple[int, int]], colour: str, width: float) -> go.Scatter:
+        """One line for all tiles, broken between two: a trace for each costs the browser more than the map."""
+        x: list[float | None] = []
+        y: list[float | None] = []
         for row, head in places:
             left, top = head * self.pitch_x - 0.5, row * self.pitch_y - 0.5
             right, bottom = left + self.n_keys, top + self.n_queries
-            rectangles.append(f"M{left},{top}L{right},{top}L{right},{bottom}L{left},{bottom}Z")
-        return {"type": "path", "path": "".join(rectangles), "line": {"color": colour, "width": width}}
+            x += [left, right, right, left, left, None]
+            y += [top, top, bottom, bottom, top, None]
+        line = {"color": colour, "width": width}
+        # Plain lists: Plotly takes arrays of a scatter for changed whenever they are new objects.
+        return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
 
 
 def bare(edges: list[float]) -> dict[str, Any]:

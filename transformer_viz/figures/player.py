@@ -80,14 +80,15 @@ class _Picture:
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
 
     def traces(self) -> list[go.Heatmap | go.Scatter | go.Bar]:
-        rings = go.Scatter(mode="markers", hoverinfo="skip", cliponaxis=False)
+        row = [self.row_trace()] if self.grows else []
         bars = [self._bars()] if self.trace.steps else []
-        return [*map_traces(self.weights, self.reasons, self.theme), rings, *bars]
+        return [*map_traces(self.weights, self.reasons, self.theme), *row, self.ring_trace(), *bars]
 
     def updates(self, step: int) -> list[dict[str, Any]]:
         """What a step changes in each trace of `traces`."""
+        row = [self._row(step)] if self.grows else []
         bars = [self._candidates(step)] if self.trace.steps else []
-        return [*self._map(step), self._rings(step), *bars]
+        return [*self._map(step), *row, self._rings(step), *bars]
 
     def _map(self, step: int) -> list[dict[str, Any]]:
         weights, reasons = self._until(step)
@@ -102,10 +103,10 @@ class _Picture:
 
     def frame(self, step: int) -> dict[str, Any]:
         """A step as plain data. Frames name their trace type, or Plotly would take each for a scatter."""
-        types = [*self.map_types(), "scatter", *["bar"] * bool(self.trace.steps)]
+        types = [*self.map_types(), *["scatter"] * (1 + self.grows), *["bar"] * bool(self.trace.steps)]
         updates = enumerate(zip(types, self.updates(step), strict=True))
         changes = {i: {"type": kind, **update} for i, (kind, update) in updates if update}
-        layout = {"shapes": self._row(step), **({"yaxis2": self._names(step)} if self.trace.steps else {})}
+        layout = {"yaxis2": self._names(step)} if self.trace.steps else {}
         return {"name": str(step), "data": [*changes.values()], "traces": [*changes], "layout": layout}
 
     def layout(self, step: int, place: dict[str, Any]) -> dict[str, Any]:
@@ -130,7 +131,6 @@ class _Picture:
             "xaxis": cells.key_axis(keys, kind, theme, self.size, domain=place["x"]),
             "yaxis": cells.query_axis(names, kind, theme, self.size, domain=place["y"]),
             **candidates,
-            "shapes": self._row(step),
             "meta": {"steps": max(1, self.trace.n_steps), "step": step},
         }
 
@@ -141,12 +141,18 @@ class _Picture:
         later = np.arange(len(self.weights))[:, None] > step
         return np.where(later, np.float32(np.nan), self.weights), np.where(later, 0, self.reasons).astype(np.uint8)
 
-    def _row(self, step: int) -> list[dict[str, Any]]:
-        """The outline of this step's row."""
-        if not self.grows:
-            return []
-        edges = {"x0": -0.5, "x1": len(self.trace.keys(self.kind)) - 0.5, "y0": step - 0.5, "y1": step + 0.5}
-        return [{"type": "rect", **edges, "line": {"color": self.theme.accent, "width": 3 if self.size > 13 else 2.5}}]
+    def row_trace(self) -> go.Scatter:
+        """The outline of a step's row. A line, since Plotly draws a figure with shapes anew whenever it is drawn again."""
+        right = len(self.trace.keys(self.kind)) - 0.5
+        line = {"color": self.theme.accent, "width": 3 if self.size > 13 else 2.5}
+        return go.Scatter(x=[-0.5, right, right, -0.5, -0.5], mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
+
+    def _row(self, step: int) -> dict[str, Any]:
+        top, bottom = step - 0.5, step + 0.5
+        return {"y": [top, top, bottom, bottom, top]}
+
+    def ring_trace(self) -> go.Scatter:
+        return go.Scatter(mode="markers", hoverinfo="skip", cliponaxis=False)
 
     def _rings(self, step: int) -> dict[str, Any]:
         """A thin ring around the true key of every row that has happened, thicker in this one."""

@@ -23,7 +23,8 @@ _FILLED_IN = ("z", "x", "y", "text", "customdata")
 
 
 def player_template(trace: Trace, kind: Kind, *, large: bool = False, with_answer: bool = True) -> dict[str, Any]:
-    """The step player's parts: `weights`, `masked` by reason, `hatch`, `rings`, `bars` (None without candidates), `layout`.
+    """The step player's parts: `weights`, `masked` by reason, `hatch`, `row` (None in the encoder), `rings`, `bars` (None
+    without candidates), `layout`.
 
     Besides them `light` has `keys` and `queries`, the axes' labels, and the size and widths of the rings.
     """
@@ -96,12 +97,12 @@ def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
     reasons, codes = _flattened(trace.mask_reasons[kind]), cells.codes_in(trace.mask_reasons[kind])
     bars = [drawn for drawn in others if isinstance(drawn, go.Bar)]
-    rings = [drawn for drawn in others if isinstance(drawn, go.Scatter)][-1]
-    rings.update(picture._rings(0))
+    rings = picture.ring_trace().update(picture._rings(0))
     return {
         "weights": _without_numbers(weights),
         "masked": {str(code): _without_numbers(cells.masked_trace(reasons, code, colours)) for code in codes},
         "hatch": _without_numbers(cells.hatch_trace(reasons > 0, colours)),
+        "row": _without_numbers(picture.row_trace()) if picture.grows else None,
         "rings": _without_numbers(rings),
         "bars": _without_numbers(bars[0]) if bars else None,
         "layout": _plain(go.Figure(layout=picture.layout(0, place)))["layout"],

@@ -18,6 +18,7 @@ from transformer_viz.views.parts import bar, charts, code, figure_file, link, mo
 from transformer_viz.views.parts.beside import place, recipe, runs, shown, sides
 from transformer_viz.views.parts.beside.sides import A, B
 from transformer_viz.views.parts.markdown import literal
+from transformer_viz.views.parts.once import once
 
 TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
 
@@ -184,7 +185,7 @@ def _maps(comparison: Comparison, chosen: bar.Bar) -> None:
         with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
             tile = (state.layer, state.head) if kind == state.kind and place.is_same() else None
             st.plotly_chart(
-                figures.difference_mosaic(comparison.a, comparison.b, kind, tile, **looks),
+                once(figures.difference_mosaic(comparison.a, comparison.b, kind, tile, **looks)),
                 key=f"mosaic-chart-{kind}",
                 theme=None,
                 config=stepper.CONFIG,

@@ -28,6 +28,7 @@ from transformer_viz.views.parts import (
     style,
 )
 from transformer_viz.views.parts.markdown import literal
+from transformer_viz.views.parts.once import once
 
 TITLE, ICON, ORDER = "Replay", ":material/history:", 5
 
@@ -172,7 +173,7 @@ def _film(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
     figure = figures.film(found, now.kind, now.layer, now.head, now.step, position, theme=theme, **looks)
     # By these the browser knows whether a redrawn figure is another one, and of which run.
     identity = "-".join(map(str, (now.run, now.kind, now.layer, now.head, position, theme, *looks.values())))
-    figure.layout.meta = {**figure.layout.meta, "run": now.run, "id": identity}
+    once(figure, run=now.run, id=identity)
     words = (
         f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
         "and the candidates of one position. The sentence above says it."

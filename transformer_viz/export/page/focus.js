@@ -10,9 +10,9 @@ function focusFigure(kind, { layer, head, step }, parts, run, colours) {
   const data = [{ ...parts.weights, z: grid((i) => (reasons[i] ? NaN : weights[i])) }];
   for (const code of kind.codes) data.push({ ...parts.masked[code], z: grid((i) => (reasons[i] === code ? 1 : NaN)) });
   if (kind.codes.length) data.push({ ...parts.hatch, ...outline(reasons, columns, until) });
+  if (kind.picture.grows) data.push({ ...parts.row, ...rowOutline(columns, step) });
   data.push(rings(parts.rings, kind.allLooked ? run.true : [], step));
   const layout = { ...parts.layout };
-  if (kind.picture.grows) layout.shapes = [{ ...layout.shapes[0], y0: step - 0.5, y1: step + 0.5 }];
   if (parts.bars) {
     const { x, text, customdata, names, chosen } = run.candidates[step];
     const places = x.map((_, place) => place);
@@ -37,6 +37,11 @@ function outline(reasons, columns, until) {
     }
   }
   return { x, y };
+}
+
+function rowOutline(columns, step) {
+  const right = columns - 0.5, top = step - 0.5, bottom = step + 0.5;
+  return { x: [-0.5, right, right, -0.5, -0.5], y: [top, top, bottom, bottom, top] };
 }
 
 // A thin ring around the true key of every row that has happened, thicker in this one.

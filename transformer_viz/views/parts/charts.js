@@ -21,7 +21,7 @@ export default function ({ parentElement, data, setStateValue, setTriggerValue }
 }
 
 function clicked(chart, event) {
-  const grid = chart.layout?.meta;
+  const grid = chart.layout?.meta?.[0];
   const plot = chart._fullLayout?._plots?.xy;
   const area = chart.querySelector(".nsewdrag")?.getBoundingClientRect();
   if (!grid || !plot || !area) return;

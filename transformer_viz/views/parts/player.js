@@ -44,7 +44,7 @@ class ChartPlayer extends Player {
 
   // A redrawn figure stands at the step that was current when it was made.
   arrange() {
-    const meta = this.chart?.layout?.meta;
+    const meta = this.chart?.layout?.meta?.[0];
     if (!meta) return;
     if (this.chart.__figure !== meta.id) {
       this.chart.__figure = meta.id;

@@ -11,6 +11,7 @@ from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import charts, focus, player, style
 from transformer_viz.views.parts.looks import Looks
+from transformer_viz.views.parts.once import once
 
 CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False}
 
@@ -54,7 +55,7 @@ def _focus_map(trace: Trace, chosen: Looks) -> None:
     figure = figures.player(trace, now.kind, now.layer, now.head, now.step, theme=theme, **looks)
     # By these the browser knows whether a redrawn figure is another one, and of which run.
     identity = "-".join(map(str, (now.run, now.kind, now.layer, now.head, theme, *looks.values())))
-    figure.layout.meta = {**figure.layout.meta, "run": now.run, "id": identity}
+    once(figure, run=now.run, id=identity)
     st.plotly_chart(figure, key="focus-chart", theme=None, config=CONFIG, alt=_alt(trace, now.kind))
 
 
@@ -69,6 +70,6 @@ def mosaics(trace: Trace, chosen: Looks, now: focus.Focus) -> None:
         with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
             tile = (now.layer, now.head) if kind == now.kind else None
             figure = figures.mosaic(trace, kind, tile, theme=style.theme(), large=chosen.is_large)
-            figure.layout.meta = {**figure.layout.meta, "run": now.run}
+            once(figure, run=now.run)
             words = f"All layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
             st.plotly_chart(figure, key=f"mosaic-chart-{kind}", theme=None, config=CONFIG, alt=words)
