@@ -113,11 +113,11 @@ def _heatmaps(grid: "Grid", weights: np.ndarray, masked: np.ndarray, colours: Th
     """Weights and masked cells: two exact traces for small maps, one of bytes for larger ones."""
     if max(weights.shape[2:]) <= EXACT_UP_TO and weights.size <= _EXACT_CELLS:
         drawn = grid.canvas(np.where(masked, np.float32(np.nan), weights), np.float32(np.nan))
-        grey = grid.canvas(np.where(masked, np.float32(1), np.float32(np.nan)), np.float32(np.nan))
-        return [
-            go.Heatmap(z=drawn, zmin=0, zmax=1, colorscale=colours.scale, **_QUIET),
-            go.Heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET),
-        ]
+        maps = [go.Heatmap(z=drawn, zmin=0, zmax=1, colorscale=colours.scale, **_QUIET)]
+        if masked.any():
+            grey = grid.canvas(np.where(masked, np.float32(1), np.float32(np.nan)), np.float32(np.nan))
+            maps.append(go.Heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET))
+        return maps
     span = _LAST_SHADE - _FIRST_SHADE
     known: np.ndarray = np.clip(np.nan_to_num(weights, nan=0), 0, 1)
     shades = np.rint(known * span + _FIRST_SHADE).astype(np.uint8)
