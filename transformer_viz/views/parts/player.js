@@ -3,8 +3,6 @@
 // Stepping happens here: the figure's frames are applied in the browser, no request is made. Once a
 // step has rested, it is reported to Python, which writes it into the URL and redraws nothing.
 
-const INSTANT = { mode: "immediate", frame: { duration: 0, redraw: true }, transition: { duration: 0 } };
-
 export default function ({ parentElement, data, setStateValue }) {
   const root = parentElement.querySelector(".player");
   const me = root.__player ?? (root.__player = new ChartPlayer(root));
@@ -36,10 +34,10 @@ class ChartPlayer extends Player {
 
   // The figure comes with the step that was current when it was made; the person may be further by now.
   draw() {
-    const chart = this.chart;
-    if (!chart?.isConnected || !window.Plotly || !chart._transitionData?._frames?.length) return;
+    const chart = this.chart, frame = chart?._transitionData?._frameHash?.[this.step];
+    if (!chart?.isConnected || !window.Plotly || !frame) return;
     chart.__step = this.step;
-    window.Plotly.animate(chart, [String(this.step)], INSTANT);
+    apply(frame, chart);
   }
 
   // A redrawn figure stands at the step that was current when it was made.
@@ -52,6 +50,24 @@ class ChartPlayer extends Player {
     }
     if (this.chart.__step !== this.step && meta.run === this.run) this.draw();
   }
+}
+
+// What `Plotly.animate` does with a frame, in one drawing: it would compute and draw everything, and then once more.
+// Streamlit keeps a chart's state when it hears that it was animated, and draws that state when the window changes.
+async function apply(frame, chart) {
+  const each = frame.data.map(({ type, ...changes }) => flat(changes));
+  const names = new Set(each.flatMap(Object.keys));
+  const changes = Object.fromEntries([...names].map((name) => [name, each.map((one) => one[name])]));
+  await window.Plotly.update(chart, changes, flat(frame.layout ?? {}), frame.traces);
+  chart.emit("plotly_animated");
+}
+
+// {a: {b: 1}} -> {"a.b": 1}; arrays, also those of bytes, stay whole.
+function flat(changes, above = "") {
+  return Object.fromEntries(Object.entries(changes).flatMap(([name, value]) => {
+    const isWhole = value === null || typeof value !== "object" || Array.isArray(value) || ArrayBuffer.isView(value) || "bdata" in value;
+    return isWhole ? [[above + name, value]] : Object.entries(flat(value, `${above}${name}.`));
+  }));
 }
 
 // Drawing one chart changes the page a thousand times; one look a frame is enough.
