@@ -71,20 +71,30 @@ def text_of(n: int) -> str:
 def ways(checkpoint: Checkpoint, n: int) -> Ways:
     """Everything that is timed for one length, ours first."""
     model, text = checkpoint.model, text_of(n)
-    ids = checkpoint.task.source_vocabulary.encode(checkpoint.task.frame(checkpoint.task.read(text)))
-    source = torch.tensor([ids], device=checkpoint.device)
     return {
         "traced": lambda: tv.decode(checkpoint, text, max_length=n),
-        "recording": lambda: greedy(model, source, None, max_length=n, tap=Recorder()),
-        "untraced": lambda: greedy(model, source, None, max_length=n),
-        "no cache": lambda: without_cache(model, source, n),
+        "recording": lambda: greedy(model, source_of(checkpoint, text), None, max_length=n, tap=Recorder()),
+        "untraced": lambda: without_trace(checkpoint, text, n),
+        "no cache": lambda: without_cache(model, source_of(checkpoint, text), n),
     }
+
+
+def source_of(checkpoint: Checkpoint, text: str) -> torch.Tensor:
+    """The text as ids, (1, source)."""
+    task = checkpoint.task
+    return torch.tensor([task.source_vocabulary.encode(task.frame(task.read(text)))], device=checkpoint.device)
+
+
+def without_trace(checkpoint: Checkpoint, text: str, n: int) -> str:
+    """Text to text, with the cache and no tap."""
+    task = checkpoint.task
+    decoded = greedy(checkpoint.model, source_of(checkpoint, text), None, max_length=n)
+    return task.join(task.target_vocabulary.decode(decoded.ids[0].tolist()))
 
 
 def hugging_face(marian_model: Any, checkpoint: Checkpoint, n: int) -> Callable[[], Any]:
     """Hugging Face's `generate` with all attentions."""
-    ids = checkpoint.task.source_vocabulary.encode(checkpoint.task.frame(checkpoint.task.read(text_of(n))))
-    source = torch.tensor([ids], device=checkpoint.device)
+    source = source_of(checkpoint, text_of(n))
     asked = {"attention_mask": torch.ones_like(source), "max_new_tokens": n, "do_sample": False, "num_beams": 1}
     return partial(marian_model.generate, source, **asked, output_attentions=True, return_dict_in_generate=True)
 
@@ -158,7 +168,7 @@ def _lines(name: str, n: int, rates: dict[str, list[float]], device: torch.devic
             found[way] = report.add(Line(what, ours, other, "tokens/s", len(rates[way]), "more")).ratio
     bare = Number.of("ours, recording", rates["recording"])
     untraced = Number.of(_OTHERS["untraced"], rates["untraced"])
-    what = f"{name} layers, {n} tokens: ids to recorded tensors{where}"
+    what = f"{name} layers, {n} tokens: text to recorded tensors{where}"
     report.add(Line(what, bare, untraced, "tokens/s", len(rates["recording"]), "more"))
     if device.type != "cpu":
         return
