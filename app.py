@@ -3,7 +3,7 @@
 import streamlit as st
 
 from transformer_viz.views import pages
-from transformer_viz.views.parts import settle, style
+from transformer_viz.views.parts import settle, style, text_first
 
 st.set_page_config(page_title="Transformer Viz", page_icon="🔎", layout="wide")
 style.apply()
@@ -14,4 +14,5 @@ st.navigation(
     ],
     position="top",
 ).run()
+text_first.drawn()
 settle.settle()

@@ -9,7 +9,7 @@ from transformer_viz import figures
 from transformer_viz.export.strips import LEGENDS
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, focus, player, style
+from transformer_viz.views.parts import charts, focus, player, style, text_first
 from transformer_viz.views.parts.looks import Looks
 from transformer_viz.views.parts.once import once
 
@@ -23,6 +23,7 @@ def show(trace: Trace, chosen: Looks, write_link: WriteLink) -> None:
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), write_link)
     focus.controls(trace)
+    text_first.hold()
     with st.container(key=player.FOCUS_KEY):
         _focus_map(trace, chosen)
     mosaics(trace, chosen, focus.current())
