@@ -157,7 +157,7 @@ def test_models_of_different_size(start: Start, model: tv.Checkpoint) -> None:
     one = tv.load_checkpoint(str(model.folder.parent / "one-layer"), device="cpu")
     expected = tv.compare(tv.decode(model, "abc"), tv.decode(one, "abc")).difference("cross", 1, 2, 0, 1)
     np.testing.assert_array_equal(difference(at), expected)
-    assert chart(at, "cross-attention, A")["layout"]["meta"]["heads"] == 2
+    assert chart(at, "cross-attention, A")["layout"]["meta"][0]["heads"] == 2
 
 
 def test_it_never_opens_on_two_equal_runs(start: Start, model: tv.Checkpoint, visit: Callable[..., AppTest]) -> None:

@@ -12,6 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests.views.widgets import still
 from transformer_viz.figures import files
 from transformer_viz.trace.store import load_trace
 
@@ -35,6 +36,7 @@ def run_code(code: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def same_picture(drawn: dict[str, Any], again: dict[str, Any]) -> None:
+    drawn, again = still(drawn), still(again)
     for figure in (drawn, again):
         del figure["layout"]["meta"]
     assert drawn["data"] == again["data"]

@@ -11,6 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.trace.conftest import is_same
+from tests.views.widgets import still
 from transformer_viz.trace.store import load_trace
 
 Start = Callable[..., AppTest]
@@ -33,11 +34,7 @@ def export(at: AppTest, tables: str) -> AppTest:
 
 def drawn(at: AppTest) -> list[dict[str, Any]]:
     """Every figure without the name of its run, which differs between a decoding and a file."""
-    specs = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
-    for spec in specs:
-        for name in ("run", "id"):
-            spec["layout"].get("meta", {}).pop(name, None)
-    return specs
+    return [still(json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
 
 
 def drop(at: AppTest, name: str, data: bytes) -> AppTest:

@@ -104,7 +104,7 @@ def test_every_kind_of_run_is_drawn_in_every_tab(start: Start, name: str) -> Non
     assert not at.exception
     assert not at.error
     assert len(charts(at)) == 1 + len(trace.kinds)
-    assert charts(at)[0]["layout"]["meta"]["steps"] == max(1, trace.n_steps)
+    assert charts(at)[0]["layout"]["meta"][0]["steps"] == max(1, trace.n_steps)
     every_tab(at)
 
 
@@ -119,7 +119,7 @@ def test_a_beam_search_has_its_tree_and_each_hypothesis_its_own_attention(start:
     at.selectbox(key="search_node").select_index(2).run()
     node = trace.search.best[2]
     assert at.query_params["node"] == str(node + 1)
-    assert charts(at)[1]["layout"]["meta"]["steps"] == len(trace.search.path(node))
+    assert charts(at)[1]["layout"]["meta"][0]["steps"] == len(trace.search.path(node))
     every_tab(at)
     assert f"trace.at_node({node})" in at.code[0].value
 
@@ -237,6 +237,6 @@ def test_two_runs_of_the_same_words_are_told_apart(start: Start) -> None:
     """The browser keeps a drawn figure as long as the run's name is the same."""
     first, second = by_arrays(), replace(by_arrays(), cross_attentions=np.eye(5, dtype=np.float32)[None, None].repeat(2, 1))
     at = drop(start("open"), ("a.npz", to_bytes(first)))
-    before = charts(at)[0]["layout"]["meta"]["run"]
+    before = charts(at)[0]["layout"]["meta"][0]["run"]
     at = drop(at, ("b.npz", to_bytes(second)))
-    assert charts(at)[0]["layout"]["meta"]["run"] != before
+    assert charts(at)[0]["layout"]["meta"][0]["run"] != before

@@ -28,7 +28,7 @@ def test_the_page_shows_it(start: Callable[..., AppTest], monkeypatch: pytest.Mo
     assert not at.exception
     charts = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
     assert len(charts) == 2, "the focus map and one mosaic"
-    assert charts[0]["layout"]["meta"]["steps"] == max(1, trace.n_steps)
+    assert charts[0]["layout"]["meta"][0]["steps"] == max(1, trace.n_steps)
     for tab in ("Masks in force", "Numbers"):
         at.session_state["tables"] = tab
         assert not at.run().exception

@@ -127,9 +127,12 @@ def charts(at: AppTest) -> list[dict[str, Any]]:
 
 
 def still(content: dict[str, Any]) -> dict[str, Any]:
-    """Without what tells one run from another that is the same."""
-    meta = content.get("layout", {}).get("meta") or {}
-    for place in (content, meta):
+    """Without what tells one run from another that is the same, and without what `parts.once` adds to a chart."""
+    layout = content.get("layout", {})
+    if isinstance(layout.get("meta"), list):
+        (layout["meta"],) = layout["meta"]
+        del layout["datarevision"], layout["autosize"]
+    for place in (content, layout.get("meta") or {}):
         for name in ("run", "id"):
             place.pop(name, None)
     return content
