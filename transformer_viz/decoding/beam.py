@@ -172,9 +172,10 @@ class _Sentence:
         parents: list[int] = []
         worst_kept = len(nodes) + n_kept - 1
         # As many again are recorded as pruned: those that came near.
-        for rank in range(min(2 * self.how.size, n_possible)):
-            parent, token = divmod(int(order.indices[rank]), n_tokens)
-            total = float(order.values[rank])
+        best = order.indices[: min(2 * self.how.size, n_possible)]
+        each = (best.tolist(), order.values[: len(best)].tolist(), log_p.flatten()[best].tolist())
+        for rank, (place, total, log_probability) in enumerate(zip(*each, strict=True)):
+            parent, token = divmod(place, n_tokens)
             state: State = "pruned"
             if rank < n_kept:
                 state = "end" if token == END_ID else "length" if step + 1 == self.max_length else "kept"
@@ -185,7 +186,7 @@ class _Sentence:
                     row=first_row + parent,
                     step=step,
                     token=token,
-                    log_probability=float(log_p[parent, token]),
+                    log_probability=log_probability,
                     total=total,
                     score=total / (step + 1) ** self.how.length_penalty,
                     rank=rank,

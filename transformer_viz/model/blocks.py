@@ -58,7 +58,7 @@ class MultiHeadAttention(nn.Module):
         return self.out(heads.transpose(1, 2).flatten(2))
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)
+        return x.view(*x.shape[:-1], self.n_heads, -1).transpose(1, 2)
 
 
 class FeedForward(nn.Module):

@@ -122,15 +122,19 @@ class _Steps:
     """Probabilities of what was written, as lists: numbers one by one out of arrays take as long as a step of decoding."""
 
     def __init__(self, decoded: Decoded, n_candidates: int) -> None:
-        ids, logits = _numpy(decoded.ids)[..., None], _numpy(decoded.logits)
+        ids, logits = _numpy(decoded.ids), _numpy(decoded.logits)
+        exact = logits.astype(np.float64)
+        # In float32 a probability of 1 - 1e-9 would be 1.
+        exact -= exact.max(-1, keepdims=True)
+        exact -= np.log(np.exp(exact).sum(-1, keepdims=True))
         # By logit, as decoding chooses: log-probabilities can round to a tie. Ties: lowest id first.
-        order = (-logits).argsort(axis=-1, kind="stable")
-        best = order[..., :n_candidates]
-        log_probabilities = _log_softmax(logits)
-        chosen, likely = (np.take_along_axis(log_probabilities, which, -1) for which in (ids, best))
-        self.log_probabilities: list[list[float]] = chosen[..., 0].tolist()
-        self.probabilities: list[list[float]] = np.exp(chosen[..., 0]).tolist()
-        self.ranks: list[list[int]] = (order == ids).argmax(-1).tolist()
+        order = (-logits).argsort(-1, "stable")
+        sentences, steps = np.ogrid[: ids.shape[0], : ids.shape[1]]
+        best, chosen = order[..., :n_candidates], exact[sentences, steps, ids]
+        likely = exact[sentences[..., None], steps[..., None], best]
+        self.log_probabilities: list[list[float]] = chosen.tolist()
+        self.probabilities: list[list[float]] = np.exp(chosen).tolist()
+        self.ranks: list[list[int]] = (order == ids[..., None]).argmax(-1).tolist()
         self.candidates: list[list[list[int]]] = best.tolist()
         self.candidate_probabilities: list[list[list[float]]] = np.exp(likely).tolist()
         self.chances: list[list[float]] | None = None if decoded.chances is None else decoded.chances.tolist()
@@ -159,13 +163,6 @@ class _Steps:
             )
             for token, probability, log_probability, rank, candidates, chances_of_them, chance in rows
         )
-
-
-def _log_softmax(logits: np.ndarray) -> np.ndarray:
-    """In double precision: in float32 a probability of 1 − 10⁻⁹ would be 1."""
-    exact = logits.astype(np.float64)
-    exact -= exact.max(-1, keepdims=True)
-    return exact - np.log(np.exp(exact).sum(-1, keepdims=True))
 
 
 def made_by(

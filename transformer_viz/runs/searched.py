@@ -16,6 +16,9 @@ from transformer_viz.trace.search import Precision, Search, SearchNode
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, PAD
 
+_BLOCK = 1024
+"""Nodes whose logits are compared at once."""
+
 
 def traces_of(
     searches: Sequence[Searched],
@@ -73,7 +76,7 @@ def _trace(search: Search, encoder: np.ndarray | None, checkpoint: Checkpoint, s
 
 def _nodes(found: Searched, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
     tokens = checkpoint.task.target_vocabulary.tokens
-    texts = _texts(found, tokens, checkpoint)
+    texts, places = _texts(found, tokens, checkpoint), _places(found)
     return tuple(
         SearchNode(
             parent=node.parent,
@@ -85,7 +88,7 @@ def _nodes(found: Searched, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
             total=node.total,
             score=node.score,
             rank=node.rank,
-            place=_place(found.logits[node.row], node.token),
+            place=places[number],
             state=node.state,
             pruned_by=node.pruned_by,
         )
@@ -107,10 +110,16 @@ def _texts(found: Searched, tokens: Sequence[str], checkpoint: Checkpoint) -> li
     return texts
 
 
-def _place(logits: Tensor, token: int) -> int:
-    """How many tokens are more probable, or as probable with a lower id."""
-    own = logits[token]
-    return int((logits > own).sum() + (logits[:token] == own).sum())
+def _places(found: Searched) -> list[int]:
+    """Of each node, how many tokens are more probable, or as probable with a lower id. In blocks, which bound the memory."""
+    places: list[int] = []
+    for start in range(0, len(found.nodes), _BLOCK):
+        block = found.nodes[start : start + _BLOCK]
+        logits = torch.stack([found.logits[node.row] for node in block])
+        token = torch.tensor([[node.token] for node in block])
+        own, ids = logits.gather(1, token), torch.arange(logits.shape[1])
+        places += ((logits > own) | ((logits == own) & (ids < token))).sum(1).tolist()
+    return places
 
 
 def _rows(found: Searched, steps: list[np.ndarray], width: int, precision: Precision) -> np.ndarray | None:

@@ -56,8 +56,7 @@ class Recorder:
         Returns:
             (batch, layer, head, query, key); the head axis is 1 where the intermediate has no heads.
         """
-        each = self._by_layer(kind, name)
-        if not each:
+        if name not in self.names or not (each := self._by_layer(kind, name)):
             return None
         (batch, _, _, first_keys), last = each[0][0].shape, each[0][-1]
         n_keys = last.shape[-1]
