@@ -2,7 +2,8 @@
 
 Streamlit mounts every chart that changed anew and draws it twice. The second time nothing has changed, but Plotly finds changes
 in four things: a template, `layout.shapes`, an object as `layout.meta`, and arrays that are new objects with the same numbers.
-The figures have neither of the first (`figures.bare`, and lines in place of shapes); the others are put right here.
+The charts of the step player have neither of the first (`figures.bare`, and lines in place of shapes); the others are put
+right here. The film of a training still has a shape, and is drawn twice.
 """
 
 from typing import Any
