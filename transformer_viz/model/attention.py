@@ -5,7 +5,6 @@ Pure functions; the parameters live in `blocks.py`. Axes are always
 """
 
 import math
-from functools import cache
 
 import torch
 import torch.nn.functional as F
@@ -98,24 +97,16 @@ def _weights(scores: Tensor, masked: Tensor | None, site: Site, tap: Tap | None)
     if tap is None:
         return scores.softmax(-1) if masked is None else masked_softmax(scores, masked)
     scores = tap(site, "scores", scores)
-    given = _cells(masked, scores)
+    given = masks.nothing(*scores.shape[2:], scores.device) if masked is None else _rows(masked, scores)
     seen = tap(site, "mask", given)
     # A step of cached decoding masks nothing; to fill that in, twice, would be a third of its attention's time.
     is_open = masked is None and seen is given
     return tap(site, "weights", scores.softmax(-1) if is_open else masked_softmax(scores, seen))
 
 
-def _cells(masked: Tensor | None, scores: Tensor) -> Tensor:
+def _rows(masked: Tensor, scores: Tensor) -> Tensor:
     """The mask with a row for each query, so that a tap can change one; a padding mask is one row for all of them."""
-    if masked is None:
-        masked = _open_cell(scores.device)
     return masked.expand(*masked.shape[:2], *scores.shape[2:])
-
-
-@cache
-def _open_cell(device: torch.device) -> Tensor:
-    with torch.inference_mode(False):
-        return torch.zeros((1, 1, 1, 1), dtype=torch.bool, device=device)
 
 
 def masked_softmax(scores: Tensor, masked: Tensor) -> Tensor:

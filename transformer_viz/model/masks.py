@@ -8,6 +8,8 @@ A padded *key* is masked for every query, whatever the query is: a padded query 
 left alone, because its row is never read and masking it would only leave an empty row.
 """
 
+from functools import cache, lru_cache
+
 import torch
 from torch import Tensor
 
@@ -23,6 +25,23 @@ def future(n_queries: int, n_keys: int, first_query: int = 0, device: torch.devi
     """Which keys come after each query, bool (query, key); query row i stands at `first_query + i`."""
     queries = torch.arange(first_query, first_query + n_queries, device=device)
     return torch.arange(n_keys, device=device) > queries[:, None]
+
+
+@lru_cache(maxsize=1024)
+def nothing(n_queries: int, n_keys: int, device: torch.device) -> Tensor:
+    """The mask that masks nothing, bool (1, 1, query, key). All of them are one cell in memory: nobody may write into it."""
+    return _open_cell(device).expand(1, 1, n_queries, n_keys)
+
+
+def is_nothing(masked: Tensor) -> bool:
+    """Whether this is `nothing`, known without looking at its cells; False says no more than that they must be looked at."""
+    return masked.data_ptr() == _open_cell(masked.device).data_ptr()
+
+
+@cache
+def _open_cell(device: torch.device) -> Tensor:
+    with torch.inference_mode(False):
+        return torch.zeros((), dtype=torch.bool, device=device)
 
 
 def padding_reasons(key_padding: Tensor, n_queries: int) -> Tensor:

@@ -7,6 +7,7 @@ from functools import lru_cache
 import torch
 from torch import Tensor
 
+from transformer_viz.model import masks
 from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import Kind
 
@@ -41,7 +42,8 @@ class Recorder:
             if site.first_query == 0:
                 # A pass that begins anew, as in decoding without a cache, replaces what was seen.
                 pieces.clear()
-            pieces.append(value.detach().half() if self.half and name == "weights" else value.detach())
+            kept = value.detach() if value.requires_grad else value
+            pieces.append(kept.half() if self.half and name == "weights" else kept)
         return value
 
     def _is_kept(self, site: Site) -> bool:
@@ -58,21 +60,23 @@ class Recorder:
         """
         if name not in self.names or not (each := self._by_layer(kind, name)):
             return None
-        (batch, _, _, first_keys), last = each[0][0].shape, each[0][-1]
-        n_keys = last.shape[-1]
-        n_queries = sum(piece.shape[-2] for piece in each[0])
-        # An edit of one head gives its layer's mask an axis for heads that the others do not have.
-        n_heads = max(pieces[0].shape[1] for pieces in each)
-        whole = torch.full((batch, len(each), n_heads, n_queries, n_keys), fill, dtype=last.dtype, device=last.device)
+        first, last = each[0][0], each[0][-1]
+        n_queries, n_keys = sum(piece.shape[-2] for piece in each[0]), last.shape[-1]
+        grows = first.shape[-1] < n_keys
+        if name == "mask" and all(masks.is_nothing(piece) for pieces in each for piece in pieces):
+            later = _later(n_keys, last.device) if grows and fill else masks.nothing(n_queries, n_keys, last.device)
+            return later[:, None].expand(1, len(each), 1, n_queries, n_keys)
         # All rows at once: a copy for each step and layer takes as long as a tenth of the decoding.
-        places = None if first_keys == n_keys else _staircase(n_keys).to(last.device)
-        for place, pieces in enumerate(each):
-            if places is None:
-                whole[:, place] = torch.cat(pieces, -2)
-            else:
-                cells = torch.cat(pieces, -1)[..., 0, :].expand(batch, n_heads, -1)
-                whole[:, place].flatten(-2).index_copy_(-1, places, cells)
-        return whole
+        if not grows:
+            layers = [pieces[0] if len(pieces) == 1 else torch.cat(pieces, -2) for pieces in each]
+            return layers[0][:, None] if len(layers) == 1 else torch.stack(_alike(layers), 1)
+        cells = _alike([torch.cat(pieces, -1)[..., 0, :] for pieces in each])
+        shape = (len(first), len(each), cells[0].shape[1], n_queries * n_keys)
+        whole = torch.full(shape, fill, dtype=last.dtype, device=last.device)
+        places = _staircase(n_keys, last.device)
+        for place, layer in enumerate(cells):
+            whole[:, place].index_copy_(-1, places, layer)
+        return whole.unflatten(-1, (n_queries, n_keys))
 
     def steps(self, kind: Kind, name: TapName) -> list[Tensor]:
         """One tensor a step of a decoding whose batch changes from step to step, as in beam search.
@@ -87,8 +91,20 @@ class Recorder:
         return [self._pieces[key] for key in sorted(key for key in self._pieces if key[:2] == (kind, name))]
 
 
+def _alike(layers: list[Tensor]) -> list[Tensor]:
+    """(batch, head, …) each: an edit of one head gives its layer's mask an axis for heads that the others do not have."""
+    n_heads = max(layer.shape[1] for layer in layers)
+    return [layer if layer.shape[1] == n_heads else layer.expand(-1, n_heads, *layer.shape[2:]) for layer in layers]
+
+
 @lru_cache(maxsize=4)
-def _staircase(n: int) -> Tensor:
+def _staircase(n: int, device: torch.device) -> Tensor:
     """Where rows of 1, 2, … n cells, one after the other, stand in the flattened (n, n)."""
-    rows, keys = torch.tril_indices(n, n)
+    rows, keys = torch.tril_indices(n, n, device=device)
     return rows * n + keys
+
+
+@lru_cache(maxsize=4)
+def _later(n: int, device: torch.device) -> Tensor:
+    """Keys that did not exist yet when a row was computed, bool (1, 1, n, n)."""
+    return masks.future(n, n, device=device)[None, None]
