@@ -3,6 +3,7 @@
 Every line is a ratio against something else that was measured in the same run, so it means the same on a slow machine.
 """
 
+import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
@@ -125,6 +126,9 @@ def in_turns(
 ) -> dict[str, list[float]]:
     """Seconds of every work, taken in turns, so that another program on the machine disturbs all alike.
 
+    Every round has an order of its own (the same in every run): a work that always came after a large one would always
+    find the processor's caches full of something else, and the one that comes after its like would find them full of its own.
+
     Args:
         works: what to do, by name.
         budget: seconds within which a further round is begun; at least three are made.
@@ -148,7 +152,7 @@ def in_turns(
     taken: dict[str, list[float]] = {name: [] for name in works}
     rounds = 0
     while rounds < LEAST_RUNS or (rounds < most and time.monotonic() < end):
-        for name, work in works.items():
-            taken[name].append(seconds(work))
+        for name in random.Random(rounds).sample(list(works), len(works)):
+            taken[name].append(seconds(works[name]))
         rounds += 1
     return taken

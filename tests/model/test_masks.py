@@ -49,3 +49,12 @@ def test_reasons_are_bit_flags_with_words():
     assert int(Reason.UNKNOWN) == 8
     assert sorted(REASON_WORDS) == [0, 1, 2, 3, 4, 8]
     assert len(set(REASON_WORDS.values())) == 6
+
+
+def test_only_the_mask_that_masks_nothing_is_known_as_such():
+    nothing = masks.nothing(3, 4, torch.device("cpu"))
+    assert nothing.shape == (1, 1, 3, 4)
+    assert not nothing.any()
+    assert masks.is_nothing(nothing)
+    assert masks.is_nothing(nothing[..., 1:, :2].expand(5, 2, -1, -1))
+    assert not any(map(masks.is_nothing, (nothing.clone(), nothing | True, torch.zeros(1, 1, 3, 4, dtype=torch.bool))))

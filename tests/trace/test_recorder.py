@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 import torch
 
+from transformer_viz.model import masks
 from transformer_viz.model.tap import Site
 from transformer_viz.trace.recorder import Recorder
 
@@ -44,3 +45,24 @@ def test_only_what_was_asked_for_is_kept():
     kept = recorder.gathered("cross", "scores")
     assert torch.equal(kept[:, 0], value)
     assert not kept.requires_grad
+
+
+@pytest.mark.parametrize("fill", [True, False])
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_mask_that_masks_nothing_is_gathered_as_one_that_was_written_out(grows, fill):
+    shared: Any = Recorder()
+    written: Any = Recorder()
+    for t in range(5):
+        size = 1, t + 1 if grows else 3
+        for layer in (0, 1):
+            shared(Site("decoder", layer, t), "mask", masks.nothing(*size, torch.device("cpu")))
+            written(Site("decoder", layer, t), "mask", torch.zeros(1, 1, *size, dtype=torch.bool))
+    assert torch.equal(shared.gathered("decoder", "mask", fill), written.gathered("decoder", "mask", fill))
+
+
+def test_one_masked_cell_among_masks_that_mask_nothing_is_seen():
+    recorder: Any = Recorder()
+    for t in range(4):
+        mask = masks.nothing(1, t + 1, torch.device("cpu"))
+        recorder(Site("decoder", 0, t), "mask", mask.index_fill(-1, torch.tensor([0]), t == 2))
+    assert recorder.gathered("decoder", "mask", fill=False)[0, 0, 0].nonzero().tolist() == [[2, 0]]

@@ -19,6 +19,8 @@ from transformer_viz.trace.search import Precision
 from transformer_viz.trace.trace import Step, Trace
 from transformer_viz.vocabulary import END, PAD, START
 
+_VERSIONS = {"torch": str(torch.__version__), "numpy": np.__version__}
+
 
 @dataclass(frozen=True)
 class Sentence:
@@ -50,7 +52,7 @@ class Collected:
         weights = {kind: recorder.gathered(kind, "weights") for kind in KINDS}
         self.weights = {kind: _numpy(found) for kind, found in weights.items() if found is not None}
         # A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
-        self.masked = {kind: _numpy(recorder.gathered(kind, "mask", fill=True)) for kind in self.weights}
+        self.masked = {kind: _masked(recorder.gathered(kind, "mask", fill=True)) for kind in self.weights}
         scores = {kind: recorder.gathered(kind, "scores", fill=float("nan")) for kind in KINDS}
         self.scores = {kind: _numpy(found) for kind, found in scores.items() if found is not None}
         self.ids = _numpy(decoded.ids)
@@ -106,15 +108,15 @@ class Collected:
         """
         found: dict[Kind, np.ndarray] = {}
         for kind, (n_queries, n_keys) in sizes.items():
-            # A mask that is the same for all sentences has a batch axis of 1.
             whole = self.masked[kind]
-            masked = whole[i if len(whole) > 1 else 0, ..., :n_queries, :n_keys]
-            if masked.any():
-                n_padded = sentence.source_tokens.count(PAD), sentence.n_padded_steps
-                rule = _rule(kind, len(sentence.source_tokens), n_steps, n_padded, made.mistake)
-                found[kind] = _explained(masked, rule, self.weights[kind].shape[2])
-            else:
+            if whole is None:
                 found[kind] = np.zeros((n_queries, n_keys), np.uint8)
+                continue
+            # A mask that is the same for all sentences has a batch axis of 1.
+            masked = whole[i if len(whole) > 1 else 0, ..., :n_queries, :n_keys]
+            n_padded = sentence.source_tokens.count(PAD), sentence.n_padded_steps
+            reason = _reason_of_masked(kind, len(sentence.source_tokens), n_steps, n_padded, made.mistake)
+            found[kind] = _coded(masked, reason, self.weights[kind].shape[2])
         return found
 
 
@@ -122,21 +124,18 @@ class _Steps:
     """Probabilities of what was written, as lists: numbers one by one out of arrays take as long as a step of decoding."""
 
     def __init__(self, decoded: Decoded, n_candidates: int) -> None:
-        ids, logits = _numpy(decoded.ids), _numpy(decoded.logits)
-        exact = logits.astype(np.float64)
+        ids, logits = decoded.ids.cpu()[..., None], decoded.logits.cpu()
         # In float32 a probability of 1 - 1e-9 would be 1.
-        exact -= exact.max(-1, keepdims=True)
-        exact -= np.log(np.exp(exact).sum(-1, keepdims=True))
+        exact = logits.double().log_softmax(-1)
         # By logit, as decoding chooses: log-probabilities can round to a tie. Ties: lowest id first.
-        order = (-logits).argsort(-1, "stable")
-        sentences, steps = np.ogrid[: ids.shape[0], : ids.shape[1]]
-        best, chosen = order[..., :n_candidates], exact[sentences, steps, ids]
-        likely = exact[sentences[..., None], steps[..., None], best]
-        self.log_probabilities: list[list[float]] = chosen.tolist()
-        self.probabilities: list[list[float]] = np.exp(chosen).tolist()
-        self.ranks: list[list[int]] = (order == ids[..., None]).argmax(-1).tolist()
-        self.candidates: list[list[list[int]]] = best.tolist()
-        self.candidate_probabilities: list[list[list[float]]] = np.exp(likely).tolist()
+        order = logits.sort(dim=-1, descending=True, stable=True).indices
+        best, rank = order[..., :n_candidates], (order == ids).int().argmax(-1)
+        chosen, likely = (exact.gather(-1, which) for which in (ids, best))
+        self.log_probabilities: list[list[float]] = chosen[..., 0].tolist()
+        self.probabilities: list[list[float]] = chosen.exp()[..., 0].tolist()
+        self.ranks: list[list[int]] = rank.tolist()
+        self.candidates: list[list[list[int]]] = best.numpy().tolist()
+        self.candidate_probabilities: list[list[list[float]]] = likely.exp().numpy().tolist()
         self.chances: list[list[float]] | None = None if decoded.chances is None else decoded.chances.tolist()
 
     def of(self, i: int, output: Sequence[str], tokens: Sequence[str]) -> tuple[Step, ...]:
@@ -179,13 +178,13 @@ def made_by(
         **given,
         "max_length": max_length,
         "seconds": round(seconds, 6),
-        "versions": {"torch": str(torch.__version__), "numpy": np.__version__},
+        "versions": dict(_VERSIONS),
     }
 
 
 @lru_cache(maxsize=16)
-def _rule(kind: Kind, n_source: int, n_steps: int, n_padded: tuple[int, int], mistake: str | None) -> np.ndarray:
-    """Why each cell should be masked, uint8 (query, key); with a mistake, what of that the mistake still masks.
+def _reason_of_masked(kind: Kind, n_source: int, n_steps: int, n_padded: tuple[int, int], mistake: str | None) -> np.ndarray:
+    """Why each cell is masked, if it is, uint8 (query, key): by the rule (with a mistake, by what is left of it), or edited.
 
     `n_padded` source tokens and steps, the last ones, are padding.
     """
@@ -193,22 +192,26 @@ def _rule(kind: Kind, n_source: int, n_steps: int, n_padded: tuple[int, int], mi
     queries = source if kind == "encoder" else target
     right = masks.decoder_reasons(target) if kind == "decoder" else masks.padding_reasons(source, queries.shape[1])
     rule = right[0] if mistake is None else mistakes.codes(mistakes.named(mistake), kind, right[0], queries[0])
-    return rule.numpy()
+    return torch.where(rule > 0, rule, int(Reason.EDITED)).numpy()
 
 
-def _explained(masked: np.ndarray, rule: np.ndarray, n_heads: int) -> np.ndarray:
+def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
     """(layer, head or 1, query, key) bool and (query, key) codes -> codes, (query, key) where all heads agree."""
     first = masked[0, 0]
-    codes = np.where(rule > 0, rule, np.uint8(Reason.EDITED))
-    if (masked == first).all():
-        return codes * first
-    return np.broadcast_to(codes * masked, (len(masked), n_heads, *rule.shape)).copy()
+    if masked[..., 0, 0].size == 1 or (masked == first).all():
+        return reason * first
+    return np.broadcast_to(reason * masked, (len(masked), n_heads, *reason.shape)).copy()
 
 
 def _cropped(whole: np.ndarray, i: int, size: tuple[int, int], precision: Precision = "float32") -> np.ndarray:
     """A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory."""
     own = whole[i, ..., : size[0], : size[1]]
     return np.ascontiguousarray(own, precision) if len(whole) == 1 else np.array(own, precision, order="C")
+
+
+def _masked(mask: Tensor | None) -> np.ndarray | None:
+    """The mask in force, or None where nothing was masked at all."""
+    return None if mask is not None and masks.is_nothing(mask) else _numpy(mask)
 
 
 def _numpy(tensor: Tensor | None) -> np.ndarray:

@@ -52,6 +52,8 @@ def strategy_of(checkpoint: Checkpoint, name: str, max_length: int, **options: U
     """
     if name not in STRATEGIES:
         raise OptionError(f"strategy {name!r} is not known; choose one of {listed(STRATEGIES)}")
+    if name == "greedy" and not options:
+        return Strategy(name)
     own = {"greedy": set(), "beam": {"beam_size", "length_penalty", "n_best", "stop"}}.get(
         name, {"temperature", "top_k", "top_p", "seed"}
     )

@@ -34,11 +34,11 @@ class Recorder:
         self.kinds = None if kinds is None else frozenset(kinds)
         self.layers = None if layers is None else frozenset(layers)
         self.half = half
-        self._pieces: dict[tuple[Kind, TapName, int], list[Tensor]] = defaultdict(list)
+        self._pieces: dict[tuple[Kind, TapName], dict[int, list[Tensor]]] = defaultdict(lambda: defaultdict(list))
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
         if name in self.names and self._is_kept(site):
-            pieces = self._pieces[site.kind, name, site.layer]
+            pieces = self._pieces[site.kind, name][site.layer]
             if site.first_query == 0:
                 # A pass that begins anew, as in decoding without a cache, replaces what was seen.
                 pieces.clear()
@@ -58,12 +58,12 @@ class Recorder:
         Returns:
             (batch, layer, head, query, key); the head axis is 1 where the intermediate has no heads.
         """
-        if name not in self.names or not (each := self._by_layer(kind, name)):
+        if not (each := self._by_layer(kind, name)):
             return None
         first, last = each[0][0], each[0][-1]
-        n_queries, n_keys = sum(piece.shape[-2] for piece in each[0]), last.shape[-1]
-        grows = first.shape[-1] < n_keys
+        n_keys, grows = last.shape[-1], first.shape[-1] < last.shape[-1]
         if name == "mask" and all(masks.is_nothing(piece) for pieces in each for piece in pieces):
+            n_queries = sum(piece.shape[-2] for piece in each[0])
             later = _later(n_keys, last.device) if grows and fill else masks.nothing(n_queries, n_keys, last.device)
             return later[:, None].expand(1, len(each), 1, n_queries, n_keys)
         # All rows at once: a copy for each step and layer takes as long as a tenth of the decoding.
@@ -71,12 +71,13 @@ class Recorder:
             layers = [pieces[0] if len(pieces) == 1 else torch.cat(pieces, -2) for pieces in each]
             return layers[0][:, None] if len(layers) == 1 else torch.stack(_alike(layers), 1)
         cells = _alike([torch.cat(pieces, -1)[..., 0, :] for pieces in each])
-        shape = (len(first), len(each), cells[0].shape[1], n_queries * n_keys)
+        # There is a row for each key: the token that is read at a step is the step's own key.
+        shape = (len(first), len(each), cells[0].shape[1], n_keys * n_keys)
         whole = torch.full(shape, fill, dtype=last.dtype, device=last.device)
         places = _staircase(n_keys, last.device)
         for place, layer in enumerate(cells):
             whole[:, place].index_copy_(-1, places, layer)
-        return whole.unflatten(-1, (n_queries, n_keys))
+        return whole.view(*shape[:3], n_keys, n_keys)
 
     def steps(self, kind: Kind, name: TapName) -> list[Tensor]:
         """One tensor a step of a decoding whose batch changes from step to step, as in beam search.
@@ -88,7 +89,7 @@ class Recorder:
 
     def _by_layer(self, kind: Kind, name: TapName) -> list[list[Tensor]]:
         """What was kept of each layer, one after the other."""
-        return [self._pieces[key] for key in sorted(key for key in self._pieces if key[:2] == (kind, name))]
+        return [pieces for _, pieces in sorted(self._pieces[kind, name].items())]
 
 
 def _alike(layers: list[Tensor]) -> list[Tensor]:

@@ -4,6 +4,7 @@ Numpy and plain Python only. Whatever looks at a run (analysis, figures, views, 
 looks at this and at nothing else; whatever runs a model makes one of these.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,9 +24,11 @@ if TYPE_CHECKING:
 Candidate = tuple[str, float]
 Finished = Literal["end", "length", "given"]
 _IS_CODE = np.isin(np.arange(256), list(REASON_WORDS))
+_NO_CODE = int(_IS_CODE.argmin())
+"""The lowest number that is none. Below it a mask needs no look at each cell."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Step:
     """One written token and what else could have been written.
 
@@ -115,8 +118,8 @@ class Trace:
             elif kind in self.scores:
                 raise TraceError(f"{kind}: there are scores but no attention")
 
-        if len(found := {str(weights.dtype) for _, weights in self._present()}) > 1:
-            raise TraceError(f"the kinds of attention are {listed(sorted(found))}; one precision is needed for all")
+        if len(found := {weights.dtype for _, weights in self._present()}) > 1:
+            raise TraceError(f"the kinds of attention are {listed(sorted(map(str, found)))}; one precision is needed for all")
         if self.search is not None:
             self._check_search(self.search)
 
@@ -352,13 +355,13 @@ class Trace:
         if reasons is None or reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
             given = "missing" if reasons is None else f"{reasons.dtype} {reasons.shape}"
             raise TraceError(f"{kind}: the mask is {given}; uint8 {want} is needed")
-        if not (known := _IS_CODE[reasons]).all():
+        if reasons.max() >= _NO_CODE and not (known := _IS_CODE[reasons]).all():
             raise TraceError(f"{kind}: the mask holds code {reasons[~known][0]}; codes are {listed(map(int, REASON_WORDS))}")
         # A number that is not one is neither: both are found in the extremes, without a copy of the weights.
         lowest, highest = float(weights.min()), float(weights.max())
-        if self.mistake is None and not (np.isfinite(lowest) and np.isfinite(highest)):
+        if self.mistake is None and not (math.isfinite(lowest) and math.isfinite(highest)):
             raise TraceError(f"{kind}: attention holds numbers that are not finite")
-        if lowest < 0 or (np.isnan(lowest) and (weights < 0).any()):
+        if lowest < 0 or (math.isnan(lowest) and (weights < 0).any()):
             raise TraceError(f"{kind}: attention holds negative numbers")
         scores = self.scores.get(kind)
         if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):
