@@ -156,3 +156,22 @@ def test_the_button_copies_what_the_address_bar_says(page: Page, server: str) ->
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == page.url
     assert {"text=hello", "step=2", "projector=on"} <= set(page.url.split("?")[1].split("&"))
+
+
+def test_the_code_follows_the_player_and_stays_open_in_a_link(page: Page, server: str, another: Callable[[str], Page]) -> None:
+    page.goto(f"{server}/?text=hello")
+    expect(page.locator(".js-plotly-plot .main-svg:first-child")).to_have_count(4)
+    expect(page.locator("[data-testid=stCode]")).to_have_count(0)
+    charts = page.evaluate_handle("[...document.querySelectorAll('.js-plotly-plot')]")
+    page.get_by_text("Show the code").first.click()
+    shown = page.locator("[data-testid=stCode]")
+    expect(shown).to_contain_text("hello")
+    for step in (3, 2):
+        page.locator("[data-part=output] button").nth(step - 1).click()
+        page.wait_for_function("(step) => location.search.includes(`step=${step}`)", arg=step)
+        expect(shown).to_contain_text(f"step={step - 1}")
+    page.get_by_role("tab", name="Numbers").click()
+    page.get_by_text("Show the code").last.click()
+    expect(shown).to_have_count(2)
+    same_in_another(page, another, "code", "code_of_tab", "step", "tables")
+    assert page.evaluate("(before) => before.length && before.every((chart) => chart.isConnected)", charts)

@@ -195,7 +195,7 @@ def put(at: AppTest, **traces: tv.Trace) -> AppTest:
 
 def test_opened_files_are_sides(start: Start, model: tv.Checkpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = tv.decode(model, "abc"), tv.decode(model, "<b>xy")
-    at = put(start("compare", **BOTH), first=a, other=b).run()
+    at = put(start("compare", **BOTH, code="open"), first=a, other=b).run()
     at.selectbox(key="a_file").set_value("first").run()
     at.selectbox(key="b_file").set_value("other").run()
     assert not at.exception
@@ -236,7 +236,17 @@ def test_the_lines_of_python_give_what_is_on_the_screen(
     start: Start, model: tv.Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(go.Figure, "show", lambda self: None)
-    at = start("compare", **BOTH, a_strategy="forced", b_snapshot="22", kind="cross", layer="2", head="max", scale="largest")
+    at = start(
+        "compare",
+        **BOTH,
+        a_strategy="forced",
+        b_snapshot="22",
+        kind="cross",
+        layer="2",
+        head="max",
+        scale="largest",
+        code="open",
+    )
     names: dict[str, Any] = {}
     exec(at.code[0].value, names)
     np.testing.assert_array_equal(names["difference"], difference(at))
@@ -251,7 +261,7 @@ def test_markup_is_text(start: Start, model: tv.Checkpoint) -> None:
 
 
 def test_a_wide_letter_page_shows_maps_without_code(start: Start, model: tv.Checkpoint) -> None:
-    at = start("compare", **BOTH)
+    at = start("compare", **BOTH, code="open")
     assert len(at.code) == 1
     at.toggle(key="projector").set_value(True).run()
     assert not at.exception

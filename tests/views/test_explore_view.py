@@ -184,3 +184,14 @@ def test_every_mark_of_markdown_is_escaped() -> None:
     shown = literal(typed)
     assert re.sub(r"\\(.)", r"\1", shown) == typed
     assert not re.search(r"(?<!\\)[*$\[\]<>`~#|:]", shown)
+
+
+def test_code_is_sent_only_where_its_fold_is_open(start: Callable[..., AppTest]) -> None:
+    """The browser loads what colours code as soon as there is code, and that takes as long as its first picture."""
+    at = start()
+    assert len(at.code) == 0
+    assert not {"code", "code_of_tab"} & set(at.query_params)
+    at.session_state["code"] = True
+    at.run()
+    assert len(at.code) == 1
+    assert at.query_params["code"] == "open"

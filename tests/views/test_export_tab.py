@@ -55,13 +55,13 @@ def same_picture(drawn: dict[str, Any], again: dict[str, Any]) -> None:
 def test_the_code_makes_the_same_picture(
     start: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch, query: dict[str, str]
 ) -> None:
-    at = open_tab(start(**query), "png")
+    at = open_tab(start(**query, code="open"), "png")
     assert not at.exception
     same_picture(focus_chart(at), run_code(at.code[0].value, monkeypatch))
 
 
 def test_the_code_knows_what_is_hidden(start: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch) -> None:
-    at = start(text="abc")
+    at = start(text="abc", code="open")
     at.toggle(key="hide_answer").set_value(True)
     at = open_tab(at, "png")
     assert "with_answer=False" in at.code[0].value
@@ -71,7 +71,7 @@ def test_the_code_knows_what_is_hidden(start: Callable[..., AppTest], monkeypatc
 def test_the_code_of_a_search_makes_the_branch_on_the_screen(
     start: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = start("search", text="abc", beam="3", node="2")
+    at = start("search", text="abc", beam="3", node="2", code="open")
     at = open_tab(at, "npz", "search_tables")
     assert not at.exception
     assert "trace.at_node(1)" in at.code[0].value

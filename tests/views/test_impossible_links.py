@@ -16,6 +16,7 @@ IMPOSSIBLE: dict[str | None, dict[str, str]] = {
     None: {
         **{"text": "a" * 10_001, "checkpoint": "../x", "device": "gpu9", "projector": "yes", "answer": "42"},
         **{"kind": "sideways", "layer": "0", "head": "4", "step": "²", "tables": "Attic", "tint": "pink"},
+        **{"code": "yes", "code_of_tab": "shut"},
         **{"change": "all", "at": "99", "prefix": "é", "ban": "é", "begin": "a" * 513, "target": "a" * 513},
         **{"samples": "33", "file": "exe", "asked": "everything"},
     },
@@ -32,6 +33,7 @@ IMPOSSIBLE: dict[str | None, dict[str, str]] = {
     },
     "search": {"beam": "0", "alpha": "x", "stop": "soon", "node": "99999", "tables": "By length", "file": "exe"},
     "train": {
+        "code_of_job": "yes",
         **{"task": "cook", "variant": "mid-norm", "set": "d_model=x", "name": "a" * 101, "job": "nobody", "probe": "a" * 201},
     },
     "replay": {"moment": "2", "position": "99", "head": "mean"},

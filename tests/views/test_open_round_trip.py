@@ -79,7 +79,7 @@ def test_the_lines_of_python_draw_the_file(
 ) -> None:
     export(start(text="abc"), "tables")
     (name, data), *_ = offered.items()
-    at = export(drop(start("open", kind="decoder", layer="2", head="2"), name, data), "open_tables")
+    at = export(drop(start("open", kind="decoder", layer="2", head="2", code="open"), name, data), "open_tables")
     (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(go.Figure, "show", lambda self: None)

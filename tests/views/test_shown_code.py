@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.views.rooms import OPENINGS, files
 from tests.views.widgets import charts, still
 from transformer_viz import checkpoints, load_trace
 from transformer_viz.trace.store import to_bytes
+from transformer_viz.views.parts import code
 
 Start = Callable[..., AppTest]
 HOSTILE = "a'b\\\"<i>$x$"
@@ -26,15 +28,21 @@ def run_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str],
     """Runs lines in a namespace of their own; `figures` are those that it showed, `said` is what it printed."""
     monkeypatch.chdir(tmp_path)
 
-    def run(code: str) -> dict[str, Any]:
+    def run(lines: str) -> dict[str, Any]:
         figures: list[dict[str, Any]] = []
         names: dict[str, Any] = {}
         monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(still(json.loads(figure.to_json()))))
         with contextlib.redirect_stdout(io.StringIO()) as said:
-            exec(compile(code, "shown", "exec"), names)
+            exec(compile(lines, "shown", "exec"), names)
         return {**names, "figures": figures, "said": said.getvalue()}
 
     return run
+
+
+@pytest.fixture
+def start(start: Start) -> Start:
+    """Every fold open."""
+    return partial(start, **dict.fromkeys(code.FOLDS, "open"))
 
 
 def programs(at: AppTest) -> list[str]:

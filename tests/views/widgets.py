@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
 """They do something once; what they did is in other controls."""
-TABS = "tabs"
+TABS, FOLD = "tabs", "Expandable"
 TYPED = {
     "text": "abc",
     "b_text": "cab",
@@ -74,6 +74,8 @@ def change(at: AppTest, widget: Widget) -> bool:
     node = widget.node
     if widget.type == TABS:
         at.session_state[widget.key] = _other(widget.options, at.session_state[widget.key])
+    elif widget.type == FOLD:
+        at.session_state[widget.key] = not at.session_state[widget.key]
     elif widget.type == "Checkbox":
         node.set_value(not node.value)
     elif widget.type == "NumberInput":
@@ -139,7 +141,7 @@ def still(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _value(at: AppTest, widget: Widget) -> Any:
-    return at.session_state[widget.key] if widget.type == TABS else widget.node.value
+    return at.session_state[widget.key] if widget.type in (TABS, FOLD) else widget.node.value
 
 
 def link_of(at: AppTest) -> dict[str, str]:

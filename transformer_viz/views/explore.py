@@ -4,7 +4,6 @@ import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
-from transformer_viz.export.content import View
 from transformer_viz.export.programs import explore as programs
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import bar, code, focus, limits, link, model, stepper, style, tables
@@ -35,20 +34,14 @@ def show() -> None:
             **tables.link_values(trace, checkpoint, chosen.device),
         }
     )
-    above = st.container()
-    lines = None if chosen.is_large else code.place()
+
+    def write_link(at: focus.Focus) -> None:
+        link.update(focus.link_values(trace, checkpoint, at))
 
     def program(at: focus.Focus) -> str:
-        now = View(at.kind, at.layer, at.head, at.step)
-        return programs.player(code.run_of(trace, checkpoint, chosen.device), now, code.looks())
+        return programs.player(code.run_of(trace, checkpoint, chosen.device), at.view, code.looks())
 
-    def rested(at: focus.Focus) -> None:
-        link.update(focus.link_values(trace, checkpoint, at))
-        if lines is not None:
-            lines.code(program(at), language="python")
-
-    with above:
-        stepper.show(trace, chosen, rested)
+    stepper.show_with_code(trace, chosen, write_link, program)
     if not chosen.is_large:
         _tables(trace, checkpoint, chosen.device)
 

@@ -3,7 +3,6 @@
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.export.content import View
 from transformer_viz.export.programs import explore as programs
 from transformer_viz.export.programs.runs import File
 from transformer_viz.trace.hypotheses import at_node
@@ -31,6 +30,7 @@ def show() -> None:
     kept.keep()
     link.read_once()
     looks.start()
+    code.start()
     if opened.traces():
         _loaded()
     else:
@@ -121,6 +121,7 @@ def _loaded() -> None:
         {
             "opened": file.file_name,
             **looks.link_values(),
+            **code.link_values(),
             **focus.link_values(shown, None, at),
             **tables.link_values_of_file(shown),
             "node": None,
@@ -136,17 +137,15 @@ def _loaded() -> None:
 def _look(shown: Trace, file: opened.Opened, node: int | None, now: looks.Looks) -> None:
     """The player, the code and the tabs of a run, or of the node of a search."""
     run = File(file.file_name, node)
-    above = st.container()
-    lines = None if now.is_large else code.place()
 
-    def rested(at: focus.Focus) -> None:
+    def write_link(at: focus.Focus) -> None:
         link.update(focus.link_values(shown, None, at))
-        if lines is not None:
-            write = programs.player if node is None else programs.search
-            lines.code(write(run, View(at.kind, at.layer, at.head, at.step), code.looks()), language="python")
 
-    with above:
-        stepper.show(shown, now, rested)
+    def program(at: focus.Focus) -> str:
+        write = programs.player if node is None else programs.search
+        return write(run, at.view, code.looks())
+
+    stepper.show_with_code(shown, now, write_link, program)
     if not now.is_large:
         _tables(shown, run, file.trace)
 

@@ -9,7 +9,6 @@ from transformer_viz.analysis.difference import first_difference
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Stop
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
-from transformer_viz.export.content import View
 from transformer_viz.export.programs import explore as programs
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import Search
@@ -78,20 +77,14 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
     hypotheses.show(trace, node, chosen, greedy=greedy)
     limits.caption(trace)
     hypotheses.say(shown, search, node)
-    above = st.container()
-    lines = None if chosen.is_large else code.place()
+
+    def write_link(at: focus.Focus) -> None:
+        link.update(focus.link_values(shown, checkpoint, at))
 
     def program(at: focus.Focus) -> str:
-        now = View(at.kind, at.layer, at.head, at.step)
-        return programs.search(code.run_of(shown, checkpoint, chosen.device), now, code.looks())
+        return programs.search(code.run_of(shown, checkpoint, chosen.device), at.view, code.looks())
 
-    def rested(at: focus.Focus) -> None:
-        link.update(focus.link_values(shown, checkpoint, at))
-        if lines is not None:
-            lines.code(program(at), language="python")
-
-    with above:
-        stepper.show(shown, chosen, rested)
+    stepper.show_with_code(shown, chosen, write_link, program)
     if not chosen.is_large:
         _tables(shown, trace, checkpoint, chosen.device)
 

@@ -25,6 +25,7 @@ def show() -> None:
     if state.pop("train_open", False):
         _leave_for_explore()
     _start_probe()
+    code.start()
     left, right = st.columns([2, 3], gap="large")
     with left:
         recipe = form.show()
@@ -43,10 +44,11 @@ def show() -> None:
                 placeholder="an example of the task, or type your own",
             )
             _live(job.name)
-            _show_command(job.recipe, job.name, {side: f"trained/.jobs/{file.name}" for side, file in job.embeddings().items()})
+            matrices: dict[str, str] = {side: f"trained/.jobs/{file.name}" for side, file in job.embeddings().items()}
+            _show_command(job.recipe, job.name, matrices, "code_of_job")
     link.say((state.train_task, state.train_variant, state.get("train_job")))
     charts.show((), on_tile=lambda: None)
-    link.write({**form.link_values(), **_link_values(job, recipe)})
+    link.write({**form.link_values(), **_link_values(job, recipe), **code.link_values()})
 
 
 @st.fragment(run_every=_EVERY_SECONDS)
@@ -86,13 +88,13 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
     st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, needed, files))
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
-    _show_command(recipe, state.train_name.strip(), {side: file.name for side, file in files.items()})
+    _show_command(recipe, state.train_name.strip(), {side: file.name for side, file in files.items()}, "code")
 
 
-def _show_command(recipe: Recipe, name: str, matrices: dict[str, str]) -> None:
+def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str) -> None:
     """What trains the same in a terminal, without this page's limits."""
     how = {"name": name, "snapshots": jobs.SNAPSHOTS, "samples": jobs.SAMPLES, "embeddings": matrices}
-    code.show(programs.command(recipe.task, recipe.variant, form.changes(recipe), **how), language="bash")
+    code.show(programs.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold, language="bash")
 
 
 def _begin(recipe: Recipe, needed: estimate.Estimate, files: embeddings.Files) -> None:

@@ -9,7 +9,7 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
-from transformer_viz.views.parts import kept, limits, link, looks, model
+from transformer_viz.views.parts import code, kept, limits, link, looks, model
 from transformer_viz.views.parts.looks import Looks
 from transformer_viz.views.parts.markdown import literal
 
@@ -114,7 +114,8 @@ def link_values(chosen: Bar, opening: Opening | None = None) -> dict[str, str | 
 
 def common_link_values(chosen: Bar) -> dict[str, str | None]:
     """What the URL says of the rest of the bar, which every page has."""
-    return {"device": None if chosen.device == AUTO else chosen.device, **looks.link_values(), **limits.link_values()}
+    device = None if chosen.device == AUTO else chosen.device
+    return {"device": device, **looks.link_values(), **code.link_values(), **limits.link_values()}
 
 
 def default_text(task: Task) -> str:
@@ -137,6 +138,7 @@ def _start(usable: list[str]) -> None:
         state.device = link.choice("device", link.take("device"), (AUTO, *devices.available()), AUTO)
     start_text()
     looks.start()
+    code.start()
 
 
 def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:

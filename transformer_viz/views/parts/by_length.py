@@ -58,7 +58,7 @@ def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
         st.error(literal(str(error)), icon=":material/error:")
         return
     _show_found(found, theme)
-    code.show(programs.by_length(checkpoint.name, device, state.by_length_samples, code.looks()))
+    code.show(programs.by_length(checkpoint.name, device, state.by_length_samples, code.looks()), "code_of_tab")
 
 
 def _asked(checkpoint: Checkpoint, device: str) -> tuple[str, str, int]:

@@ -15,6 +15,10 @@ CONTROLS: dict[str, str] = {
     "device": "device",
     "projector": "projector",
     "hide_answer": "answer",
+    # the code, of the page, of the open tab below a step player, of a training
+    "code": "code",
+    "code_of_tab": "code_of_tab",
+    "code_of_job": "code_of_job",
     # the focus; its step, and Replay's moment, are the player's
     "kind": "kind",
     "layer": "layer",

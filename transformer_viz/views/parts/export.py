@@ -63,7 +63,7 @@ def show(trace: Trace, run: AnyRun, theme: ThemeName, whole: Trace | None = None
         whole: the search that `trace` is a branch of.
     """
     at = focus.current()
-    now = View(at.kind, at.layer, at.head, at.step)
+    now = at.view
     looks = {
         "theme": theme,
         "large": bool(st.session_state.get("projector")),
@@ -88,7 +88,7 @@ def show(trace: Trace, run: AnyRun, theme: ThemeName, whole: Trace | None = None
     is_table = chosen in saving.TABLE_FORMATS
     options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
     made = run.whole() if chosen == "npz" else run
-    code.show(programs.file(made, file_name(trace, chosen, now), options))
+    code.show(programs.file(made, file_name(trace, chosen, now), options), "code_of_tab")
 
 
 def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:

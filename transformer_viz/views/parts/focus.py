@@ -10,6 +10,7 @@ import streamlit as st
 from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.true_key import best_head
+from transformer_viz.export.content import View
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import link
@@ -28,6 +29,11 @@ class Focus:
     layer: int
     head: Head
     step: int
+
+    @property
+    def view(self) -> View:
+        """The same for pages and programs, which know their run."""
+        return View(self.kind, self.layer, self.head, self.step)
 
 
 def start_place(trace: Trace, checkpoint: "Checkpoint | None") -> None:

@@ -76,7 +76,7 @@ def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: Them
     frame = grades.to_frame()
     st.download_button("CSV of all grades", frame.to_csv(index=False).encode(), "grades.csv", "text/csv", key="heads-csv")
     with_untrained = any(grade.untrained is not None for grade in grades)
-    code.show(programs.heads(run, st.session_state.tint, code.looks(), with_untrained=with_untrained))
+    code.show(programs.heads(run, st.session_state.tint, code.looks(), with_untrained=with_untrained), "code_of_tab")
 
 
 def _graded(trace: Trace, checkpoint: "Checkpoint | None", device: str) -> Grades:

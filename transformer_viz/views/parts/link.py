@@ -23,6 +23,7 @@ KEYS = (
     *("kind", "layer", "head", "step"),
     *("sources", "targets", "sentence", "mask", "mistake", "tab", "show", "fill", "precision", "row"),
     *("click", "reach"),
+    *("code", "code_of_tab", "code_of_job"),
     *("beam", "alpha", "stop", "node"),
     *("change", "at", "prefix", "begin", "ban", "target"),
     *("task", "variant", "set", "name", "job", "probe"),

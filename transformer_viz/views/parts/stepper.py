@@ -9,13 +9,30 @@ from transformer_viz import figures
 from transformer_viz.export.strips import LEGENDS
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, focus, player, style, text_first
+from transformer_viz.views.parts import charts, code, focus, player, style, text_first
 from transformer_viz.views.parts.looks import Looks
 from transformer_viz.views.parts.once import once
 
 CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False}
 
 WriteLink = Callable[[focus.Focus], None]
+Program = Callable[[focus.Focus], str]
+
+
+def show_with_code(trace: Trace, chosen: Looks, write_link: WriteLink, program: Program) -> None:
+    """`show`, and below it the lines of Python that make what is shown; a projector shows none."""
+    if chosen.is_large:
+        show(trace, chosen, write_link)
+        return
+    above, lines = st.container(), code.place()
+
+    def rested(at: focus.Focus) -> None:
+        write_link(at)
+        if lines is not None:
+            lines.code(program(at), language="python")
+
+    with above:
+        show(trace, chosen, rested)
 
 
 def show(trace: Trace, chosen: Looks, write_link: WriteLink) -> None:

@@ -28,7 +28,7 @@ OF_A_FILE = tuple(name for name in TABS if name not in _NEED_THE_MODEL)
 _OF_A_FILE_KEY = "open_tables"
 _KEPT = (
     *("what_if_how", "what_if_step", "what_if_begin", "what_if_ban", "what_if_target"),
-    *("tint", "by_length_samples", "export_format"),
+    *("tint", "by_length_samples", "export_format", "code_of_tab"),
 )
 _MOST_ROWS, _MOST_AT_ONCE = 20_000, 200_000
 """Rows of a head that are shown, and rows of the whole run up to which a table of it is ready to download."""
@@ -101,7 +101,7 @@ def show(trace: Trace, checkpoint: "Checkpoint", device: str, theme: ThemeName, 
             limits.caption(trace)
         _run(trace)
         _model(checkpoint)
-        code.show(programs.this_run(run))
+        code.show(programs.this_run(run), "code_of_tab")
 
     tabs: Tabs = {
         **_tabs(trace, checkpoint, device, theme, run, search),
@@ -118,7 +118,7 @@ def show_of_file(trace: Trace, theme: ThemeName, run: File, search: Trace | None
 
     def this_run() -> None:
         _notes(trace)
-        code.show(programs.this_run(run))
+        code.show(programs.this_run(run), "code_of_tab")
 
     tabs = {**_tabs(trace, None, "", theme, run, search), "This run": this_run}
     _draw({name: tabs[name] for name in OF_A_FILE}, _OF_A_FILE_KEY)
@@ -137,12 +137,12 @@ def _tabs(
         _masks(trace, theme)
         is_by_head = any(trace.mask_reasons[kind].ndim == 4 for kind in trace.kinds)
         places = {kind: _mask_place(trace, kind) for kind in trace.kinds} if is_by_head else {}
-        code.show(programs.masks_in_force(run, code.looks(), places))
+        code.show(programs.masks_in_force(run, code.looks(), places), "code_of_tab")
 
     def numbers() -> None:
         _numbers(trace)
         state = st.session_state
-        code.show(programs.numbers(run, state.kind, state.layer, state.head))
+        code.show(programs.numbers(run, state.kind, state.layer, state.head), "code_of_tab")
 
     return {
         "Heads": lambda: heads.show(trace, checkpoint, device, theme, run),

@@ -56,7 +56,7 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
     if other is not None:
         _compare(trace, other, theme)
     place = (state.kind, state.layer, state.head, _columns())
-    code.show(programs.what_if(code.run_of(trace, checkpoint, device), change, *place, code.looks()))
+    code.show(programs.what_if(code.run_of(trace, checkpoint, device), change, *place, code.looks()), "code_of_tab")
 
 
 def is_linked() -> bool:
