@@ -1,11 +1,13 @@
 """A run with all-different prime sizes and tokens that would act as markup."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import pytest
 
+from transformer_viz.figures.bare import BareFigure
 from transformer_viz.terms import Reason
 from transformer_viz.trace.trace import Step, Trace
 
@@ -61,3 +63,17 @@ def make_trace() -> Callable[..., Trace]:
 @pytest.fixture(scope="session")
 def trace() -> Trace:
     return build()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def every_plain_figure_is_valid() -> Iterator[None]:
+    """What a `BareFigure` is made of is not checked when it is made: for all that these tests make, it is here."""
+    made = BareFigure.__init__
+
+    def checked(self: BareFigure, *args: Any, **options: Any) -> None:
+        made(self, *args, **options)
+        go.Figure(BareFigure.to_dict(self))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BareFigure, "__init__", checked)
+        yield

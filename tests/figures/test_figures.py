@@ -236,3 +236,16 @@ def test_nothing_drawn_is_random(folder: str) -> None:
         calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Attribute)]
         used = {node.attr for node in calls} & {"rand", "randn", "random", "normal", "uniform", "default_rng"}
         assert not used or path.name == "model.py", f"{path.name} uses {used}"
+
+
+def test_what_is_changed_later_is_checked(trace: Trace) -> None:
+    for figure in (figures.player(trace, "cross"), figures.mosaic(trace, "cross")):
+        for wrong in (
+            lambda f: f.update_layout(titel="x"),
+            lambda f: f.update_traces(zmin="low"),
+            lambda f: f.add_bar(heigth=1),
+        ):
+            with pytest.raises(ValueError, match="Invalid"):
+                wrong(figure)
+        figure.update_layout(title={"text": "mine", "font": {"size": 9}})
+        assert spec(figure)["layout"]["title"]["text"] == "mine"

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map, title
 from transformer_viz.figures import cells
+from transformer_viz.figures.plain import Plain
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -46,7 +47,7 @@ def attention(
     )
 
 
-def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme) -> list[go.Heatmap | go.Scatter]:
+def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme) -> list[Plain]:
     """Weights on the shared colour axis, masked cells by reason, hatching: what a map consists of."""
     masked = reasons > 0
     hatch = [cells.hatch_trace(masked, theme)] if masked.any() else []

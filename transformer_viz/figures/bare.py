@@ -1,6 +1,6 @@
-"""A figure that is sent without a template.
+"""A figure of plain data that is sent without a template.
 
-Ours have one that says nothing, since without any Plotly for Python puts its own in. In the browser it would be a change
+Ours have a template that says nothing, since without any Plotly for Python puts its own in. In the browser it would be a change
 whenever the same figure is drawn a second time, as Streamlit does: all of it would be drawn again.
 """
 
@@ -10,7 +10,16 @@ import plotly.graph_objects as go
 
 
 class BareFigure(go.Figure):
-    """A `go.Figure` whose data as JSON has no template; what it would say belongs into the figure itself."""
+    """A `go.Figure` whose data as JSON has no template; what it would say belongs into the figure itself.
+
+    What it is made of is ours alone and not checked property by property; the tests do that. What is changed later is checked.
+    """
+
+    def __init__(self, data: Any = None, layout: Any = None, **options: Any) -> None:
+        super().__init__(data, layout, **options, _validate=False)
+        self._validate = True
+        for part in (self.layout, *self.data):
+            part._validate = True
 
     def to_dict(self) -> dict[str, Any]:
         """The figure as JSON-ready data."""

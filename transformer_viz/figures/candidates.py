@@ -3,8 +3,7 @@
 import math
 from typing import Any
 
-import plotly.graph_objects as go
-
+from transformer_viz.figures.plain import Plain, bar
 from transformer_viz.figures.theme import Theme, shown
 from transformer_viz.trace.trace import Candidate, Step
 
@@ -13,9 +12,9 @@ LEAST = -4.0
 """The axis begins at 10^-4; less is said in words."""
 
 
-def bars(size: int, axes: str) -> go.Bar:
+def bars(size: int, axes: str) -> Plain:
     """The trace that `at_step` fills; `axes` is the number of its axes, as in `x2`."""
-    return go.Bar(
+    return bar(
         orientation="h",
         xaxis=f"x{axes}",
         yaxis=f"y{axes}",

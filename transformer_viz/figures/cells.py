@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from transformer_viz.figures.plain import Plain, heatmap, scatter
 from transformer_viz.figures.theme import Theme, flat, labels
 from transformer_viz.terms import REASON_WORDS, Kind
 from transformer_viz.vocabulary import PAD
@@ -23,10 +23,10 @@ KEY_TITLES: dict[Kind, str] = {
 _GAPS_UP_TO = 40
 
 
-def weights_trace(weights: np.ndarray, masked: np.ndarray) -> go.Heatmap:
+def weights_trace(weights: np.ndarray, masked: np.ndarray) -> Plain:
     """A heatmap of (query, key) weights on the layout's colour axis; masked cells stay empty for `masked_trace`."""
     gap = 1 if max(weights.shape) <= _GAPS_UP_TO else 0
-    return go.Heatmap(
+    return heatmap(
         z=visible(weights, masked),
         coloraxis="coloraxis",
         xgap=gap,
@@ -41,10 +41,10 @@ def visible(weights: np.ndarray, masked: np.ndarray) -> np.ndarray:
     return np.where(masked, np.float32(np.nan), weights).astype(np.float32)
 
 
-def masked_trace(reasons: np.ndarray, code: int, theme: Theme) -> go.Heatmap:
+def masked_trace(reasons: np.ndarray, code: int, theme: Theme) -> Plain:
     """A grey heatmap of the cells with one reason; one trace a reason, so that the hover can say why."""
     gap = 1 if max(reasons.shape) <= _GAPS_UP_TO else 0
-    return go.Heatmap(
+    return heatmap(
         z=only(reasons, code),
         colorscale=flat(theme.masked),
         showscale=False,
@@ -65,10 +65,10 @@ def only(reasons: np.ndarray, code: int) -> np.ndarray:
     return np.where(reasons == code, np.float32(1), np.float32(np.nan)).astype(np.float32)
 
 
-def hatch_trace(masked: np.ndarray, theme: Theme) -> go.Scatter:
+def hatch_trace(masked: np.ndarray, theme: Theme) -> Plain:
     """A hatch over the masked cells, because a heatmap cannot hatch: masked must not look like a small weight."""
     x, y = hatch_outline(masked)
-    return go.Scatter(
+    return scatter(
         x=x,
         y=y,
         mode="lines",
@@ -79,14 +79,14 @@ def hatch_trace(masked: np.ndarray, theme: Theme) -> go.Scatter:
     )
 
 
-def cover_trace(shape: tuple[int, ...], theme: Theme) -> go.Heatmap:
+def cover_trace(shape: tuple[int, ...], theme: Theme) -> Plain:
     """Paper over whole rows of a map of this shape, one number a row: 1 covers it, NaN does not.
 
     It lies above the other traces and is the first of them: Plotly asks heatmaps in order what is under the
     hand, and the first that has a cell there answers, here with nothing.
     """
     n_queries, n_keys = shape
-    return go.Heatmap(
+    return heatmap(
         z=np.full((n_queries, 1), np.float32(np.nan)),
         x0=(n_keys - 1) / 2,
         dx=n_keys,

@@ -17,6 +17,7 @@ from transformer_viz.analysis.heads import Head, head_map, reasons_map, title
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.maps import broken, grey, heat_map, hidden
+from transformer_viz.figures.plain import Plain, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -106,12 +107,12 @@ def _signed(laid: Laid, limit: float, colours: Theme) -> list[Any]:
     return [*drawn, *absent_pattern(laid.present, colours)]
 
 
-def _absent(here: np.ndarray, words: str) -> go.Heatmap:
+def _absent(here: np.ndarray, words: str) -> Plain:
     """No colour, but a hover that says why."""
     return grey(here, words, "rgba(0,0,0,0)")
 
 
-def absent_pattern(present: np.ndarray, colours: Theme, corners: Sequence[tuple[int, int]] = ((0, 0),)) -> list[go.Scatter]:
+def absent_pattern(present: np.ndarray, colours: Theme, corners: Sequence[tuple[int, int]] = ((0, 0),)) -> list[Plain]:
     """Dots over what not both have: below and right of the common cells, in maps that begin at `corners` (column, row)."""
     n_queries, n_keys = present.shape
     rows, columns = (int((present == IN_BOTH).any(axis).sum()) for axis in (1, 0))
@@ -126,15 +127,15 @@ def absent_pattern(present: np.ndarray, colours: Theme, corners: Sequence[tuple[
     return [_patterned(x, y, ".", colours.muted, 6)] if sides else []
 
 
-def crossed_pattern(here: np.ndarray, colours: Theme) -> list[go.Scatter]:
+def crossed_pattern(here: np.ndarray, colours: Theme) -> list[Plain]:
     """Crosses over cells that one run alone masks."""
     return [_patterned(*cells.hatch_outline(here), "x", colours.ink, 7)] if here.any() else []
 
 
-def _patterned(x: list[float | None], y: list[float | None], shape: str, colour: str, size: int) -> go.Scatter:
+def _patterned(x: list[float | None], y: list[float | None], shape: str, colour: str, size: int) -> Plain:
     """Polygons filled with a pattern that has nothing behind it."""
     fill = {"shape": shape, "fgcolor": colour, "bgcolor": "rgba(0,0,0,0)", "size": size, "solidity": 0.16, "fgopacity": 0.8}
-    return go.Scatter(x=x, y=y, mode="lines", line={"width": 0}, fill="toself", fillpattern=fill, hoverinfo="skip")
+    return scatter(x=x, y=y, mode="lines", line={"width": 0}, fill="toself", fillpattern=fill, hoverinfo="skip")
 
 
 def _largest_cell(laid: Laid) -> tuple[int, int] | None:
@@ -229,15 +230,15 @@ def _laid_out(
         if largest is not None and largest[0] < len(panel.rows) and largest[1] < len(panel.columns):
             layout["shapes"].append(_ring(largest, number, colours))
         for trace in panel.traces:
-            drawn.append(_from_one(trace).update(xaxis=f"x{number}", yaxis=f"y{number}"))
+            drawn.append({**_from_one(trace), "xaxis": f"x{number}", "yaxis": f"y{number}"})
     return go.Figure(drawn, layout)
 
 
-def _from_one(trace: Any) -> Any:
+def _from_one(trace: Plain) -> Plain:
     """Moves a trace by one, so that where a long axis leaves a label out the hover counts from 1 too."""
-    if isinstance(trace, go.Heatmap):
-        return trace.update(x0=1, y0=1)
-    return trace.update({axis: [None if place is None else place + 1 for place in trace[axis]] for axis in ("x", "y")})
+    if trace["type"] == "heatmap":
+        return {**trace, "x0": 1, "y0": 1}
+    return {**trace, **{axis: [None if place is None else place + 1 for place in trace[axis]] for axis in ("x", "y")}}
 
 
 def _axis(names: Sequence[str], colours: Theme, size: int, room: float) -> dict[str, Any]:

@@ -7,7 +7,6 @@ a block shows its difference farthest from 0, and of two as far the first, so th
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Laid, compare
 from transformer_viz.analysis.heads import Head
@@ -15,6 +14,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.figures.bare import BareFigure
 from transformer_viz.figures.difference import absent_pattern, crossed_pattern
 from transformer_viz.figures.mosaic import EXACT_UP_TO, Grid, bare, block_sizes
+from transformer_viz.figures.plain import Plain, heatmap
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -114,16 +114,16 @@ def _blocked(cells: np.ndarray, blocks: tuple[int, int], filler: np.generic) -> 
     return np.swapaxes(apart, -3, -2).reshape(*leading, *counts, blocks[0] * blocks[1])
 
 
-def _heatmaps(grid: Grid, laid: Laid, limit: float, colours: Theme) -> list[go.Heatmap]:
+def _heatmaps(grid: Grid, laid: Laid, limit: float, colours: Theme) -> list[Plain]:
     masked = (laid.masked == IN_BOTH) & ~np.isnan(laid.difference)
     visible = np.where(masked, np.float32(np.nan), laid.difference)
     if _is_exact(laid):
         nan = np.float32(np.nan)
         flats = [(masked, colours.masked), (laid.broken, colours.broken)]
         return [
-            go.Heatmap(z=grid.canvas(visible, nan), zmin=-limit, zmax=limit, colorscale=colours.diverging, **_QUIET),
+            heatmap(z=grid.canvas(visible, nan), zmin=-limit, zmax=limit, colorscale=colours.diverging, **_QUIET),
             *[
-                go.Heatmap(z=grid.canvas(np.where(here, np.float32(1), nan), nan), colorscale=flat(colour), **_QUIET)
+                heatmap(z=grid.canvas(np.where(here, np.float32(1), nan), nan), colorscale=flat(colour), **_QUIET)
                 for here, colour in flats
                 if here.any()
             ],
@@ -131,7 +131,7 @@ def _heatmaps(grid: Grid, laid: Laid, limit: float, colours: Theme) -> list[go.H
     shades = np.rint(np.clip(np.nan_to_num(visible, nan=0) / limit, -1, 1) * _SHADES + _ZERO).astype(np.uint8)
     codes = np.where(np.isnan(visible), np.uint8(_EMPTY), shades)
     codes = np.where(masked, np.uint8(_MASKED), np.where(laid.broken, np.uint8(_BROKEN), codes))
-    return [go.Heatmap(z=grid.canvas(codes, np.uint8(_EMPTY)), zmin=0, zmax=255, colorscale=_coded(colours), **_QUIET)]
+    return [heatmap(z=grid.canvas(codes, np.uint8(_EMPTY)), zmin=0, zmax=255, colorscale=_coded(colours), **_QUIET)]
 
 
 def _is_exact(laid: Laid) -> bool:

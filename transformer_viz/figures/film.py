@@ -17,6 +17,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
 from transformer_viz.figures.framed import FramedFigure
+from transformer_viz.figures.plain import Plain
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.moments import Moment
@@ -95,7 +96,7 @@ class _Film:
 
     # ---- traces
 
-    def traces(self) -> list[go.Heatmap | go.Scatter | go.Bar]:
+    def traces(self) -> list[go.Scatter | Plain]:
         still = [*map_traces(self.maps[0], self.reasons, self.theme), self._rings(), *self._ways()]
         self._moving = (0, len(still), len(still) + 1)
         now = go.Scatter(mode="lines+markers+text", xaxis="x2", yaxis="y2", hoverinfo="skip", cliponaxis=False)

@@ -9,6 +9,7 @@ from transformer_viz.analysis.difference import difference_map
 from transformer_viz.analysis.heads import Head, head_map, reasons_map, scores_map
 from transformer_viz.analysis.softmax import Softmax
 from transformer_viz.figures import cells
+from transformer_viz.figures.plain import Plain, heatmap
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -107,11 +108,11 @@ def before_and_after(
     return _side_by_side(before, after, kind, panels, colours, 15 if large else 12, columns, None)
 
 
-def heat_map(values: np.ndarray, name: str, scale: dict[str, Any], number: str = "%{z:.4f}") -> go.Heatmap:
+def heat_map(values: np.ndarray, name: str, scale: dict[str, Any], number: str = "%{z:.4f}") -> Plain:
     """(query, key) values on a scale of their own; NaN draws nothing."""
     gap = int(max(values.shape) <= 40)
     hover = f"query %{{y}}<br>key %{{x}}<br>{name} <b>{number}</b><extra></extra>"
-    return go.Heatmap(z=values.astype(np.float32), hoverongaps=False, xgap=gap, ygap=gap, hovertemplate=hover, **scale)
+    return heatmap(z=values.astype(np.float32), hoverongaps=False, xgap=gap, ygap=gap, hovertemplate=hover, **scale)
 
 
 def hidden(masked: np.ndarray, colours: Theme, words: str = "masked") -> list[Any]:
@@ -130,10 +131,10 @@ def broken(values: np.ndarray, colours: Theme) -> list[Any]:
     return [grey(found, "not a number (NaN)", colours.broken)] if found.any() else []
 
 
-def grey(found: np.ndarray, words: str, colour: str) -> go.Heatmap:
+def grey(found: np.ndarray, words: str, colour: str) -> Plain:
     """Cells of one colour whose hover says `words`."""
     gap = int(max(found.shape) <= 40)
-    return go.Heatmap(
+    return heatmap(
         z=np.where(found, np.float32(1), np.float32(np.nan)),
         colorscale=flat(colour),
         showscale=False,

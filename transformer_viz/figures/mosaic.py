@@ -12,10 +12,10 @@ and the title says so: the browser would draw every second cell and leave the ot
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head
 from transformer_viz.figures.bare import BareFigure
+from transformer_viz.figures.plain import Plain, heatmap, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -109,20 +109,20 @@ def _thinned_words(blocks: tuple[int, int]) -> str:
     return "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
 
 
-def _heatmaps(grid: "Grid", weights: np.ndarray, masked: np.ndarray, colours: Theme) -> list[go.Heatmap]:
+def _heatmaps(grid: "Grid", weights: np.ndarray, masked: np.ndarray, colours: Theme) -> list[Plain]:
     """Weights and masked cells: two exact traces for small maps, one of bytes for larger ones."""
     if max(weights.shape[2:]) <= EXACT_UP_TO and weights.size <= _EXACT_CELLS:
         drawn = grid.canvas(np.where(masked, np.float32(np.nan), weights), np.float32(np.nan))
-        maps = [go.Heatmap(z=drawn, zmin=0, zmax=1, colorscale=colours.scale, **_QUIET)]
+        maps = [heatmap(z=drawn, zmin=0, zmax=1, colorscale=colours.scale, **_QUIET)]
         if masked.any():
             grey = grid.canvas(np.where(masked, np.float32(1), np.float32(np.nan)), np.float32(np.nan))
-            maps.append(go.Heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET))
+            maps.append(heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET))
         return maps
     span = _LAST_SHADE - _FIRST_SHADE
     known: np.ndarray = np.clip(np.nan_to_num(weights, nan=0), 0, 1)
     shades = np.rint(known * span + _FIRST_SHADE).astype(np.uint8)
     codes = np.where(masked, np.uint8(_MASKED), np.where(np.isnan(weights), np.uint8(_EMPTY), shades))
-    return [go.Heatmap(z=grid.canvas(codes, np.uint8(_EMPTY)), zmin=0, zmax=255, colorscale=_coded(colours), **_QUIET)]
+    return [heatmap(z=grid.canvas(codes, np.uint8(_EMPTY)), zmin=0, zmax=255, colorscale=_coded(colours), **_QUIET)]
 
 
 def _coded(colours: Theme) -> list[list[Any]]:
@@ -153,9 +153,9 @@ class Grid:
         whole = padded.transpose(0, 2, 1, 3).reshape(len(self.layers) * self.pitch_y, self.n_heads * self.pitch_x)
         return np.ascontiguousarray(whole[: self.height, : self.width], dtype=tiles.dtype)
 
-    def captions(self, theme: Theme, size: int, focus: tuple[int, Head] | None) -> go.Scatter:
+    def captions(self, theme: Theme, size: int, focus: tuple[int, Head] | None) -> Plain:
         """`layer·head` above each tile, counted from 1."""
-        return go.Scatter(
+        return scatter(
             x=[head * self.pitch_x + (self.n_keys - 1) / 2 for _, head in self.places],
             y=[row * self.pitch_y - 0.5 - self.caption / 2 for row, _ in self.places],
             text=[f"{self.layers[row] + 1}·{head + 1}" for row, head in self.places],
@@ -168,7 +168,7 @@ class Grid:
             cliponaxis=False,
         )
 
-    def outlines(self, theme: Theme, focus: tuple[int, Head] | None) -> list[go.Scatter]:
+    def outlines(self, theme: Theme, focus: tuple[int, Head] | None) -> list[Plain]:
         """A thin frame around each tile, so that an empty corner is still part of it; a strong one around the focus.
 
         Lines and not shapes, since Plotly draws a figure with shapes anew whenever it is drawn again.
@@ -187,7 +187,7 @@ class Grid:
             return False
         return focus[1] == place[1] or isinstance(focus[1], str)
 
-    def _rectangles(self, places: list[tuple[int, int]], colour: str, width: float) -> go.Scatter:
+    def _rectangles(self, places: list[tuple[int, int]], colour: str, width: float) -> Plain:
         """One line for all tiles, broken between two: a trace for each costs the browser more than the map."""
         x: list[float | None] = []
         y: list[float | None] = []
@@ -198,7 +198,7 @@ class Grid:
             y += [top, top, bottom, bottom, top, None]
         line = {"color": colour, "width": width}
         # Plain lists: Plotly takes arrays of a scatter for changed whenever they are new objects.
-        return go.Scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
+        return scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
 
 
 def bare(edges: list[float]) -> dict[str, Any]:

@@ -10,13 +10,13 @@ probabilities were not recorded has the map alone.
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
 from transformer_viz.figures.framed import FramedFigure
 from transformer_viz.figures.margins import margins
+from transformer_viz.figures.plain import Plain, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, labels, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -79,7 +79,7 @@ class _Picture:
         self.grows = kind != "encoder"
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
 
-    def traces(self) -> list[go.Heatmap | go.Scatter | go.Bar]:
+    def traces(self) -> list[Plain]:
         row = [self.row_trace()] if self.grows else []
         bars = [self._bars()] if self.trace.steps else []
         return [*map_traces(self.weights, self.reasons, self.theme), *row, self.ring_trace(), *bars]
@@ -141,18 +141,18 @@ class _Picture:
         later = np.arange(len(self.weights))[:, None] > step
         return np.where(later, np.float32(np.nan), self.weights), np.where(later, 0, self.reasons).astype(np.uint8)
 
-    def row_trace(self) -> go.Scatter:
+    def row_trace(self) -> Plain:
         """The outline of a step's row. A line, since Plotly draws a figure with shapes anew whenever it is drawn again."""
         right = len(self.trace.keys(self.kind)) - 0.5
         line = {"color": self.theme.accent, "width": 3 if self.size > 13 else 2.5}
-        return go.Scatter(x=[-0.5, right, right, -0.5, -0.5], mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
+        return scatter(x=[-0.5, right, right, -0.5, -0.5], mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
 
     def _row(self, step: int) -> dict[str, Any]:
         top, bottom = step - 0.5, step + 0.5
         return {"y": [top, top, bottom, bottom, top]}
 
-    def ring_trace(self) -> go.Scatter:
-        return go.Scatter(mode="markers", hoverinfo="skip", cliponaxis=False)
+    def ring_trace(self) -> Plain:
+        return scatter(mode="markers", hoverinfo="skip", cliponaxis=False)
 
     def _rings(self, step: int) -> dict[str, Any]:
         """A thin ring around the true key of every row that has happened, thicker in this one."""
@@ -166,7 +166,7 @@ class _Picture:
         }
         return {"x": [key for key, _ in at], "y": [t for _, t in at], "marker": marker}
 
-    def _bars(self) -> go.Bar:
+    def _bars(self) -> Plain:
         return candidates.bars(self.size, "2")
 
     def _candidates(self, step: int) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class _Picture:
 class _CoveredPicture(_Picture):
     """A large map: its numbers are there from the beginning, and a step moves the cover over the rows to come."""
 
-    def traces(self) -> list[go.Heatmap | go.Scatter | go.Bar]:
+    def traces(self) -> list[Plain]:
         return [cells.cover_trace(self.weights.shape, self.theme), *super().traces()]
 
     def map_types(self) -> list[str]:

@@ -96,8 +96,8 @@ def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_
     weights, *others = picture.traces()
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
     reasons, codes = _flattened(trace.mask_reasons[kind]), cells.codes_in(trace.mask_reasons[kind])
-    bars = [drawn for drawn in others if isinstance(drawn, go.Bar)]
-    rings = picture.ring_trace().update(picture._rings(0))
+    bars = [drawn for drawn in others if drawn["type"] == "bar"]
+    rings = {**picture.ring_trace(), **picture._rings(0)}
     return {
         "weights": _without_numbers(weights),
         "masked": {str(code): _without_numbers(cells.masked_trace(reasons, code, colours)) for code in codes},
