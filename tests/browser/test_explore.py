@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
+from transformer_viz.views.parts.player import plotly_script
 
 pytestmark = pytest.mark.browser
 
@@ -80,6 +81,19 @@ def test_the_first_screen_shows_a_decoded_word(page: Page, server: str) -> None:
         "Math.max(...[...document.querySelectorAll('.js-plotly-plot')].slice(0, 4).map(c => c.getBoundingClientRect().bottom))"
     )
     assert lowest <= 900
+
+
+def test_plotly_is_fetched_once_and_ahead_of_the_charts(page: Page, server: str) -> None:
+    page.add_init_script(
+        """new MutationObserver((changes) => {
+          const links = changes.flatMap((change) => [...change.addedNodes]).filter((node) => /PlotlyChart/.test(node.href));
+          if (links.length) window.__hadCharts ??= document.querySelector('.st-key-focus') !== null;
+        }).observe(document, { childList: true, subtree: true });"""
+    )
+    open_app(page, server)
+    assert page.evaluate("window.__hadCharts") is False
+    names = page.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name.split('/').pop())")
+    assert names.count(plotly_script()) == 1
 
 
 def test_what_is_drawn_is_what_the_model_did(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:

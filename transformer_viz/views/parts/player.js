@@ -4,12 +4,20 @@
 // step has rested, it is reported to Python, which writes it into the URL and redraws nothing.
 
 export default function ({ parentElement, data, setStateValue }) {
+  fetchAhead(data.plotly);
   const root = parentElement.querySelector(".player");
   const me = root.__player ?? (root.__player = new ChartPlayer(root));
   me.setStateValue = setStateValue;
   me.update(data);
   me.attach();
   return () => me.pause();
+}
+
+// Streamlit asks for plotly.js with the first chart. The browser can fetch it while it still shows the text; it is evaluated later.
+function fetchAhead(name) {
+  const entry = document.querySelector('script[type=module][src*="/static/js/"]');
+  if (!name || !entry || document.querySelector(`link[href$="${name}"]`)) return;
+  document.head.append(Object.assign(document.createElement("link"), { rel: "modulepreload", href: new URL(name, entry.src).href }));
 }
 
 class ChartPlayer extends Player {

@@ -57,12 +57,19 @@ def data(
 
 def show(content: dict[str, Any], on_step: Callable[[], None]) -> None:
     """Mounts the component; `on_step` finds a rested step with `rested`."""
-    _component()(key="player", data=content, on_step_change=on_step)
+    _component()(key="player", data={**content, "plotly": plotly_script()}, on_step_change=on_step)
 
 
 def rested() -> dict[str, Any]:
     """The run and the step at which the player has rested."""
     return (st.session_state.get("player") or {}).get("step") or {}
+
+
+@cache
+def plotly_script() -> str | None:
+    """The name of the file from which Streamlit serves plotly.js, to be fetched ahead; None where there is none."""
+    folder = Path(st.__file__).parent / "static" / "static" / "js"
+    return next((path.name for path in sorted(folder.glob("PlotlyChart.*.js"))), None)
 
 
 @cache

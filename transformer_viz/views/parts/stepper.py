@@ -39,8 +39,8 @@ def show(trace: Trace, chosen: Looks, write_link: WriteLink) -> None:
     """Everything of one run that steps; `focus.start` has been called for it."""
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), write_link)
-    focus.controls(trace)
     text_first.hold()
+    focus.controls(trace)
     with st.container(key=player.FOCUS_KEY):
         _focus_map(trace, chosen)
     mosaics(trace, chosen, focus.current())
