@@ -71,7 +71,7 @@ def stepwise(
     memory = model.encode(source, source_padding, tap=tap)
     decoder = model.incremental(memory, source_padding) if cached else None
     token = torch.full((batch,), START_ID, device=source.device)
-    ended = torch.zeros(batch, dtype=torch.bool, device=source.device)
+    ended, is_over = torch.zeros(batch, dtype=torch.bool, device=source.device), False
     read: list[Tensor] = []
     after_end: list[Tensor] = []
     written: list[Tensor] = []
@@ -93,14 +93,20 @@ def stepwise(
         logits.append(row)
         if chance is not None:
             chances.append(chance)
-        if not is_alone:
+        if is_alone:
+            is_over = token.item() == END_ID
+        else:
             ended = ended | (token == END_ID)
-        if (token.item() == END_ID) if is_alone else bool(ended.all()):
+            is_over = bool(ended.all())
+        if is_over:
             break
     ids = torch.stack(written, 1)
-    ended = (ids == END_ID).any(1)
+    if is_alone:
+        ended, lengths = torch.tensor([is_over]), torch.tensor([len(written)])
+    else:
+        lengths = _lengths(ids, ended)
     drawn = torch.stack(chances, 1) if chances else None
-    return Decoded(ids, _lengths(ids, ended), ended, torch.stack(logits, 1), drawn)
+    return Decoded(ids, lengths, ended, torch.stack(logits, 1), drawn)
 
 
 def _lengths(ids: Tensor, ended: Tensor) -> Tensor:

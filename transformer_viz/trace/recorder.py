@@ -63,7 +63,8 @@ class Recorder:
         first, last = each[0][0], each[0][-1]
         n_keys, grows = last.shape[-1], first.shape[-1] < last.shape[-1]
         if name == "mask" and all(masks.is_nothing(piece) for pieces in each for piece in pieces):
-            n_queries = sum(piece.shape[-2] for piece in each[0])
+            # All pieces have as many rows: one pass has one piece, and a decoding one row a step.
+            n_queries = len(each[0]) * first.shape[-2]
             later = _later(n_keys, last.device) if grows and fill else masks.nothing(n_queries, n_keys, last.device)
             return later[:, None].expand(1, len(each), 1, n_queries, n_keys)
         # All rows at once: a copy for each step and layer takes as long as a tenth of the decoding.
