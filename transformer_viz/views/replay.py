@@ -97,6 +97,8 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
         mosaics_place = st.empty()
     with player_place:
         _player(found, chosen, now, position, mosaics_place, rested)
+    if lines is None and not chosen.is_large:
+        code.closed()
     charts.show(last.kinds, on_tile=lambda: _go_to_tile(found))
 
 

@@ -40,12 +40,17 @@ def show(program: str, key: str = "code", language: str = "python") -> None:
 
 
 def place() -> Any | None:
-    """The page's fold with an empty place inside, or None while it is closed.
+    """The page's fold with an empty place inside; None, and nothing drawn, while it is closed (`closed` draws it then).
 
     For a page whose player is a fragment that moves on alone: it may write to a place outside of it only if that was there
     before it, and if it wrote there in the whole run too. So the page makes room above, then this place, then what goes above.
     """
-    return _fold("code")
+    return _fold("code") if st.session_state.code else None
+
+
+def closed() -> None:
+    """The page's fold where `place` gave none: last, since nobody waits for it."""
+    _fold("code")
 
 
 def _fold(key: str) -> Any | None:

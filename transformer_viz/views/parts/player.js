@@ -4,20 +4,21 @@
 // step has rested, it is reported to Python, which writes it into the URL and redraws nothing.
 
 export default function ({ parentElement, data, setStateValue }) {
-  fetchAhead(data.plotly);
   const root = parentElement.querySelector(".player");
   const me = root.__player ?? (root.__player = new ChartPlayer(root));
   me.setStateValue = setStateValue;
   me.update(data);
+  loadAhead(data.plotly);
   me.attach();
   return () => me.pause();
 }
 
-// Streamlit asks for plotly.js with the first chart. The browser can fetch it while it still shows the text; it is evaluated later.
-function fetchAhead(name) {
+// Streamlit asks for plotly.js with the first chart. Once the text is painted, the browser can as well load and evaluate it.
+function loadAhead(name) {
   const entry = document.querySelector('script[type=module][src*="/static/js/"]');
-  if (!name || !entry || document.querySelector(`link[href$="${name}"]`)) return;
-  document.head.append(Object.assign(document.createElement("link"), { rel: "modulepreload", href: new URL(name, entry.src).href }));
+  if (!name || !entry || window.__plotlyAsked) return;
+  window.__plotlyAsked = true;
+  requestAnimationFrame(() => setTimeout(() => import(new URL(name, entry.src)).catch(() => {})));
 }
 
 class ChartPlayer extends Player {

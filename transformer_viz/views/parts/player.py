@@ -67,7 +67,7 @@ def rested() -> dict[str, Any]:
 
 @cache
 def plotly_script() -> str | None:
-    """The name of the file from which Streamlit serves plotly.js, to be fetched ahead; None where there is none."""
+    """The name of the file from which Streamlit serves plotly.js, to be loaded ahead; None where there is none."""
     folder = Path(st.__file__).parent / "static" / "static" / "js"
     return next((path.name for path in sorted(folder.glob("PlotlyChart.*.js"))), None)
 

@@ -33,6 +33,8 @@ def show_with_code(trace: Trace, chosen: Looks, write_link: WriteLink, program: 
 
     with above:
         show(trace, chosen, rested)
+    if lines is None:
+        code.closed()
 
 
 def show(trace: Trace, chosen: Looks, write_link: WriteLink) -> None:
