@@ -1,11 +1,13 @@
 """A run with all-different prime sizes and tokens that would act as markup."""
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 import pytest
+from plotly.utils import PlotlyJSONEncoder
 
 from transformer_viz.figures.bare import BareFigure
 from transformer_viz.terms import Reason
@@ -67,13 +69,24 @@ def trace() -> Trace:
 
 @pytest.fixture(autouse=True, scope="module")
 def every_plain_figure_is_valid() -> Iterator[None]:
-    """What a `BareFigure` is made of is not checked when it is made: for all that these tests make, it is here."""
+    """What a `BareFigure` is made of is not checked when it is made: for all that these tests make, it is here.
+
+    Plotly does not only check, it also mends: a list of colours becomes a scale. What it would mend, the browser cannot read.
+    """
     made = BareFigure.__init__
 
     def checked(self: BareFigure, *args: Any, **options: Any) -> None:
         made(self, *args, **options)
-        go.Figure(BareFigure.to_dict(self))
+        plain = BareFigure.to_dict(self)
+        mended = go.Figure(plain).to_dict()
+        del mended["layout"]["template"]
+        assert _as_sent(mended) == _as_sent(plain)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BareFigure, "__init__", checked)
         yield
+
+
+def _as_sent(figure: dict[str, Any]) -> dict[str, Any]:
+    sent = json.loads(PlotlyJSONEncoder().encode({name: figure[name] for name in ("data", "layout")}))
+    return sent

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map, title
 from transformer_viz.figures import cells
 from transformer_viz.figures.plain import Plain
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -60,7 +60,7 @@ def colour_axis(theme: Theme, size: int, x: float = 1.01) -> dict[str, Any]:
     return {
         "cmin": 0,
         "cmax": 1,
-        "colorscale": theme.scale,
+        "colorscale": even(theme.scale),
         "colorbar": {
             "x": x,
             "xanchor": "left",

@@ -18,7 +18,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.maps import broken, grey, heat_map, hidden
 from transformer_viz.figures.plain import Plain, scatter
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, theme_of
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, shown, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
@@ -286,7 +286,7 @@ def _bar(is_signed: bool, corner: tuple[float, float], limit: float, colours: Th
     return {
         "cmin": ends[0],
         "cmax": ends[1],
-        "colorscale": colours.diverging if is_signed else colours.scale,
+        "colorscale": even(colours.diverging if is_signed else colours.scale),
         "colorbar": {
             "orientation": "h",
             "x": corner[0],

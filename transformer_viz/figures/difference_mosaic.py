@@ -15,7 +15,7 @@ from transformer_viz.figures.bare import BareFigure
 from transformer_viz.figures.difference import absent_pattern, crossed_pattern
 from transformer_viz.figures.mosaic import EXACT_UP_TO, Grid, bare, block_sizes
 from transformer_viz.figures.plain import Plain, heatmap
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -121,7 +121,7 @@ def _heatmaps(grid: Grid, laid: Laid, limit: float, colours: Theme) -> list[Plai
         nan = np.float32(np.nan)
         flats = [(masked, colours.masked), (laid.broken, colours.broken)]
         return [
-            heatmap(z=grid.canvas(visible, nan), zmin=-limit, zmax=limit, colorscale=colours.diverging, **_QUIET),
+            heatmap(z=grid.canvas(visible, nan), zmin=-limit, zmax=limit, colorscale=even(colours.diverging), **_QUIET),
             *[
                 heatmap(z=grid.canvas(np.where(here, np.float32(1), nan), nan), colorscale=flat(colour), **_QUIET)
                 for here, colour in flats

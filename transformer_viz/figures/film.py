@@ -213,7 +213,7 @@ class _Film:
                 self._title(self._ways_title(brief=narrow or self.size > 13), place["x2"][0], place["y2"][1]),
                 self._title(self._candidates_title(), place["x2"][0], place["y3"][1]),
             ],
-            "shapes": self._row(),
+            **({"shapes": shapes} if (shapes := self._row()) else {}),
             "meta": {"steps": len(self.moments), "step": moment},
         }
 

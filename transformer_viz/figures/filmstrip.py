@@ -6,7 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head, head_map, reasons_map
-from transformer_viz.figures.theme import ThemeName, base_layout, escape, flat, theme_of
+from transformer_viz.figures.theme import ThemeName, base_layout, escape, even, flat, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -51,7 +51,7 @@ def filmstrip(
         places.append((left, top))
     figure = go.Figure(
         [
-            go.Heatmap(z=weights, zmin=0, zmax=1, colorscale=colours.scale, **_QUIET),
+            go.Heatmap(z=weights, zmin=0, zmax=1, colorscale=even(colours.scale), **_QUIET),
             go.Heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET),
         ],
         {

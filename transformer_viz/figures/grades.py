@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, flat, theme_of
+from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, even, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -261,7 +261,7 @@ def _span(column: int, n_columns: int, width: int, before: float) -> tuple[float
 def _colour_axis(colours: Theme, size: int, *, shows: bool) -> dict[str, Any]:
     bar = {"thickness": 10, "outlinewidth": 0, "x": 1, "xanchor": "left", "xpad": 8, "ypad": 12, "tickvals": [0, 0.5, 1]}
     bar["tickfont"] = {"size": size - 1, "color": colours.muted}
-    return {"cmin": 0, "cmax": 1, "colorscale": colours.scale, "showscale": shows, "colorbar": bar}
+    return {"cmin": 0, "cmax": 1, "colorscale": even(colours.scale), "showscale": shows, "colorbar": bar}
 
 
 def _words_at(text: str, x: float, y: float, size: int, colour: str) -> dict[str, Any]:

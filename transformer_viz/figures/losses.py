@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.loss import Losses
 from transformer_viz.figures import cells
-from transformer_viz.figures.theme import ThemeName, base_layout, flat, shown, theme_of
+from transformer_viz.figures.theme import ThemeName, base_layout, even, flat, shown, theme_of
 from transformer_viz.trace.trace import Trace
 
 
@@ -28,7 +28,7 @@ def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "
         z=losses,
         zmin=0,
         zmax=most,
-        colorscale=colours.scale,
+        colorscale=even(colours.scale),
         text=text,
         texttemplate="%{text}",
         textfont={"size": size},

@@ -10,7 +10,7 @@ from transformer_viz.analysis.heads import Head, head_map, reasons_map, scores_m
 from transformer_viz.analysis.softmax import Softmax
 from transformer_viz.figures import cells
 from transformer_viz.figures.plain import Plain, heatmap
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -47,7 +47,7 @@ def softmax_maps(
     masked = reasons_map(trace, kind, layer, head) > 0
     colours = theme_of(theme)
     most = float(np.nanmax(np.abs(scores), initial=1e-6))
-    score_scale = {"zmin": -most, "zmax": most, "colorscale": colours.diverging, "showscale": False}
+    score_scale = {"zmin": -most, "zmax": most, "colorscale": even(colours.diverging), "showscale": False}
     weight_scale = {"zmin": 0, "zmax": 1, "colorscale": colours.scale, "showscale": False}
     after = np.where(masked, np.nan, computed.filled)
     panels: list[tuple[str, list[Any]]] = [
@@ -89,7 +89,7 @@ def before_and_after(
     """
     colours = theme_of(theme)
     weight_scale = {"zmin": 0, "zmax": 1, "colorscale": colours.scale, "showscale": False}
-    signed = {"zmin": -1, "zmax": 1, "colorscale": colours.diverging, "showscale": False}
+    signed = {"zmin": -1, "zmax": 1, "colorscale": even(colours.diverging), "showscale": False}
     panels = []
     for title, trace in (("before", before), ("after", after)):
         weights, masked = head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head) > 0

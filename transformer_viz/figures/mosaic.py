@@ -16,7 +16,7 @@ import numpy as np
 from transformer_viz.analysis.heads import Head
 from transformer_viz.figures.bare import BareFigure
 from transformer_viz.figures.plain import Plain, heatmap, scatter
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -113,7 +113,7 @@ def _heatmaps(grid: "Grid", weights: np.ndarray, masked: np.ndarray, colours: Th
     """Weights and masked cells: two exact traces for small maps, one of bytes for larger ones."""
     if max(weights.shape[2:]) <= EXACT_UP_TO and weights.size <= _EXACT_CELLS:
         drawn = grid.canvas(np.where(masked, np.float32(np.nan), weights), np.float32(np.nan))
-        maps = [heatmap(z=drawn, zmin=0, zmax=1, colorscale=colours.scale, **_QUIET)]
+        maps = [heatmap(z=drawn, zmin=0, zmax=1, colorscale=even(colours.scale), **_QUIET)]
         if masked.any():
             grey = grid.canvas(np.where(masked, np.float32(1), np.float32(np.nan)), np.float32(np.nan))
             maps.append(heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET))
