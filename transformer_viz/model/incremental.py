@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable, Sequence
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model.attention import attend_last
 from transformer_viz.model.blocks import DecoderLayer, FeedForward, MultiHeadAttention, Residual
 from transformer_viz.model.cache import KeyValueCache
 from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.projection import projection
 from transformer_viz.model.tap import Site, Tap
 
 Rows = Callable[[Tensor], Tensor]
@@ -51,7 +51,7 @@ class IncrementalDecoder:
         source_padding: Tensor | None,
     ) -> None:
         self._layers = [_Layer(layer, config, memory) for layer in layers]
-        self._embedding, self._positions, self._output = embedding, positions, output
+        self._embedding, self._positions, self._output = embedding, positions, projection(*output)
         self._scale = math.sqrt(config.d_model) if config.embedding_scale == "both" else 1.0
         self._embedding_norm, self._final_norm = map(_norm, norms)
         self._source_masked = None if source_padding is None else source_padding[:, None, None]
@@ -77,7 +77,7 @@ class IncrementalDecoder:
         for layer in self._layers:
             x = layer.read(x, self.length, self._source_masked, tap)
         self.length += 1
-        return F.linear(self._final_norm(x), *self._output)
+        return self._output(self._final_norm(x))
 
     def reorder(self, rows: Tensor) -> None:
         """Follows the hypotheses that go on: row i of the batch becomes the former row `rows[i]`; rows may repeat."""
@@ -141,10 +141,10 @@ def _own(attention: MultiHeadAttention, config: ModelConfig) -> Callable[[Tensor
         return lambda y: [entries(y) for entries in each]
     weight = torch.cat([part.weight for part in parts])
     biases: list[Tensor] = [part.bias for part in parts if part.bias is not None]
-    bias = torch.cat(biases) if biases else None
+    project = projection(weight, torch.cat(biases) if biases else None)
 
     def fused(y: Tensor) -> Sequence[Tensor]:
-        whole = F.linear(y, weight, bias).view(-1, 3, config.n_heads, config.key_width)
+        whole = project(y).view(-1, 3, config.n_heads, config.key_width)
         return whole.transpose(0, 1).reshape(3, -1, config.key_width).unbind()
 
     return fused
@@ -152,25 +152,20 @@ def _own(attention: MultiHeadAttention, config: ModelConfig) -> Callable[[Tensor
 
 def _entries(part: nn.Linear, width: int) -> Rows:
     """Rows -> their projection into heads, (entry, width)."""
-    weight, bias = part.weight, part.bias
-    return lambda y: F.linear(y, weight, bias).view(-1, width)
+    project = projection(part.weight, part.bias)
+    return lambda y: project(y).view(-1, width)
 
 
 def _joined(attention: MultiHeadAttention) -> Rows:
     """(batch, head, 1, d_v) through the output projection -> (batch, d_model)."""
-    weight, bias = attention.out.weight, attention.out.bias
-    return lambda heads: F.linear(heads.flatten(1), weight, bias)
+    project = projection(attention.out.weight, attention.out.bias)
+    return lambda heads: project(heads.flatten(1))
 
 
 def _feed_forward(module: FeedForward) -> Rows:
-    inner, outer, activation = module.inner, module.outer, module.activation
-    weights = (inner.weight, inner.bias, outer.weight, outer.bias)
-
-    def apply(y: Tensor) -> Tensor:
-        into, into_bias, out, out_bias = weights
-        return F.linear(activation(F.linear(y, into, into_bias)), out, out_bias)
-
-    return apply
+    inner, outer = (projection(part.weight, part.bias) for part in (module.inner, module.outer))
+    activation = module.activation
+    return lambda y: outer(activation(inner(y)))
 
 
 def _around(residual: Residual, shared: nn.LayerNorm | None) -> Callable[[Tensor, Rows], Tensor]:
