@@ -3,14 +3,15 @@
 Every line is a ratio against something else that was measured in the same run, so it means the same on a slow machine.
 """
 
-import random
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import cycle
 from statistics import median, quantiles
 from typing import Any, Literal
 
 LEAST_RUNS = 3
+_OFTEN = 9
 
 
 class Skipped(Exception):
@@ -121,18 +122,20 @@ def in_turns(
     *,
     budget: float,
     most: int = 15,
+    often: Collection[str] = (),
     is_warm: bool = False,
     synchronize: Callable[[], None] | None = None,
 ) -> dict[str, list[float]]:
     """Seconds of every work, taken in turns, so that another program on the machine disturbs all alike.
 
-    Every round has an order of its own (the same in every run): a work that always came after a large one would always
-    find the processor's caches full of something else, and the one that comes after its like would find them full of its own.
+    Within the rounds of `orders` each work comes after each other equally often: one that always came after a large one
+    would always find the processor's caches full of something else, and one that comes after its like, full of its own.
 
     Args:
         works: what to do, by name.
         budget: seconds within which a further round is begun; at least three are made.
         most: the most rounds.
+        often: works whose difference is small. They go on alone, without the slow ones, until `_OFTEN` rounds are done.
         is_warm: the same was done before in a smaller size; otherwise each work is done once before, to warm up.
         synchronize: waits for what was asked of the device.
     """
@@ -150,9 +153,22 @@ def in_turns(
             seconds(work)
     end = time.monotonic() + budget
     taken: dict[str, list[float]] = {name: [] for name in works}
-    rounds = 0
-    while rounds < LEAST_RUNS or (rounds < most and time.monotonic() < end):
-        for name in random.Random(rounds).sample(list(works), len(works)):
-            taken[name].append(seconds(works[name]))
-        rounds += 1
+    for done, order in enumerate(cycle(orders(list(works)))):
+        is_in_time = done < LEAST_RUNS or (done < most and time.monotonic() < end)
+        if not is_in_time and (not often or done >= _OFTEN):
+            return taken
+        for name in order:
+            if is_in_time or name in often:
+                taken[name].append(seconds(works[name]))
     return taken
+
+
+def orders(names: Sequence[str]) -> list[list[str]]:
+    """Orders in which each name follows each other equally often (Williams 1949, designs balanced for carry-over).
+
+    As many as there are names, or twice as many for an odd number.
+    """
+    n = len(names)
+    zigzag = [(i + 1) // 2 if i % 2 else (n - i // 2) % n for i in range(n)]
+    rows = [[names[(place + i) % n] for place in zigzag] for i in range(n)]
+    return rows + [row[::-1] for row in rows] if n % 2 else rows

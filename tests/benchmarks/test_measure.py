@@ -2,6 +2,8 @@
 
 import json
 import sys
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal
@@ -10,7 +12,7 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import table
-from benchmarks.measure import Line, Number, Report, Skipped, Target, in_turns
+from benchmarks.measure import Line, Number, Report, Skipped, Target, in_turns, orders
 
 
 def line(mine: float, theirs: float, better: Literal["less", "more"]) -> Line:
@@ -53,17 +55,23 @@ def test_works_are_done_in_turns_after_one_warm_up_each_and_three_times_at_least
     assert {name: len(each) for name, each in taken.items()} == {"a": 3, "b": 3}
 
 
-def test_no_work_always_follows_the_same_one_and_every_run_has_the_same_order() -> None:
-    def order() -> str:
-        done: list[str] = []
-        in_turns({name: lambda name=name: done.append(name) for name in "abcd"}, budget=60, most=15, is_warm=True)
-        return "".join(done)
+@pytest.mark.parametrize("n", range(1, 8))
+def test_in_the_orders_each_name_follows_each_other_equally_often(n: int) -> None:
+    names = list("abcdefg"[:n])
+    rows = orders(names)
+    assert all(sorted(row) == names for row in rows)
+    pairs = Counter(pair for row in rows for pair in pairwise(row))
+    assert len(pairs) == n * (n - 1)
+    assert len(set(pairs.values())) <= 1
 
-    found = order()
-    assert found == order()
-    for work in "abcd":
-        before = {found[i - 1] for i in range(1, len(found)) if found[i] == work}
-        assert before >= set("abcd") - {work}
+
+def test_works_are_done_in_these_orders_and_those_whose_difference_is_small_more_often() -> None:
+    done: list[str] = []
+    works = {name: lambda name=name: done.append(name) for name in "abc"}
+    taken = in_turns(works, budget=60, most=6, often="ab", is_warm=True)
+    assert "".join(done[:18]) == "".join(map("".join, orders("abc")))
+    assert {name: len(each) for name, each in taken.items()} == {"a": 9, "b": 9, "c": 6}
+    assert {name: len(each) for name, each in in_turns(works, budget=0, often="b").items()} == {"a": 3, "b": 9, "c": 3}
 
 
 def test_the_number_of_rounds_has_an_end() -> None:
