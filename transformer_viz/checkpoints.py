@@ -50,7 +50,7 @@ class Checkpoint:
     device: torch.device
     """The device that the model is on."""
 
-    @property
+    @cached_property
     def device_title(self) -> str:
         """The device's name for people."""
         return devices.title(self.device)

@@ -39,6 +39,11 @@ class Vocabulary:
         """Token to id."""
         return {token: number for number, token in enumerate(self.tokens)}
 
+    @cached_property
+    def longest(self) -> int:
+        """Characters of the longest token."""
+        return max(map(len, self.tokens))
+
     @property
     def symbols(self) -> tuple[str, ...]:
         """All tokens but the special ones."""

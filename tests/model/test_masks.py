@@ -55,6 +55,8 @@ def test_only_the_mask_that_masks_nothing_is_known_as_such():
     nothing = masks.nothing(3, 4, torch.device("cpu"))
     assert nothing.shape == (1, 1, 3, 4)
     assert not nothing.any()
-    assert masks.is_nothing(nothing)
-    assert masks.is_nothing(nothing[..., 1:, :2].expand(5, 2, -1, -1))
-    assert not any(map(masks.is_nothing, (nothing.clone(), nothing | True, torch.zeros(1, 1, 3, 4, dtype=torch.bool))))
+    part = nothing[..., 1:, :2].expand(5, 2, -1, -1)
+    assert masks.are_nothing([nothing, part])
+    for other in (nothing.clone(), nothing | True, torch.zeros(1, 1, 3, 4, dtype=torch.bool)):
+        assert not masks.are_nothing([other])
+        assert not masks.are_nothing([nothing, part, other])

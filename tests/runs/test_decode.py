@@ -307,3 +307,16 @@ def test_a_mask_that_an_edit_of_the_run_changed_is_recorded_as_such(tiny, monkey
     n = len(trace.steps)
     assert trace.mask_reasons["cross"].tolist() == [[0, 0, 4, 0, 0, 0, 0]] * n
     assert (trace.cross_attentions[..., 2] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"target": "cba"}, {"target": "abcd", "pad_target_to": 9}, {"pad_to": 9}, {"kinds": ("cross",)}]
+)
+def test_masks_that_mask_nothing_have_the_reasons_of_masks_that_were_written_out(tiny, monkeypatch, options):
+    """They are known without looking at their cells. Here every cell is looked at."""
+    quick = decode(tiny, "abc", **options)
+    monkeypatch.setattr(Recorder, "is_open", lambda recorder, kind: False)
+    slow = decode(tiny, "abc", **options)
+    for kind in quick.kinds:
+        np.testing.assert_array_equal(quick.mask_reasons[kind], slow.mask_reasons[kind])
+        assert quick.mask_reasons[kind].dtype == slow.mask_reasons[kind].dtype == np.uint8

@@ -47,17 +47,17 @@ def test_only_what_was_asked_for_is_kept():
     assert not kept.requires_grad
 
 
-@pytest.mark.parametrize("fill", [True, False])
-@pytest.mark.parametrize("grows", [True, False])
-def test_a_mask_that_masks_nothing_is_gathered_as_one_that_was_written_out(grows, fill):
-    shared: Any = Recorder()
-    written: Any = Recorder()
+@pytest.mark.parametrize("is_growing", [True, False])
+def test_masks_that_mask_nothing_are_known_and_so_is_whether_keys_were_added(is_growing):
+    recorder: Any = Recorder()
     for t in range(5):
-        size = 1, t + 1 if grows else 3
+        size = 1, t + 1 if is_growing else 3
         for layer in (0, 1):
-            shared(Site("decoder", layer, t), "mask", masks.nothing(*size, torch.device("cpu")))
-            written(Site("decoder", layer, t), "mask", torch.zeros(1, 1, *size, dtype=torch.bool))
-    assert torch.equal(shared.gathered("decoder", "mask", fill), written.gathered("decoder", "mask", fill))
+            recorder(Site("decoder", layer, t), "mask", masks.nothing(*size, torch.device("cpu")))
+            recorder(Site("decoder", layer, t), "weights", torch.zeros(1, 1, *size))
+    assert recorder.is_open("decoder")
+    assert recorder.is_growing("decoder") == is_growing
+    assert not recorder.gathered("decoder", "mask", fill=False).any()
 
 
 def test_one_masked_cell_among_masks_that_mask_nothing_is_seen():
@@ -65,4 +65,5 @@ def test_one_masked_cell_among_masks_that_mask_nothing_is_seen():
     for t in range(4):
         mask = masks.nothing(1, t + 1, torch.device("cpu"))
         recorder(Site("decoder", 0, t), "mask", mask.index_fill(-1, torch.tensor([0]), t == 2))
+    assert not recorder.is_open("decoder")
     assert recorder.gathered("decoder", "mask", fill=False)[0, 0, 0].nonzero().tolist() == [[2, 0]]

@@ -97,7 +97,7 @@ def _weights(scores: Tensor, masked: Tensor | None, site: Site, tap: Tap | None)
     if tap is None:
         return scores.softmax(-1) if masked is None else masked_softmax(scores, masked)
     scores = tap(site, "scores", scores)
-    given = masks.nothing(*scores.shape[2:], scores.device) if masked is None else _rows(masked, scores)
+    given = masks.nothing(scores.shape[2], scores.shape[3], scores.device) if masked is None else _rows(masked, scores)
     seen = tap(site, "mask", given)
     # A step of cached decoding masks nothing; to fill that in, twice, would be a third of its attention's time.
     is_open = masked is None and seen is given

@@ -8,6 +8,7 @@ A padded *key* is masked for every query, whatever the query is: a padded query 
 left alone, because its row is never read and masking it would only leave an empty row.
 """
 
+from collections.abc import Sequence
 from functools import cache, lru_cache
 
 import torch
@@ -33,9 +34,9 @@ def nothing(n_queries: int, n_keys: int, device: torch.device) -> Tensor:
     return _open_cell(device).expand(1, 1, n_queries, n_keys)
 
 
-def is_nothing(masked: Tensor) -> bool:
-    """Whether this is `nothing`, known without looking at its cells; False says no more than that they must be looked at."""
-    return masked.data_ptr() == _open_cell(masked.device).data_ptr()
+def are_nothing(masked: Sequence[Tensor]) -> bool:
+    """Whether each is `nothing`, known without looking at its cells; False says no more than that they must be looked at."""
+    return {one.data_ptr() for one in masked} <= {_open_cell(one.device).data_ptr() for one in masked[:1]}
 
 
 @cache

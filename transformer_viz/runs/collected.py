@@ -13,10 +13,11 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.stepwise import Decoded
 from transformer_viz.model import masks
 from transformer_viz.runs import mistakes
+from transformer_viz.runs.ranked import steps_of
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, PAD, START
 
 _VERSIONS = {"torch": str(torch.__version__), "numpy": np.__version__}
@@ -52,20 +53,29 @@ class Collected:
         weights = {kind: recorder.gathered(kind, "weights") for kind in KINDS}
         self.weights = {kind: _numpy(found) for kind, found in weights.items() if found is not None}
         # A key that a step could not see because it was not written yet is masked by the causal rule, and has no score.
-        self.masked = {kind: _masked(recorder.gathered(kind, "mask", fill=True)) for kind in self.weights}
-        scores = {kind: recorder.gathered(kind, "scores", fill=float("nan")) for kind in KINDS}
+        self.masked = {
+            kind: None if recorder.is_open(kind) else _numpy(recorder.gathered(kind, "mask", fill=True))
+            for kind in self.weights
+        }
+        """None where no mask masked anything."""
+        self.is_growing = recorder.is_growing("decoder")
+        asked = KINDS if "scores" in recorder.names else ()
+        scores = {kind: recorder.gathered(kind, "scores", fill=float("nan")) for kind in asked}
         self.scores = {kind: _numpy(found) for kind, found in scores.items() if found is not None}
-        self.ids = _numpy(decoded.ids)
+        self.ids: list[list[int]] = decoded.ids.tolist()
         self.lengths: list[int] = decoded.lengths.tolist()
         self.ended: list[bool] = decoded.ended.tolist()
-        self.steps = _Steps(decoded, n_candidates)
+        self.logits = decoded.logits.cpu()
+        self.chances: list[list[float]] | None = None if decoded.chances is None else decoded.chances.tolist()
+        self.n_candidates = n_candidates
 
     def trace(self, i: int, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
         task = checkpoint.task
         n_own, n_source = self.lengths[i], len(sentence.source_tokens)
         n_steps = n_own + sentence.n_padded_steps
-        output = task.target_vocabulary.decode(self.ids[i, :n_steps].tolist())
+        ids, token_of = self.ids[i][:n_steps], task.target_vocabulary.tokens.__getitem__
+        output = list(map(token_of, ids))
         symbols = task.read(sentence.source)
         answer = task.answer(symbols)
         sizes: dict[Kind, tuple[int, int]] = {
@@ -76,13 +86,14 @@ class Collected:
         sizes = {kind: size for kind, size in sizes.items() if kind in self.weights}
         weights = {kind: _cropped(self.weights[kind], i, size, self.precision) for kind, size in sizes.items()}
         padded = [PAD] * sentence.n_padded_steps
+        chances = None if self.chances is None else self.chances[i][:n_steps]
         return Trace(
             source=sentence.source,
             text=task.join(output),
             source_tokens=tuple(sentence.source_tokens),
             target_tokens=(START, *output[: n_own - 1], *padded),
             output_tokens=tuple(output),
-            steps=self.steps.of(i, output, task.target_vocabulary.tokens),
+            steps=steps_of(self.logits[i, :n_steps], ids, self.n_candidates, token_of, chances),
             encoder_attentions=weights.get("encoder"),
             decoder_attentions=weights.get("decoder"),
             cross_attentions=weights.get("cross"),
@@ -107,61 +118,17 @@ class Collected:
         What was masked comes from the run itself, so a mask that the model did not apply is never shown.
         """
         found: dict[Kind, np.ndarray] = {}
+        n_padded = sentence.source_tokens.count(PAD), sentence.n_padded_steps
         for kind, (n_queries, n_keys) in sizes.items():
+            rule = (kind, len(sentence.source_tokens), n_steps, n_padded, made.mistake)
             whole = self.masked[kind]
             if whole is None:
-                found[kind] = np.zeros((n_queries, n_keys), np.uint8)
+                found[kind] = _reason_of_unwritten(*rule, is_growing=kind == "decoder" and self.is_growing)
                 continue
             # A mask that is the same for all sentences has a batch axis of 1.
             masked = whole[i if len(whole) > 1 else 0, ..., :n_queries, :n_keys]
-            n_padded = sentence.source_tokens.count(PAD), sentence.n_padded_steps
-            reason = _reason_of_masked(kind, len(sentence.source_tokens), n_steps, n_padded, made.mistake)
-            found[kind] = _coded(masked, reason, self.weights[kind].shape[2])
+            found[kind] = _coded(masked, _reason_of_masked(*rule), self.weights[kind].shape[2])
         return found
-
-
-class _Steps:
-    """Probabilities of what was written, as lists: numbers one by one out of arrays take as long as a step of decoding."""
-
-    def __init__(self, decoded: Decoded, n_candidates: int) -> None:
-        ids, logits = decoded.ids.cpu()[..., None], decoded.logits.cpu()
-        # In float32 a probability of 1 - 1e-9 would be 1.
-        exact = logits.double().log_softmax(-1)
-        # By logit, as decoding chooses: log-probabilities can round to a tie. Ties: lowest id first.
-        order = logits.sort(dim=-1, descending=True, stable=True).indices
-        best, rank = order[..., :n_candidates], (order == ids).int().argmax(-1)
-        chosen, likely = (exact.gather(-1, which) for which in (ids, best))
-        self.log_probabilities: list[list[float]] = chosen[..., 0].tolist()
-        self.probabilities: list[list[float]] = chosen.exp()[..., 0].tolist()
-        self.ranks: list[list[int]] = rank.tolist()
-        self.candidates: list[list[list[int]]] = best.numpy().tolist()
-        self.candidate_probabilities: list[list[list[float]]] = likely.exp().numpy().tolist()
-        self.chances: list[list[float]] | None = None if decoded.chances is None else decoded.chances.tolist()
-
-    def of(self, i: int, output: Sequence[str], tokens: Sequence[str]) -> tuple[Step, ...]:
-        """Sentence `i`, for as many steps as it has output tokens."""
-        chances = [None] * len(output) if self.chances is None else self.chances[i]
-        rows = zip(
-            output,
-            self.probabilities[i],
-            self.log_probabilities[i],
-            self.ranks[i],
-            self.candidates[i],
-            self.candidate_probabilities[i],
-            chances,
-            strict=False,
-        )
-        return tuple(
-            Step(
-                token=token,
-                probability=probability,
-                log_probability=log_probability,
-                rank=rank,
-                candidates=tuple(zip([tokens[number] for number in candidates], chances_of_them, strict=True)),
-                sampling_probability=chance,
-            )
-            for token, probability, log_probability, rank, candidates, chances_of_them, chance in rows
-        )
 
 
 def made_by(
@@ -195,6 +162,15 @@ def _reason_of_masked(kind: Kind, n_source: int, n_steps: int, n_padded: tuple[i
     return torch.where(rule > 0, rule, int(Reason.EDITED)).numpy()
 
 
+@lru_cache(maxsize=16)
+def _reason_of_unwritten(
+    kind: Kind, n_source: int, n_steps: int, n_padded: tuple[int, int], mistake: str | None, *, is_growing: bool
+) -> np.ndarray:
+    """The same where no mask masked anything: only what was not written yet when its row was computed was not seen."""
+    reason = _reason_of_masked(kind, n_source, n_steps, n_padded, mistake)
+    return np.triu(reason, 1) if is_growing else np.zeros_like(reason)
+
+
 def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
     """(layer, head or 1, query, key) bool and (query, key) codes -> codes, (query, key) where all heads agree."""
     first = masked[0, 0]
@@ -207,11 +183,6 @@ def _cropped(whole: np.ndarray, i: int, size: tuple[int, int], precision: Precis
     """A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory."""
     own = whole[i, ..., : size[0], : size[1]]
     return np.ascontiguousarray(own, precision) if len(whole) == 1 else np.array(own, precision, order="C")
-
-
-def _masked(mask: Tensor | None) -> np.ndarray | None:
-    """The mask in force, or None where nothing was masked at all."""
-    return None if mask is not None and masks.is_nothing(mask) else _numpy(mask)
 
 
 def _numpy(tensor: Tensor | None) -> np.ndarray:

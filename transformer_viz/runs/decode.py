@@ -215,13 +215,14 @@ def _prepared(
         beam=chosen.beam,
         forced=forced is not None,
         recomputed=looks_ahead(change.edits, change.mistake),
-        longest_token=max(map(len, checkpoint.task.target_vocabulary.tokens)),
+        longest_token=checkpoint.task.target_vocabulary.longest,
     )
     names: tuple[TapName, ...] = ("mask", "weights", *(("scores",) if with_scores else ()))
     most = checked_limit(max_trace_bytes)
     return _Prepared(sentences, sources, forced, chosen, change, names, limit, n_candidates, plan, most)
 
 
+@torch.inference_mode()
 def _decode(
     checkpoint: Checkpoint, texts: list[str], *, targets: Sequence[Target] | None, **options: Unpack[Options]
 ) -> list[Trace]:

@@ -44,6 +44,8 @@ class Keep:
 
     def partial(self, config: ModelConfig) -> dict[Kind, tuple[int, ...]]:
         """As `Trace.layers`: the kinds of which not all layers are kept."""
+        if self.layers is None:
+            return {}
         found = self.numbers(config)
         return {kind: found[kind] for kind, n in self._sizes(config).items() if len(found[kind]) < n}
 

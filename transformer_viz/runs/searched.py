@@ -10,6 +10,7 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Beam, Searched
 from transformer_viz.model import masks
 from transformer_viz.runs.collected import Made, Sentence
+from transformer_viz.runs.ranked import candidates_of
 from transformer_viz.trace.hypotheses import hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision, Search, SearchNode
@@ -34,6 +35,7 @@ def traces_of(
     decoder = [step.cpu().numpy() for step in recorder.steps("decoder", "weights")]
     cross = [step.cpu().numpy() for step in recorder.steps("cross", "weights")]
     precision: Precision = "float16" if recorder.half else "float32"
+    token_of = checkpoint.task.target_vocabulary.tokens.__getitem__
     traces = []
     for i, (found, sentence) in enumerate(zip(searches, sentences, strict=True)):
         n_source = len(sentence.source_tokens)
@@ -44,7 +46,7 @@ def traces_of(
             decoder_rows=_rows(found, decoder, n_steps, precision),
             cross_rows=_rows(found, cross, n_source, precision),
             alignment=tuple(checkpoint.task.alignment(checkpoint.task.read(sentence.source), n_steps)),
-            candidates=_candidates(found, checkpoint, n_candidates),
+            candidates=candidates_of(torch.stack(found.logits), n_candidates, token_of),
             settings={"beam_size": how.size, "length_penalty": how.length_penalty, "n_best": how.n_best, "stop": how.stop},
         )
         own = None if encoder is None else _own(encoder[i, ..., :n_source, :n_source], precision)
@@ -133,17 +135,6 @@ def _rows(found: Searched, steps: list[np.ndarray], width: int, precision: Preci
         n = min(width, row.shape[-1])
         rows[number, ..., :n] = row[..., :n]
     return rows
-
-
-def _candidates(found: Searched, checkpoint: Checkpoint, n: int) -> tuple[tuple[tuple[str, float], ...], ...]:
-    tokens = checkpoint.task.target_vocabulary.tokens
-    logits = torch.stack(found.logits)
-    best = logits.sort(dim=-1, descending=True, stable=True).indices[:, :n]
-    probabilities = logits.double().softmax(-1).gather(-1, best)
-    return tuple(
-        tuple((tokens[i], float(p)) for i, p in zip(ids, row, strict=True))
-        for ids, row in zip(best.tolist(), probabilities.tolist(), strict=True)
-    )
 
 
 def _own(tensor: Tensor, precision: Precision) -> np.ndarray:

@@ -108,6 +108,8 @@ def check(plans: Sequence[Plan], max_trace_bytes: int, times: int = 1) -> TraceS
 def together(plans: Sequence[Plan], times: int = 1) -> TraceSize:
     """All are kept, and they are made one after the other."""
     sizes = [predicted(plan) for plan in plans]
+    if len(sizes) == times == 1:
+        return sizes[0]
     arrays, records = (times * sum(getattr(size, name) for size in sizes) for name in ("arrays", "records"))
     return TraceSize(arrays, records, arrays + records + max(size.peak - size.total for size in sizes))
 

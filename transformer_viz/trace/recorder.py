@@ -61,14 +61,9 @@ class Recorder:
         if not (each := self._by_layer(kind, name)):
             return None
         first, last = each[0][0], each[0][-1]
-        n_keys, grows = last.shape[-1], first.shape[-1] < last.shape[-1]
-        if name == "mask" and all(masks.is_nothing(piece) for pieces in each for piece in pieces):
-            # All pieces have as many rows: one pass has one piece, and a decoding one row a step.
-            n_queries = len(each[0]) * first.shape[-2]
-            later = _later(n_keys, last.device) if grows and fill else masks.nothing(n_queries, n_keys, last.device)
-            return later[:, None].expand(1, len(each), 1, n_queries, n_keys)
+        n_keys = last.shape[-1]
         # All rows at once: a copy for each step and layer takes as long as a tenth of the decoding.
-        if not grows:
+        if first.shape[-1] == n_keys:
             layers = [pieces[0] if len(pieces) == 1 else torch.cat(pieces, -2) for pieces in each]
             return layers[0][:, None] if len(layers) == 1 else torch.stack(_alike(layers), 1)
         cells = _alike([torch.cat(pieces, -1)[..., 0, :] for pieces in each])
@@ -79,6 +74,14 @@ class Recorder:
         for place, layer in enumerate(cells):
             whole[:, place].index_copy_(-1, places, layer)
         return whole.view(*shape[:3], n_keys, n_keys)
+
+    def is_open(self, kind: Kind) -> bool:
+        """Whether all masks of this kind are `masks.nothing`. If not, they must be gathered, and may still mask nothing."""
+        return masks.are_nothing([mask for layer in self._by_layer(kind, "mask") for mask in layer])
+
+    def is_growing(self, kind: Kind) -> bool:
+        """Whether the keys of a step end at its own position, as in cached decoding."""
+        return any(layer[0].shape[-1] < layer[-1].shape[-1] for layer in self._by_layer(kind, "weights"))
 
     def steps(self, kind: Kind, name: TapName) -> list[Tensor]:
         """One tensor a step of a decoding whose batch changes from step to step, as in beam search.
@@ -104,9 +107,3 @@ def _staircase(n: int, device: torch.device) -> Tensor:
     """Where rows of 1, 2, … n cells, one after the other, stand in the flattened (n, n)."""
     rows, keys = torch.tril_indices(n, n, device=device)
     return rows * n + keys
-
-
-@lru_cache(maxsize=4)
-def _later(n: int, device: torch.device) -> Tensor:
-    """Keys that did not exist yet when a row was computed, bool (1, 1, n, n)."""
-    return masks.future(n, n, device=device)[None, None]

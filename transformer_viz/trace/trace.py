@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 Candidate = tuple[str, float]
 Finished = Literal["end", "length", "given"]
-_IS_CODE = np.isin(np.arange(256), list(REASON_WORDS))
-_NO_CODE = int(_IS_CODE.argmin())
-"""The lowest number that is none. Below it a mask needs no look at each cell."""
+_CODES = bytes(REASON_WORDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -355,10 +353,10 @@ class Trace:
         if reasons is None or reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
             given = "missing" if reasons is None else f"{reasons.dtype} {reasons.shape}"
             raise TraceError(f"{kind}: the mask is {given}; uint8 {want} is needed")
-        if reasons.max() >= _NO_CODE and not (known := _IS_CODE[reasons]).all():
-            raise TraceError(f"{kind}: the mask holds code {reasons[~known][0]}; codes are {listed(map(int, REASON_WORDS))}")
-        # A number that is not one is neither: both are found in the extremes, without a copy of the weights.
-        lowest, highest = float(weights.min()), float(weights.max())
+        if unknown := reasons.tobytes().translate(None, _CODES):
+            raise TraceError(f"{kind}: the mask holds code {unknown[0]}; codes are {listed(map(int, REASON_WORDS))}")
+        # A number that is none is the lowest and the highest at once, so two cells are enough to look at.
+        lowest, highest = weights.item(weights.argmin()), weights.item(weights.argmax())
         if self.mistake is None and not (math.isfinite(lowest) and math.isfinite(highest)):
             raise TraceError(f"{kind}: attention holds numbers that are not finite")
         if lowest < 0 or (math.isnan(lowest) and (weights < 0).any()):

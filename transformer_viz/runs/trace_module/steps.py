@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.errors import OptionError
+from transformer_viz.runs import ranked
 from transformer_viz.runs.trace_module.labels import Labels, Vocabulary
 from transformer_viz.trace.trace import Step
 
@@ -45,21 +46,7 @@ def steps_of(logits: Tensor, written: list[int], labels: Labels, n_candidates: i
     size = logits.shape[-1]
     if bad := [number for number in written if not 0 <= number < size]:
         raise OptionError(f"output id {bad[0]} is not in the model's vocabulary of {size}")
-    scores = logits.log_softmax(-1)
-    # By logit, since logarithms of very small probabilities can round to a tie. Ties: lowest id first.
-    order = logits.sort(dim=-1, descending=True, stable=True).indices
-    return tuple(_step(scores[t], order[t], number, labels, n_candidates) for t, number in enumerate(written))
-
-
-def _step(scores: Tensor, order: Tensor, number: int, labels: Labels, n_candidates: int) -> Step:
-    best = order[:n_candidates].tolist()
-    return Step(
-        token=labels.of(number),
-        probability=float(scores[number].exp()),
-        log_probability=float(scores[number]),
-        rank=int((order == number).nonzero()[0, 0]),
-        candidates=tuple((labels.of(i), float(scores[i].exp())) for i in best),
-    )
+    return ranked.steps_of(logits, written, n_candidates, labels.of)
 
 
 def _first_tensor(returned: Any) -> Tensor | None:
