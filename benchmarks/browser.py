@@ -16,6 +16,11 @@ PLAIN_NAME = "a bare Streamlit page, one heatmap"
 PAUSE = 0.45
 PATIENCE_MS = 120_000
 
+# With an inspector attached, as playwright's is, V8 reads a script again when it looks up where in it something was called:
+# evaluating plotly.js takes 0.8 s where a browser without one takes 0.35. If the places are noted at once, it takes 0.35 as
+# well (`python -m benchmarks.inspector`).
+NOTED = "--js-flags=--no-enable-lazy-source-positions"
+
 _SCRIPT = Path(__file__).with_name("stopwatch.js").read_text(encoding="utf-8")
 _ON_ENTER = """(marks) => bench.on(document.querySelector('input[aria-label="Source text"]'), 'keydown',
   (event) => event.key === 'Enter', new Function('return ' + marks))"""
@@ -36,7 +41,7 @@ def browser() -> Generator[Any]:
     except ImportError:
         raise Skipped("no package playwright (requirements-dev.txt)") from None
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=served.FLAGS)
+        running = playwright.chromium.launch(executable_path=chromium, args=[*served.FLAGS, NOTED])
         yield running
         running.close()
 

@@ -8,7 +8,7 @@ import time
 
 import streamlit as st
 
-_SECONDS = 0.45
+_SECONDS = 0.5
 _KEY = "_has_drawn"
 
 
