@@ -39,9 +39,9 @@ TARGETS = {
     "cache 6+6": Target("traced against decoding without a cache, 256 tokens, 6+6 layers: times as fast", "at least", 6, "×"),
 }
 # Seconds for one size and length, beyond the three rounds that are always made.
-_BUDGET = 12.0
-# Rounds at the most. Of a work of four milliseconds fifteen are too few: their median moves by a tenth.
-_MOST = 40
+_BUDGET = 8.0
+# Rounds at the most. A few of four milliseconds each would say how busy the host is just then.
+_MOST = 400
 _OURS = ("traced", "recording", "untraced")
 
 Ways = dict[str, Callable[[], Any]]
