@@ -48,7 +48,7 @@ def softmax_maps(
     colours = theme_of(theme)
     most = float(np.nanmax(np.abs(scores), initial=1e-6))
     score_scale = {"zmin": -most, "zmax": most, "colorscale": even(colours.diverging), "showscale": False}
-    weight_scale = {"zmin": 0, "zmax": 1, "colorscale": colours.scale, "showscale": False}
+    weight_scale = {"zmin": 0, "zmax": 1, "colorscale": even(colours.scale), "showscale": False}
     after = np.where(masked, np.nan, computed.filled)
     panels: list[tuple[str, list[Any]]] = [
         ("1 · scores QKᵀ/√d_k", [heat_map(scores, "score", score_scale)]),
@@ -88,7 +88,7 @@ def before_and_after(
         OptionError: a run has no such kind, layer or head.
     """
     colours = theme_of(theme)
-    weight_scale = {"zmin": 0, "zmax": 1, "colorscale": colours.scale, "showscale": False}
+    weight_scale = {"zmin": 0, "zmax": 1, "colorscale": even(colours.scale), "showscale": False}
     signed = {"zmin": -1, "zmax": 1, "colorscale": even(colours.diverging), "showscale": False}
     panels = []
     for title, trace in (("before", before), ("after", after)):
