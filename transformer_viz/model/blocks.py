@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from transformer_viz.model.attention import attend
 from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.tap import Site, Tap
 from transformer_viz.terms import Kind
 
@@ -69,7 +70,7 @@ class FeedForward(nn.Module):
         self.inner = nn.Linear(config.d_model, config.d_ff, bias=config.feed_forward_bias)
         self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.feed_forward_bias)
         self.activation = F.relu if config.activation == "relu" else F.gelu
-        self.dropout = nn.Dropout(config.block_dropout)
+        self.dropout = Dropout(config.block_dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, d_model) -> (…, d_model)."""
@@ -83,7 +84,7 @@ class Residual(nn.Module):
         super().__init__()
         self.placement = config.norm
         self.norm = None if config.shared_norm else layer_norm(config)
-        self.dropout = nn.Dropout(config.block_dropout)
+        self.dropout = Dropout(config.block_dropout)
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None = None) -> Tensor:
         """(batch, length, d_model) -> the same; `shared` is the block's one norm, where it has one."""
