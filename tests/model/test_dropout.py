@@ -111,8 +111,8 @@ def test_attention_drops_the_same_with_a_tap_and_without():
     torch.manual_seed(7)
     query, key, value = (torch.randn(2, 3, 5, 4) for _ in range(3))
 
-    def seen(site: Site, name: TapName, x: torch.Tensor) -> torch.Tensor:
-        return x
+    def seen(site: Site, name: TapName, value: torch.Tensor) -> torch.Tensor:
+        return value
 
     outputs = []
     for tap in (None, seen):
