@@ -52,6 +52,7 @@ RECIPE: Words = {
     "warm_up": "share of the steps over which the learning rate rises",
     "sharpness": "final weight of the cross-attention's entropy in the loss",
     "precision": "of matrix products",
+    "compiled": "compile the model first (torch.compile); for long trainings on a GPU",
     "patience": "stop when held-out texts have not come out better for N checks (30 checks a training)",
     "seed": "decides the first weights and the texts",
 }

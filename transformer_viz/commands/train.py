@@ -19,7 +19,7 @@ from transformer_viz.training.recipes import RECIPES
 
 HELP = "train a checkpoint"
 _LARGEST_RECIPE = 4 * 2**20
-_FREE_IN_RECIPES = ("steps", "sharpness", "precision", "patience", "seed")
+_FREE_IN_RECIPES = ("steps", "sharpness", "precision", "compiled", "patience", "seed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

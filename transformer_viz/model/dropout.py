@@ -43,8 +43,8 @@ def dropout(x: Tensor, probability: float) -> Tensor:
     """
     if not probability:
         return x
-    if x.device.type != "cpu":
-        # One kernel there, which draws as it multiplies.
+    if x.device.type != "cpu" or torch.compiler.is_compiling():
+        # One kernel on a device, and of a compiler, which draws as it multiplies.
         return F.dropout(x, probability)
     n_dropped = min(round(probability * 2**_BITS), 2**_BITS - 1)
     kept = _draws(x.numel()) >= n_dropped - 2 ** (_BITS - 1)

@@ -19,6 +19,7 @@ from transformer_viz.runs.evaluate import check_samples, evaluate
 from transformer_viz.runs.growing import GrowingCheckpoint, check_place, snapshot_steps
 from transformer_viz.runs.probe import Probe
 from transformer_viz.tasks import Task
+from transformer_viz.training.ahead import Ahead, BatchAt, n_makers
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Event, Trainer
 from transformer_viz.training.parallel import Workers, workers
@@ -91,7 +92,7 @@ def make_checkpoint(
     goes_on = check_place(folder, recipe, resume=making.resume, replace=making.replace)
     with workers(where) as group, devices.memory_errors(where):
         checkpoint = _untrained(recipe, task, folder, where, prepare)
-        trainer = Trainer(checkpoint.model, batches(recipe, task), recipe, where, group)
+        trainer = Trainer(checkpoint.model, _batches(recipe, task, where, group), recipe, where, group)
         return _Maker(checkpoint, trainer, recipe, making, group).make(goes_on)
 
 
@@ -188,6 +189,11 @@ def _untrained(
     prepare(model)
     model.to(where)
     return Checkpoint(folder.name, folder, model, task, recipe.variant, recipe.to_json(), {}, where)
+
+
+def _batches(recipe: Recipe, task: Task, where: torch.device, group: Workers) -> BatchAt:
+    batch_at, makers = batches(recipe, task), n_makers(where, group.count)
+    return Ahead(batch_at, recipe.steps, makers) if makers else batch_at
 
 
 def make_model(recipe: Recipe, task: Task) -> Transformer:

@@ -27,11 +27,16 @@ class Batch:
     target_padding: Tensor | None
 
     def to(self, device: torch.device) -> "Batch":
-        """The same batch on a device."""
-        source_padding = None if self.source_padding is None else self.source_padding.to(device)
-        target_padding = None if self.target_padding is None else self.target_padding.to(device)
-        ids = (self.source.to(device), self.target_in.to(device), self.target_out.to(device))
-        return Batch(*ids, source_padding, target_padding)
+        """The same batch on a device; a GPU copies what is pinned while it computes."""
+        return self._each(lambda part: part.to(device, non_blocking=device.type == "cuda"))
+
+    def pin_memory(self) -> "Batch":
+        """The same batch in memory that a GPU can read by itself."""
+        return self._each(Tensor.pin_memory)
+
+    def _each(self, act: Callable[[Tensor], Tensor]) -> "Batch":
+        ids = (act(self.source), act(self.target_in), act(self.target_out))
+        return Batch(*ids, *(None if part is None else act(part) for part in (self.source_padding, self.target_padding)))
 
 
 def padded(rows: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> Tensor:

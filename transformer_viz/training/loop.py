@@ -9,10 +9,11 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.training.batches import Batch
+from transformer_viz.training.compiled import compiled
 from transformer_viz.training.losses import EntropyTap, loss_sum, right_ones
 from transformer_viz.training.parallel import ALONE, Workers
 from transformer_viz.training.recipe import Recipe
@@ -76,6 +77,7 @@ class Trainer:
             _freeze_embeddings(model)
         self.optimizer = make_optimizer(model, recipe)
         self.parallel: nn.Module = workers.wrapped(model, device)
+        self.forward: Callable[..., Tensor] = compiled(self.parallel) if recipe.compiled else self.parallel
 
     def run(self, reports: Callable[[int], bool]) -> Iterator[Event]:
         """Goes on to the recipe's last step; yields an event after each step that `reports` accepts, and after the last.
@@ -93,7 +95,8 @@ class Trainer:
     def _one_step(self, report: bool) -> Event | None:
         recipe, step = self.recipe, self.step
         whole = self.batch_at(step)
-        n_tokens = int((whole.target_out != PAD_ID).sum())
+        # A tensor, since a number would have to be waited for where the batch lies on a GPU.
+        n_tokens = (whole.target_out != PAD_ID).sum()
         batch = self.workers.share(whole).to(self.device)
         for group in self.optimizer.param_groups:
             group["lr"] = recipe.learning_rate_at(step)
@@ -101,8 +104,10 @@ class Trainer:
             torch.manual_seed(_dropout_seed(recipe.seed, step, self.workers.rank))
         weight = recipe.sharpness_at(step)
         tap = EntropyTap(batch.target_padding) if weight > 0 else None
+        # A tap collects what it is shown, which a compiler cannot follow.
+        model = self.forward if tap is None else self.parallel
         with _half_precision(recipe, self.device):
-            logits = self.parallel(batch.source, batch.target_in, batch.source_padding, batch.target_padding, tap=tap)
+            logits = model(batch.source, batch.target_in, batch.source_padding, batch.target_padding, tap=tap)
         summed = loss_sum(logits, batch.target_out, recipe)
         # Workers average their gradients; the mean over all tokens of the whole batch is wanted.
         loss = summed * (self.workers.count / n_tokens)
@@ -114,7 +119,9 @@ class Trainer:
         if not report:
             return None
         sums = self.workers.sum([float(summed.detach()), *right_ones(logits.detach(), batch.target_out)], self.device)
-        mean_loss, tokens, texts = (part / n for part, n in zip(sums, (n_tokens, n_tokens, len(whole.source)), strict=True))
+        mean_loss, tokens, texts = (
+            part / n for part, n in zip(sums, (int(n_tokens), int(n_tokens), len(whole.source)), strict=True)
+        )
         entropy = None if tap is None else float(tap.mean().detach())
         return Event(step + 1, mean_loss, tokens, texts, recipe.learning_rate_at(step), entropy)
 
