@@ -17,7 +17,8 @@ from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import devices
 from transformer_viz.runs.make_checkpoint import make_model
-from transformer_viz.training.batches import Batch, batches
+from transformer_viz.training.batch import Batch
+from transformer_viz.training.batches import batches
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.recipe import Recipe

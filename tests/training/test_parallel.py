@@ -11,7 +11,7 @@ import torch
 
 from transformer_viz import load_checkpoint
 from transformer_viz.tasks.reverse import Reverse
-from transformer_viz.training.batches import make_batch
+from transformer_viz.training.batch import make_batch
 from transformer_viz.training.parallel import ALONE, Workers
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,10 +9,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from transformer_viz import tasks
+from transformer_viz.errors import ConfigError
 from transformer_viz.model.tap import Site
 from transformer_viz.runs.make_checkpoint import make_model
 from transformer_viz.tasks.reverse import Reverse
-from transformer_viz.training.batches import batches, make_batch, padded
+from transformer_viz.training import encoded
+from transformer_viz.training.batch import make_batch, padded
+from transformer_viz.training.batches import batches
+from transformer_viz.training.encoded import EncodedTexts
 from transformer_viz.training.loop import make_optimizer, train
 from transformer_viz.training.losses import EntropyTap, right_ones
 from transformer_viz.training.recipe import Recipe
@@ -89,6 +94,36 @@ def test_an_epoch_shows_every_fixed_string_once():
     assert len(epochs[0]) == 29
     assert sorted(epochs[0]) == sorted(epochs[1])
     assert epochs[0] != epochs[1]
+
+
+@pytest.mark.parametrize(
+    ("task", "options", "mix"),
+    [
+        ("reverse", {"alphabet": "abcd", "max_length": 7, "trained_lengths": [2, 5]}, {"uniform": 0.5, "few": 0.5}),
+        ("dates", {}, {"German": 0.5, "Japanese": 0.5}),
+        ("numbers", {}, {"any": 1.0}),
+        ("pinyin", {}, {"phrases": 1.0}),
+    ],
+)
+def test_texts_encoded_once_give_the_batches_of_the_texts(task, options, mix, monkeypatch):
+    """Widths, padding and all; some batches need no padding. The texts are encoded in several parts."""
+    monkeypatch.setattr(encoded, "_AT_ONCE", 7)
+    made = tasks.make(task, options)
+    rng = np.random.default_rng(0)
+    texts = [text for source in mix for text in made.sample(source, 3 if task == "reverse" else None, 12, rng)]
+    texts += [text for source in mix for text in made.sample(source, 5 if task == "reverse" else None, 18, rng)]
+    kept = EncodedTexts(made, texts, CPU)
+    chosen = [rng.permutation(len(texts))[:n] for n in (1, 2, 9, 30)] + [np.arange(5), np.arange(28, 30)]
+    for numbers in chosen:
+        found, wanted = kept.rows(numbers), make_batch(made, [texts[i] for i in numbers])
+        for name, part in vars(wanted).items():
+            other = getattr(found, name)
+            assert (part is None and other is None) or (torch.equal(part, other) and part.dtype == other.dtype), name
+
+
+def test_no_texts_is_an_error_that_says_what_to_do():
+    with pytest.raises(ConfigError, match="held_out_share"):
+        EncodedTexts(TASK, [], CPU)
 
 
 def test_accuracies_leave_padding_out():

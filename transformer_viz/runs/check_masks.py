@@ -27,7 +27,7 @@ from transformer_viz.runs.mistakes import Mistake
 from transformer_viz.runs.worst import Worst, relative_row_change, row_change
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.recorder import Recorder
-from transformer_viz.training.batches import padded
+from transformer_viz.training.batch import padded
 from transformer_viz.vocabulary import PAD_ID, SPECIAL_TOKENS, START
 
 EQUAL_SHAPES, OTHER_SHAPES = 1e-6, 1e-4

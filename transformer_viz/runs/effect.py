@@ -13,7 +13,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.model import devices, masks
 from transformer_viz.runs import mistakes
 from transformer_viz.runs.edit_tap import changing_tap, kind_sizes, looks_ahead
-from transformer_viz.training.batches import padded
+from transformer_viz.training.batch import padded
 from transformer_viz.vocabulary import END, PAD_ID
 
 MOST_SAMPLES = 5_000

@@ -192,7 +192,9 @@ def _untrained(
 
 
 def _batches(recipe: Recipe, task: Task, where: torch.device, group: Workers) -> BatchAt:
-    batch_at, makers = batches(recipe, task), n_makers(where, group.count)
+    batch_at = batches(recipe, task, where)
+    # Fixed texts need no makers: their batches are made on the device.
+    makers = n_makers(where, group.count) if recipe.epoch_size is None else 0
     return Ahead(batch_at, recipe.steps, makers) if makers else batch_at
 
 

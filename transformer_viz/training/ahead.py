@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.training.batches import Batch
+from transformer_viz.training.batch import Batch
 
 _MOST_MAKERS = 8
 _AHEAD = 4

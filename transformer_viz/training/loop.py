@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.training.batches import Batch
+from transformer_viz.training.batch import Batch
 from transformer_viz.training.compiled import compiled
 from transformer_viz.training.losses import EntropyTap, loss_sum, right_ones
 from transformer_viz.training.parallel import ALONE, Workers

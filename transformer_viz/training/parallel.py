@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
-from transformer_viz.training.batches import Batch
+from transformer_viz.training.batch import Batch
 
 
 @dataclass(frozen=True)
