@@ -39,6 +39,11 @@ def right_ones(logits: Tensor, target: Tensor) -> tuple[float, float]:
     return float(right.sum()), float(whole.sum())
 
 
+def _mean(rows: Tensor, counted: Tensor) -> Tensor:
+    """Of the counted ones; to pick them would make a GPU say how many there are."""
+    return rows.masked_fill(~counted, 0.0).sum() / counted.sum()
+
+
 class EntropyTap:
     """Collects the mean entropy of the cross-attention rows that are no padding, with gradient."""
 
@@ -50,7 +55,7 @@ class EntropyTap:
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
         if site.kind == "cross" and name == "weights":
             rows = torch.special.entr(value.clamp_min(1e-9)).sum(-1).mean(1)
-            self.entropies.append(rows.mean() if self.target_padding is None else rows[~self.target_padding].mean())
+            self.entropies.append(rows.mean() if self.target_padding is None else _mean(rows, ~self.target_padding))
         return value
 
     def mean(self) -> Tensor:
