@@ -103,11 +103,16 @@ def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | 
     x: list[float | None] = []
     y: list[float | None] = []
     edges = np.diff(np.pad(masked.astype(np.int8), ((0, 0), (1, 1))), axis=1)
-    for row, (begins, ends) in enumerate(zip(edges == 1, edges == -1, strict=True)):
-        for left, right in zip(np.flatnonzero(begins) - 0.5, np.flatnonzero(ends) - 0.5, strict=True):
-            x += [float(left), float(right), float(right), float(left), float(left), None]
-            y += [row - 0.5, row - 0.5, row + 0.5, row + 0.5, row - 0.5, None]
+    # Row by row, and in each a beginning before its end.
+    for row, left, right in zip(np.nonzero(edges == 1)[0].tolist(), *_sides(edges), strict=True):
+        x += [left, right, right, left, left, None]
+        y += [row - 0.5, row - 0.5, row + 0.5, row + 0.5, row - 0.5, None]
     return x, y
+
+
+def _sides(edges: np.ndarray) -> tuple[list[float], list[float]]:
+    """Where each run of masked cells begins, and where it ends."""
+    return (np.nonzero(edges == 1)[1] - 0.5).tolist(), (np.nonzero(edges == -1)[1] - 0.5).tolist()
 
 
 def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, **options: Any) -> dict[str, Any]:

@@ -222,9 +222,17 @@ def _prepared(
     return _Prepared(sentences, sources, forced, chosen, change, names, limit, n_candidates, plan, most)
 
 
-# The making of the Traces too: outside, each of its operations would pass by autograd (3 % of the time of a short text).
+# The making of the Traces too: outside, each of its operations would pass by autograd (3 % of the time of a short text),
+# and some would ask for a second thread, for which they wait 5 ms where a browser is at work on the same machine.
 @torch.inference_mode()
 def _decode(
+    checkpoint: Checkpoint, texts: list[str], *, targets: Sequence[Target] | None, **options: Unpack[Options]
+) -> list[Trace]:
+    with devices.few_threads(checkpoint.device, checkpoint.n_parameters):
+        return _traces(checkpoint, texts, targets=targets, **options)
+
+
+def _traces(
     checkpoint: Checkpoint, texts: list[str], *, targets: Sequence[Target] | None, **options: Unpack[Options]
 ) -> list[Trace]:
     ready = _prepared(checkpoint, texts, targets=targets, **options)
@@ -232,7 +240,7 @@ def _decode(
     chosen, change, kept = ready.chosen, ready.change, ready.plan.keep
     started = time.perf_counter()
     recorder = Recorder(ready.names, kept.kinds, kept.layers, half=kept.is_half)
-    with devices.memory_errors(checkpoint.device), devices.few_threads(checkpoint.device, checkpoint.n_parameters):
+    with devices.memory_errors(checkpoint.device):
         if chosen.beam is not None:
             searches = _search(checkpoint, ready.sources, chosen, chosen.beam, recorder, ready.limit)
         else:
