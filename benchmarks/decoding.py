@@ -190,7 +190,7 @@ def _beam(report: Report) -> None:
             "greedy": partial(tv.decode, checkpoint, text),
             "beam": partial(tv.decode, checkpoint, text, strategy="beam", beam_size=5),
         }
-        seconds = in_turns(works, budget=_BUDGET)
+        seconds = in_turns(works, budget=_BUDGET / 2)
         milliseconds = {way: [1000 * each for each in taken] for way, taken in seconds.items()}
         beam, one = Number.of("a beam of 5, traced", milliseconds["beam"]), Number.of("greedy, traced", milliseconds["greedy"])
         report.add(Line(f"`reverse`, {len(text)} letters: text to Trace, a beam of 5", beam, one, "ms", len(seconds["beam"])))

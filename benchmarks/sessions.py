@@ -7,7 +7,7 @@ from benchmarks import browser, served
 from benchmarks.measure import Line, Number, Report
 
 TITLE = "ten sessions at once"
-SESSIONS, ROUNDS, LENGTH = 10, 5, 14
+SESSIONS, ROUNDS, LENGTH = 10, 3, 14
 TARGETS = {}
 # Source labels of the focus map, from what the browser holds.
 _LABELS = """() => document.querySelector('.st-key-focus .js-plotly-plot')._fullLayout.xaxis.ticktext.join(' ')"""

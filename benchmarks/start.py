@@ -10,7 +10,7 @@ from benchmarks import browser, served
 from benchmarks.measure import Line, Number, Report, Target
 
 TITLE = "cold start, and a new browser"
-STARTS, VISITS = 6, 30
+STARTS, VISITS = 4, 30
 TARGETS = {
     "text": Target("a new browser on a warm server reads its text, median", "at most", 1200, "ms"),
     "picture": Target("a new browser on a warm server sees its first picture, median", "at most", 2300, "ms"),
