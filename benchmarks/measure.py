@@ -11,7 +11,7 @@ from statistics import median, quantiles
 from typing import Any, Literal
 
 LEAST_RUNS = 3
-_OFTEN = 6
+_OFTEN = 10
 
 
 class Skipped(Exception):
