@@ -70,8 +70,8 @@ def test_works_are_done_in_these_orders_and_those_whose_difference_is_small_more
     works = {name: lambda name=name: done.append(name) for name in "abc"}
     taken = in_turns(works, budget=60, most=4, often="ab", is_warm=True)
     assert "".join(done[:12]) == "".join(map("".join, orders("abc")[:4]))
-    assert {name: len(each) for name, each in taken.items()} == {"a": 6, "b": 6, "c": 4}
-    assert {name: len(each) for name, each in in_turns(works, budget=0, often="b").items()} == {"a": 3, "b": 6, "c": 3}
+    assert {name: len(each) for name, each in taken.items()} == {"a": 10, "b": 10, "c": 4}
+    assert {name: len(each) for name, each in in_turns(works, budget=0, often="b").items()} == {"a": 3, "b": 10, "c": 3}
 
 
 def test_the_number_of_rounds_has_an_end() -> None:
