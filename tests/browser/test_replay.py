@@ -113,7 +113,7 @@ def test_a_click_on_a_tile_takes_the_moment_with_it(page: Page, server: str) -> 
     assert box is not None
     # Layer 1, head 1 of 2 x 3.
     tile.click(position={"x": box["width"] * 0.15, "y": box["height"] * 0.35})
-    page.wait_for_function(f"document.querySelector('{CHART}').layout.meta[0].id.includes('cross-0-0')")
+    page.wait_for_function(f"document.querySelector('{CHART}')?.layout?.meta?.[0].id.includes('cross-0-0')")
     wait_for_moment(page, 1)
     expect(page).to_have_url(re.compile(r"moment=1\b"))
     expect(page.locator("[data-part=sentence]")).to_contain_text("layer 1 head 1")
