@@ -99,7 +99,7 @@ def test_what_is_drawn_is_what_the_model_did(page: Page, server: str, checkpoint
     best = checkpoint.metrics["best_head"]
     page.keyboard.press("Escape")
     page.locator("[data-part=output] button").last.click()
-    page.wait_for_function(f"document.querySelector('{CHART}').__step === 17")
+    page.wait_for_function(f"document.querySelector('{CHART}')?.__step === 17")
     page.wait_for_timeout(200)
     assert trace.cross_attentions is not None
     np.testing.assert_allclose(drawn(page), trace.cross_attentions[best["layer"], best["head"]], atol=1e-5)
@@ -111,7 +111,7 @@ def test_the_keyboard_steps_and_rows_to_come_are_blank(page: Page, server: str) 
     page.keyboard.press("Home")
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    page.wait_for_function(f"document.querySelector('{CHART}').__step === 3")
+    page.wait_for_function(f"document.querySelector('{CHART}')?.__step === 3")
     page.wait_for_timeout(200)
     rows = drawn(page)
     assert np.isfinite(rows[:4]).all()
@@ -138,14 +138,14 @@ def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, ser
     assert box is not None
     # Layer 2, head 3 of 2 x 4: the third column, the lower row.
     tile.click(position={"x": box["width"] * 0.625, "y": box["height"] * 0.8})
-    page.wait_for_function(f"document.querySelector('{CHART}').layout.meta[0].id.includes('decoder-1-2')")
-    page.wait_for_function(f"document.querySelector('{CHART}').__step === 7")
+    page.wait_for_function(f"document.querySelector('{CHART}')?.layout?.meta?.[0].id.includes('decoder-1-2')")
+    page.wait_for_function(f"document.querySelector('{CHART}')?.__step === 7")
     expect(page).to_have_url(re.compile(r"kind=decoder"))
     assert "layer 2 head 3" in sentence(page)
     page.wait_for_function("location.search.includes('step=8')")
     page.reload()
     page.wait_for_function(READY, arg=["reversethis", "decoder-1-2"])
-    page.wait_for_function(f"document.querySelector('{CHART}').__step === 7")
+    page.wait_for_function(f"document.querySelector('{CHART}')?.__step === 7")
     assert sentence(page).startswith("Step 8 of 12")
 
 
@@ -160,7 +160,7 @@ def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(pag
         assert box is not None
         head = turn % 4
         tile.click(position={"x": box["width"] * (head + 0.5) / 4, "y": box["height"] * 0.8})
-        page.wait_for_function(f"document.querySelector('{CHART}').layout.meta[0].id.includes('decoder-1-{head}')")
+        page.wait_for_function(f"document.querySelector('{CHART}')?.layout?.meta?.[0].id.includes('decoder-1-{head}')")
         page.wait_for_timeout(800)
         expect(page).to_have_url(re.compile(rf"kind=decoder.*head={head + 1}\b"))
         expect(page).to_have_url(re.compile(rf"[?&]step={turn + 2}\b"))
@@ -212,7 +212,7 @@ def test_bad_input_is_said_and_kept(page: Page, server: str, text: str, said: st
 def test_playing_goes_to_the_end(page: Page, server: str) -> None:
     open_app(page, server, "?text=abc&step=1", text="abc")
     page.get_by_role("button", name="Play").click()
-    page.wait_for_function(f"document.querySelector('{CHART}').__step === 3")
+    page.wait_for_function(f"document.querySelector('{CHART}')?.__step === 3")
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
