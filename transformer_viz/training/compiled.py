@@ -29,7 +29,7 @@ def compiled(module: nn.Module, backend: str | Callable[..., Any] = "inductor") 
         except RuntimeError as error:
             raise ConfigError(
                 f"the model cannot be compiled here ({_reason(error)}). On a GPU that needs Triton, on a CPU a C++ "
-                "compiler. Or train without --compiled; it computes the same."
+                "compiler. Or train without --compiled."
             ) from error
 
     return call

@@ -23,8 +23,8 @@ _CSS = """
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 3.4rem 0.7rem 1rem; }
   /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */
-  .st-key-focus-controls [data-testid="stButtonGroup"] [role="radiogroup"] { width: 100%; }
-  .st-key-focus-controls [data-testid="stButtonGroup"] button {
+  .st-key-kind [data-testid="stButtonGroup"] [role="radiogroup"] { width: 100%; }
+  .st-key-kind [data-testid="stButtonGroup"] button {
     flex: 1 1 0; min-width: 0; height: auto; padding: 0.2rem 0.3rem; white-space: normal; line-height: 1.2;
   }
 }
