@@ -113,7 +113,7 @@ def step(page: Any, number: int) -> float:
           document.activeElement?.blur();
           const chart = document.querySelector('.st-key-focus .js-plotly-plot');
           let painted = false;
-          chart.once('plotly_animated', () => { painted = true; });
+          chart.addEventListener('step-drawn', () => { painted = true; }, { once: true });
           bench.watch({ drawn: () => painted });
           document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
         }""",
@@ -127,13 +127,11 @@ def click_tile(page: Any, number: int) -> float:
     page.evaluate(
         """(n) => {
           const mosaic = document.querySelector('.st-key-mosaic-cross .js-plotly-plot');
-          const grid = mosaic.layout.meta[0], axes = mosaic._fullLayout._plots.xy;
+          const grid = mosaic.layout.meta, axes = mosaic._fullLayout._plots.xy;
           const area = mosaic.querySelector('.nsewdrag'), box = area.getBoundingClientRect();
           const layer = n % grid.layers, head = Math.floor(n / grid.layers) % grid.heads;
-          const focus = () => document.querySelectorAll('.st-key-focus .js-plotly-plot');
-          const before = focus()[0].layout.meta[0].id;
-          bench.watch({ drawn: () => focus().length === 1 && focus()[0]._fullLayout?.meta?.[0].id
-            && focus()[0]._fullLayout.meta[0].id !== before && focus()[0].__step !== undefined });
+          const focus = document.querySelector('.st-key-focus .js-plotly-plot'), before = focus.__drawn;
+          bench.watch({ drawn: () => focus.__drawn && focus.__drawn !== before });
           area.dispatchEvent(new MouseEvent('click', {
             bubbles: true,
             clientX: box.left + axes.xaxis.d2p((head + 0.4) * grid.pitch_x),

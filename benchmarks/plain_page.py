@@ -6,4 +6,4 @@ import streamlit as st
 
 text = st.text_input("Source text", "reversethis")
 cells = np.frombuffer(text.encode(), np.uint8).astype(np.float32)
-st.plotly_chart(go.Figure(go.Heatmap(z=np.outer(cells, cells)), {"meta": [{"run": text}]}), key="chart", theme=None)
+st.plotly_chart(go.Figure(go.Heatmap(z=np.outer(cells, cells)), {"meta": {"run": text}}), key="chart", theme=None)

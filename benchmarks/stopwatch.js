@@ -26,16 +26,15 @@
     }
     return document.querySelector(`[data-part="${name}"]`);
   };
-  const runOf = (chart) => chart?._fullLayout?.meta?.[0].run ?? null;
+  // What stands in a chart; null while it is being drawn.
+  const runOf = (chart) => chart.__drawn?.run ?? null;
   const all = (key) => [...document.querySelectorAll(`[class*="st-key-${key}"] .js-plotly-plot`)];
-  // While Streamlit draws a chart anew, the one before is still there for a moment.
   const only = (charts, count) => {
     const runs = new Set(charts.map(runOf));
     return charts.length === count && runs.size === 1 ? [...runs][0] : null;
   };
-  const focus = () => all("focus").filter((chart) => chart.__step !== undefined);
-  const focusRun = () => (all("focus").length === 1 ? only(focus(), 1) : null);
-  const everyRun = () => only([...focus(), ...all("mosaic-")], 4);
+  const focusRun = () => only(all("focus"), 1);
+  const everyRun = () => only([...all("focus"), ...all("mosaic-")], 4);
   const shows = (text) => part("source")?.textContent.includes(text) ?? false;
 
   window.bench = {
@@ -43,7 +42,11 @@
     everyRun,
     shows,
     part,
-    plainRun: () => only([...document.querySelectorAll(".js-plotly-plot")], 1),
+    // The bare page has a chart of Streamlit's, of which the one before is still there for a moment.
+    plainRun: () => {
+      const charts = document.querySelectorAll(".js-plotly-plot");
+      return charts.length === 1 ? charts[0]._fullLayout?.meta?.run ?? null : null;
+    },
     watch: (marks) => watch(marks, performance.now()),
     opened: (marks) => watch(marks, 0),
     // Until another run of `text` is drawn.

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import transformer_viz as tv
+from tests.browser.charts import wait_until_drawn
 from transformer_viz.checkpoints import load_snapshot
 
 pytestmark = pytest.mark.browser
@@ -70,11 +71,11 @@ def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads
     np.testing.assert_array_equal(difference(page), expected)
     # The fourth tile of the first row, by the mouse.
     tiles = ".st-key-mosaic-decoder .js-plotly-plot"
-    page.wait_for_function(f"document.querySelector('{tiles}')?.__hears")
+    wait_until_drawn(page, tiles)
     page.locator(tiles).scroll_into_view_if_needed()
     x, y = page.evaluate(
         f"""() => {{
-          const chart = document.querySelector('{tiles}'), grid = chart.layout.meta[0], plot = chart._fullLayout._plots.xy;
+          const chart = document.querySelector('{tiles}'), grid = chart.__drawn, plot = chart._fullLayout._plots.xy;
           const box = chart.querySelector('.nsewdrag').getBoundingClientRect();
           return [box.left + plot.xaxis.d2p(3.5 * grid.pitch_x), box.top + plot.yaxis.d2p(0.4 * grid.pitch_y)];
         }}"""

@@ -8,24 +8,22 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from transformer_viz.views.parts.player import plotly_script
+from tests.browser.charts import FOCUS, wait_for_head, wait_for_step, wait_until_drawn
+from transformer_viz.views.parts import plotly_js
 
 pytestmark = pytest.mark.browser
 
-CHART = ".st-key-focus .js-plotly-plot"
-READY = """([text, kind]) => {
-  const chart = document.querySelector('.st-key-focus .js-plotly-plot');
+READY = """([chart, text]) => {
   const typed = document.querySelector('input[aria-label="Source text"]');
-  return document.querySelectorAll('.st-key-focus .js-plotly-plot').length === 1
-    && chart._fullLayout && chart.layout.meta?.[0].run && typed?.value === text
-    && document.querySelectorAll('[class*="st-key-mosaic-"] .js-plotly-plot .main-svg').length >= 3
-    && chart.__step !== undefined && (!kind || chart.layout.meta[0].id.includes(kind));
+  const mosaics = [...document.querySelectorAll('[class*="st-key-mosaic-"] .js-plotly-plot')];
+  return typed?.value === text && document.querySelector(chart)?.__step !== undefined
+    && mosaics.length === 3 && mosaics.every((mosaic) => mosaic.__drawn);
 }"""
 
 
-def open_app(page: Page, server: str, query: str = "", text: str = "reversethis", kind: str = "") -> None:
+def open_app(page: Page, server: str, query: str = "", text: str = "reversethis") -> None:
     page.goto(f"{server}/{query}")
-    page.wait_for_function(READY, arg=[text, kind])
+    page.wait_for_function(READY, arg=[FOCUS, text])
 
 
 def enter(page: Page, text: str) -> None:
@@ -33,28 +31,28 @@ def enter(page: Page, text: str) -> None:
     box = page.get_by_label("Source text")
     box.fill(text)
     box.press("Enter")
-    # While Streamlit draws a chart anew, the one before is still there for a moment.
     page.wait_for_function(
         """([chart, before]) => {
-          const [only, ...others] = document.querySelectorAll(chart);
-          return only?.layout?.meta?.[0].run && only.layout.meta[0].run !== before && others.length === 0;
+          const drawn = document.querySelector(chart)?.__drawn;
+          return drawn && drawn.run !== before;
         }""",
-        arg=[CHART, before],
+        arg=[FOCUS, before],
     )
 
 
 def run_of(page: Page) -> str:
-    return page.evaluate(f"document.querySelector('{CHART}').layout.meta[0].run")
+    wait_until_drawn(page)
+    return page.evaluate(f"document.querySelector('{FOCUS}').__drawn.run")
 
 
 def step_of(page: Page) -> int:
-    return page.evaluate(f"document.querySelector('{CHART}').__step")
+    return page.evaluate(f"document.querySelector('{FOCUS}').__step")
 
 
 def drawn(page: Page) -> np.ndarray:
     """The weights that the browser holds, (query, key); what is blank or masked is NaN."""
     z: Any = page.evaluate(
-        f"document.querySelector('{CHART}')._fullData[0].z.map(row => [...row].map(w => isNaN(w) ? null : w))"
+        f"document.querySelector('{FOCUS}')._fullData[0].z.map(row => [...row].map(w => isNaN(w) ? null : w))"
     )
     return np.array([[np.nan if w is None else w for w in row] for row in z])
 
@@ -85,10 +83,9 @@ def test_the_first_screen_shows_a_decoded_word(page: Page, server: str) -> None:
 
 def test_plotly_is_asked_for_ahead_of_the_charts_and_loaded_once(page: Page, server: str) -> None:
     open_app(page, server)
-    assert page.evaluate("window.__plotlyAsked") is True
     fetched = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
-    # The same address as Streamlit's own, or the browser would load and evaluate it twice.
-    assert [url for url in fetched if "PlotlyChart" in url] == [f"{server}/static/js/{plotly_script()}"]
+    # By the player, and by every chart.
+    assert [url for url in fetched if "PlotlyChart" in url] == [f"{server}/static/js/{plotly_js.file_name()}"]
 
 
 def test_what_is_drawn_is_what_the_model_did(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
@@ -99,7 +96,7 @@ def test_what_is_drawn_is_what_the_model_did(page: Page, server: str, checkpoint
     best = checkpoint.metrics["best_head"]
     page.keyboard.press("Escape")
     page.locator("[data-part=output] button").last.click()
-    page.wait_for_function(f"document.querySelector('{CHART}')?.__step === 17")
+    wait_for_step(page, 17)
     page.wait_for_timeout(200)
     assert trace.cross_attentions is not None
     np.testing.assert_allclose(drawn(page), trace.cross_attentions[best["layer"], best["head"]], atol=1e-5)
@@ -111,7 +108,7 @@ def test_the_keyboard_steps_and_rows_to_come_are_blank(page: Page, server: str) 
     page.keyboard.press("Home")
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    page.wait_for_function(f"document.querySelector('{CHART}')?.__step === 3")
+    wait_for_step(page, 3)
     page.wait_for_timeout(200)
     rows = drawn(page)
     assert np.isfinite(rows[:4]).all()
@@ -138,14 +135,14 @@ def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, ser
     assert box is not None
     # Layer 2, head 3 of 2 x 4: the third column, the lower row.
     tile.click(position={"x": box["width"] * 0.625, "y": box["height"] * 0.8})
-    page.wait_for_function(f"document.querySelector('{CHART}')?.layout?.meta?.[0].id.includes('decoder-1-2')")
-    page.wait_for_function(f"document.querySelector('{CHART}')?.__step === 7")
+    wait_for_head(page, "decoder", 1, 2)
+    wait_for_step(page, 7)
     expect(page).to_have_url(re.compile(r"kind=decoder"))
     assert "layer 2 head 3" in sentence(page)
     page.wait_for_function("location.search.includes('step=8')")
     page.reload()
-    page.wait_for_function(READY, arg=["reversethis", "decoder-1-2"])
-    page.wait_for_function(f"document.querySelector('{CHART}')?.__step === 7")
+    wait_for_head(page, "decoder", 1, 2)
+    wait_for_step(page, 7)
     assert sentence(page).startswith("Step 8 of 12")
 
 
@@ -160,14 +157,15 @@ def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(pag
         assert box is not None
         head = turn % 4
         tile.click(position={"x": box["width"] * (head + 0.5) / 4, "y": box["height"] * 0.8})
-        page.wait_for_function(f"document.querySelector('{CHART}')?.layout?.meta?.[0].id.includes('decoder-1-{head}')")
+        wait_for_head(page, "decoder", 1, head)
         page.wait_for_timeout(800)
         expect(page).to_have_url(re.compile(rf"kind=decoder.*head={head + 1}\b"))
         expect(page).to_have_url(re.compile(rf"[?&]step={turn + 2}\b"))
 
 
 def test_a_link_opens_the_same_view(page: Page, server: str) -> None:
-    open_app(page, server, "?text=level%20up%21&kind=encoder&layer=2&head=mean&step=3", text="level up!", kind="encoder-1-mean")
+    open_app(page, server, "?text=level%20up%21&kind=encoder&layer=2&head=mean&step=3", text="level up!")
+    wait_for_head(page, "encoder", 1, "mean")
     assert sentence(page).startswith("Step 3 of 10: having written !p")
     assert output(page)[:3] == ["!", "p", "u"]
 
@@ -185,7 +183,7 @@ def test_what_is_typed_shows_literally(page: Page, server: str, text: str) -> No
     source = page.locator("[data-part=source] span").all_inner_texts()
     assert source == ["<start>", *text.replace(" ", "␣"), "<end>"]
     assert page.locator("[data-part=source] b, [data-part=source] img, .katex").count() == 0
-    ticks = page.locator(f"{CHART} .xaxislayer-above .xtick text").all_text_contents()
+    ticks = page.locator(f"{FOCUS} .xaxislayer-above .xtick text").all_text_contents()
     assert ticks[1:-1] == [f"{n}·{letter.replace(' ', '␣')}" for n, letter in enumerate(text, start=2)]
 
 
@@ -212,7 +210,7 @@ def test_bad_input_is_said_and_kept(page: Page, server: str, text: str, said: st
 def test_playing_goes_to_the_end(page: Page, server: str) -> None:
     open_app(page, server, "?text=abc&step=1", text="abc")
     page.get_by_role("button", name="Play").click()
-    page.wait_for_function(f"document.querySelector('{CHART}')?.__step === 3")
+    wait_for_step(page, 3)
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
@@ -233,7 +231,7 @@ def test_a_phone_has_the_candidates_below_the_map(browser: Any, server: str) -> 
     context = browser.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
     open_app(page, server)
-    page.wait_for_function(f"document.querySelector('{CHART}').layout.xaxis.domain[1] === 1")
+    page.wait_for_function(f"document.querySelector('{FOCUS}').layout.xaxis.domain[1] === 1")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()
 
@@ -241,5 +239,5 @@ def test_a_phone_has_the_candidates_below_the_map(browser: Any, server: str) -> 
 def test_candidates_in_the_browser_are_the_steps(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_app(page, server)
     trace = tv.decode(checkpoint, "reversethis")
-    bars = page.evaluate(f"document.querySelector('{CHART}')._fullData.find(t => t.type === 'bar').customdata.map(c => c[0])")
+    bars = page.evaluate(f"document.querySelector('{FOCUS}')._fullData.find(t => t.type === 'bar').customdata.map(c => c[0])")
     assert bars == [token.replace("<", "&lt;").replace(">", "&gt;") for token, _ in trace.steps[10].candidates[:6]]

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.browser.charts import wait_for_step, wait_until_drawn
 from tests.browser.conftest import PATIENCE_MS
 
 pytestmark = pytest.mark.browser
@@ -140,7 +141,7 @@ def test_train(page: Page, server: str, another: Callable[[str], Page]) -> None:
 
 def test_replay(page: Page, server: str, another: Callable[[str], Page]) -> None:
     page.goto(f"{server}/replay?text=abcabd&checkpoint=reverse-small")
-    page.wait_for_function("document.querySelector('.st-key-focus .js-plotly-plot')?.__step !== undefined")
+    wait_until_drawn(page)
     page.locator("[data-part=output] button").nth(3).click()
     same_in_another(page, another, "moment")
 
@@ -148,7 +149,7 @@ def test_replay(page: Page, server: str, another: Callable[[str], Page]) -> None
 def test_the_button_copies_what_the_address_bar_says(page: Page, server: str) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{server}/?text=hello&step=2")
-    page.wait_for_function("document.querySelector('.st-key-focus .js-plotly-plot')?.__step === 1")
+    wait_for_step(page, 1)
     page.locator(".st-key-bar").get_by_role("button", name="View").first.click()
     page.get_by_text("Projector: large letters, maps only").click()
     page.wait_for_function("location.search.includes('projector=on')")

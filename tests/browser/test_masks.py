@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import transformer_viz as tv
+from tests.browser.charts import wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
@@ -21,10 +22,7 @@ def open_masks(page: Page, server: str, **query: str) -> None:
 
 
 def ready(page: Page, chart: str) -> Locator:
-    # While Streamlit draws a chart anew, the one before is still there for a moment.
-    page.wait_for_function(
-        "(chart) => [...document.querySelectorAll(chart)].length === 1 && document.querySelector(chart).__hearsCells", arg=chart
-    )
+    wait_until_drawn(page, chart)
     return page.locator(chart)
 
 

@@ -10,12 +10,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import transformer_viz as tv
+from tests.browser.charts import FOCUS, wait_for_head, wait_for_step
 from tests.browser.drawn import DRAWN as PAGE_DRAWN
 from transformer_viz.trace.trace import Trace
 
 pytestmark = pytest.mark.browser
 
-FOCUS = ".st-key-focus .js-plotly-plot"
 HOSTILE = ("<img src=x onerror=window.hacked=1>", "</script><script>window.hacked=1</script>", "<s>", "**b**", "$x$")
 
 
@@ -51,7 +51,7 @@ def focus_map(page: Page) -> np.ndarray:
 
 
 def at_step(page: Page, step: int) -> None:
-    page.wait_for_function(f"document.querySelector('{FOCUS}')?.__step === {step}")
+    wait_for_step(page, step)
 
 
 def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
@@ -66,7 +66,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     np.testing.assert_allclose(focus_map(page), trace.cross_attentions[0, 0], atol=1e-6)
     page.get_by_role("combobox", name="Layer").click()
     page.get_by_role("option", name="layer 4").click()
-    page.wait_for_function(f"document.querySelector('{FOCUS}').layout.meta[0].id.includes('-cross-3-0-')")
+    wait_for_head(page, "cross", 3, 0)
     page.locator("[data-part=output] button").nth(6).click()
     expect(page).to_have_url(re.compile("step=7"))
     expect(page).to_have_url(re.compile("layer=4"))
@@ -79,7 +79,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     expect(other.locator(".stMain")).to_contain_text("This link was made with the trace file mine & more.npz.")
     drop(other, path)
     at_step(other, 6)
-    assert f"-cross-{3}-{0}-" in other.evaluate(f"document.querySelector('{FOCUS}').layout.meta[0].id")
+    wait_for_head(other, "cross", 3, 0)
     np.testing.assert_allclose(focus_map(other)[:7], trace.cross_attentions[3, 0, :7], atol=1e-6)
     expect(other.get_by_role("tab", name="Masks in force")).to_have_attribute("aria-selected", "true")
     other.context.close()

@@ -13,6 +13,7 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from benchmarks import served
+from tests.browser.charts import FOCUS, wait_for_head, wait_for_step, wait_until_drawn
 from transformer_viz.checkpoints import FOLDERS_VARIABLE, save_checkpoint
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
@@ -20,7 +21,6 @@ from transformer_viz.tasks.reverse import Reverse
 
 pytestmark = pytest.mark.browser
 
-CHART = ".st-key-focus .js-plotly-plot"
 NAME, TEXT, STEPS = "tiny-replay", "abcabd", (0, 1, 3, 8, 22)
 
 
@@ -51,23 +51,17 @@ def server(folder: Path) -> Iterator[str]:
 
 
 def wait_for_moment(page: Page, place: int) -> None:
-    page.wait_for_function(
-        """([chart, place]) => {
-          const [only, ...others] = document.querySelectorAll(chart);
-          return only?.__step === place && others.length === 0;
-        }""",
-        arg=[CHART, place],
-    )
+    wait_for_step(page, place)
     page.wait_for_timeout(200)
 
 
 def drawn(page: Page) -> np.ndarray:
-    z: Any = page.evaluate(f"document.querySelector('{CHART}')._fullData[0].z.map(row => [...row])")
+    z: Any = page.evaluate(f"document.querySelector('{FOCUS}')._fullData[0].z.map(row => [...row])")
     return np.array(z)
 
 
 def candidates(page: Page) -> list[float]:
-    return page.evaluate(f"[...document.querySelector('{CHART}')._fullData.find(t => t.type === 'bar').x]")
+    return page.evaluate(f"[...document.querySelector('{FOCUS}')._fullData.find(t => t.type === 'bar').x]")
 
 
 def test_arrow_keys_step_through_training_and_a_link_opens_the_same_moment(page: Page, server: str, folder: Path) -> None:
@@ -106,14 +100,13 @@ def test_a_click_on_a_tile_takes_the_moment_with_it(page: Page, server: str) -> 
     wait_for_moment(page, 4)
     page.locator("[data-part=output] button").nth(1).click()
     expect(page.locator(".stMain")).to_contain_text("All heads. After 1 step of training")
-    page.wait_for_function("document.querySelectorAll('.st-key-mosaic-cross .js-plotly-plot').length === 1")
-    page.wait_for_function("document.querySelector('.st-key-mosaic-cross .js-plotly-plot')?.__hears")
+    wait_until_drawn(page, ".st-key-mosaic-cross .js-plotly-plot")
     tile = page.locator(".st-key-mosaic-cross .js-plotly-plot")
     box = tile.bounding_box()
     assert box is not None
     # Layer 1, head 1 of 2 x 3.
     tile.click(position={"x": box["width"] * 0.15, "y": box["height"] * 0.35})
-    page.wait_for_function(f"document.querySelector('{CHART}')?.layout?.meta?.[0].id.includes('cross-0-0')")
+    wait_for_head(page, "cross", 0, 0)
     wait_for_moment(page, 1)
     expect(page).to_have_url(re.compile(r"moment=1\b"))
     expect(page.locator("[data-part=sentence]")).to_contain_text("layer 1 head 1")

@@ -7,12 +7,12 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
+from tests.browser.charts import FOCUS, wait_for_step, wait_until_drawn
 from transformer_viz.trace.hypotheses import at_node
 
 pytestmark = pytest.mark.browser
 
 TREE = ".st-key-search-tree .js-plotly-plot"
-FOCUS = ".st-key-focus .js-plotly-plot"
 
 
 @pytest.fixture(scope="module")
@@ -27,17 +27,14 @@ def output(page: Page) -> list[str]:
 def test_the_page_opens_where_greedy_and_beam_differ(page: Page, server: str, trace: tv.Trace) -> None:
     page.goto(f"{server}/search")
     expect(page.locator(".stMain")).to_contain_text("They part at step 6. Beam search is right.")
-    page.wait_for_function(f"document.querySelector('{FOCUS}')?.__step !== undefined")
+    wait_until_drawn(page)
     assert output(page) == list(trace.output_tokens)
 
 
 def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, trace: tv.Trace) -> None:
     assert trace.search is not None
     page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small")
-    # While Streamlit draws a chart anew, the one before is still there for a moment.
-    page.wait_for_function(
-        "(tree) => document.querySelectorAll(tree).length === 1 && document.querySelector(tree).__hearsPoints", arg=TREE
-    )
+    wait_until_drawn(page, TREE)
     number = next(n for n, node in enumerate(trace.search.nodes) if node.step == 7 and node.state == "pruned")
     node = trace.search.nodes[number]
     x, y = page.evaluate(
@@ -55,8 +52,8 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     expect(page.locator("[data-part=output] button")).to_have_count(len(branch.output_tokens))
     assert output(page) == list(branch.output_tokens)
     page.keyboard.press("End")
-    page.wait_for_function(f"document.querySelector('{FOCUS}').__step === {len(branch.steps) - 1}")
-    layer, head = (int(n) for n in page.evaluate(f"document.querySelector('{FOCUS}').layout.meta[0].id.split('-').slice(2, 4)"))
+    wait_for_step(page, len(branch.steps) - 1)
+    layer, head = page.evaluate(f"(({{ layer, head }}) => [layer, head])(document.querySelector('{FOCUS}').__drawn)")
     z = page.evaluate(f"document.querySelector('{FOCUS}')._fullData[0].z.map(row => [...row])")
     assert branch.cross_attentions is not None
     np.testing.assert_allclose(np.array(z), branch.cross_attentions[layer, head], atol=1e-6)
@@ -66,7 +63,7 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
 def test_another_token_changes_the_output(page: Page, server: str) -> None:
     other = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello", prefix=["o", "x"])
     page.goto(f"{server}/?text=hello&step=2")
-    page.wait_for_function(f"document.querySelector('{FOCUS}')?.__step === 1")
+    wait_for_step(page, 1)
     page.get_by_role("tab", name="What if").click()
     expect(page.get_by_role("spinbutton", name="at step")).to_have_value("2")
     # Of a hundred tokens the box holds only those in sight: typing finds the one that is wanted.

@@ -17,10 +17,13 @@ VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
 
 EXCEPTIONS = {
     "player": "the step player: where it rests is `step`, in Replay `moment`",
-    "charts": "a bridge: a click on a tile moves kind, layer and head; that the window is narrow is the window's own",
-    "clicks-search-tree": "a bridge: a click on a node is `node`",
-    "clicks-lab-edit": "a bridge: a click on a cell is in `mask`",
-    "clicks-lab-scores": "a bridge: a click on a row is `row`",
+    "mosaic-chart-encoder": "a click on a tile moves kind, layer and head",
+    "mosaic-chart-decoder": "likewise",
+    "mosaic-chart-cross": "likewise",
+    "search-tree-chart": "a click on a node is `node`",
+    "lab-edit-chart": "a click on a cell is in `mask`",
+    "lab-scores-chart": "a click on a row is `row`",
+    "screen": "that the window is narrow is the window's own",
     "copy_link": "it copies the link",
     "compare-shown": "a bridge: a click on where a kind differs most moves kind, layer and head",
     "open_0": "a box for files: a link cannot hold a file, only the name of the one on the screen, `opened`",

@@ -1,17 +1,16 @@
 """Every widget of the page through AppTest, on a tiny random checkpoint of its own."""
 
 import base64
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests.views.drawn import pictures
 from transformer_viz import checkpoints
 from transformer_viz.runs.decode import decode
 from transformer_viz.views.parts.markdown import literal
@@ -19,12 +18,8 @@ from transformer_viz.views.parts.markdown import literal
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def charts(at: AppTest) -> list[dict[str, Any]]:
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
-
-
 def weights_drawn(at: AppTest) -> np.ndarray:
-    z = charts(at)[0]["data"][0]["z"]
+    z = pictures(at)[0]["data"][0]["z"]
     return np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"]).reshape([int(n) for n in z["shape"].split(",")])
 
 
@@ -36,7 +31,7 @@ def test_the_page_opens_with_a_decoded_word(start: Callable[..., AppTest]) -> No
     at = start()
     assert not at.exception
     assert at.text_input(key="text").value == "reversethis"
-    titles = [chart["layout"].get("title", {}).get("text", "") for chart in charts(at)]
+    titles = [chart["layout"].get("title", {}).get("text", "") for chart in pictures(at)]
     assert titles[1:4] == ["encoder self-attention", "decoder self-attention", "cross-attention"]
     assert "Attention was left alone in training" in " ".join(str(text.value) for text in at.text)
 
@@ -45,7 +40,7 @@ def test_the_masks_and_the_numbers_are_a_tab_away(start: Callable[..., AppTest])
     at = start(text="abc", kind="decoder", layer="1", head="2")
     at.session_state["tables"] = "Masks in force"
     at.run()
-    titles = [chart["layout"].get("title", {}).get("text", "") for chart in charts(at)]
+    titles = [chart["layout"].get("title", {}).get("text", "") for chart in pictures(at)]
     assert next(title for title in titles if "cells masked" in title).startswith("encoder self-attention: 0 of 25")
     at.session_state["tables"] = "Numbers"
     at.run()
@@ -90,14 +85,14 @@ def test_bad_input_is_named_and_kept(start: Callable[..., AppTest], text: str, w
     assert not at.exception
     assert words in said(at)
     assert at.text_input(key="text").value == text
-    assert not at.get("plotly_chart")
+    assert not pictures(at)
 
 
 def test_an_example_helps_out_of_an_empty_page(start: Callable[..., AppTest]) -> None:
     at = start(text="")
     at.button(key="offer-1").click().run()
     assert at.text_input(key="text").value == "Mississippi 2026!"
-    assert charts(at)
+    assert pictures(at)
 
 
 @pytest.mark.parametrize("text", ["   ", "<b>x</b>", "$x^2$", "**a** :red[b]", "[a](http://b)", "</script>"])
@@ -105,7 +100,7 @@ def test_marks_are_letters(start: Callable[..., AppTest], text: str) -> None:
     at = start(text=text)
     assert not at.exception
     assert not said(at)
-    ticks = charts(at)[0]["layout"]["xaxis"]["ticktext"]
+    ticks = pictures(at)[0]["layout"]["xaxis"]["ticktext"]
     assert len(ticks) == len(text) + 2
     assert not any("<" in tick or "$" in tick for tick in ticks)
 
@@ -133,7 +128,7 @@ def test_an_impossible_link_is_said_and_replaced_openly(start: Callable[..., App
     at = start(text="abc", **{key: value})
     assert not at.exception
     assert f"{key}={value} in the link is not possible here" in said(at)
-    assert charts(at)
+    assert pictures(at)
 
 
 def test_a_complaint_goes_when_the_person_goes_on(start: Callable[..., AppTest]) -> None:
@@ -158,7 +153,7 @@ def test_a_damaged_checkpoint_is_reported_and_the_others_go_on(start: Callable[.
     st.cache_data.clear()
     at = start()
     assert not at.exception
-    assert charts(at)
+    assert pictures(at)
     assert any("broken" in str(text.value) for text in at.text)
     assert at.selectbox(key="checkpoint").options == ["reverse"]
 
@@ -175,8 +170,8 @@ def test_the_projector_shows_maps_only(start: Callable[..., AppTest]) -> None:
     at = start()
     at.toggle(key="projector").set_value(True).run()
     assert not at.exception
-    assert len(charts(at)) == 4
-    assert charts(at)[0]["layout"]["font"]["size"] > 13
+    assert len(pictures(at)) == 4
+    assert pictures(at)[0]["layout"]["font"]["size"] > 13
 
 
 def test_every_mark_of_markdown_is_escaped() -> None:

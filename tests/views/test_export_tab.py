@@ -12,7 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.views.widgets import still
+from tests.views.drawn import pictures
 from transformer_viz.export import pages
 from transformer_viz.figures import files
 from transformer_viz.trace.store import load_trace
@@ -25,7 +25,7 @@ def open_tab(at: AppTest, chosen: str, tables: str = "tables") -> AppTest:
 
 
 def focus_chart(at: AppTest) -> dict[str, Any]:
-    charts = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    charts = pictures(at)
     return next(chart for chart in charts if chart.get("frames"))
 
 
@@ -37,9 +37,6 @@ def run_code(code: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def same_picture(drawn: dict[str, Any], again: dict[str, Any]) -> None:
-    drawn, again = still(drawn), still(again)
-    for figure in (drawn, again):
-        del figure["layout"]["meta"]
     assert drawn["data"] == again["data"]
     assert drawn["layout"] == again["layout"]
     assert drawn["frames"] == again["frames"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.views.drawn import charts
 from transformer_viz import export
 from transformer_viz.errors import ExportError
 
@@ -42,9 +43,8 @@ def test_the_picture_is_the_chart_on_the_page(start: Any, everything: Any, made:
     at.button(key=f"picture-{name}-svg").click().run()
     assert not at.exception
     assert [button.label for button in at.get("download_button") if name in button.label] == [f"Download {name}.svg (6 kB)"]
-    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith(key))
-    drawn = json.loads(chart.proto.spec)
-    assert json.loads(made[0].to_json())["data"] == drawn["data"]
+    (drawn,) = (chart for chart in charts(at) if chart.key == key)
+    assert json.loads(made[0].to_json())["data"] == drawn.figure["data"]
 
 
 def test_a_page_is_made_without_a_browser(start: Any) -> None:

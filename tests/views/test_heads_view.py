@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.views.drawn import pictures
 from transformer_viz import accuracy_by_length, checkpoints, decode, figures, untrained
 from transformer_viz.analysis import alignment
 from transformer_viz.runs.length_report import AtLength, ByLength
@@ -16,7 +17,7 @@ from transformer_viz.views.parts.by_length import SAMPLES, summary
 
 
 def last_chart(at: AppTest) -> dict[str, Any]:
-    return json.loads(at.get("plotly_chart")[-1].proto.spec)
+    return pictures(at)[-1]
 
 
 def said(at: AppTest) -> str:
@@ -98,14 +99,14 @@ def test_lengths_are_measured_when_asked_for_and_once(
 
     monkeypatch.setattr(model, "accuracy_by_length", few)
     at = start(text="abc", tables="By length")
-    n_before = len(at.get("plotly_chart"))
+    n_before = len(pictures(at))
     assert "trained on 1 to 32" in said(at)
     assert not calls
     at.button(key="by-length-run").click().run()
     assert not at.exception
     assert calls == [SAMPLES[1]]
     found = few(checkpoint, samples=3)
-    assert len(at.get("plotly_chart")) == n_before + 1
+    assert len(pictures(at)) == n_before + 1
     exact = next(trace for trace in last_chart(at)["data"] if trace["name"] == "whole output right")
     assert exact["customdata"][0].startswith("<b>1 symbol</b>")
     assert at.dataframe[0].value["exact_match"].tolist() == [point.exact_match for point in found.points]
@@ -114,7 +115,7 @@ def test_lengths_are_measured_when_asked_for_and_once(
     at.run()
     assert not calls, "the second time it is remembered"
     at.selectbox(key="by_length_samples").set_value(SAMPLES[0]).run()
-    assert len(at.get("plotly_chart")) == n_before, "another number needs to be asked for"
+    assert len(pictures(at)) == n_before, "another number needs to be asked for"
 
 
 def test_where_it_breaks_in_words() -> None:

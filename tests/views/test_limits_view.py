@@ -3,6 +3,7 @@
 import pytest
 
 import transformer_viz as tv
+from tests.views.drawn import pictures
 from transformer_viz.runs.trace_size import megabytes
 from transformer_viz.views.parts import limits
 
@@ -40,7 +41,7 @@ def test_too_large_is_offered_in_part(start, sizes, monkeypatch):
     assert not at.exception
     assert f"up to {megabytes(whole)}; the page allows {megabytes(whole - 1)}" in words(at)
     assert at.text_input(key="text").value == TEXT
-    assert not at.get("plotly_chart")
+    assert not pictures(at)
     assert buttons(at)["keep-half"] == f"half precision ({megabytes(half)})"
     assert buttons(at)["keep-cross"].startswith("only cross-attention (")
     at.button(key="keep-half").click().run()
@@ -48,17 +49,17 @@ def test_too_large_is_offered_in_part(start, sizes, monkeypatch):
     assert at.text_input(key="text").value == TEXT
     assert at.query_params["keep"] == "half"
     assert "kept: half precision" in words(at)
-    assert len(at.get("plotly_chart")) == 4
+    assert len(pictures(at)) == 4
     at.button(key="keep-again").click().run()
     assert "keep-cross" in buttons(at)
     at.button(key="keep-cross").click().run()
     assert not at.exception
-    assert len(at.get("plotly_chart")) == 2
+    assert len(pictures(at)) == 2
     # A short text fits whole, whatever was chosen for the long one.
     assert sizes(text="ab") < whole
     at.text_input(key="text").set_value("ab").run()
     assert "kept:" not in words(at)
-    assert len(at.get("plotly_chart")) == 4
+    assert len(pictures(at)) == 4
 
 
 def test_a_link_with_a_part_opens_it_with_true_numbers(start, sizes, monkeypatch):
@@ -100,7 +101,7 @@ def test_search_goes_through_the_same_bound(start, sizes, monkeypatch):
     assert megabytes(whole) in words(at)
     at.button(key="keep-cross").click().run()
     assert not at.exception
-    assert len(at.get("plotly_chart")) == 3, "the tree, the focus, one mosaic"
+    assert len(pictures(at)) == 3, "the tree, the focus, one mosaic"
 
 
 def test_masks_goes_through_the_same_bound(start, monkeypatch):

@@ -1,14 +1,13 @@
 """The Masks page through AppTest: every tab, every change, everything that people can get wrong."""
 
 import base64
-import json
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.views.drawn import pictures
 from transformer_viz import decode, load_checkpoint
 from transformer_viz.runs.mistakes import MISTAKES
 from transformer_viz.views.parts.lab.setup import TABS
@@ -16,12 +15,8 @@ from transformer_viz.views.parts.lab.setup import TABS
 Start = Callable[..., AppTest]
 
 
-def charts(at: AppTest) -> list[dict[str, Any]]:
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
-
-
 def titles(at: AppTest) -> list[str]:
-    return [note["text"] for chart in charts(at) for note in chart["layout"].get("annotations", [])]
+    return [note["text"] for chart in pictures(at) for note in chart["layout"].get("annotations", [])]
 
 
 def said(at: AppTest) -> str:
@@ -68,7 +63,7 @@ def test_an_edit_is_run_shown_linked_and_taken_back(start: Start) -> None:
     assert not at.exception
     assert at.query_params["mask"] == "cross:1-2, cross.2.1:zero"
     assert "With 2 edits it becomes" in said(at)
-    assert "cross-attention: 1 of" in str([chart["layout"].get("title") for chart in charts(at)])
+    assert "cross-attention: 1 of" in str([chart["layout"].get("title") for chart in pictures(at)])
     at.button(key="lab-reset").click().run()
     assert at.text_input(key="lab_edits").value == ""
     assert "mask" not in at.query_params
@@ -79,7 +74,7 @@ def test_what_is_shown_is_what_the_api_gives(start: Start, folder) -> None:
     at = start("masks", sources="hello\nab", tab=TABS[2], mask="cross.1:1-2")
     checkpoint = load_checkpoint(str(folder / "reverse"), "cpu")
     after = decode(checkpoint, ["hello", "ab"], pad_to=7, edits=["cross.1:1-2"])[0]
-    chart = next(chart for chart in charts(at) if "before" in str(chart["layout"].get("annotations")))
+    chart = next(chart for chart in pictures(at) if "before" in str(chart["layout"].get("annotations")))
     z = next(entry["z"] for entry in chart["data"] if entry.get("xaxis") == "x2")
     drawn = np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"]).reshape([int(n) for n in z["shape"].split(",")])
     assert after.cross_attentions is not None

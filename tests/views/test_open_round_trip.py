@@ -11,7 +11,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.trace.conftest import is_same
-from tests.views.widgets import still
+from tests.views.drawn import pictures
 from transformer_viz.trace.store import load_trace
 
 Start = Callable[..., AppTest]
@@ -32,11 +32,6 @@ def export(at: AppTest, tables: str) -> AppTest:
     return at
 
 
-def drawn(at: AppTest) -> list[dict[str, Any]]:
-    """Every figure without the name of its run, which differs between a decoding and a file."""
-    return [still(json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
-
-
 def drop(at: AppTest, name: str, data: bytes) -> AppTest:
     at.file_uploader[0].set_value([(name, data, "")]).run()
     assert not at.exception
@@ -51,7 +46,7 @@ def test_out_of_explore_and_in_again(start: Start, offered: dict[str, bytes], pl
     explore = export(start(text="a<b>c", step="2", **place), "tables")
     (name, data), *_ = offered.items()
     at = drop(start("open", opened=name, step="2", **place), name, data)
-    assert drawn(at) == drawn(explore)
+    assert pictures(at) == pictures(explore)
     offered.clear()
     export(at, "open_tables")
     assert [*offered.values()] == [data], "and out again: the same bytes"
@@ -64,11 +59,11 @@ def test_a_search_with_its_tree(start: Start, offered: dict[str, bytes]) -> None
     search = export(start("search", text="abc", beam="3", **place), "search_tables")
     (name, data), *_ = offered.items()
     at = drop(start("open", **place), name, data)
-    tree, *others = drawn(search)
+    tree, *others = pictures(search)
     points = [trace["customdata"] for trace in tree["data"] if "customdata" in trace]
-    assert drawn(at)[1:] == others, "the branch and its attention"
+    assert pictures(at)[1:] == others, "the branch and its attention"
     # Search writes the greedy run above the tree; a file does not hold it.
-    assert [trace["customdata"] for trace in drawn(at)[0]["data"] if "customdata" in trace] == points
+    assert [trace["customdata"] for trace in pictures(at)[0]["data"] if "customdata" in trace] == points
     offered.clear()
     export(at, "open_tables")
     assert [*offered.values()] == [data]
@@ -85,5 +80,5 @@ def test_the_lines_of_python_draw_the_file(
     monkeypatch.setattr(go.Figure, "show", lambda self: None)
     names: dict[str, Any] = {}
     exec(compile(at.code[0].value, "shown", "exec"), names)
-    again, shown = json.loads(names["figure"].to_json()), drawn(at)[0]
+    again, shown = json.loads(names["figure"].to_json()), pictures(at)[0]
     assert (again["data"], again["frames"]) == (shown["data"], shown["frames"])

@@ -14,6 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.figures.conftest import build
+from tests.views.drawn import charts, pictures
 from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views.parts import opened
@@ -31,10 +32,6 @@ def said(at: AppTest) -> str:
 def drop(at: AppTest, *files: tuple[str, bytes]) -> AppTest:
     at.file_uploader[0].set_value([(name, data, "application/octet-stream") for name, data in files])
     return at.run()
-
-
-def charts(at: AppTest) -> list[dict[str, Any]]:
-    return [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
 
 
 def every_tab(at: AppTest) -> None:
@@ -56,7 +53,7 @@ def test_before_a_file_is_dropped_the_page_says_what_to_do(start: Start) -> None
     for words in ("A trace is the whole record", "From this app", "From the command line", "From your own model"):
         assert words in said(at)
     assert "python -m transformer_viz trace hello -o hello.npz" in [code.value for code in at.code]
-    assert not at.get("plotly_chart")
+    assert not pictures(at)
 
 
 def test_the_example_is_a_run_of_the_checkpoint(start: Start, folder: Path) -> None:
@@ -66,7 +63,7 @@ def test_the_example_is_a_run_of_the_checkpoint(start: Start, folder: Path) -> N
     want = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "hello")
     (found,) = at.session_state["opened"].values()
     assert found.trace.output_tokens == want.output_tokens
-    assert len(charts(at)) == 4, "the focus map and three mosaics"
+    assert len(pictures(at)) == 4, "the focus map and three mosaics"
     every_tab(at)
 
 
@@ -103,8 +100,8 @@ def test_every_kind_of_run_is_drawn_in_every_tab(start: Start, name: str) -> Non
     at = drop(start("open"), ("run.npz", to_bytes(trace)))
     assert not at.exception
     assert not at.error
-    assert len(charts(at)) == 1 + len(trace.kinds)
-    assert charts(at)[0]["layout"]["meta"][0]["steps"] == max(1, trace.n_steps)
+    assert len(pictures(at)) == 1 + len(trace.kinds)
+    assert pictures(at)[0]["layout"]["meta"]["steps"] == max(1, trace.n_steps)
     every_tab(at)
 
 
@@ -113,13 +110,13 @@ def test_a_beam_search_has_its_tree_and_each_hypothesis_its_own_attention(start:
     assert trace.search is not None
     at = drop(start("open", code="open"), ("beam.npz", to_bytes(trace)))
     assert not at.exception
-    numbers = sorted(n for drawn in charts(at)[0]["data"] for n in drawn.get("customdata", []))
+    numbers = sorted(n for drawn in pictures(at)[0]["data"] for n in drawn.get("customdata", []))
     assert numbers == list(range(len(trace.search.nodes)))
     assert list(at.dataframe[0].value["text"]) == [trace.search.nodes[n].text or "(empty)" for n in trace.search.best]
     at.selectbox(key="search_node").select_index(2).run()
     node = trace.search.best[2]
     assert at.query_params["node"] == str(node + 1)
-    assert charts(at)[1]["layout"]["meta"][0]["steps"] == len(trace.search.path(node))
+    assert pictures(at)[1]["layout"]["meta"]["steps"] == len(trace.search.path(node))
     every_tab(at)
     assert f"trace.at_node({node})" in at.code[0].value
 
@@ -177,7 +174,7 @@ def test_what_is_no_trace_is_said_in_words(start: Start, name: str) -> None:
     # The next file is read as if nothing had been.
     at = drop(at, ("good.npz", GOOD))
     assert not at.error
-    assert len(charts(at)) == 4
+    assert len(pictures(at)) == 4
 
 
 class Evil:
@@ -207,7 +204,7 @@ def test_markup_in_a_file_is_text(start: Start) -> None:
     assert all("<" not in str(element.value).replace("\\<", "") for element in [*at.markdown, *at.caption])
     assert "<b>me</b>" in list(at.dataframe[0].value["as the file says"])
     assert at.selectbox(key="open_name").value == "<b>x"
-    for chart in charts(at):
+    for chart in pictures(at):
         ticks = chart["layout"].get("yaxis", {}).get("ticktext", [])
         assert not any("<" in tick for tick in ticks)
 
@@ -237,6 +234,6 @@ def test_two_runs_of_the_same_words_are_told_apart(start: Start) -> None:
     """The browser keeps a drawn figure as long as the run's name is the same."""
     first, second = by_arrays(), replace(by_arrays(), cross_attentions=np.eye(5, dtype=np.float32)[None, None].repeat(2, 1))
     at = drop(start("open"), ("a.npz", to_bytes(first)))
-    before = charts(at)[0]["layout"]["meta"][0]["run"]
+    before = charts(at)[0].run
     at = drop(at, ("b.npz", to_bytes(second)))
-    assert charts(at)[0]["layout"]["meta"][0]["run"] != before
+    assert charts(at)[0].run != before

@@ -21,6 +21,7 @@ class NoTorch:
 
 sys.meta_path.insert(0, NoTorch())
 from streamlit.testing.v1 import AppTest
+from tests.views.drawn import pictures
 
 at = AppTest.from_string("from transformer_viz.views import open as view; view.show()", default_timeout=60).run()
 assert not at.exception, at.exception
@@ -30,7 +31,7 @@ for tab in OF_A_FILE:
     at.session_state["open_tables"] = tab
     at.run()
     assert not at.exception and not at.error, (tab, at.exception, at.error)
-    print(tab, len(at.get("plotly_chart")))
+    print(tab, len(pictures(at)))
 for made in ("csv", "npz"):
     at.session_state["export_format"] = made
     at.run()

@@ -1,12 +1,12 @@
 """The step player's page shows runs that somebody else made: one kind alone, no outputs, no probabilities."""
 
-import json
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.views.drawn import pictures
 from transformer_viz import Trace
 from transformer_viz.views.parts import model, player
 
@@ -26,9 +26,9 @@ def test_the_page_shows_it(start: Callable[..., AppTest], monkeypatch: pytest.Mo
     monkeypatch.setattr(model, "run", lambda *arguments: trace)
     at = start()
     assert not at.exception
-    charts = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    charts = pictures(at)
     assert len(charts) == 2, "the focus map and one mosaic"
-    assert charts[0]["layout"]["meta"][0]["steps"] == max(1, trace.n_steps)
+    assert charts[0]["layout"]["meta"]["steps"] == max(1, trace.n_steps)
     for tab in ("Masks in force", "Numbers"):
         at.session_state["tables"] = tab
         assert not at.run().exception

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.views.drawn import pictures
 from transformer_viz import decode, load_checkpoint
 from transformer_viz.views.parts.what_if import HOWS
 
@@ -19,7 +20,7 @@ def said(at: AppTest) -> str:
 
 
 def tree(at: AppTest) -> dict[str, Any]:
-    specs = [json.loads(chart.proto.spec) for chart in at.get("plotly_chart")]
+    specs = pictures(at)
     return next(spec for spec in specs if any(trace.get("name") == "pruned" for trace in spec["data"]))
 
 

@@ -13,8 +13,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.trace.conftest import is_same
+from tests.views.drawn import pictures
 from tests.views.rooms import OPENINGS, files
-from tests.views.widgets import charts, still
 from transformer_viz import checkpoints, load_trace
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views.parts import code
@@ -31,7 +31,7 @@ def run_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str],
     def run(lines: str) -> dict[str, Any]:
         figures: list[dict[str, Any]] = []
         names: dict[str, Any] = {}
-        monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(still(json.loads(figure.to_json()))))
+        monkeypatch.setattr(go.Figure, "show", lambda figure: figures.append(json.loads(figure.to_json())))
         with contextlib.redirect_stdout(io.StringIO()) as said:
             exec(compile(lines, "shown", "exec"), names)
         return {**names, "figures": figures, "said": said.getvalue()}
@@ -52,7 +52,7 @@ def programs(at: AppTest) -> list[str]:
 
 
 def on_page(at: AppTest, first: int = 0, last: int | None = None) -> list[dict[str, Any]]:
-    return [{name: chart[name] for name in ("data", "layout", "frames") if name in chart} for chart in charts(at)][first:last]
+    return [{name: chart[name] for name in ("data", "layout", "frames") if name in chart} for chart in pictures(at)][first:last]
 
 
 def shown(again: dict[str, Any]) -> list[dict[str, Any]]:
@@ -69,7 +69,7 @@ EXPLORE = {"text": HOSTILE, "kind": "decoder", "layer": "2", "head": "max", "ste
 def test_explore(start: Start, everything: Path, run_code: Any) -> None:
     for query in (EXPLORE, {"text": "hello", "checkpoint": "reverse-small", "device": "cpu", "answer": "hidden"}):
         at = start(**query)
-        assert len(charts(at)) == 4
+        assert len(pictures(at)) == 4
         assert shown(run_code(programs(at)[0])) == on_page(at)
 
 
@@ -88,7 +88,7 @@ def test_pictures_in_the_tabs_of_explore(
     start: Start, everything: Path, run_code: Any, tab: str, query: dict[str, str]
 ) -> None:
     at = start(**EXPLORE, tables=tab, **query)
-    assert len(charts(at)) > 4
+    assert len(pictures(at)) > 4
     assert shown(run_code(programs(at)[1])) == on_page(at, 4)
 
 
@@ -204,7 +204,7 @@ CHANGED = {"mask": "cross:1-2, decoder.1.2:zero", "mistake": "no-causal"}
 def test_pictures_of_masks(start: Start, everything: Path, run_code: Any, tab: str, query: dict[str, str]) -> None:
     at = start("masks", **{**MASKS, **query}, tab=tab)
     (program,) = programs(at)
-    assert charts(at)
+    assert pictures(at)
     assert shown(run_code(program)) == on_page(at)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
+from tests.views.drawn import is_chart, pictures, read
+
 ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
 """They do something once; what they did is in other controls."""
 TABS, FOLD = "tabs", "Expandable"
@@ -55,9 +57,8 @@ def _found(tree: Any) -> Iterator[Widget]:
             if inner is not None and getattr(inner, "id", ""):
                 labels = tuple(tab.label for tab in node.children.values()) if proto.HasField("tab_container") else ()
                 yield Widget(_key(inner.id), TABS if labels else proto.WhichOneof("type"), node, labels)
-        elif kind == "PlotlyChart":
-            if proto.selection_mode:
-                yield Widget(_key(proto.id), kind, node)
+        elif is_chart(proto) and read(proto).clicks is None:
+            continue
         elif getattr(proto, "id", ""):
             options = tuple(getattr(node, "options", ()))
             yield Widget(getattr(node, "key", None) or _key(proto.id), kind, node, options)
@@ -120,24 +121,12 @@ def seen(at: AppTest) -> dict[str, Any]:
     ]
     tables = [element.value.to_csv() for element in at.dataframe]
     player = [json.loads(w.node.proto.json) for w in widgets(at) if w.key in ("player", "compare-shown") and w.node.proto.json]
-    return {"values": values, "charts": charts(at), "texts": texts, "tables": tables, "player": [still(p) for p in player]}
-
-
-def charts(at: AppTest) -> list[dict[str, Any]]:
-    """Every chart's data, layout and frames, without the number that tells one run from another."""
-    return [still(json.loads(chart.proto.spec)) for chart in at.get("plotly_chart")]
+    return {"values": values, "charts": pictures(at), "texts": texts, "tables": tables, "player": [still(p) for p in player]}
 
 
 def still(content: dict[str, Any]) -> dict[str, Any]:
-    """Without what tells one run from another that is the same, and without what `parts.once` adds to a chart."""
-    layout = content.get("layout", {})
-    if isinstance(layout.get("meta"), list):
-        (layout["meta"],) = layout["meta"]
-        del layout["datarevision"], layout["autosize"]
-    for place in (content, layout.get("meta") or {}):
-        for name in ("run", "id"):
-            place.pop(name, None)
-    return content
+    """What the player is told, without what tells one run from another that is the same."""
+    return {name: value for name, value in content.items() if name != "run"}
 
 
 def _value(at: AppTest, widget: Widget) -> Any:

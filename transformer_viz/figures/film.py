@@ -1,7 +1,7 @@
 """The film of a training: the focus head's map, every head's way, and the candidates of one place; one frame a moment.
 
 All moments read the same target, so the rows of the map stay what they are and only the weights move. As in the step
-player, frames are applied in the browser, and `layout.meta` tells the host how many there are and which is drawn.
+player, frames are applied in the browser, and `layout.meta` tells the host which head it is and at which moment.
 """
 
 from collections.abc import Sequence
@@ -214,7 +214,7 @@ class _Film:
                 self._title(self._candidates_title(), place["x2"][0], place["y3"][1]),
             ],
             **({"shapes": shapes} if (shapes := self._row()) else {}),
-            "meta": {"steps": len(self.moments), "step": moment},
+            "meta": {"kind": kind, "layer": self.layer, "head": self.head, "steps": len(self.moments), "step": moment},
         }
 
     def _goal(self) -> str:

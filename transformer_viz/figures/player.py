@@ -3,8 +3,8 @@
 Frames are applied in the browser, so stepping costs no round trip. At step t the rows after t are
 blank: nothing is drawn before it happened. A frame of a small map holds its rows; a large map would travel
 once for every step (256 tokens: 107 MB), so its frames only move a cover over the rows to come.
-`layout.meta` tells whoever hosts the figure how many steps there are and which one is drawn. A run whose
-probabilities were not recorded has the map alone.
+`layout.meta` tells whoever hosts the figure which head is drawn, how many steps there are, and which one it stands at.
+A run whose probabilities were not recorded has the map alone.
 """
 
 from typing import Any
@@ -71,7 +71,8 @@ class _Picture:
     """One focus. `traces` is what never changes, `updates` what a step changes in each of them."""
 
     def __init__(self, trace: Trace, kind: Kind, layer: int, head: Head, theme: Theme, size: int, with_answer: bool) -> None:
-        self.trace, self.kind, self.theme, self.size = trace, kind, theme, size
+        self.trace, self.theme, self.size = trace, theme, size
+        self.kind, self.layer, self.head = kind, layer, head
         self.weights = head_map(trace, kind, layer, head)
         self.reasons = reasons_map(trace, kind, layer, head)
         self.codes = cells.codes_in(self.reasons)
@@ -131,7 +132,13 @@ class _Picture:
             "xaxis": cells.key_axis(keys, kind, theme, self.size, domain=place["x"]),
             "yaxis": cells.query_axis(names, kind, theme, self.size, domain=place["y"]),
             **candidates,
-            "meta": {"steps": max(1, self.trace.n_steps), "step": step},
+            "meta": {
+                "kind": kind,
+                "layer": self.layer,
+                "head": self.head,
+                "steps": max(1, self.trace.n_steps),
+                "step": step,
+            },
         }
 
     def _until(self, step: int) -> tuple[np.ndarray, np.ndarray]:

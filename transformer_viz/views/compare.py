@@ -14,11 +14,10 @@ from transformer_viz.export.programs.compare import lines
 from transformer_viz.export.strips import LEGENDS
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, charts, code, figure_file, link, model, opened, player, stepper, style
+from transformer_viz.views.parts import bar, chart, clicks, code, figure_file, link, model, opened, player, screen, style
 from transformer_viz.views.parts.beside import place, recipe, runs, shown, sides
 from transformer_viz.views.parts.beside.sides import A, B
 from transformer_viz.views.parts.markdown import literal
-from transformer_viz.views.parts.once import once
 
 TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
 
@@ -81,21 +80,21 @@ def show() -> None:
     if ran[0].trace is None or ran[1].trace is None:
         _open_link(link_values)
         _alone(ran, chosen, looks)
-        charts.show((), on_tile=lambda: None)
+        screen.watch()
         return
     comparison = compare(ran[0].trace, ran[1].trace)
     if not comparison.kinds:
         _open_link(link_values)
         shown.show(shown.of_both(comparison, **looks))
         _say_nothing_in_common(comparison)
-        charts.show((), on_tile=lambda: None)
+        screen.watch()
         return
     place.start(comparison)
     _open_link({**link_values, **place.link_values()})
     shown.show(shown.of_both(comparison, **looks), on_kind=lambda: place.go_to_farthest(shown.asked_kind(), comparison))
     _maps(comparison, chosen)
     _code(comparison, chosen)
-    charts.show(comparison.kinds, on_tile=lambda: place.go_to_tile(charts.clicked_tile(), comparison))
+    screen.watch()
 
 
 # ---- the two sides
@@ -124,7 +123,7 @@ def _sides(usable: list[str], device: str) -> tuple[runs.Ran, runs.Ran]:
     """Both sides' boxes; below each what is wrong with it."""
     for keys in (A, B):
         sides.start(keys, usable)
-    columns = [st.container(), st.container()] if charts.is_narrow() else st.columns(2, gap="medium")
+    columns = [st.container(), st.container()] if screen.is_narrow() else st.columns(2, gap="medium")
     for keys, column in zip((A, B), columns, strict=True):
         with column:
             sides.show(keys, usable)
@@ -169,28 +168,19 @@ def _maps(comparison: Comparison, chosen: bar.Bar) -> None:
     _say_sizes(comparison)
     limit = _limit(comparison)
     looks: dict[str, Any] = {"theme": theme, "large": chosen.is_large, "limit": limit}
-    columns = 1 if charts.is_narrow() else 3
+    columns = 1 if screen.is_narrow() else 3
     with st.container(key="compare-maps"):
         figure = figures.difference(comparison.a, comparison.b, *_focus(), columns=columns, **looks, **place.of_b())
-        st.plotly_chart(
-            figure,
-            key="compare-chart",
-            theme=None,
-            config=stepper.CONFIG,
-            alt=_alt(comparison),
-        )
+        chart.show(figure, "compare-chart", _alt(comparison), zooms=False)
         figure_file.offer(figure, "difference")
     st.caption(_legend(comparison))
     for column, kind in zip(st.columns(len(comparison.kinds)), comparison.kinds, strict=True):
         with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
             tile = (state.layer, state.head) if kind == state.kind and place.is_same() else None
-            st.plotly_chart(
-                once(figures.difference_mosaic(comparison.a, comparison.b, kind, tile, **looks)),
-                key=f"mosaic-chart-{kind}",
-                theme=None,
-                config=stepper.CONFIG,
-                alt=f"A − B of all layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one.",
-            )
+            words = f"A − B of all layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
+            heard = clicks.tiles(lambda tile: place.go_to_tile(tile, comparison))
+            mosaic = figures.difference_mosaic(comparison.a, comparison.b, kind, tile, **looks)
+            chart.show(mosaic, f"mosaic-chart-{kind}", words, clicks=heard, zooms=False)
 
 
 def _focus() -> tuple[Kind, int, Any]:
@@ -271,20 +261,16 @@ def _alone(ran: tuple[runs.Ran, runs.Ran], chosen: bar.Bar, looks: dict[str, Any
         shown.show(shown.of_one(name, trace, **looks))
         kind: Kind = state.kind if state.get("kind") in trace.kinds else trace.kinds[-1]
         with st.container(key="compare-maps"):
-            st.plotly_chart(
-                figures.mosaic(trace, kind, theme=style.theme(), large=chosen.is_large, height=420),
-                key="compare-alone-chart",
-                theme=None,
-                config=stepper.CONFIG,
-                alt=f"All layers and heads of {name}'s {KIND_TITLES[kind]}",
-            )
+            figure = figures.mosaic(trace, kind, theme=style.theme(), large=chosen.is_large, height=420)
+            words = f"All layers and heads of {name}'s {KIND_TITLES[kind]}"
+            chart.show(figure, "compare-alone-chart", words, zooms=False)
 
 
 def _code(comparison: Comparison, chosen: bar.Bar) -> None:
     """The lines of Python that make the maps again."""
     if chosen.is_large:
         return
-    looks = {"theme": style.theme(), "columns": 1 if charts.is_narrow() else 3, "limit": _limit(comparison)}
+    looks = {"theme": style.theme(), "columns": 1 if screen.is_narrow() else 3, "limit": _limit(comparison)}
     made = recipe.of_sides(sides.asked(A), sides.asked(B), chosen.device)
     code.show(lines(*made, *_focus(), **place.of_b(), looks=looks))
 

@@ -6,7 +6,7 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.runs.mistakes import MISTAKES
 from transformer_viz.runs.trace_size import megabytes
-from transformer_viz.views.parts import asked, bar, charts, focus, link, style
+from transformer_viz.views.parts import asked, bar, focus, link, screen, style
 from transformer_viz.views.parts.lab import (
     batch,
     certificate_tab,
@@ -28,7 +28,7 @@ _SHOWN = dict(zip(TABS, (masks_tab, scores_tab, change_tab, mistakes_tab, certif
 def show() -> None:
     """The page."""
     chosen = bar.show(with_text=False, long_texts=setup.long_texts())
-    charts.show((), on_tile=lambda: None)
+    screen.watch()
     checkpoint = chosen.checkpoint
     if checkpoint is None:
         return
@@ -52,7 +52,7 @@ def show() -> None:
 
 
 def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
-    now = setup.start(chosen, checkpoint, typed, style.theme(), charts.is_narrow())
+    now = setup.start(chosen, checkpoint, typed, style.theme(), screen.is_narrow())
     trace = now.forced(changed=False)[now.sentence]
     focus.start_place(trace, checkpoint)
     masks_tab.start()

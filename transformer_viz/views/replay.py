@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from typing import Any
 
 import streamlit as st
 
@@ -15,7 +16,7 @@ from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import (
     bar,
-    charts,
+    chart,
     code,
     figure_file,
     focus,
@@ -24,16 +25,18 @@ from transformer_viz.views.parts import (
     model,
     moments,
     player,
+    screen,
     stepper,
     style,
 )
 from transformer_viz.views.parts.markdown import literal
-from transformer_viz.views.parts.once import once
 
 TITLE, ICON, ORDER = "Replay", ":material/history:", 5
 
 Moments = tuple[Moment, ...]
 _MOST_OFFERED = 4
+_MOVED = "replay_moved"
+"""In the session, until the page has run again: a click on a tile moved the focus."""
 
 
 def show() -> None:
@@ -99,7 +102,7 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
         _player(found, chosen, now, position, mosaics_place, rested)
     if lines is None and not chosen.is_large:
         code.closed()
-    charts.show(last.kinds, on_tile=lambda: _go_to_tile(found))
+    screen.watch()
 
 
 def _start(found: Moments, checkpoint: Checkpoint) -> None:
@@ -131,7 +134,7 @@ def _now(found: Moments) -> focus.Focus:
 
 def _boxes(trace: Trace) -> None:
     """Kind, layer, head, and the position whose candidates are shown; on a phone the latter has a line of its own."""
-    with st.container(horizontal=not charts.is_narrow(), vertical_alignment="center", key="replay-boxes"):
+    with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
         focus.controls(trace, combined=False)
         st.selectbox(
             "Candidates of position",
@@ -156,6 +159,8 @@ def _player(
 
     Its focus and position are those of the page's last whole run, as in the step player of one run.
     """
+    if st.session_state.pop(_MOVED, False):
+        st.rerun()
     place = [moment.step for moment in found].index(st.session_state.moment)
     now = focus.Focus(at.run, at.kind, at.layer, at.head, place)
     assert isinstance(now.head, int)
@@ -164,23 +169,20 @@ def _player(
     player.show(content, on_step=lambda: _moment_rested(found))
     with mosaics_place.container():
         st.caption(f"All heads. {when(found[place].step)}, reading the same target:")
-        stepper.mosaics(found[place].forced, chosen, now)
+        stepper.mosaics(found[place].forced, chosen, now, lambda tile: _go_to_tile(tile, found))
     rested(now)
 
 
 def _film(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
     theme, position = style.theme(), st.session_state.position
-    looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": charts.is_narrow()}
+    looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": screen.is_narrow()}
     assert isinstance(now.head, int)
     figure = figures.film(found, now.kind, now.layer, now.head, now.step, position, theme=theme, **looks)
-    # By these the browser knows whether a redrawn figure is another one, and of which run.
-    identity = "-".join(map(str, (now.run, now.kind, now.layer, now.head, position, theme, *looks.values())))
-    once(figure, run=now.run, id=identity)
     words = (
         f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
         "and the candidates of one position. The sentence above says it."
     )
-    st.plotly_chart(figure, key="film-chart", theme=None, config=stepper.CONFIG, alt=words)
+    chart.show(figure, "film-chart", words, run=now.run, zooms=False)
     figure_file.offer(figure, "film")
 
 
@@ -190,12 +192,12 @@ def _moment_rested(found: Moments) -> None:
         _go_to(report.get("step"), found)
 
 
-def _go_to_tile(found: Moments) -> None:
+def _go_to_tile(tile: dict[str, Any], found: Moments) -> None:
     """A clicked tile becomes the focus, at the moment that the player has reached."""
-    tile = charts.clicked_tile()
-    if tile:
-        focus.go_to_tile({**tile, "step": None}, found[-1].forced)
-        _go_to(tile.get("step"), found)
+    # The small maps are the fragment's, and so is a click on them; the film is not.
+    st.session_state[_MOVED] = True
+    focus.go_to_tile({**tile, "step": None}, found[-1].forced)
+    _go_to(tile.get("step"), found)
 
 
 def _go_to(place: object, found: Moments) -> None:

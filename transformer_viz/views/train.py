@@ -7,7 +7,7 @@ from transformer_viz.export.programs import training as programs
 from transformer_viz.runs import estimate, jobs
 from transformer_viz.runs.jobs import Job
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.views.parts import charts, code, kept, link, model
+from transformer_viz.views.parts import code, kept, link, model, screen
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.views.parts.training import embeddings, form, progress
 
@@ -47,7 +47,7 @@ def show() -> None:
             matrices: dict[str, str] = {side: f"trained/.jobs/{file.name}" for side, file in job.embeddings().items()}
             _show_command(job.recipe, job.name, matrices, "code_of_job")
     link.say((state.train_task, state.train_variant, state.get("train_job")))
-    charts.show((), on_tile=lambda: None)
+    screen.watch()
     link.write({**form.link_values(), **_link_values(job, recipe), **code.link_values()})
 
 

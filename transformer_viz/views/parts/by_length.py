@@ -9,7 +9,7 @@ from transformer_viz.export.programs import explore as programs
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.runs.by_length import default_lengths, trained_lengths
 from transformer_viz.runs.length_report import AtLength, ByLength
-from transformer_viz.views.parts import asked, charts, code, figure_file, link, model
+from transformer_viz.views.parts import asked, chart, code, figure_file, link, model, screen
 from transformer_viz.views.parts.markdown import literal
 
 SAMPLES = (20, 50, 100, 200)
@@ -67,14 +67,8 @@ def _asked(checkpoint: Checkpoint, device: str) -> tuple[str, str, int]:
 
 def _show_found(found: ByLength, theme: ThemeName) -> None:
     st.markdown(literal(summary(found)))
-    figure = figures.accuracy_by_length(found, theme=theme, narrow=charts.is_narrow())
-    st.plotly_chart(
-        figure,
-        key="by-length-chart",
-        theme=None,
-        config={"displayModeBar": False, "responsive": True},
-        alt=f"Exact match by source length. {summary(found)}",
-    )
+    figure = figures.accuracy_by_length(found, theme=theme, narrow=screen.is_narrow())
+    chart.show(figure, "by-length-chart", f"Exact match by source length. {summary(found)}")
     figure_file.offer(figure, "by-length")
     frame = found.to_frame()
     with st.expander("The numbers"):

@@ -1,32 +1,44 @@
-"""Mounts the bridges that tell Python which cell of a heatmap, or which point of a scatter, was clicked."""
+"""What a click on a chart is: a tile of a mosaic, a cell of a heatmap, a point of a scatter."""
 
 from collections.abc import Callable
-
-import streamlit as st
-
-from transformer_viz.views.parts.bridge import bridge
+from dataclasses import dataclass
+from typing import Any, Literal
 
 
-def show(chart_key: str, on_cell: Callable[[int | None, int | None], None]) -> None:
-    """Listens to the chart in the container `chart_key`; `on_cell` gets query and key, None where a label was clicked."""
-    key = f"clicks-{chart_key}"
+@dataclass(frozen=True)
+class Clicks:
+    """What the browser finds under the pointer, and who hears it. It says what it wants: `heard` passes over nonsense."""
 
-    def heard() -> None:
-        cell = (st.session_state.get(key) or {}).get("cell") or {}
-        query, column = cell.get("query"), cell.get("key")
-        if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in (query, column)):
-            on_cell(query, column)
-
-    bridge("cells")(key=key, data={"chart": chart_key}, on_cell_change=heard, height=1)
+    on: Literal["tile", "cell", "point"]
+    heard: Callable[[Any], None]
 
 
-def show_points(chart_key: str, on_point: Callable[[int], None]) -> None:
-    """Listens to a scatter in the container `chart_key`; `on_point` gets the `customdata` of the point, a whole number."""
-    key = f"clicks-{chart_key}"
+def tiles(on_tile: Callable[[dict[str, Any]], None]) -> Clicks:
+    """`on_tile` gets kind, layer, head, and the step the player is at; what is not in the run is for it to find out."""
 
-    def heard() -> None:
-        point = (st.session_state.get(key) or {}).get("point")
+    def heard(tile: Any) -> None:
+        if isinstance(tile, dict):
+            on_tile(tile)
+
+    return Clicks("tile", heard)
+
+
+def cells(on_cell: Callable[[int | None, int | None], None]) -> Clicks:
+    """`on_cell` gets query and key; a click on a label leaves the other one None."""
+
+    def heard(cell: Any) -> None:
+        query, key = (cell.get("query"), cell.get("key")) if isinstance(cell, dict) else (None, None)
+        if all(place is None or (isinstance(place, int) and 0 <= place < 512) for place in (query, key)):
+            on_cell(query, key)
+
+    return Clicks("cell", heard)
+
+
+def points(on_point: Callable[[int], None]) -> Clicks:
+    """`on_point` gets the `customdata` of the point, a whole number."""
+
+    def heard(point: Any) -> None:
         if isinstance(point, int) and point >= 0:
             on_point(point)
 
-    bridge("points")(key=key, data={"chart": chart_key}, on_point_change=heard, height=1)
+    return Clicks("point", heard)

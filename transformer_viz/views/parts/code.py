@@ -10,7 +10,7 @@ import streamlit as st
 
 from transformer_viz.export.programs.runs import Run
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, link, style
+from transformer_viz.views.parts import link, screen, style
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -80,5 +80,5 @@ def looks() -> dict[str, Any]:
         "theme": style.theme(),
         "large": bool(state.get("projector")),
         "with_answer": not state.get("hide_answer"),
-        "narrow": charts.is_narrow(),
+        "narrow": screen.is_narrow(),
     }

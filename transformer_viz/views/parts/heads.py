@@ -17,7 +17,7 @@ from transformer_viz.export.programs.runs import AnyRun
 from transformer_viz.figures.grades import TINT_TITLES, TINTS, Tint
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, code, figure_file, link
+from transformer_viz.views.parts import chart, code, figure_file, link, screen
 from transformer_viz.views.parts.markdown import literal
 
 if TYPE_CHECKING:
@@ -59,15 +59,10 @@ def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: Them
         st.selectbox("Tinted by", TINTS, key="tint", format_func=TINT_TITLES.__getitem__, width=270)
         with st.popover("What the names mean", icon=":material/help:"):
             _rules()
-    narrow = charts.is_narrow()
+    narrow = screen.is_narrow()
     figure = figures.grades(grades, st.session_state.tint, theme=theme, narrow=narrow)
-    st.plotly_chart(
-        figure,
-        key="heads-chart",
-        theme=None,
-        config={"displayModeBar": False, "responsive": True},
-        alt=f"All heads, tinted by {TINT_TITLES[st.session_state.tint]}; the table below has the same numbers",
-    )
+    words = f"All heads, tinted by {TINT_TITLES[st.session_state.tint]}; the table below has the same numbers"
+    chart.show(figure, "heads-chart", words)
     figure_file.offer(figure, "heads")
     table = _table(grades, checkpoint is not None)
     height = min(420, 38 + 35 * len(table))

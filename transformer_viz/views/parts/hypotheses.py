@@ -8,7 +8,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, clicks, figure_file, link, style
+from transformer_viz.views.parts import chart, clicks, figure_file, link, screen, style
 from transformer_viz.views.parts.looks import Looks
 from transformer_viz.views.parts.markdown import literal
 
@@ -38,16 +38,11 @@ def show(trace: Trace, node: int, looks: Looks, *, greedy: Trace | None = None) 
     left, right = st.columns([3, 1])
     with left, st.container(key=_CHART):
         figure = figures.search_tree(
-            trace, node, greedy=greedy, theme=style.theme(), large=looks.is_large, narrow=charts.is_narrow()
+            trace, node, greedy=greedy, theme=style.theme(), large=looks.is_large, narrow=screen.is_narrow()
         )
-        st.plotly_chart(
-            figure,
-            key="search-tree-chart",
-            theme=None,
-            config={"displayModeBar": False, "responsive": True},
-            alt="The search tree; the table beside it and the box Hypothesis below name the finished hypotheses",
-        )
-    clicks.show_points(_CHART, lambda number: _go_to(number, len(search.nodes)))
+        words = "The search tree; the table beside it and the box Hypothesis below name the finished hypotheses"
+        heard = clicks.points(lambda number: _go_to(number, len(search.nodes)))
+        chart.show(figure, "search-tree-chart", words, clicks=heard)
     with right:
         _n_best(search)
         _box(search, node)

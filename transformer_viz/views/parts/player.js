@@ -8,67 +8,54 @@ export default function ({ parentElement, data, setStateValue }) {
   const me = root.__player ?? (root.__player = new ChartPlayer(root));
   me.setStateValue = setStateValue;
   me.update(data);
-  loadAhead(data.plotly);
-  me.attach();
+  // plotly.js is asked for with the first chart. Once the text is painted, the browser can as well load and evaluate it.
+  if (data.plotly) requestAnimationFrame(() => setTimeout(() => plotlyFrom(data.plotly).catch(() => {})));
+  me.arrange();
   return () => me.pause();
-}
-
-// Streamlit asks for plotly.js with the first chart. Once the text is painted, the browser can as well load and evaluate it.
-function loadAhead(name) {
-  const entry = document.querySelector('script[type=module][src*="/static/js/"]');
-  if (!name || !entry || window.__plotlyAsked) return;
-  window.__plotlyAsked = true;
-  requestAnimationFrame(() => setTimeout(() => import(new URL(name, entry.src)).catch(() => {})));
 }
 
 class ChartPlayer extends Player {
   constructor(root) {
     super(root);
-    // Streamlit redraws charts on its own schedule; a chart that appears or is redrawn is attached again.
-    new MutationObserver(oncePerFrame(() => this.attach())).observe(document.body, { childList: true, subtree: true });
+    document.addEventListener("chart-drawn", (event) => {
+      if (root.isConnected && event.target.closest(".st-key-focus")) this.stands(event.target);
+    });
   }
 
   rested() {
     this.setStateValue("step", { run: this.run, step: this.step });
   }
 
-  attach() {
-    const chart = chartIn("st-key-focus");
-    if (chart && this.chart !== chart) {
-      this.chart = chart;
-      chart.on("plotly_afterplot", () => this.arrange());
-    }
-    if (chart) this.arrange();
+  get chart() {
+    return document.querySelector(".st-key-focus .js-plotly-plot");
   }
 
-  // The figure comes with the step that was current when it was made; the person may be further by now.
+  // A figure comes with the step that was current when it was made; the person may be further by now.
+  stands(chart) {
+    chart.__step = chart.__drawn.step;
+    this.arrange();
+  }
+
+  // The chart may still show the run before, or be there before the words of its run are.
+  arrange() {
+    if (this.chart?.__drawn?.run === this.run && this.chart.__step !== this.step) this.draw();
+  }
+
   draw() {
-    const chart = this.chart, frame = chart?._transitionData?._frameHash?.[this.step];
-    if (!chart?.isConnected || !window.Plotly || !frame) return;
+    const chart = this.chart, frame = chart?.__frames?.[this.step];
+    if (chart?.__drawn?.run !== this.run || !frame) return;
     chart.__step = this.step;
     apply(frame, chart);
-  }
-
-  // A redrawn figure stands at the step that was current when it was made.
-  arrange() {
-    const meta = this.chart?.layout?.meta?.[0];
-    if (!meta) return;
-    if (this.chart.__figure !== meta.id) {
-      this.chart.__figure = meta.id;
-      this.chart.__step = meta.step;
-    }
-    if (this.chart.__step !== this.step && meta.run === this.run) this.draw();
   }
 }
 
 // What `Plotly.animate` does with a frame, in one drawing: it would compute and draw everything, and then once more.
-// Streamlit keeps a chart's state when it hears that it was animated, and draws that state when the window changes.
 async function apply(frame, chart) {
   const each = frame.data.map(({ type, ...changes }) => flat(changes));
   const names = new Set(each.flatMap(Object.keys));
   const changes = Object.fromEntries([...names].map((name) => [name, each.map((one) => one[name])]));
   await window.Plotly.update(chart, changes, flat(frame.layout ?? {}), frame.traces);
-  chart.emit("plotly_animated");
+  chart.dispatchEvent(new CustomEvent("step-drawn"));
 }
 
 // {a: {b: 1}} -> {"a.b": 1}; arrays, also those of bytes, stay whole.
@@ -77,22 +64,4 @@ function flat(changes, above = "") {
     const isWhole = value === null || typeof value !== "object" || Array.isArray(value) || ArrayBuffer.isView(value) || "bdata" in value;
     return isWhole ? [[above + name, value]] : Object.entries(flat(value, `${above}${name}.`));
   }));
-}
-
-// Drawing one chart changes the page a thousand times; one look a frame is enough.
-function oncePerFrame(act) {
-  let waits = false;
-  return () => {
-    if (waits) return;
-    waits = true;
-    requestAnimationFrame(() => {
-      waits = false;
-      act();
-    });
-  };
-}
-
-function chartIn(key) {
-  const chart = document.querySelector(`.${key} .js-plotly-plot`);
-  return chart?.on ? chart : null;
 }

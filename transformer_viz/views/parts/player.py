@@ -1,8 +1,7 @@
 """The token strips, the sentence, the controls and the bridge to the focus chart, as one component.
 
-Streamlit reports no click on a heatmap, and a slider of its own would cost a round trip a step. This
-component finds the focus chart in its keyed container, steps it in the browser, and tells Python
-which step has rested.
+A slider of Streamlit's own would cost a round trip a step. This component finds the focus chart in its
+keyed container, steps it in the browser, and tells Python which step has rested.
 """
 
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from transformer_viz.export.assets import asset
 from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.parts import plotly_js
 
 FOCUS_KEY = "focus"
 MOSAIC_KEY = "mosaic"
@@ -57,7 +57,7 @@ def data(
 
 def show(content: dict[str, Any], on_step: Callable[[], None]) -> None:
     """Mounts the component; `on_step` finds a rested step with `rested`."""
-    _component()(key="player", data={**content, "plotly": plotly_script()}, on_step_change=on_step)
+    _component()(key="player", data={**content, "plotly": plotly_js.file_name()}, on_step_change=on_step)
 
 
 def rested() -> dict[str, Any]:
@@ -66,19 +66,11 @@ def rested() -> dict[str, Any]:
 
 
 @cache
-def plotly_script() -> str | None:
-    """The name of the file from which Streamlit serves plotly.js, to be loaded ahead; None where there is none."""
-    folder = Path(st.__file__).parent / "static" / "static" / "js"
-    return next((path.name for path in sorted(folder.glob("PlotlyChart.*.js"))), None)
-
-
-@cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    bridge = Path(__file__).with_name("player.js").read_text(encoding="utf-8")
-    return st.components.v2.component(
-        "transformer-viz-player", html=asset("player.html"), css=asset("player.css"), js=asset("player.js") + "\n" + bridge
-    )
+    ours = (Path(__file__).with_name(f"{part}.js").read_text(encoding="utf-8") for part in ("plotly", "player"))
+    script = "\n".join([asset("player.js"), *ours])
+    return st.components.v2.component("transformer-viz-player", html=asset("player.html"), css=asset("player.css"), js=script)
 
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:

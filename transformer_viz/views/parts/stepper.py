@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import streamlit as st
 
@@ -9,11 +10,8 @@ from transformer_viz import figures
 from transformer_viz.export.strips import LEGENDS
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, code, focus, player, style, text_first
+from transformer_viz.views.parts import chart, clicks, code, focus, player, screen, style, text_first
 from transformer_viz.views.parts.looks import Looks
-from transformer_viz.views.parts.once import once
-
-CONFIG = {"displayModeBar": False, "responsive": True, "doubleClick": False, "scrollZoom": False}
 
 WriteLink = Callable[[focus.Focus], None]
 Program = Callable[[focus.Focus], str]
@@ -45,8 +43,8 @@ def show(trace: Trace, chosen: Looks, write_link: WriteLink) -> None:
     focus.controls(trace)
     with st.container(key=player.FOCUS_KEY):
         _focus_map(trace, chosen)
-    mosaics(trace, chosen, focus.current())
-    charts.show(trace.kinds, on_tile=lambda: focus.go_to_tile(charts.clicked_tile(), trace))
+    mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace))
+    screen.watch()
 
 
 @st.fragment
@@ -70,13 +68,10 @@ def _step_rested(trace: Trace) -> None:
 
 
 def _focus_map(trace: Trace, chosen: Looks) -> None:
-    now, theme, narrow = focus.current(), style.theme(), charts.is_narrow()
+    now, theme, narrow = focus.current(), style.theme(), screen.is_narrow()
     looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": narrow}
     figure = figures.player(trace, now.kind, now.layer, now.head, now.step, theme=theme, **looks)
-    # By these the browser knows whether a redrawn figure is another one, and of which run.
-    identity = "-".join(map(str, (now.run, now.kind, now.layer, now.head, theme, *looks.values())))
-    once(figure, run=now.run, id=identity)
-    st.plotly_chart(figure, key="focus-chart", theme=None, config=CONFIG, alt=_alt(trace, now.kind))
+    chart.show(figure, "focus-chart", _alt(trace, now.kind), run=now.run, zooms=False)
 
 
 def _alt(trace: Trace, kind: Kind) -> str:
@@ -84,12 +79,12 @@ def _alt(trace: Trace, kind: Kind) -> str:
     return f"{KIND_TITLES[kind]} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
-def mosaics(trace: Trace, chosen: Looks, now: focus.Focus) -> None:
-    """All heads of every kind, side by side; a click on one goes to `charts.show`."""
+def mosaics(trace: Trace, chosen: Looks, now: focus.Focus, on_tile: Callable[[dict[str, Any]], None]) -> None:
+    """All heads of every kind, side by side; `on_tile` hears of a click on one."""
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
             tile = (now.layer, now.head) if kind == now.kind else None
             figure = figures.mosaic(trace, kind, tile, theme=style.theme(), large=chosen.is_large)
-            once(figure, run=now.run)
             words = f"All layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
-            st.plotly_chart(figure, key=f"mosaic-chart-{kind}", theme=None, config=CONFIG, alt=words)
+            heard = clicks.tiles(on_tile)
+            chart.show(figure, f"mosaic-chart-{kind}", words, run=now.run, clicks=heard, zooms=False)

@@ -10,8 +10,6 @@ _CSS = """
 .stAppHeader, [data-testid="stHeader"] { height: 2.9rem; min-height: 2.9rem; }
 .stMainBlockContainer { padding: 3.4rem 2.2rem 2rem; max-width: 1680px; }
 .stVerticalBlock { gap: 0.7rem; }
-/* A chart that is a fraction of a pixel wide has one width for Streamlit and another for Plotly, and is drawn twice. */
-[class*="st-key-focus-chart"], [class*="st-key-mosaic-chart"] { max-width: round(down, 100%, 1px); }
 .st-key-bar [data-testid="stTextInput"] { flex: 1 1 340px; }
 /* Where nothing is opened yet, the place to drop a file is the page's largest thing. */
 .st-key-open-drop [data-testid="stFileUploaderDropzone"] {

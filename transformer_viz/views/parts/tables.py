@@ -16,7 +16,7 @@ from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.frame import to_frame
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import code, export, heads, kept, limits, link
+from transformer_viz.views.parts import chart, code, export, heads, kept, limits, link
 from transformer_viz.views.parts.export import n_weights
 
 if TYPE_CHECKING:
@@ -167,9 +167,8 @@ def _masks(trace: Trace, theme: ThemeName) -> None:
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         layer, head = _mask_place(trace, kind)
         figure = figures.mask(trace, kind, layer, head, theme=theme)
-        column.plotly_chart(
-            figure, key=f"mask-{kind}", theme=None, config={"displayModeBar": False}, alt=f"Mask of the {KIND_TITLES[kind]}"
-        )
+        with column:
+            chart.show(figure, f"mask-{kind}", f"Mask of the {KIND_TITLES[kind]}")
         if trace.mask_reasons[kind].ndim == 4:
             column.caption(f"Heads differ in their masks here; this is {title(layer, head)}.")
 

@@ -13,7 +13,7 @@ from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, code, figure_file, link, model
+from transformer_viz.views.parts import chart, code, figure_file, link, model, screen
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
@@ -205,13 +205,8 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
     state = st.session_state
     columns = _columns()
     figure = figures.before_and_after(before, after, state.kind, state.layer, state.head, theme=theme, columns=columns)
-    st.plotly_chart(
-        figure,
-        key="what-if-chart",
-        theme=None,
-        config={"displayModeBar": False, "responsive": True},
-        alt=f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference",
-    )
+    words = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference"
+    chart.show(figure, "what-if-chart", words)
     figure_file.offer(figure, "what-if")
     st.download_button(
         "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
@@ -219,7 +214,7 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
 
 
 def _columns() -> int:
-    return 1 if charts.is_narrow() else 3
+    return 1 if screen.is_narrow() else 3
 
 
 def _visible(token: str) -> str:

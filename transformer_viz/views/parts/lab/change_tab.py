@@ -12,7 +12,7 @@ from transformer_viz.export.programs import masks as programs
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import asked, clicks, code, figure_file, focus, link
+from transformer_viz.views.parts import asked, chart, clicks, code, figure_file, focus, link
 from transformer_viz.views.parts.lab import runs
 from transformer_viz.views.parts.lab.setup import Setup, reset
 from transformer_viz.views.parts.markdown import literal
@@ -23,7 +23,6 @@ _REACH_WORDS = dict(zip(("all", "layer", "head"), _REACHES, strict=True))
 _CLICKS = ("flips the cell", "flips the row", "flips the column", "forces the row onto the key")
 _CLICK_WORDS = dict(zip(("cell", "row", "column", "force"), _CLICKS, strict=True))
 """What a link calls them."""
-_CONFIG = {"displayModeBar": False, "responsive": True}
 
 
 def start(setup: Setup) -> None:
@@ -70,13 +69,8 @@ def show(setup: Setup) -> None:
     figure = figures.before_and_after(
         before, after, state.kind, state.layer, state.head, theme=setup.theme, large=setup.is_large, columns=setup.columns
     )
-    st.plotly_chart(
-        figure,
-        key="lab-before-after",
-        theme=None,
-        config=_CONFIG,
-        alt=f"{KIND_TITLES[state.kind]} of the focus head before and after the change, and the signed difference",
-    )
+    words = f"{KIND_TITLES[state.kind]} of the focus head before and after the change, and the signed difference"
+    chart.show(figure, "lab-before-after", words)
     figure_file.offer(figure, "change")
     at, height = programs.Focus(setup.sentence, state.kind, state.layer, state.head), _height(after, state.kind)
     code.show(programs.change(setup.batch, at, height, setup.columns, setup.looks, with_effect=is_asked(setup)))
@@ -131,11 +125,9 @@ def _controls(setup: Setup, after: Trace) -> None:
         before=setup.decoded(changed=False)[setup.sentence].masks[kind],
     )
     with st.container(key=_CHART):
-        st.plotly_chart(
-            figure, key="lab-edit-chart", theme=None, config=_CONFIG, alt="The mask; the field below edits it by text"
-        )
+        heard = clicks.cells(lambda query, key: _clicked(query, key, after))
+        chart.show(figure, "lab-edit-chart", "The mask; the field below edits it by text", clicks=heard)
         figure_file.offer(figure, "mask")
-    clicks.show(_CHART, lambda query, key: _clicked(query, key, after))
 
 
 def _height(trace: Trace, kind: Kind) -> int:

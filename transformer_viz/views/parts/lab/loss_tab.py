@@ -7,7 +7,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.export.programs import masks as programs
-from transformer_viz.views.parts import code, figure_file
+from transformer_viz.views.parts import chart, code, figure_file
 from transformer_viz.views.parts.lab.setup import Setup
 
 
@@ -16,13 +16,7 @@ def show(setup: Setup) -> None:
     traces = setup.forced()
     found = losses(traces)
     figure = figures.token_losses(traces, found, theme=setup.theme, large=setup.is_large)
-    st.plotly_chart(
-        figure,
-        key="lab-loss-chart",
-        theme=None,
-        config={"displayModeBar": False, "responsive": True},
-        alt="The loss of each target token; padding is left out",
-    )
+    chart.show(figure, "lab-loss-chart", "The loss of each target token; padding is left out")
     figure_file.offer(figure, "losses")
     n_padding = int((~found.counted).sum())
     st.caption(

@@ -5,7 +5,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.export.programs import masks as programs
-from transformer_viz.views.parts import code, figure_file, link
+from transformer_viz.views.parts import chart, code, figure_file, link
 from transformer_viz.views.parts.lab.setup import Setup
 
 _VIEWS = ("batch", "sentence")
@@ -36,13 +36,8 @@ def show(setup: Setup) -> None:
         theme=setup.theme,
         large=setup.is_large or not is_batch,
     )
-    st.plotly_chart(
-        figure,
-        key="lab-masks-chart",
-        theme=None,
-        config={"displayModeBar": False, "responsive": True, "scrollZoom": False},
-        alt="The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason",
-    )
+    words = "The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason"
+    chart.show(figure, "lab-masks-chart", words)
     figure_file.offer(figure, "masks")
     st.caption(
         "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "

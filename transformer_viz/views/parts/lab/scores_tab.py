@@ -11,7 +11,7 @@ from transformer_viz.export.programs import masks as programs
 from transformer_viz.figures.theme import labels
 from transformer_viz.terms import REASON_WORDS, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import clicks, code, figure_file, focus, link
+from transformer_viz.views.parts import chart, clicks, code, figure_file, focus, link
 from transformer_viz.views.parts.lab.setup import Setup
 
 _CHART = "lab-scores"
@@ -41,15 +41,10 @@ def show(setup: Setup) -> None:
         figure = figures.softmax_maps(
             trace, kind, layer, head, computed, row, theme=setup.theme, large=setup.is_large, columns=setup.columns
         )
-        st.plotly_chart(
-            figure,
-            key="lab-scores-chart",
-            theme=None,
-            config={"displayModeBar": False, "responsive": True},
-            alt="Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers.",
-        )
+        words = "Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers."
+        heard = clicks.cells(lambda query, key: _go_to_row(query, trace, kind))
+        chart.show(figure, "lab-scores-chart", words, clicks=heard)
         figure_file.offer(figure, "scores")
-    clicks.show(_CHART, lambda query, key: _go_to_row(query, trace, kind))
     _row(trace, kind, layer, head, row, scores_map(trace, kind, layer, head), computed)
     at = programs.Focus(setup.sentence, kind, layer, head)
     code.show(programs.scores(setup.batch, at, row, fill, precision, setup.columns, setup.looks))

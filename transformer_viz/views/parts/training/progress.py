@@ -14,7 +14,7 @@ from transformer_viz.runs import jobs
 from transformer_viz.runs.decode import decode
 from transformer_viz.runs.jobs import Job
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import charts, figure_file, model, style
+from transformer_viz.views.parts import chart, figure_file, model, screen, style
 from transformer_viz.views.parts.markdown import literal
 
 _MOST_MOMENTS = 12
@@ -25,7 +25,6 @@ _STATE_WORDS: dict[jobs.State, tuple[str, str, Literal["gray", "blue", "orange",
     "finished": ("finished", ":material/check:", "green"),
     "failed": ("did not finish", ":material/error:", "red"),
 }
-_QUIET = {"displayModeBar": False, "responsive": True}
 
 
 def show(job: Job) -> None:
@@ -34,9 +33,9 @@ def show(job: Job) -> None:
     _header(job, state, rows)
     _buttons(job, state)
     if rows:
-        figure = figures.training(rows, job.recipe.steps, theme=style.theme(), narrow=charts.is_narrow())
+        figure = figures.training(rows, job.recipe.steps, theme=style.theme(), narrow=screen.is_narrow())
         words = "Loss and held-out exact match over the steps; the table below has the numbers"
-        st.plotly_chart(figure, key="training-chart", theme=None, config=_QUIET, alt=words)
+        chart.show(figure, "training-chart", words)
         figure_file.offer(figure, "training")
         with st.expander("The numbers"):
             st.dataframe(pd.DataFrame(rows).drop(columns="at", errors="ignore"), height=240, hide_index=True)
@@ -98,10 +97,10 @@ def _attention(job: Job, rows: list[dict]) -> None:
     layer, head = _best_head(rows)
     st.markdown(f"**Cross-attention, layer {layer + 1} head {head + 1}**, reading `{literal(probe)}`, as it forms:")
     said = [(f"step {step:,}: {run.text or '(nothing)'}", forced) for step, (run, forced) in moments]
-    per_row = 2 if charts.is_narrow() else 6
+    per_row = 2 if screen.is_narrow() else 6
     figure = figures.filmstrip(said, "cross", layer, head, theme=style.theme(), per_row=per_row)
     words = "One head's cross-attention at several moments of the training; rows are the output, columns the source"
-    st.plotly_chart(figure, key="filmstrip", theme=None, config=_QUIET, alt=words)
+    chart.show(figure, "filmstrip", words)
     st.caption("Over each map: the step, and what the model writes by itself. Rows are the right answer, columns the source.")
 
 

@@ -1,0 +1,42 @@
+"""The charts that a page sent to the browser, as the browser gets them."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from streamlit.testing.v1 import AppTest
+
+from transformer_viz.views.parts import chart
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One chart: its key, its figure as JSON, and what is said of it."""
+
+    key: str
+    figure: dict[str, Any]
+    words: str
+    run: str | None
+    clicks: str | None
+
+
+def charts(at: AppTest) -> list[Drawn]:
+    """All charts, in the order of the page."""
+    return [read(element.proto) for element in at.get("bidi_component") if is_chart(element.proto)]
+
+
+def pictures(at: AppTest) -> list[dict[str, Any]]:
+    """Their figures alone."""
+    return [drawn.figure for drawn in charts(at)]
+
+
+def is_chart(proto: Any) -> bool:
+    """Whether a component is a chart."""
+    return getattr(proto, "component_name", "") == chart.NAME
+
+
+def read(proto: Any) -> Drawn:
+    """What a chart was sent."""
+    content = json.loads(proto.bytes)
+    # `$$ID-hash-key`
+    return Drawn(proto.id.split("-", 2)[-1], *(content[name] for name in ("figure", "words", "run", "clicks")))

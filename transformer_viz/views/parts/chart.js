@@ -1,0 +1,73 @@
+// A chart that stands: another figure is drawn into what is there. `Plotly.react` draws only what differs, where Streamlit's
+// own chart is mounted anew and drawn twice.
+//
+// Others find it as `.js-plotly-plot`. `__drawn` is null while a figure is being drawn, then {run, ...layout.meta}; the event
+// `chart-drawn` says when.
+
+export default function ({ parentElement, data, setTriggerValue }) {
+  const host = parentElement.querySelector(".chart");
+  const me = host.__chart ?? (host.__chart = new Chart(host));
+  me.report = (what) => what !== null && setTriggerValue("click", what);
+  me.show(new TextDecoder().decode(data));
+  return () => me.end();
+}
+
+class Chart {
+  constructor(host) {
+    this.host = host;
+    this.sizes = new ResizeObserver(() => this.fit());
+    this.sizes.observe(host);
+    host.addEventListener("click", (event) => this.clicked(event));
+  }
+
+  // Every run of the page says what a chart shows; what it shows already is not drawn again.
+  async show(text) {
+    if (text === this.text) return;
+    this.text = text;
+    const { figure, ...about } = JSON.parse(text);
+    this.about = about;
+    this.host.setAttribute("aria-label", about.words);
+    this.host.style.minHeight = `${figure.layout.height ?? 450}px`;
+    this.host.style.cursor = about.clicks in CLICKED ? "pointer" : "";
+    try {
+      await plotlyFrom(about.plotly);
+    } catch {
+      this.host.textContent = "plotly.js could not be loaded, so nothing can be drawn. Is the server still there? Reload the page.";
+      return;
+    }
+    if (text !== this.text) return;
+    this.waiting = figure;
+    this.draw();
+  }
+
+  // In a closed tab there is no width: what waits is drawn when it is seen.
+  async draw() {
+    const figure = this.waiting, width = Math.floor(this.host.clientWidth);
+    if (!figure || !width) return;
+    this.waiting = null;
+    this.width = figure.layout.width = width;
+    const isFirst = this.host.__drawn === undefined;
+    this.host.__drawn = null;
+    await window.Plotly.react(this.host, figure.data, figure.layout, this.about.config);
+    if (isFirst && this.about.clicks === "point") this.host.on("plotly_click", (event) => this.report(pointOf(event)));
+    this.host.__frames = Object.fromEntries((figure.frames ?? []).map((frame) => [frame.name, frame]));
+    this.host.__drawn = { run: this.about.run, ...figure.layout.meta };
+    this.host.dispatchEvent(new CustomEvent("chart-drawn", { bubbles: true, composed: true }));
+  }
+
+  fit() {
+    const width = Math.floor(this.host.clientWidth);
+    if (this.waiting) this.draw();
+    else if (this.host.__drawn && width && width !== this.width) window.Plotly.relayout(this.host, { width: (this.width = width) });
+  }
+
+  clicked(event) {
+    const find = CLICKED[this.about.clicks];
+    if (find && this.host.__drawn) this.report(find(this.host, event));
+  }
+
+  end() {
+    this.sizes.disconnect();
+    window.Plotly?.purge(this.host);
+  }
+}

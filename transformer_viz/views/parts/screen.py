@@ -1,0 +1,25 @@
+"""What the browser says of its window."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+_KEY = "screen"
+
+
+def is_narrow() -> bool:
+    """Whether the browser said that its window is as narrow as a phone's."""
+    return bool((st.session_state.get(_KEY) or {}).get("narrow"))
+
+
+def watch() -> None:
+    """Asks it; it draws nothing."""
+    _component()(key=_KEY, data={"narrow": is_narrow()}, default={"narrow": False}, on_narrow_change=lambda: None, height=1)
+
+
+@cache
+def _component() -> Any:
+    script = Path(__file__).with_name("screen.js").read_text(encoding="utf-8")
+    return st.components.v2.component("transformer-viz-screen", js=script)
