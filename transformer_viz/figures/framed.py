@@ -4,13 +4,12 @@ Plotly checks every property of every frame when a figure is built: 5 ms a step,
 between Enter and picture. These frames are made by us alone and are checked by the tests instead.
 """
 
-import base64
 from typing import Any
 
-import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.figures.bare import BareFigure
+from transformer_viz.figures.plain import packed
 
 
 class FramedFigure(BareFigure):
@@ -20,7 +19,7 @@ class FramedFigure(BareFigure):
         self, data: Any = None, layout: Any = None, plain_frames: list[dict[str, Any]] | None = None, **options: Any
     ) -> None:
         super().__init__(data, layout, **options)
-        self._plain_frames = [_packed(frame) for frame in plain_frames or []]
+        self._plain_frames = [packed(frame) for frame in plain_frames or []]
 
     @property
     def frames(self) -> tuple[go.Frame, ...]:
@@ -29,21 +28,8 @@ class FramedFigure(BareFigure):
 
     @frames.setter
     def frames(self, new_frames: Any) -> None:
-        self._plain_frames = [_packed(go.Frame(frame).to_plotly_json()) for frame in new_frames]
+        self._plain_frames = [packed(go.Frame(frame).to_plotly_json()) for frame in new_frames]
 
     def to_dict(self) -> dict[str, Any]:
         """The figure as JSON-ready data, frames included."""
         return {**super().to_dict(), "frames": self._plain_frames}
-
-
-def _packed(value: Any) -> Any:
-    """Arrays as Plotly's typed array form: a third of the bytes of a list, and no rounding."""
-    if isinstance(value, dict):
-        return {key: _packed(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_packed(entry) for entry in value]
-    if isinstance(value, np.ndarray):
-        data = np.ascontiguousarray(value)
-        packed = {"dtype": data.dtype.str[1:], "bdata": base64.b64encode(data.tobytes()).decode()}
-        return packed if data.ndim == 1 else {**packed, "shape": ", ".join(map(str, data.shape))}
-    return value

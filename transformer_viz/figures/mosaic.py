@@ -15,7 +15,7 @@ import numpy as np
 
 from transformer_viz.analysis.heads import Head
 from transformer_viz.figures.bare import BareFigure
-from transformer_viz.figures.plain import Plain, heatmap, scatter
+from transformer_viz.figures.plain import Plain, PlainFigure, heatmap, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -54,6 +54,20 @@ def mosaic(
 
     `layout.meta["block"]` says how many queries and keys one cell stands for.
     """
+    plain = plain_mosaic(trace, kind, focus, theme=theme, large=large, height=height)
+    return BareFigure(plain.data, plain.layout)
+
+
+def plain_mosaic(
+    trace: Trace,
+    kind: Kind,
+    focus: tuple[int, Head] | None,
+    *,
+    theme: ThemeName,
+    large: bool,
+    height: int | None = None,
+) -> PlainFigure:
+    """The same as plain data."""
     weights = trace.attentions(kind)
     assert weights is not None, f"the run has no {kind} attention"
     weights = weights.astype(np.float32, copy=False)
@@ -63,7 +77,7 @@ def mosaic(
     if blocks != (1, 1):
         weights, masked = _thinned(weights, masked, blocks)
     grid = Grid(trace.layer_numbers(kind), *weights.shape[1:])
-    return BareFigure(
+    return PlainFigure(
         [
             *_heatmaps(grid, weights, masked, colours),
             *grid.outlines(colours, focus),

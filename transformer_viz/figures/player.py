@@ -16,7 +16,7 @@ from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
 from transformer_viz.figures.framed import FramedFigure
 from transformer_viz.figures.margins import margins
-from transformer_viz.figures.plain import Plain, scatter
+from transformer_viz.figures.plain import Plain, PlainFigure, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, labels, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -53,6 +53,23 @@ def player(
         with_answer: ring the true key of each row.
         narrow: the candidates below the map, for a phone, instead of beside it.
     """
+    plain = plain_player(trace, kind, layer, head, step, theme=theme, large=large, with_answer=with_answer, narrow=narrow)
+    return FramedFigure(plain.data, plain.layout, plain.frames)
+
+
+def plain_player(
+    trace: Trace,
+    kind: Kind,
+    layer: int | None,
+    head: Head,
+    step: int,
+    *,
+    theme: ThemeName,
+    large: bool,
+    with_answer: bool,
+    narrow: bool,
+) -> PlainFigure:
+    """The same as plain data."""
     layer = layer_or_first(trace, kind, layer)
     n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
     is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
@@ -64,7 +81,7 @@ def player(
     # A run without a decoder has one picture all the same.
     frames = [picture.frame(t) for t in range(max(1, trace.n_steps))]
     place = _arrangement(n_queries, large, narrow) if trace.steps else _alone(n_queries, large)
-    return FramedFigure(traces, picture.layout(step, place), frames)
+    return PlainFigure(traces, picture.layout(step, place), frames)
 
 
 class _Picture:

@@ -14,6 +14,6 @@ KEYS = (
 
 def keep(keys: Iterable[str] = KEYS) -> None:
     """Once a run, before any widget is drawn; a fragment keeps its own."""
-    for key in keys:
-        if key in st.session_state:
-            st.session_state[key] = st.session_state[key]
+    # The session is asked once for all its keys: to be asked for one that it does not have takes it long.
+    for key in set(keys).intersection(st.session_state):
+        st.session_state[key] = st.session_state[key]

@@ -6,8 +6,9 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz import figures
 from transformer_viz.export.strips import LEGENDS
+from transformer_viz.figures.mosaic import plain_mosaic
+from transformer_viz.figures.player import plain_player
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import chart, clicks, code, focus, player, screen, style, text_first
@@ -70,7 +71,7 @@ def _step_rested(trace: Trace) -> None:
 def _focus_map(trace: Trace, chosen: Looks) -> None:
     now, theme, narrow = focus.current(), style.theme(), screen.is_narrow()
     looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": narrow}
-    figure = figures.player(trace, now.kind, now.layer, now.head, now.step, theme=theme, **looks)
+    figure = plain_player(trace, now.kind, now.layer, now.head, now.step, theme=theme, **looks)
     chart.show(figure, "focus-chart", _alt(trace, now.kind), run=now.run, zooms=False)
 
 
@@ -84,7 +85,7 @@ def mosaics(trace: Trace, chosen: Looks, now: focus.Focus, on_tile: Callable[[di
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
             tile = (now.layer, now.head) if kind == now.kind else None
-            figure = figures.mosaic(trace, kind, tile, theme=style.theme(), large=chosen.is_large)
+            figure = plain_mosaic(trace, kind, tile, theme=style.theme(), large=chosen.is_large)
             words = f"All layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
             heard = clicks.tiles(on_tile)
             chart.show(figure, f"mosaic-chart-{kind}", words, run=now.run, clicks=heard, zooms=False)
