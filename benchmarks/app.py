@@ -4,9 +4,8 @@ Times are taken inside the page, from the event to the frame after the last char
 same text typed into a bare Streamlit page with one heatmap, try by try in turns: what no app on this platform can go below.
 """
 
-from typing import Any
-
 from benchmarks import browser, served
+from benchmarks.devtools import Page
 from benchmarks.measure import Line, Number, Report, Target
 
 TITLE = "the app, 12 to 20 letters"
@@ -49,7 +48,7 @@ def measure(report: Report) -> None:
                 report.values[key] = ours_number.p95
 
 
-def _tiles(app: Any) -> list[float]:
+def _tiles(app: Page) -> list[float]:
     """Half of the tries with 12 letters, half with 20."""
     times = []
     for length in (12, 20):
@@ -58,7 +57,7 @@ def _tiles(app: Any) -> list[float]:
     return times
 
 
-def _switches(app: Any) -> list[float]:
+def _switches(app: Page) -> list[float]:
     """Each with a text that was typed before, so that its run by the other checkpoint is not known yet."""
     times = []
     for number in range(TRIES):

@@ -2,113 +2,94 @@
 
 import random
 import time
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from benchmarks import served
+from benchmarks.devtools import Chromium, Page
 from benchmarks.measure import Skipped
 
 PLAIN = Path(__file__).with_name("plain_page.py")
 PLAIN_NAME = "a bare Streamlit page, one heatmap"
 # From the end of a try to the next: the player reports a rested step after 300 ms, and tries must not overlap.
 PAUSE = 0.45
-PATIENCE_MS = 120_000
-
-# With an inspector attached, as playwright's is, V8 reads a script again when it looks up where in it something was called:
-# evaluating plotly.js takes 0.8 s where a browser without one takes 0.35. If the places are noted at once, it takes 0.35 as
-# well (`python -m benchmarks.inspector`).
-NOTED = "--js-flags=--no-enable-lazy-source-positions"
 
 _SCRIPT = Path(__file__).with_name("stopwatch.js").read_text(encoding="utf-8")
-_ON_ENTER = """(marks) => bench.on(document.querySelector('input[aria-label="Source text"]'), 'keydown',
+_TEXT = 'input[aria-label="Source text"]'
+_ON_ENTER = f"""(marks) => bench.on(document.querySelector('{_TEXT}'), 'keydown',
   (event) => event.key === 'Enter', new Function('return ' + marks))"""
 
 
-@contextmanager
-def browser() -> Generator[Any]:
+def browser() -> Chromium:
     """A headless Chromium.
 
     Raises:
-        Skipped: there is none, or no playwright.
+        Skipped: there is none.
     """
     chromium = served.chromium()
     if chromium is None:
         raise Skipped("no Chromium on this machine")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        raise Skipped("no package playwright (requirements-dev.txt)") from None
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=chromium, args=[*served.FLAGS, NOTED])
-        yield running
-        running.close()
+    return Chromium(chromium, served.FLAGS)
 
 
-def new_page(running: Any) -> Any:
-    """A page of a context of its own: another person's browser, with nothing cached."""
-    context = running.new_context(viewport={"width": 1440, "height": 900})
-    context.add_init_script(_SCRIPT)
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
-    return page
+def visit(running: Chromium, url: str, marks: str) -> dict[str, float]:
+    """Milliseconds from the beginning of the navigation to each mark, of another person's browser."""
+    page = running.new_page(_SCRIPT, f"bench.opened({marks})")
+    page.goto(url)
+    found = took(page, pause=0)
+    page.close()
+    return found
 
 
-def opened(running: Any, url: str) -> Any:
+def opened(running: Chromium, url: str) -> Page:
     """A page on which everything of the first run is drawn."""
-    page = new_page(running)
-    page.goto(url)
-    page.wait_for_function("bench.everyRun() !== null")
-    time.sleep(1)
-    return page
+    return _opened(running, url, "bench.everyRun() !== null")
 
 
-def opened_plain(running: Any, url: str) -> Any:
+def opened_plain(running: Chromium, url: str) -> Page:
     """The bare page, drawn."""
-    page = new_page(running)
+    return _opened(running, url, "bench.plainRun() !== null")
+
+
+def _opened(running: Chromium, url: str, drawn: str) -> Page:
+    page = running.new_page(_SCRIPT)
     page.goto(url)
-    page.wait_for_function("bench.plainRun() !== null")
+    page.wait(f"window.bench && {drawn}")
     time.sleep(1)
     return page
 
 
-def enter(page: Any, text: str) -> dict[str, float]:
+def enter(page: Page, text: str) -> dict[str, float]:
     """Milliseconds from Enter until tokens and focus map, and until everything is drawn."""
     prepare(page, text)
-    page.keyboard.press("Enter")
+    page.press("Enter")
     return took(page)
 
 
-def prepare(page: Any, text: str) -> None:
+def prepare(page: Page, text: str) -> None:
     """Types the text; the stopwatch starts at Enter."""
-    box = page.get_by_label("Source text")
-    box.fill(text)
-    box.focus()
-    page.evaluate(_ON_ENTER, f"bench.ofRun({text!r})")
+    page.fill(_TEXT, text)
+    page.call(_ON_ENTER, f"bench.ofRun({text!r})")
 
 
-def enter_plain(page: Any, text: str) -> float:
+def enter_plain(page: Page, text: str) -> float:
     """The same on the bare page."""
-    box = page.get_by_label("Source text")
-    box.fill(text)
-    box.focus()
-    page.evaluate(_ON_ENTER, f"({{ drawn: () => bench.plainRun() === {text!r} }})")
-    page.keyboard.press("Enter")
+    page.fill(_TEXT, text)
+    page.call(_ON_ENTER, f"({{ drawn: () => bench.plainRun() === {text!r} }})")
+    page.press("Enter")
     return took(page)["drawn"]
 
 
-def took(page: Any, pause: float = PAUSE) -> dict[str, float]:
+def took(page: Page, pause: float = PAUSE) -> dict[str, float]:
     """What the stopwatch took, by mark."""
-    page.wait_for_function("window.took")
-    found = page.evaluate("window.took")
+    page.wait("window.took")
+    found = page.value("window.took")
     time.sleep(pause)
     return found
 
 
-def step(page: Any, number: int) -> float:
+def step(page: Page, number: int) -> float:
     """Milliseconds from an arrow key to the step drawn: ten to the left, ten to the right."""
-    page.evaluate(
+    page.call(
         """(key) => {
           document.activeElement?.blur();
           const chart = document.querySelector('.st-key-focus .js-plotly-plot');
@@ -122,9 +103,9 @@ def step(page: Any, number: int) -> float:
     return took(page)["drawn"]
 
 
-def click_tile(page: Any, number: int) -> float:
+def click_tile(page: Page, number: int) -> float:
     """Milliseconds from a click on a small map of cross-attention to its large map drawn; another map each time."""
-    page.evaluate(
+    page.call(
         """(n) => {
           const mosaic = document.querySelector('.st-key-mosaic-cross .js-plotly-plot');
           const grid = mosaic.layout.meta, axes = mosaic._fullLayout._plots.xy;
@@ -143,13 +124,13 @@ def click_tile(page: Any, number: int) -> float:
     return took(page)["drawn"]
 
 
-def switch_checkpoint(page: Any, name: str, text: str) -> dict[str, float]:
+def switch_checkpoint(page: Page, name: str, text: str) -> dict[str, float]:
     """Milliseconds from the choice of another checkpoint until its run of the same text is drawn."""
-    page.get_by_label("Checkpoint").click()
-    option = page.get_by_role("option", name=name, exact=True)
-    option.wait_for()
-    page.evaluate("(text) => bench.on(document, 'click', () => true, () => bench.ofRun(text))", text)
-    option.click()
+    page.click("document.querySelector('input[aria-label=Checkpoint]')")
+    option = f"[...document.querySelectorAll('[role=option]')].find((one) => one.textContent === {name!r})"
+    page.wait(option)
+    page.call("(text) => bench.on(document, 'click', () => true, () => bench.ofRun(text))", text)
+    page.click(option)
     return took(page)
 
 

@@ -1,11 +1,10 @@
 """Drawing figures in Chromium without the app around them, and the plain way to draw many heads: a heatmap a head."""
 
-from typing import Any
-
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 from plotly.subplots import make_subplots
 
+from benchmarks.devtools import Chromium, Page
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
 
@@ -26,18 +25,17 @@ _DRAW = """async (texts) => {
 }"""
 
 
-def page(running: Any) -> Any:
+def page(running: Chromium) -> Page:
     """An empty page that has Plotly."""
-    made = running.new_page(viewport={"width": 1440, "height": 900})
-    made.set_default_timeout(120_000)
-    made.set_content("<!doctype html><title>drawing</title>")
-    made.add_script_tag(content=get_plotlyjs())
+    made = running.new_page()
+    made.run("document.write('<!doctype html><title>drawing</title><body>'); document.close();")
+    made.run(get_plotlyjs())
     return made
 
 
-def milliseconds(page: Any, texts: list[str]) -> float:
+def milliseconds(page: Page, texts: list[str]) -> float:
     """From the figures' text to the frame after all are drawn."""
-    return float(page.evaluate(_DRAW, texts))
+    return float(page.call(_DRAW, texts))
 
 
 def subplots(trace: Trace) -> list[str]:

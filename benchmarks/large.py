@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 from benchmarks import browser, served
+from benchmarks.devtools import Page
 from benchmarks.measure import LEAST_RUNS, Line, Number, Report, Target
 from transformer_viz.checkpoints import FOLDERS_VARIABLE, save_checkpoint
 from transformer_viz.model.config import ModelConfig
@@ -70,7 +71,7 @@ def make_checkpoint(folder: Path) -> None:
     save_checkpoint(folder, model, task, variant="pre-norm", recipe={}, metrics={})
 
 
-def _enter(page: object, text: str) -> float:
+def _enter(page: Page, text: str) -> float:
     return browser.enter(page, text)["everything"]
 
 

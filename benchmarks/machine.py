@@ -12,7 +12,7 @@ import torch
 from benchmarks import served
 from transformer_viz.model import devices
 
-PACKAGES = ("torch", "numpy", "streamlit", "plotly", "playwright", "transformers", "bertviz")
+PACKAGES = ("torch", "numpy", "streamlit", "plotly", "transformers", "bertviz")
 
 
 def machine() -> dict[str, str | int | float | None]:

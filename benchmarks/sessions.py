@@ -1,16 +1,16 @@
 """Ten people at once on one server, each in a browser of its own: latency, memory, and that no one sees another's text."""
 
 import time
-from typing import Any
 
 from benchmarks import browser, served
+from benchmarks.devtools import Page
 from benchmarks.measure import Line, Number, Report
 
 TITLE = "ten sessions at once"
 SESSIONS, ROUNDS, LENGTH = 10, 3, 14
 TARGETS = {}
 # Source labels of the focus map, from what the browser holds.
-_LABELS = """() => document.querySelector('.st-key-focus .js-plotly-plot')._fullLayout.xaxis.ticktext.join(' ')"""
+_LABELS = """document.querySelector('.st-key-focus .js-plotly-plot')._fullLayout.xaxis.ticktext.join(' ')"""
 
 
 def measure(report: Report) -> None:
@@ -28,7 +28,7 @@ def measure(report: Report) -> None:
         report.add(Line(words, Number.of("each of ten", together), Number.of("one alone", alone), "ms", len(together)))
         report.remark(f"{SESSIONS * ROUNDS} texts in {SESSIONS} sessions: each saw its own text, run and labels, no other's")
         for page in pages:
-            page.context.close()
+            page.close()
         plain = [browser.opened_plain(running, bare.url)]
         before = bare.memory()
         plain += [browser.opened_plain(running, bare.url) for _ in range(SESSIONS - 1)]
@@ -46,7 +46,7 @@ def measure(report: Report) -> None:
         report.add(Line(f"memory of the server with {SESSIONS} sessions", *whole, "MB", 1))
 
 
-def _all_at_once(pages: list[Any], number: int) -> list[float]:
+def _all_at_once(pages: list[Page], number: int) -> list[float]:
     """Everyone types a text of its own and presses Enter; every page must then show its own and nobody else's.
 
     Raises:
@@ -55,17 +55,17 @@ def _all_at_once(pages: list[Any], number: int) -> list[float]:
     for place, page in enumerate(pages):
         browser.prepare(page, _text(place, number))
     for page in pages:
-        page.keyboard.press("Enter")
+        page.press("Enter")
     times = []
     for page in pages:
-        page.wait_for_function("window.took")
-        times.append(float(page.evaluate("window.took.everything")))
+        page.wait("window.took")
+        times.append(float(page.value("window.took.everything")))
     time.sleep(browser.PAUSE)
-    runs = {page.evaluate("bench.everyRun()") for page in pages}
+    runs = {page.value("bench.everyRun()") for page in pages}
     assert len(runs) == len(pages), f"{len(pages)} sessions show {len(runs)} different runs"
     for place, page in enumerate(pages):
         own = _text(place, number)
-        source, labels = page.evaluate("bench.part('source').textContent"), page.evaluate(_LABELS)
+        source, labels = page.value("bench.part('source').textContent"), page.value(_LABELS)
         assert own in source, f"session {place} typed {own} and reads {source}"
         written = [label.split("·")[-1] for label in labels.split()]
         assert own in "".join(written), f"session {place} typed {own}; its map is labelled {labels}"

@@ -4,9 +4,8 @@ Times of a visit count from the beginning of the navigation. A new context has n
 again every time.
 """
 
-from typing import Any
-
 from benchmarks import browser, served
+from benchmarks.devtools import Chromium
 from benchmarks.measure import Line, Number, Report, Target
 
 TITLE = "cold start, and a new browser"
@@ -62,22 +61,9 @@ def _add(report: Report, what: str, ours: list[float], bare: list[float]) -> Lin
     return report.add(Line(what, Number.of("ours", ours), Number.of(_PLAIN, bare), "ms", len(ours)))
 
 
-def _visit(running: Any, url: str) -> dict[str, float]:
-    """Milliseconds from the beginning of the navigation to each mark."""
-    page = browser.new_page(running)
-    page.add_init_script(f"bench.opened({_MARKS})")
-    return _left(page, url)
+def _visit(running: Chromium, url: str) -> dict[str, float]:
+    return browser.visit(running, url, _MARKS)
 
 
-def _visit_plain(running: Any, url: str) -> float:
-    page = browser.new_page(running)
-    page.add_init_script("bench.opened({ drawn: () => bench.plainRun() !== null })")
-    return _left(page, url)["drawn"]
-
-
-def _left(page: Any, url: str) -> dict[str, float]:
-    """Goes there, waits for the marks, and closes the browser's context."""
-    page.goto(url)
-    found = browser.took(page, pause=0)
-    page.context.close()
-    return found
+def _visit_plain(running: Chromium, url: str) -> float:
+    return browser.visit(running, url, "{ drawn: () => bench.plainRun() !== null }")["drawn"]
