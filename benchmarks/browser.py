@@ -40,21 +40,21 @@ def visit(running: Chromium, url: str, marks: str) -> dict[str, float]:
     return found
 
 
-def opened(running: Chromium, url: str) -> Page:
-    """A page on which everything of the first run is drawn."""
-    return _opened(running, url, "bench.everyRun() !== null")
+def opened(running: Chromium, url: str, rest: float = 1) -> Page:
+    """A page on which everything of the first run is drawn, after `rest` seconds in which it comes to rest."""
+    return _opened(running, url, "bench.everyRun() !== null", rest)
 
 
-def opened_plain(running: Chromium, url: str) -> Page:
+def opened_plain(running: Chromium, url: str, rest: float = 1) -> Page:
     """The bare page, drawn."""
-    return _opened(running, url, "bench.plainRun() !== null")
+    return _opened(running, url, "bench.plainRun() !== null", rest)
 
 
-def _opened(running: Chromium, url: str, drawn: str) -> Page:
+def _opened(running: Chromium, url: str, drawn: str, rest: float) -> Page:
     page = running.new_page(_SCRIPT)
     page.goto(url)
     page.wait(f"window.bench && {drawn}")
-    time.sleep(1)
+    time.sleep(rest)
     return page
 
 

@@ -19,7 +19,7 @@ def measure(report: Report) -> None:
         pages = [browser.opened(running, server.url)]
         alone = [browser.enter(pages[0], _text(0, number))["everything"] for number in range(3 * ROUNDS)]
         first = server.memory()
-        pages += [browser.opened(running, server.url) for _ in range(SESSIONS - 1)]
+        pages += [browser.opened(running, server.url, rest=0) for _ in range(SESSIONS - 1)]
         together: list[float] = []
         for number in range(ROUNDS):
             together += _all_at_once(pages, number)
@@ -31,7 +31,7 @@ def measure(report: Report) -> None:
             page.close()
         plain = [browser.opened_plain(running, bare.url)]
         before = bare.memory()
-        plain += [browser.opened_plain(running, bare.url) for _ in range(SESSIONS - 1)]
+        plain += [browser.opened_plain(running, bare.url, rest=0) for _ in range(SESSIONS - 1)]
         for number in range(ROUNDS):
             for place, page in enumerate(plain):
                 browser.enter_plain(page, _text(place, number))

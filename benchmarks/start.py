@@ -9,7 +9,7 @@ from benchmarks.devtools import Chromium
 from benchmarks.measure import Line, Number, Report, Target
 
 TITLE = "cold start, and a new browser"
-STARTS, VISITS = 4, 30
+STARTS, VISITS = 3, 30
 TARGETS = {
     "text": Target("a new browser on a warm server reads its text, median", "at most", 1200, "ms"),
     "picture": Target("a new browser on a warm server sees its first picture, median", "at most", 2300, "ms"),

@@ -1,7 +1,7 @@
 """A figure of plain data that is sent without a template.
 
-Ours have a template that says nothing, since without any Plotly for Python puts its own in. In the browser it would be a change
-whenever the same figure is drawn a second time, as Streamlit does: all of it would be drawn again.
+Ours have a template that says nothing, since without any Plotly for Python puts its own in. A browser needs none, and a page
+that stands by itself should say in its figures all that they are.
 """
 
 from typing import Any

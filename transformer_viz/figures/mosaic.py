@@ -185,7 +185,7 @@ class Grid:
     def outlines(self, theme: Theme, focus: tuple[int, Head] | None) -> list[Plain]:
         """A thin frame around each tile, so that an empty corner is still part of it; a strong one around the focus.
 
-        Lines and not shapes, since Plotly draws a figure with shapes anew whenever it is drawn again.
+        One line and not shapes, each of which would be an element of its own in the browser.
         """
         frames = [self._rectangles(self.places, theme.grid, 1)]
         chosen = [place for place in self.places if self._is_in(place, focus)]
@@ -211,7 +211,6 @@ class Grid:
             x += [left, right, right, left, left, None]
             y += [top, top, bottom, bottom, top, None]
         line = {"color": colour, "width": width}
-        # Plain lists: Plotly takes arrays of a scatter for changed whenever they are new objects.
         return scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
 
 

@@ -166,7 +166,7 @@ class _Picture:
         return np.where(later, np.float32(np.nan), self.weights), np.where(later, 0, self.reasons).astype(np.uint8)
 
     def row_trace(self) -> Plain:
-        """The outline of a step's row. A line, since Plotly draws a figure with shapes anew whenever it is drawn again."""
+        """The outline of a step's row. A line, since a step changes traces; Plotly would draw all axes anew for a shape."""
         right = len(self.trace.keys(self.kind)) - 0.5
         line = {"color": self.theme.accent, "width": 3 if self.size > 13 else 2.5}
         return scatter(x=[-0.5, right, right, -0.5, -0.5], mode="lines", line=line, hoverinfo="skip", cliponaxis=False)

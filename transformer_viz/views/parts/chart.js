@@ -45,11 +45,13 @@ class Chart {
     const figure = this.waiting, width = Math.floor(this.host.clientWidth);
     if (!figure || !width) return;
     this.waiting = null;
+    this.figure = figure;
     this.width = figure.layout.width = width;
-    const isFirst = this.host.__drawn === undefined;
     this.host.__drawn = null;
     await window.Plotly.react(this.host, figure.data, figure.layout, this.about.config);
-    if (isFirst && this.about.clicks === "point") this.host.on("plotly_click", (event) => this.report(pointOf(event)));
+    // Another one may have come meanwhile, which says by itself when it is drawn.
+    if (figure !== this.figure) return;
+    if (this.about.clicks === "point") this.hearPoints();
     this.host.__frames = Object.fromEntries((figure.frames ?? []).map((frame) => [frame.name, frame]));
     this.host.__drawn = { run: this.about.run, ...figure.layout.meta };
     this.host.dispatchEvent(new CustomEvent("chart-drawn", { bubbles: true, composed: true }));
@@ -64,6 +66,13 @@ class Chart {
   clicked(event) {
     const find = CLICKED[this.about.clicks];
     if (find && this.host.__drawn) this.report(find(this.host, event));
+  }
+
+  // Plotly knows which point was hit; a chart hears it from its first drawing on.
+  hearPoints() {
+    if (this.hears) return;
+    this.hears = true;
+    this.host.on("plotly_click", (event) => this.report(pointOf(event)));
   }
 
   end() {
