@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from transformer_viz.model import first_numbers
 from transformer_viz.model.config import ModelConfig
 
 
@@ -19,6 +20,12 @@ def sinusoid(n_positions: int, d_model: int, base: float) -> Tensor:
     return table
 
 
+def _sinusoid(config: ModelConfig) -> Tensor:
+    if not first_numbers.wanted():
+        return torch.empty(config.max_positions, config.d_model)
+    return sinusoid(config.max_positions, config.d_model, config.sinusoid_base).to(torch.get_default_dtype())
+
+
 class Positions(nn.Module):
     """Adds each token's position to its embedding."""
 
@@ -26,10 +33,9 @@ class Positions(nn.Module):
         super().__init__()
         self.table: Tensor | None
         if config.position == "learned":
-            self.table = nn.Parameter(torch.randn(config.max_positions, config.d_model) * 0.02)
+            self.table = nn.Parameter(first_numbers.normal(config.max_positions, config.d_model, 0.02))
         elif config.position == "sinusoid":
-            table = sinusoid(config.max_positions, config.d_model, config.sinusoid_base)
-            self.register_buffer("table", table.to(torch.get_default_dtype()), persistent=False)
+            self.register_buffer("table", _sinusoid(config), persistent=False)
         else:
             self.table = None
 

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from transformer_viz.model import first_numbers
 from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, layer_norm
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.dropout import Dropout
@@ -25,9 +26,9 @@ class Transformer(nn.Module):
         self.config = config
         # A tied weight is held once, by the target embedding, so that a file holds it once too.
         self.source_embedding = (
-            None if config.tied_embeddings == "all" else nn.Embedding(config.source_vocabulary_size, config.d_model)
+            None if config.tied_embeddings == "all" else _embedding(config.source_vocabulary_size, config.d_model)
         )
-        self.target_embedding = nn.Embedding(config.target_vocabulary_size, config.d_model)
+        self.target_embedding = _embedding(config.target_vocabulary_size, config.d_model)
         self.positions = Positions(config)
         self.source_norm, self.target_norm = (layer_norm(config) if config.embedding_norm else nn.Identity() for _ in range(2))
         self.embedding_dropout = Dropout(config.dropout)
@@ -112,7 +113,7 @@ class Transformer(nn.Module):
         return self.embedding_dropout(norm(self.positions(x)))
 
     def _initialize(self) -> None:
-        if self.config.initialization == "torch":
+        if self.config.initialization == "torch" or not first_numbers.wanted():
             return
         everything = self.config.initialization == "xavier"
         for name, parameter in self.named_parameters():
@@ -126,6 +127,11 @@ class TiedOutput(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(config.target_vocabulary_size)) if config.output_bias else None
+
+
+def _embedding(n_tokens: int, d_model: int) -> nn.Embedding:
+    """As `nn.Embedding` itself draws it."""
+    return nn.Embedding.from_pretrained(first_numbers.normal(n_tokens, d_model), freeze=False)
 
 
 def _output(config: ModelConfig) -> nn.Linear | TiedOutput:

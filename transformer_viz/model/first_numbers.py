@@ -1,0 +1,19 @@
+"""A model's numbers as it is made; none where it is made for its shapes alone, under `torch.device("meta")`.
+
+torch would go through the motions there, and for many of these operations first import its compiler: 1.4 s in each new process.
+"""
+
+import torch
+from torch import Tensor
+
+
+def wanted() -> bool:
+    """Whether there is anything to compute."""
+    return torch.get_default_device().type != "meta"
+
+
+def normal(rows: int, columns: int, deviation: float = 1.0) -> Tensor:
+    """(rows, columns), drawn from a normal distribution around zero."""
+    if not wanted():
+        return torch.empty(rows, columns)
+    return torch.randn(rows, columns) * deviation
