@@ -54,18 +54,21 @@ def app() -> Generator[str]:
 
 
 @contextmanager
-def server(script: Path | None = None, environment: Mapping[str, str] | None = None) -> Generator[Server]:
+def server(
+    script: Path | None = None, environment: Mapping[str, str] | None = None, address: str = "localhost"
+) -> Generator[Server]:
     """Starts the app, or another Streamlit script, on a free port; stops it at the end.
 
     Args:
         script: what Streamlit runs instead of the app.
         environment: more variables.
+        address: where it listens.
     """
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind(("127.0.0.1" if address == "localhost" else address, 0))
         port = probe.getsockname()[1]
-    ours = ["transformer_viz", "app", "--port", str(port)]
-    other = ["streamlit", "run", str(script), f"--server.port={port}"]
+    ours = ["transformer_viz", "app", "--port", str(port), "--address", address]
+    other = ["streamlit", "run", str(script), f"--server.port={port}", f"--server.address={address}"]
     started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", *(ours if script is None else other)],
@@ -76,8 +79,8 @@ def server(script: Path | None = None, environment: Mapping[str, str] | None = N
         start_new_session=True,
     )
     try:
-        _wait_for(f"http://localhost:{port}/_stcore/health")
-        yield Server(f"http://localhost:{port}", process.pid, time.perf_counter() - started)
+        _wait_for(f"http://{address}:{port}/_stcore/health")
+        yield Server(f"http://{address}:{port}", process.pid, time.perf_counter() - started)
     finally:
         # The app may have started trainings: they are in the same session.
         os.killpg(process.pid, signal.SIGTERM)
