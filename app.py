@@ -1,19 +1,35 @@
-"""Streamlit entry: `streamlit run app.py`. Page set-up and navigation, nothing else."""
+"""Streamlit entry: `streamlit run app.py`. The server, and a page's set-up and navigation; nothing else."""
+
+from pathlib import Path
 
 import streamlit as st
+from starlette.middleware import Middleware
 
-from transformer_viz.views import pages
+from transformer_viz.views import names, pages, server
 from transformer_viz.views.parts import plotly_js, settle, style, text_first
+from transformer_viz.views.server import beforehand
+from transformer_viz.views.server.files import Files
 
-st.set_page_config(page_title="Transformer Viz", page_icon="🔎", layout="wide")
-style.apply()
-plotly_js.provide()
-st.navigation(
-    [
-        st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=view.TITLE.lower(), default=view.ORDER == 0)
-        for view in pages()
-    ],
-    position="top",
-).run()
-text_first.drawn()
-settle.settle()
+
+def page() -> None:
+    """One run of somebody's page."""
+    st.set_page_config(page_title="Transformer Viz", page_icon="🔎", layout="wide")
+    style.apply()
+    plotly_js.provide()
+    beforehand.wait()
+    st.navigation(
+        [
+            st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=view.TITLE.lower(), default=view.ORDER == 0)
+            for view in pages()
+        ],
+        position="top",
+    ).run()
+    text_first.drawn()
+    settle.settle()
+
+
+if __name__ == "__main__":
+    page()
+else:  # the server imports this file once, to know what it serves
+    folder = Path(st.__file__).parent / "static"
+    app = st.App(__file__, middleware=[Middleware(Files, folder=folder, pages=names())], lifespan=server.lifespan)

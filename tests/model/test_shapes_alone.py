@@ -43,6 +43,7 @@ def test_embeddings_are_drawn_as_torch_draws_them():
     torch.manual_seed(3)
     source = nn.Embedding(SIZES["source_vocabulary_size"], SIZES["d_model"])
     target = nn.Embedding(SIZES["target_vocabulary_size"], SIZES["d_model"])
+    assert model.source_embedding is not None
     assert torch.equal(model.source_embedding.weight, source.weight)
     assert torch.equal(model.target_embedding.weight, target.weight)
 

@@ -1,0 +1,150 @@
+"""What begins as the server starts: the app gets ready, and the browser of who started it opens."""
+
+import asyncio
+import signal
+import threading
+from unittest.mock import Mock
+
+import pytest
+import streamlit as st
+from streamlit import cli_util
+
+from tests.test_imports import python
+from transformer_viz import views
+from transformer_viz.views.server import beforehand, lifespan, opening, stopping
+
+
+@pytest.fixture
+def options(monkeypatch):
+    """Streamlit's settings, as somebody gave them."""
+    given = {"server.headless": False, "server.address": "localhost"}
+    real = st.get_option
+    monkeypatch.setattr(st, "get_option", lambda name: given.get(name, real(name)))
+    return given
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """The addresses that were opened, once the next one is."""
+    addresses: list[str] = []
+    is_there = threading.Event()
+    monkeypatch.setattr(cli_util, "open_browser", lambda address: (addresses.append(address), is_there.set()))
+    monkeypatch.setattr(opening, "_SECONDS", 0.01)
+
+    def wait() -> list[str]:
+        assert is_there.wait(20)
+        return addresses
+
+    return wait
+
+
+def lives(seconds: float = 0.2) -> None:
+    async def life():
+        async with lifespan(None):
+            await asyncio.sleep(seconds)
+
+    asyncio.run(life())
+
+
+@pytest.mark.parametrize("address", ["localhost", "0.0.0.0"])
+def test_the_browser_opens_on_this_machine(options, opened, monkeypatch, address):
+    monkeypatch.setattr(beforehand, "begin", Mock())
+    options["server.address"] = address
+    lives()
+    assert opened() == ["http://localhost:8501"]
+
+
+def test_where_nobody_sits_no_browser_opens(options, monkeypatch):
+    monkeypatch.setattr(beforehand, "begin", Mock())
+    monkeypatch.setattr(opening, "_SECONDS", 0)
+    opens = Mock()
+    monkeypatch.setattr(cli_util, "open_browser", opens)
+    options["server.headless"] = True
+    lives()
+    opens.assert_not_called()
+
+
+def test_a_browser_that_does_not_open_stops_nothing(options, monkeypatch):
+    tried = threading.Event()
+
+    def fails(address):
+        tried.set()
+        raise FileNotFoundError("xdg-open")
+
+    monkeypatch.setattr(beforehand, "begin", Mock())
+    monkeypatch.setattr(opening, "_SECONDS", 0)
+    monkeypatch.setattr(cli_util, "open_browser", fails)
+    lives()
+    assert tried.wait(20)
+
+
+class Uvicorn:
+    """As much of one as the signals see."""
+
+    should_exit, force_exit = False, False
+
+    def handle_exit(self, number, frame) -> None:
+        raise KeyboardInterrupt
+
+
+@pytest.fixture
+def signals():
+    """The handlers are what they were, whatever a test sets."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server_and_is_not_raised_again(signals, number):
+    server = Uvicorn()
+    signal.signal(signal.SIGINT, server.handle_exit)
+    stopping.quietly()
+    signal.raise_signal(number)
+    assert (server.should_exit, server.force_exit) == (True, False)
+    signal.raise_signal(number)
+    assert (server.should_exit, server.force_exit) == (True, True)
+
+
+def test_the_signals_of_others_are_left_alone(signals):
+    before = signal.getsignal(signal.SIGINT)
+    stopping.quietly()
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_without_a_server_nobody_waits():
+    beforehand.wait()
+
+
+def test_a_page_waits_until_all_is_ready(monkeypatch):
+    """Guards a page that goes on while the other thread is halfway through an import."""
+    go_on, arrived = threading.Event(), threading.Event()
+    monkeypatch.setattr(views, "pages", lambda: go_on.wait(20))
+    beforehand.begin()
+    page = threading.Thread(target=lambda: (beforehand.wait(), arrived.set()), daemon=True)
+    page.start()
+    assert not arrived.wait(0.2)
+    go_on.set()
+    assert arrived.wait(60)
+
+
+def test_what_fails_is_left_to_the_page(monkeypatch):
+    monkeypatch.setattr(views, "pages", Mock(side_effect=ModuleNotFoundError(name="plotly")))
+    beforehand.begin()
+    beforehand.wait()
+
+
+def test_what_it_gets_ready_is_what_a_page_needs():
+    """And the server itself begins without any of it. (Streamlit imports plotly itself.)"""
+    heavy = ("torch", "pandas", "transformer_viz.checkpoints", "transformer_viz.views.explore")
+    seen = python(f"""
+import sys
+from transformer_viz.views import server
+from transformer_viz.views.server import beforehand, files
+def there(): return [name in sys.modules for name in {heavy!r}]
+before = there()
+beforehand.begin(); beforehand.wait()
+print(any(before), all(there()))
+""")
+    assert seen == "False True"
