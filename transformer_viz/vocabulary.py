@@ -11,6 +11,12 @@ SPECIAL_TOKENS = (PAD, START, END, UNKNOWN)
 PAD_ID, START_ID, END_ID, UNKNOWN_ID = range(4)
 
 
+def unit(tokens: Iterable[str]) -> str:
+    """What a person calls one of them: `letter` where all are of one character, the special ones aside, and else `token`."""
+    own = [token for token in tokens if token not in SPECIAL_TOKENS]
+    return "letter" if own and all(len(token) == 1 for token in own) else "token"
+
+
 @dataclass(frozen=True)
 class Vocabulary:
     """An ordered set of distinct tokens; a token's id is its place.

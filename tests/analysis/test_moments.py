@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transformer_viz.analysis.moments import certainty, course, moment_sentence, unit
-from transformer_viz.analysis.sentences import plain
+from transformer_viz.analysis.moments import certainty, course, moment_sentence
+from transformer_viz.analysis.sentences import plain, source_unit
 from transformer_viz.terms import Reason
 from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Step, Trace
@@ -129,8 +129,8 @@ def test_entropy_is_called_entropy() -> None:
 
 
 def test_words_are_tokens_and_letters_letters() -> None:
-    assert unit(trace(0)) == "letters"
-    assert unit(trace(0, source_tokens=("<start>", "ab", *"bcde", "<end>"))) == "tokens"
+    assert source_unit(trace(0)) == "letter"
+    assert source_unit(trace(0, source_tokens=("<start>", "ab", *"bcde", "<end>"))) == "token"
 
 
 def test_certainty_is_the_mean_probability_of_the_target() -> None:

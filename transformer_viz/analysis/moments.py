@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from transformer_viz.analysis.heads import title
-from transformer_viz.analysis.sentences import Sentence, Style, percent_words
+from transformer_viz.analysis.sentences import Sentence, Style, percent_words, source_unit
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.terms import Kind
 from transformer_viz.trace.moments import Moment
@@ -81,7 +81,7 @@ def moment_sentence(
     value = float(found.values[place, moment.forced.layer_place(kind, layer), head])
     name = title(layer, head)
     if found.measure == "mass":
-        words = f"; {name} has {percent_words(value)} of its mass on the true {unit(moment.forced)}."
+        words = f"; {name} has {percent_words(value)} of its mass on the true {source_unit(moment.forced)}s."
     else:
         words = f"; the rows of {name} have {percent_words(value)} of the entropy of even attention."
     return (*pieces, ("plain", words))
@@ -92,9 +92,3 @@ def when(step: int) -> str:
     if step == 0:
         return "Before any training"
     return "After 1 step of training" if step == 1 else f"After {step:,} steps of training"
-
-
-def unit(trace: Trace) -> str:
-    """`letters` where every source token that is no special one is a single character, else `tokens`."""
-    own = [token for token, letter in zip(trace.source_tokens, trace.source_letters, strict=True) if letter is not None]
-    return "letters" if own and all(len(token) == 1 for token in own) else "tokens"

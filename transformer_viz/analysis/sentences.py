@@ -11,7 +11,7 @@ import numpy as np
 from transformer_viz.analysis.heads import Head, head_map, title
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.vocabulary import SPECIAL_TOKENS
+from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
 
 Style = Literal["plain", "code", "strong"]
 Sentence = tuple[tuple[Style, str], ...]
@@ -51,14 +51,16 @@ def probability_words(p: float) -> str:
 
 
 def place_words(trace: Trace, kind: Kind, key: int) -> str:
-    """Where a key stands, counted from 1: `letter 3` or `word 3` in the source, `position 2` elsewhere."""
+    """Where a key stands, counted from 1: `letter 3` or `token 3` in the source, `position 2` elsewhere."""
     letter = None if kind == "decoder" else trace.source_letters[key]
     if letter is None:
         return f"position {key + 1}"
-    are_letters = all(
-        len(token) == 1 for token, i in zip(trace.source_tokens, trace.source_letters, strict=True) if i is not None
-    )
-    return f"{'letter' if are_letters else 'word'} {letter + 1}"
+    return f"{source_unit(trace)} {letter + 1}"
+
+
+def source_unit(trace: Trace) -> str:
+    """`letter` where the source is made of them, and else `token`; the frame and what is no part of the text aside."""
+    return unit(token for token, letter in zip(trace.source_tokens, trace.source_letters, strict=True) if letter is not None)
 
 
 def _between(trace: Trace) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 
 import transformer_viz
 from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, layer_or_first, n_layers_heads, title
-from transformer_viz.analysis.sentences import Sentence, percent_words, step_sentence
+from transformer_viz.analysis.sentences import Sentence, percent_words, source_unit, step_sentence
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.export.strips import LEGENDS, output_strip, source_strip
+from transformer_viz.export.strips import legend, output_strip, source_strip
 from transformer_viz.figures import templates
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -106,7 +106,7 @@ def _kind(trace: Trace, kind: Kind, words: _Words, large: bool, with_answer: boo
     n_layers, n_heads = n_layers_heads(trace, kind)
     return {
         "title": KIND_TITLES[kind],
-        "legend": LEGENDS[kind],
+        "legend": legend(trace, kind),
         "layers": n_layers,
         "numbers": list(trace.layer_numbers(kind)),
         "heads": n_heads,
@@ -156,7 +156,7 @@ def _best(trace: Trace) -> str | None:
     if found is None or not np.isfinite(found[2]):
         return None
     layer, head, mass = found
-    return f"best cross head: {layer + 1}·{head + 1}, {percent_words(mass)} on the true letter"
+    return f"best cross head: {layer + 1}·{head + 1}, {percent_words(mass)} on the true {source_unit(trace)}"
 
 
 def _made(trace: Trace) -> list[str]:

@@ -2,15 +2,21 @@
 
 from typing import Any
 
+from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
-LEGENDS: dict[Kind, str] = {
-    "encoder": "row = the source letter that looks · column = the letter looked at",
+_LEGENDS: dict[Kind, str] = {
+    "encoder": "row = the source {unit} that looks · column = the {unit} looked at",
     "decoder": "row = the symbol being written · column = the symbol looked at",
-    "cross": "row = the symbol being written · column = the symbol looked at · ring = the true letter",
+    "cross": "row = the symbol being written · column = the symbol looked at · ring = the true {unit}",
 }
+
+
+def legend(trace: Trace, kind: Kind) -> str:
+    """What rows, columns and rings are; `letter` where the source is made of letters, `token` elsewhere."""
+    return _LEGENDS[kind].format(unit=source_unit(trace))
 
 
 def source_strip(trace: Trace) -> list[dict[str, Any]]:

@@ -40,7 +40,7 @@ def attention(
             "coloraxis": colour_axis(colours, size),
             "title": {"text": f"{KIND_TITLES[kind]}, {title(layer, head)}", "font": {"size": size + 2}},
             "xaxis": cells.key_axis(trace.keys(kind), kind, colours, size),
-            "yaxis": cells.query_axis(names, kind, colours, size),
+            "yaxis": cells.query_axis(names, trace.queries(kind), kind, colours, size),
             "height": 160 + max(240, 26 * len(names)),
             "margin": {"t": 48, "l": 8, "r": 8, "b": 8},
         },

@@ -8,17 +8,18 @@ import numpy as np
 from transformer_viz.figures.plain import Plain, heatmap, scatter
 from transformer_viz.figures.theme import Theme, flat, labels
 from transformer_viz.terms import REASON_WORDS, Kind
-from transformer_viz.vocabulary import PAD
+from transformer_viz.vocabulary import PAD, unit
 
+# Each with what its tokens are: letters, or else tokens.
 QUERY_TITLES: dict[Kind, str] = {
-    "encoder": "query: the letter that looks",
+    "encoder": "query: the {} that looks",
     "decoder": "query: read → written",
     "cross": "query: read → written",
 }
 KEY_TITLES: dict[Kind, str] = {
-    "encoder": "key: the source letter looked at",
-    "decoder": "key: the written letter looked at",
-    "cross": "key: the source letter looked at",
+    "encoder": "key: the source {} looked at",
+    "decoder": "key: the written {} looked at",
+    "cross": "key: the source {} looked at",
 }
 _GAPS_UP_TO = 40
 
@@ -118,7 +119,7 @@ def _sides(edges: np.ndarray) -> tuple[list[float], list[float]]:
 def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, **options: Any) -> dict[str, Any]:
     """Numeric columns with labels, so that equal tokens stay apart."""
     return {
-        **_axis(labels(tokens), KEY_TITLES[kind], theme, font_size),
+        **_axis(labels(tokens), KEY_TITLES[kind].format(unit(tokens)), theme, font_size),
         **({"tickangle": -90} if is_crowded(tokens) else {}),
         **options,
     }
@@ -129,9 +130,11 @@ def is_crowded(tokens: tuple[str, ...]) -> bool:
     return len(tokens) > 16 or max(map(len, tokens)) > 7
 
 
-def query_axis(tick_labels: Sequence[str], kind: Kind, theme: Theme, font_size: int, **options: Any) -> dict[str, Any]:
-    """Numeric rows, row 0 on top."""
-    axis = _axis(tick_labels, QUERY_TITLES[kind], theme, font_size)
+def query_axis(
+    tick_labels: Sequence[str], queries: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, **options: Any
+) -> dict[str, Any]:
+    """Numeric rows, row 0 on top, with the labels that `query_labels` made of `queries`."""
+    axis = _axis(tick_labels, QUERY_TITLES[kind].format(unit(queries)), theme, font_size)
     return {**axis, "range": axis["range"][::-1], **options}
 
 

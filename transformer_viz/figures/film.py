@@ -11,8 +11,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import check_place, head_map, layer_or_first, reasons_map
-from transformer_viz.analysis.moments import Course, course, unit
-from transformer_viz.analysis.sentences import percent_words
+from transformer_viz.analysis.moments import Course, course
+from transformer_viz.analysis.sentences import percent_words, source_unit
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
@@ -190,7 +190,7 @@ class _Film:
         kind, theme, size = self.kind, self.theme, self.size
         names = cells.query_labels(self.trace.queries(kind), None if kind == "encoder" else self.trace.output_tokens)
         keys = cells.key_axis(self.trace.keys(kind), kind, theme, size, domain=place["x"])
-        queries = cells.query_axis(names, kind, theme, size, domain=place["y"])
+        queries = cells.query_axis(names, self.trace.queries(kind), kind, theme, size, domain=place["y"])
         if kind != "encoder":
             queries["title"] = {**queries["title"], "text": f"query: read → {self._goal()}"}
         step = self.moments[moment].forced.steps[self.position]
@@ -223,7 +223,7 @@ class _Film:
     def _ways_title(self, *, brief: bool) -> str:
         if self.course.measure == "entropy":
             return "<b>entropy of the rows</b>, 1 = even" + ("" if brief else " attention; each head")
-        words = f"<b>mass on the true {unit(self.trace)}</b>, each head"
+        words = f"<b>mass on the true {source_unit(self.trace)}s</b>, each head"
         return words if brief else f"{words} · dotted: even attention"
 
     def _candidates_title(self) -> str:

@@ -176,7 +176,7 @@ def _side_by_side(
             run.keys(kind), kind, colours, size - 1, domain=x, anchor=f"y{place + 1}", **own
         )
         layout[f"yaxis{place + 1}"] = {
-            **cells.query_axis(names, kind, colours, size - 1, domain=y, anchor=f"x{place + 1}", **own),
+            **cells.query_axis(names, run.queries(kind), kind, colours, size - 1, domain=y, anchor=f"x{place + 1}", **own),
             "title": None,
         }
         words = {"text": f"<b>{title}</b>", "x": x[0], "y": y[1], "xref": "paper", "yref": "paper", "showarrow": False}

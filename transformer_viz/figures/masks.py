@@ -61,7 +61,7 @@ def mask(
                 "pad": {"t": 6},
             },
             "xaxis": cells.key_axis(trace.keys(kind), kind, colours, 11, tickangle=-90),
-            "yaxis": cells.query_axis(cells.query_labels(trace.queries(kind), None), kind, colours, 11),
+            "yaxis": cells.query_axis(cells.query_labels(trace.queries(kind), None), trace.queries(kind), kind, colours, 11),
             "legend": _legend(1.0),
             "height": height,
             "margin": {"t": 76, "l": 8, "r": 8, "b": 8},
@@ -165,7 +165,7 @@ def _axes(
     shared = {"automargin": False, "title": None, "showticklabels": shows}
     key_axis = cells.key_axis(part.keys, part.kind, colours, size, tickangle=-90, domain=x, anchor=f"y{number}", **shared)
     names = labels(part.queries)
-    query_axis = cells.query_axis(names, part.kind, colours, size, domain=y, anchor=f"x{number}", **shared)
+    query_axis = cells.query_axis(names, part.queries, part.kind, colours, size, domain=y, anchor=f"x{number}", **shared)
     return {f"xaxis{number}": key_axis, f"yaxis{number}": query_axis}
 
 

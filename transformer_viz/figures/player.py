@@ -147,7 +147,7 @@ class _Picture:
             "margin": margins(labels(keys), names, self.size, upright=upright),
             "coloraxis": {**colour_axis(theme, self.size, place["x"][1] + 0.01), "showscale": place["scale"]},
             "xaxis": cells.key_axis(keys, kind, theme, self.size, domain=place["x"]),
-            "yaxis": cells.query_axis(names, kind, theme, self.size, domain=place["y"]),
+            "yaxis": cells.query_axis(names, self.trace.queries(kind), kind, theme, self.size, domain=place["y"]),
             **candidates,
             "meta": {
                 "kind": kind,

@@ -11,7 +11,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
 from transformer_viz.analysis.heads import n_layers_heads, title
 from transformer_viz.export.programs.compare import lines
-from transformer_viz.export.strips import LEGENDS
+from transformer_viz.export.strips import legend
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import bar, chart, clicks, code, figure_file, link, model, opened, player, screen, style
@@ -208,7 +208,7 @@ def _legend(comparison: Comparison) -> str:
     }
     return " · ".join(
         [
-            LEGENDS[kind].split(" · ring")[0],
+            legend(comparison.a, kind).split(" · ring")[0],
             "**A − B**: blue where A looks more, orange where B does",
             "framed: the largest difference of this map",
             *(words for words, here in patterns.items() if here.any()),

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.runs.mistakes import MISTAKES
@@ -115,10 +116,11 @@ def _header(now: Setup) -> None:
     before = now.decoded(changed=False)[now.sentence]
     real = len([letter for letter in before.source_letters if letter is not None])
     n = len(before.source_tokens)
+    size = f"{real} letters, {real + 2} tokens" if source_unit(before) == "letter" else f"{real + 2} tokens"
     words = (
         f"Sentence {now.sentence + 1} of {len(sources)}: **{literal(before.source)}** becomes "
         f"**{literal(before.text) or '(empty)'}**. "
-        f"It has {real} letters, {real + 2} tokens with its frame, and {n - real - 2} of padding."
+        f"It has {size} with its frame, and {n - real - 2} of padding."
     )
     if now.is_changed:
         after = now.decoded(changed=True)[now.sentence]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
-from transformer_viz.analysis.sentences import percent_words
+from transformer_viz.analysis.sentences import percent_words, source_unit
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.export.content import View
 from transformer_viz.terms import KIND_TITLES, Kind
@@ -145,7 +145,7 @@ def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> 
         )
         if with_best and (best := best_head(trace)) is not None and math.isfinite(best[2]):
             layer, head, mass = best
-            words = f"best cross head: {layer + 1}·{head + 1}, {percent_words(mass)} on the true letter"
+            words = f"best cross head: {layer + 1}·{head + 1}, {percent_words(mass)} on the true {source_unit(trace)}"
             st.badge(words, icon=":material/target:", color="gray")
 
 

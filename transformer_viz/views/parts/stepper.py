@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.export.strips import LEGENDS
+from transformer_viz.export.strips import legend
 from transformer_viz.figures.mosaic import plain_mosaic
 from transformer_viz.figures.player import plain_player
 from transformer_viz.terms import KIND_TITLES, Kind
@@ -57,7 +57,7 @@ def _player(trace: Trace, chosen: Looks, at: focus.Focus, write_link: WriteLink)
     """
     now = replace(at, step=st.session_state.step)
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
-    content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=LEGENDS[now.kind], **looks)
+    content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=legend(trace, now.kind), **looks)
     player.show(content, on_step=lambda: _step_rested(trace))
     write_link(now)
 

@@ -1,0 +1,95 @@
+"""A model of words is not said to look at letters, nor one of letters at tokens: in no figure, sentence or page."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import transformer_viz as tv
+from tests.figures.conftest import build
+from transformer_viz import figures
+from transformer_viz.analysis.sentences import place_words, plain, step_sentence
+from transformer_viz.export.strips import legend
+from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import unit
+
+WORDS = ("<start>", *(f"{i}un" for i in range(9)), "<end>")
+
+
+def letters() -> Trace:
+    trace = build()
+    own = (trace.source_tokens[0], *"abcdefghi", trace.source_tokens[-1])
+    return replace(trace, source_tokens=own)
+
+
+def words() -> Trace:
+    trace = build()
+    output = (*(f"{i}ex" for i in range(6)), "<end>")
+    steps = tuple(
+        replace(step, token=token, candidates=((token, step.probability), ("x", 0.0)))
+        for step, token in zip(trace.steps, output, strict=True)
+    )
+    return replace(
+        trace,
+        source_tokens=WORDS,
+        output_tokens=output,
+        target_tokens=("<start>", *output[:-1]),
+        steps=steps,
+        source="",
+        text="",
+    )
+
+
+def said(trace: Trace) -> str:
+    """All that is written on pictures and around them."""
+    drawn = [
+        *(figures.attention(trace, kind, layer=1, head=1) for kind in trace.kinds),
+        *(figures.player(trace, kind, layer=1, head=1, step=3) for kind in trace.kinds),
+        *(figures.mosaic(trace, kind) for kind in trace.kinds),
+        *(figures.mask(trace, kind) for kind in trace.kinds),
+    ]
+    around = [
+        *(plain(step_sentence(trace, kind, 1, 1, t)) for kind in trace.kinds for t in range(trace.n_steps)),
+        *(place_words(trace, kind, 2) for kind in trace.kinds),
+        *(legend(trace, kind) for kind in trace.kinds),
+    ]
+    return "\n".join([*(json.dumps(figure.to_plotly_json()["layout"], default=str) for figure in drawn), *around])
+
+
+def test_words_are_never_called_letters():
+    text = said(words())
+    assert "letter" not in text
+    assert "key: the source token looked at" in text
+    assert "key: the written token looked at" in text
+    assert "query: the token that looks" in text
+    assert "(token 6)" in text
+
+
+def test_letters_are():
+    text = said(letters())
+    assert "key: the source letter looked at" in text
+    assert "query: the letter that looks" in text
+    assert "ring = the true letter" in text
+    assert "the source token" not in text
+
+
+def test_the_page_says_the_same():
+    for trace, here, not_here in ((words(), "true token", "true letter"), (letters(), "true letter", "true token")):
+        page = tv.export.html(trace)
+        assert here in page
+        assert not_here not in page
+
+
+@pytest.mark.parametrize(
+    ("tokens", "name"),
+    [
+        (("<start>", "a", "␣", "<end>"), "letter"),
+        (("a", "汉", "<pad>"), "letter"),
+        (("a", "ab"), "token"),
+        (("[CLS]", "a"), "token"),
+        (("<start>", "<end>"), "token"),
+        ((), "token"),
+    ],
+)
+def test_what_one_of_them_is_called(tokens, name):
+    assert unit(tokens) == name
