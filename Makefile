@@ -14,12 +14,14 @@ app: $(VENV)/.app-installed ## start the app; PORT=8501 is where it listens
 	@echo "Starting the app at http://localhost:$(PORT) - Ctrl-C stops it."
 	@"$(BIN)/python" -m transformer_viz app --port "$(PORT)"
 
-# Side by side: what needs a browser waits more than it computes.
+# Side by side, about half of the time in each: those in a browser wait more than they compute, and come last, since Playwright
+# keeps an event loop running.
+BESIDE := tests/decoding tests/training tests/commands tests/browser
 test: $(VENV)/.dev-installed ## run all tests; those in a browser need Chromium
 	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-	"$(BIN)/python" -m pytest tests/browser >"$$log" 2>&1 & browser=$$!; \
-	failed=0; "$(BIN)/python" -m pytest --ignore=tests/browser || failed=1; \
-	wait $$browser || failed=1; cat "$$log"; exit $$failed
+	"$(BIN)/python" -m pytest $(BESIDE) >"$$log" 2>&1 & beside=$$!; \
+	failed=0; "$(BIN)/python" -m pytest $(addprefix --ignore=,$(BESIDE)) || failed=1; \
+	wait $$beside || failed=1; cat "$$log"; exit $$failed
 
 lint: $(VENV)/.dev-installed ## formatting, lint and types
 	"$(BIN)/ruff" check . && "$(BIN)/ruff" format --check . && "$(BIN)/ty" check
