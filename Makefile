@@ -6,9 +6,9 @@ BIN := $(VENV)/bin
 IS_NEW := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 PIP := -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help app test lint bench screenshots clean
+.PHONY: help app test test-all lint bench screenshots clean
 help: ## what can be made
-	@grep -E '^[a-z]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
 app: $(VENV)/.app-installed ## start the app; PORT=8501 is where it listens
 	@echo "Starting the app at http://localhost:$(PORT) - Ctrl-C stops it."
@@ -17,11 +17,14 @@ app: $(VENV)/.app-installed ## start the app; PORT=8501 is where it listens
 # Side by side, about half of the time in each: those in a browser wait more than they compute, and come last, since Playwright
 # keeps an event loop running.
 BESIDE := tests/decoding tests/training tests/commands tests/browser
-test: $(VENV)/.dev-installed ## run all tests; those in a browser need Chromium
+test: $(VENV)/.dev-installed ## run the tests but the slow ones; those in a browser need Chromium
 	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-	"$(BIN)/python" -m pytest $(BESIDE) >"$$log" 2>&1 & beside=$$!; \
-	failed=0; "$(BIN)/python" -m pytest $(addprefix --ignore=,$(BESIDE)) || failed=1; \
+	"$(BIN)/python" -m pytest -m "not slow" $(BESIDE) >"$$log" 2>&1 & beside=$$!; \
+	failed=0; "$(BIN)/python" -m pytest -m "not slow" $(addprefix --ignore=,$(BESIDE)) || failed=1; \
 	wait $$beside || failed=1; cat "$$log"; exit $$failed
+
+test-all: $(VENV)/.dev-installed ## run every test, the slow ones too
+	"$(BIN)/python" -m pytest
 
 lint: $(VENV)/.dev-installed ## formatting, lint and types
 	"$(BIN)/ruff" check . && "$(BIN)/ruff" format --check . && "$(BIN)/ty" check
