@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.drawn import DRAWN, FOCUS, plain, same_as_the_figure
 from tests.figures.conftest import build
+from tests.figures.test_hovers import run
 from transformer_viz import figures
 from transformer_viz.export.pages import plotly_file
 from transformer_viz.figures.theme import LIGHT
@@ -68,6 +69,36 @@ def test_a_tile_smaller_than_its_map_loses_no_strong_cell(open_page: Callable[..
     )
     assert dark[0] < n
     assert min(dark[1]) >= 1
+
+
+CELL = """([selector, key, query]) => {
+  const chart = document.querySelector(selector), { xaxis, yaxis } = chart._fullLayout;
+  const box = chart.getBoundingClientRect();
+  return [box.x + xaxis._offset + xaxis.l2p(key), box.y + yaxis._offset + yaxis.l2p(query)];
+}"""
+
+
+def hover(page: Page, chart: str, key: int, query: int) -> str:
+    """What is said of a cell; both are counted from 0."""
+    page.locator(chart).scroll_into_view_if_needed()
+    page.mouse.move(*page.evaluate(CELL, [chart, key, query]))
+    words = page.locator(f"{chart} .hovertext")
+    expect(words).to_be_visible()
+    return words.text_content() or ""
+
+
+def test_a_cell_whose_labels_were_left_out_is_named(open_page: Callable[..., Page]) -> None:
+    """100 columns and 70 rows: the axes have room for every other one."""
+    trace = run(100, 70)
+    page = open_page(tv.export.html(trace, "cross", 0, 1), height=1400)
+    page.wait_for_function(DRAWN)
+    ticks = page.locator(f"{FOCUS} .xtick, {FOCUS} .ytick").all_text_contents()
+    assert not [tick for tick in ticks if tick.startswith(("22·", "62·"))]
+    assert hover(page, FOCUS, 21, 61).startswith("query 62·t61→t62key 22·s21weight 0.")
+    page.get_by_text("Masks in force").click()
+    encoder = ".mask:nth-child(1)"
+    page.wait_for_function("(chart) => document.querySelector(chart)?._fullData", arg=encoder)
+    assert hover(page, encoder, 21, 61) == "query 62·s61key 22·s21may look"
 
 
 def test_masks_and_numbers_are_a_click_away(open_page: Callable[..., Page], edited: Trace) -> None:

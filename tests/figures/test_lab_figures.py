@@ -68,11 +68,12 @@ def test_panels_never_overlap(batch, columns):
 def test_the_hover_says_it_in_words(batch):
     figure = figures.mask_grid([mask_parts(batch[0])], ["one"])
     encoder, _, causal, combined, cross = heatmaps(figure)
-    assert encoder.text[0][8] == "may not look at key 9·&lt;pad&gt;: <b>it is padding</b>"
-    assert causal.text[0][1] == "may not look at key 2·a: <b>it is in the future</b>"
-    assert combined.text[0][4] == "may not look at key 5·&lt;pad&gt;: <b>it is padding, and in the future</b>"
-    assert cross.text[0][1] == "may not look at key 2·h: <b>an edit or a mistake masks it</b>"
-    assert cross.text[0][0] == "may look at key 1·&lt;start&gt;"
+    assert encoder.hovertemplate == "query %{y}<br>key %{x}<br>%{text}<extra></extra>"
+    assert encoder.text[0][8] == "may not look: <b>it is padding</b>"
+    assert causal.text[0][1] == "may not look: <b>it is in the future</b>"
+    assert combined.text[0][4] == "may not look: <b>it is padding, and in the future</b>"
+    assert cross.text[0][1] == "may not look: <b>an edit or a mistake masks it</b>"
+    assert cross.text[0][0] == "may look"
     names = {trace.name for trace in figure.data if trace.type == "scatter"}
     assert names == {"allowed", "padding", "in the future", "padding, and in the future", "masked by an edit or a mistake"}
 

@@ -22,6 +22,8 @@ KEY_TITLES: dict[Kind, str] = {
     "cross": "key: the source {} looked at",
 }
 _GAPS_UP_TO = 40
+MOST_TICKS = 64
+"""Labels that an axis has room for."""
 
 
 def weights_trace(weights: np.ndarray, masked: np.ndarray) -> Plain:
@@ -150,14 +152,22 @@ def query_labels(queries: tuple[str, ...], written: tuple[str, ...] | None) -> l
     return [name if query == PAD else f"{name}→{out}" for name, query, out in zip(names, queries, outs, strict=True)]
 
 
+def ticks(tick_labels: Sequence[str], every: int) -> dict[str, Any]:
+    """Positions from 0 and their labels, of which the axis shows one in `every`, and the hover over a cell all.
+
+    For a position whose label is left out Plotly has its number, to which an alias gives the label.
+    """
+    n = len(tick_labels)
+    left_out = {str(place): tick_labels[place] for place in range(n) if place % every}
+    shown = {"tickmode": "array", "tickvals": list(range(0, n, every)), "ticktext": list(tick_labels[::every])}
+    return {**shown, "labelalias": left_out, "hoverformat": "d"} if left_out else shown
+
+
 def _axis(tick_labels: Sequence[str], title: str, theme: Theme, font_size: int) -> dict[str, Any]:
     n = len(tick_labels)
-    every = -(-n // 64)
     return {
         "range": [-0.5, n - 0.5],
-        "tickmode": "array",
-        "tickvals": list(range(0, n, every)),
-        "ticktext": list(tick_labels[::every]),
+        **ticks(tick_labels, -(-n // MOST_TICKS)),
         "tickfont": {"size": font_size, "color": theme.ink},
         "title": {"text": title, "font": {"size": font_size, "color": theme.muted}, "standoff": 6},
         "showgrid": False,

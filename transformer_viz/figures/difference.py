@@ -230,27 +230,18 @@ def _laid_out(
         if largest is not None and largest[0] < len(panel.rows) and largest[1] < len(panel.columns):
             layout["shapes"].append(_ring(largest, number, colours))
         for trace in panel.traces:
-            drawn.append({**_from_one(trace), "xaxis": f"x{number}", "yaxis": f"y{number}"})
+            drawn.append({**trace, "xaxis": f"x{number}", "yaxis": f"y{number}"})
     return go.Figure(drawn, layout)
 
 
-def _from_one(trace: Plain) -> Plain:
-    """Moves a trace by one, so that where a long axis leaves a label out the hover counts from 1 too."""
-    if trace["type"] == "heatmap":
-        return {**trace, "x0": 1, "y0": 1}
-    return {**trace, **{axis: [None if place is None else place + 1 for place in trace[axis]] for axis in ("x", "y")}}
-
-
 def _axis(names: Sequence[str], colours: Theme, size: int, room: float) -> dict[str, Any]:
-    """Positions from 1 with their labels, in smaller letters where a cell has little `room`, in pixels."""
+    """Positions with their labels, in smaller letters where a cell has little `room`, in pixels."""
     n = len(names)
     letters = int(min(size, max(_SMALLEST, room - 1)))
     every = max(1, -(-int(letters + 1) // max(1, int(room))))
     return {
-        "range": [0.5, n + 0.5],
-        "tickmode": "array",
-        "tickvals": list(range(1, n + 1, every)),
-        "ticktext": list(names[::every]),
+        "range": [-0.5, n - 0.5],
+        **cells.ticks(names, every),
         "tickfont": {"size": letters, "color": colours.ink},
         "showgrid": False,
         "zeroline": False,
@@ -310,5 +301,5 @@ def _bar(is_signed: bool, corner: tuple[float, float], limit: float, colours: Th
 
 def _ring(cell: tuple[int, int], number: int, colours: Theme) -> dict[str, Any]:
     query, key = cell
-    sides = {"x0": key + 0.5, "x1": key + 1.5, "y0": query + 0.5, "y1": query + 1.5}
+    sides = {"x0": key - 0.5, "x1": key + 0.5, "y0": query - 0.5, "y1": query + 0.5}
     return {"type": "rect", "xref": f"x{number}", "yref": f"y{number}", "line": {"color": colours.ink, "width": 2}, **sides}

@@ -50,7 +50,11 @@ def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "
     )
     broken = [
         go.Heatmap(
-            z=np.where(np.isnan(found.per_token), np.float32(1), np.nan), colorscale=flat(colours.broken), showscale=False
+            z=np.where(np.isnan(found.per_token), np.float32(1), np.nan),
+            colorscale=flat(colours.broken),
+            showscale=False,
+            hoverongaps=False,
+            hovertemplate="sentence %{y}, step %{x}: not a number (NaN)<extra></extra>",
         )
     ]
     n_steps = found.per_token.shape[1]
@@ -62,8 +66,7 @@ def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "
             "margin": {"l": 8, "r": 8, "t": 8, "b": 56},
             "xaxis": {
                 "range": [-0.5, n_steps - 0.5],
-                "tickvals": list(range(n_steps)),
-                "ticktext": [str(t + 1) for t in range(n_steps)],
+                **cells.ticks([str(t + 1) for t in range(n_steps)], -(-n_steps // cells.MOST_TICKS)),
                 "title": {"text": "step", "standoff": 6},
                 "ticks": "",
                 "showgrid": False,
@@ -72,8 +75,7 @@ def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "
             },
             "yaxis": {
                 "range": [len(traces) - 0.5, -0.5],
-                "tickvals": list(range(len(traces))),
-                "ticktext": [f"{i}·{_short(trace.source)}" for i, trace in enumerate(traces, 1)],
+                **cells.ticks([f"{i}·{_short(trace.source)}" for i, trace in enumerate(traces, 1)], 1),
                 "showgrid": False,
                 "zeroline": False,
                 "fixedrange": True,

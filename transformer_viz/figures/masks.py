@@ -48,7 +48,7 @@ def mask(
     codes = [0, *cells.codes_in(matrix)]
     frames = [] if before is None else [_frames(_differs(matrix > 0, before), colours)]
     return go.Figure(
-        [reasons.cells(matrix, trace.keys(kind), theme), *frames, *reasons.legend(codes, theme)],
+        [reasons.cells(matrix, theme), *frames, *reasons.legend(codes, theme)],
         {
             **base_layout(colours, 12),
             "showlegend": True,
@@ -116,9 +116,7 @@ def mask_grid(
             number = len(traces) + 1
             title = f"{part.title} ({(part.reasons > 0).sum()} of {part.reasons.size})"
             layout["annotations"].append(_words(title, left, 1 - (top + 4) / inner, size + 1, colours.muted))
-            traces.append(
-                reasons.cells(part.reasons, part.keys, theme, xaxis=f"x{number}", yaxis=f"y{number}", gap=int(height > 120))
-            )
+            traces.append(reasons.cells(part.reasons, theme, xaxis=f"x{number}", yaxis=f"y{number}", gap=int(height > 120)))
             shows = height / len(part.queries) >= _LEAST_LABELLED
             layout |= _axes(number, part, (left, right), (max(0.0, bottom), bottom + height / inner), shows, colours, size - 1)
         top += height + _TITLE + gap

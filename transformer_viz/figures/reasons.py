@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.figures.theme import ThemeName, labels
+from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import REASON_WORDS, Reason
 
 _LIGHT = {
@@ -39,8 +39,9 @@ def colour(code: int, theme: ThemeName) -> str:
     return (_DARK if theme == "dark" else _LIGHT)[Reason(code)]
 
 
-def cells(reasons: np.ndarray, keys: tuple[str, ...], theme: ThemeName, gap: int = 1, **options: Any) -> go.Heatmap:
-    """One heatmap of reasons (query, key); the hover says each cell in words."""
+def cells(reasons: np.ndarray, theme: ThemeName, gap: int = 1, **options: Any) -> go.Heatmap:
+    """One heatmap of reasons (query, key); the hover says each cell in words, and the axes name its query and key."""
+    words = {code: hover_words(code) for code in REASON_WORDS}
     return go.Heatmap(
         z=reasons.astype(np.uint8),
         zmin=-0.5,
@@ -49,10 +50,15 @@ def cells(reasons: np.ndarray, keys: tuple[str, ...], theme: ThemeName, gap: int
         showscale=False,
         xgap=gap,
         ygap=gap,
-        text=_words(reasons, labels(keys)),
-        hovertemplate="query %{y} %{text}<extra></extra>",
+        text=[[words[code] for code in row] for row in reasons.tolist()],
+        hovertemplate="query %{y}<br>key %{x}<br>%{text}<extra></extra>",
         **options,
     )
+
+
+def hover_words(code: int) -> str:
+    """Whether a query may look at a key, and if not, why."""
+    return "may look" if code == Reason.ALLOWED else f"may not look: <b>{_BECAUSE[Reason(code)]}</b>"
 
 
 def legend(codes: Sequence[int], theme: ThemeName) -> list[go.Scatter]:
@@ -76,14 +82,3 @@ def _steps(theme: ThemeName) -> list[list[Any]]:
     n = max(Reason) + 1
     bands = [max(code for code in REASON_WORDS if code <= number) for number in range(n)]
     return [[(number + edge) / n, colour(code, theme)] for number, code in enumerate(bands) for edge in (0, 1)]
-
-
-def _words(reasons: np.ndarray, key_labels: list[str]) -> list[list[str]]:
-    by_code = {
-        code: [
-            f"may look at key {label}" if code == 0 else f"may not look at key {label}: <b>{_BECAUSE[Reason(code)]}</b>"
-            for label in key_labels
-        ]
-        for code in {int(c) for c in np.unique(reasons)}
-    }
-    return [[by_code[int(code)][place] for place, code in enumerate(row)] for row in reasons]

@@ -14,7 +14,7 @@ from transformer_viz.figures import cells
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures import reasons as reason_cells
 from transformer_viz.figures.player import _alone, _arrangement, _Picture
-from transformer_viz.figures.theme import LIGHT, ThemeName, labels, theme_of
+from transformer_viz.figures.theme import LIGHT, ThemeName, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -61,12 +61,12 @@ def true_keys(trace: Trace, *, with_answer: bool = True) -> list[int | None]:
 
 
 def mask_template(trace: Trace, kind: Kind) -> dict[str, Any]:
-    """A mask's figure, and the words of its hover: `words[code]` is what stands before and after the key's label."""
+    """A mask's figure, and the words of its hover by reason."""
     matrix = trace.mask_reasons[kind]
     codes = [0, *cells.codes_in(matrix)]
     light, dark = (_mask_parts(trace, kind, codes, theme) for theme in ("light", "dark"))
-    words = {str(code): reason_cells._words(np.array([[code]]), ["\0"])[0][0].split("\0") for code in codes}
-    return {"light": light, "dark": changes(light, dark), "words": words, "labels": labels(trace.keys(kind))}
+    words = {str(code): reason_cells.hover_words(code) for code in codes}
+    return {"light": light, "dark": changes(light, dark), "words": words}
 
 
 def page_colours(theme: ThemeName) -> dict[str, Any]:

@@ -8,7 +8,7 @@ function maskFigure(kind, { layer, head }, isDark) {
   for (let row = 0; row < rows; row++) {
     const codes = reasons.subarray(row * columns, (row + 1) * columns);
     z.push(codes);
-    text.push(Array.from(codes, (code, column) => kind.mask.words[code].join(kind.mask.labels[column])));
+    text.push(Array.from(codes, (code) => kind.mask.words[code]));
   }
   const masked = reasons.reduce((count, code) => count + (code > 0), 0);
   const title = { ...layout.title, text: `${kind.title}: ${masked} of ${reasons.length} cells masked` };

@@ -1,0 +1,134 @@
+"""The hover over a cell names position and token of its query and its key, whether the axis has room for them or not."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from transformer_viz import Trace, figures
+from transformer_viz.analysis.loss import losses
+from transformer_viz.analysis.mask_parts import mask_parts
+from transformer_viz.analysis.softmax import head_softmax
+from transformer_viz.trace.moments import Moment
+
+SIZES = [(7, 5), (65, 100), (100, 65), (200, 67)]
+"""Tokens of the source and of the target: with room for all labels, and without, on rows, columns and both."""
+
+
+@cache
+def run(n_source: int, n_target: int) -> Trace:
+    rng = np.random.default_rng(n_source)
+
+    def rows(n_queries: int, n_keys: int, *, causal: bool = False) -> np.ndarray:
+        weights = rng.random((1, 2, n_queries, n_keys)) * (np.tri(n_queries, n_keys) if causal else 1)
+        return weights / weights.sum(-1, keepdims=True)
+
+    written = [f"t{i}" for i in range(1, n_target + 1)]
+    made = Trace.from_arrays(
+        encoder=rows(n_source, n_source),
+        decoder=rows(n_target, n_target, causal=True),
+        cross=rows(n_target, n_source),
+        masks={"decoder": "causal"},
+        source_tokens=[f"s{i}" for i in range(n_source)],
+        target_tokens=["<s>", *written[:-1]],
+        output_tokens=written,
+        probabilities=[0.5] * n_target,
+        alignment=[t % n_source for t in range(n_target)],
+    )
+    scores = {kind: np.asarray(made.attentions(kind), dtype=np.float32) for kind in made.kinds}
+    return replace(made, scores=scores)
+
+
+def moments(trace: Trace) -> list[Moment]:
+    return [Moment(step=step, written=trace, forced=trace, target="final output") for step in (0, 10)]
+
+
+OF_A_KIND: dict[str, Callable[[Trace, Any], go.Figure]] = {
+    "attention": lambda trace, kind: figures.attention(trace, kind),
+    "before_and_after": lambda trace, kind: figures.before_and_after(trace, trace, kind, 0, 1),
+    "difference": lambda trace, kind: figures.difference(trace, trace, kind),
+    "film": lambda trace, kind: figures.film(moments(trace), kind),
+    "mask": lambda trace, kind: figures.mask(trace, kind),
+    "mask_grid": lambda trace, kind: figures.mask_grid(
+        [[part for part in mask_parts(trace) if part.kind == kind]], [trace.source]
+    ),
+    "player": lambda trace, kind: figures.player(trace, kind),
+    "softmax_maps": lambda trace, kind: figures.softmax_maps(trace, kind, 0, 1, head_softmax(trace, kind, 0, 1), 2),
+}
+SILENT: dict[str, Callable[[Trace], go.Figure]] = {
+    "difference_mosaic": lambda trace: figures.difference_mosaic(trace, trace, "cross"),
+    "filmstrip": lambda trace: figures.filmstrip([("a", trace), ("b", trace)], "cross", 0, 0),
+    "grades": lambda trace: figures.grades(trace),
+    "mosaic": lambda trace: figures.mosaic(trace, "decoder"),
+}
+"""Small maps say nothing; the tiles of the grades are heads."""
+OTHERS = {"accuracy_by_length", "search_tree", "token_losses", "training"}
+
+
+def test_every_figure_is_looked_at_here() -> None:
+    assert {*OF_A_KIND, *SILENT, *OTHERS} == set(figures.__all__)
+
+
+def label_at(axis: Any, place: int) -> str:
+    """What Plotly names a place of an axis in a hover: its tick, or else its number, or what the number stands for."""
+    ticks = dict(zip(axis.tickvals, axis.ticktext, strict=True))
+    assert not axis.labelalias or axis.hoverformat == "d", "10000 would be 10k, which stands for nothing"
+    return ticks.get(place) or (axis.labelalias or {}).get(str(place), str(place))
+
+
+def axes_of(figure: go.Figure, drawn: go.Heatmap) -> tuple[Any, Any]:
+    return figure.layout[f"xaxis{(drawn.xaxis or 'x')[1:]}"], figure.layout[f"yaxis{(drawn.yaxis or 'y')[1:]}"]
+
+
+def heard(figure: go.Figure) -> list[go.Heatmap]:
+    """The heatmaps that say something of a cell."""
+    return [drawn for drawn in figure.data if drawn.type == "heatmap" and drawn.hoverinfo not in ("none", "skip")]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", OF_A_KIND)
+def test_the_hover_names_every_query_and_key(name: str, size: tuple[int, int]) -> None:
+    trace = run(*size)
+    for kind in trace.kinds:
+        figure = OF_A_KIND[name](trace, kind)
+        cells = heard(figure)
+        assert cells
+        for drawn in cells:
+            assert "%{y}" in drawn.hovertemplate
+            assert "%{x}" in drawn.hovertemplate
+            assert (drawn.x, drawn.y, drawn.x0, drawn.y0) == (None, None, None, None), "cells are counted from 0"
+            for axis, tokens, n in zip(
+                axes_of(figure, drawn), (trace.keys(kind), trace.queries(kind)), np.shape(drawn.z)[::-1], strict=True
+            ):
+                assert n == len(tokens)
+                labels = [label_at(axis, place) for place in range(n)]
+                for place, (label, token) in enumerate(zip(labels, tokens, strict=True), start=1):
+                    own = token.replace("<", "&lt;").replace(">", "&gt;")
+                    assert label.split("→")[0] == f"{place}·{own}", (name, kind)
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_small_maps_say_no_place(name: str) -> None:
+    for drawn in heard(SILENT[name](run(100, 65))):
+        assert drawn.hovertemplate == "%{customdata}<extra></extra>"
+
+
+def test_the_loss_of_every_token_has_its_step() -> None:
+    trace = run(65, 100)
+    trace = replace(trace, steps=tuple(replace(step, rank=0) for step in trace.steps))
+    figure = figures.token_losses([trace, trace], losses([trace, trace]))
+    for drawn in heard(figure):
+        x, y = axes_of(figure, drawn)
+        assert [label_at(x, place) for place in range(100)] == [str(step) for step in range(1, 101)]
+        assert [label_at(y, place)[:2] for place in range(2)] == ["1·", "2·"]
+
+
+@pytest.mark.parametrize("draw", [figures.attention, figures.mask, figures.player])
+def test_a_label_is_sent_once_and_not_once_a_cell(draw: Callable[..., go.Figure]) -> None:
+    """Once for the rows, once for the columns."""
+    sent = draw(run(200, 67), "encoder").to_json()
+    assert sent.count('s148"') == sent.count('s149"') == 2
