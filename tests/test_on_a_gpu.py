@@ -1,0 +1,156 @@
+"""On a CUDA device everything is what it is on the CPU: decoding, edits, the certificate, and trainings.
+
+Skipped by name where there is none; then nothing here says anything about GPUs.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import transformer_viz as tv
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import DeviceError
+from transformer_viz.model import devices, variants
+from transformer_viz.runs.make_checkpoint import Making, make_checkpoint, make_model
+from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.terms import KINDS
+from transformer_viz.training.ahead import Ahead, n_makers
+from transformer_viz.training.batches import batches
+from transformer_viz.training.loop import Trainer
+from transformer_viz.training.recipe import Recipe
+
+pytestmark = [
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+    pytest.mark.filterwarnings("ignore:This DataLoader will create"),
+    pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning"),
+    # Torch's own compiler imports what torch itself calls deprecated.
+    pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning"),
+    # It recommends numbers of 19 bits; float32 stays float32 here.
+    pytest.mark.filterwarnings("ignore:TensorFloat32 tensor cores"),
+]
+
+TASK = Reverse("abcd", 7, (2, 5))
+RECIPE = Recipe(
+    task="reverse",
+    task_options={"alphabet": "abcd", "max_length": 7, "trained_lengths": [2, 5]},
+    variant="pre-norm",
+    model={"d_model": 16, "n_heads": 4, "d_ff": 32, "n_encoder_layers": 1, "n_decoder_layers": 1, "dropout": 0.0},
+    mix={"uniform": 0.5, "few": 0.5},
+    steps=12,
+    batch_size=16,
+    learning_rate=0.01,
+)
+WAYS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "beam": {"strategy": "beam", "beam_size": 3},
+    "sample": {"strategy": "sample", "seed": 5},
+    "prefix and ban": {"prefix": ["a"], "ban": ["b"]},
+    "teacher forcing": {"target": "bad"},
+    "scores": {"record": ("weights", "scores")},
+    "edits": {"edits": ["cross:1-2", "cross.1.1:zero"]},
+    "looking ahead": {"edits": ["decoder:off"]},
+    "mistake": {"mistake": "no-causal"},
+}
+
+
+@pytest.fixture(scope="module")
+def cuda() -> torch.device:
+    return torch.device("cuda")
+
+
+@pytest.fixture(scope="module")
+def on_cuda(tiny: Checkpoint, cuda: torch.device) -> Checkpoint:
+    return replace(tiny, model=deepcopy(tiny.model).to(cuda), device=cuda)
+
+
+def assert_same(here: tv.Trace, there: tv.Trace, tolerance: float) -> None:
+    assert there.output_tokens == here.output_tokens
+    for kind in KINDS:
+        mine, other = getattr(here, f"{kind}_attentions"), getattr(there, f"{kind}_attentions")
+        np.testing.assert_allclose(other, mine, rtol=0, atol=tolerance, equal_nan=True)
+        np.testing.assert_array_equal(there.mask_reasons[kind], here.mask_reasons[kind])
+    for one, two in zip(here.steps, there.steps, strict=True):
+        assert two.log_probability == pytest.approx(one.log_probability, abs=tolerance)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_float64_run_is_that_of_the_cpu(tiny, on_cuda, way):
+    here, there = (tv.decode(each, "hello", **WAYS[way]) for each in (tiny, on_cuda))
+    assert_same(here, there, 1e-7)  # a Trace is float32
+    assert there.made_by["device"].startswith("cuda · ")
+
+
+def test_a_padded_batch_is_that_of_the_cpu(tiny, on_cuda):
+    texts = ["hello", "a", "bad cab"]
+    for here, there in zip(tv.decode(tiny, texts), tv.decode(on_cuda, texts), strict=True):
+        assert_same(here, there, 1e-7)
+
+
+@pytest.mark.parametrize("variant", variants.names())
+def test_every_variant_in_float64(variant, make_model, make_tiny, cuda):
+    settings = variants.settings(variant)
+    here = make_tiny(make_model(3, **{**settings, "d_model": 20, "n_heads": 5, "n_encoder_layers": 2, "n_decoder_layers": 3}))
+    there = replace(here, model=deepcopy(here.model).to(cuda), device=cuda)
+    assert_same(tv.decode(here, "hello"), tv.decode(there, "hello"), 1e-7)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("reverse", "Hello, World!"), ("numbers", "siebenhundertdrei"), ("dates", "3. Mai 1999")]
+)
+def test_shipped_checkpoints_write_the_same(name, text):
+    here, there = (tv.decode(tv.load_checkpoint(name, device=each), text) for each in ("cpu", "cuda"))
+    assert_same(here, there, 1e-4)
+
+
+def test_the_certificate_says_the_same(tiny, on_cuda):
+    for mistake in (None, "no-causal"):
+        here, there = (tv.check_masks(each, mistake=mistake) for each in (tiny, on_cuda))
+        assert there.sound == here.sound == (mistake is None)
+
+
+def trained(device: torch.device, recipe: Recipe, wrap: Callable[..., Any] = lambda batch_at: batch_at) -> list[float]:
+    trainer = Trainer(make_model_of(recipe), wrap(batches(recipe, TASK)), recipe, device)
+    return [event.loss for event in trainer.run(lambda step: True)]
+
+
+def make_model_of(recipe: Recipe) -> Any:
+    return make_model(recipe, TASK)
+
+
+@pytest.mark.parametrize("variant", variants.names())
+def test_a_training_goes_as_on_the_cpu(variant, cuda):
+    recipe = replace(RECIPE, variant=variant)
+    assert trained(cuda, recipe) == pytest.approx(trained(torch.device("cpu"), recipe), rel=2e-3)
+
+
+def test_batches_of_other_processes_are_the_same(cuda):
+    makers = n_makers(cuda)
+    ahead = trained(cuda, RECIPE, lambda batch_at: Ahead(batch_at, RECIPE.steps, max(1, makers)))
+    assert ahead == pytest.approx(trained(cuda, RECIPE), rel=1e-5)
+
+
+@pytest.mark.parametrize("change", [{"precision": "bfloat16"}, {"compiled": True}, {"sharpness": 0.1, "sharpness_from": 0.0}])
+def test_the_ways_to_train_on_a_gpu_come_near_the_plain_one(change, cuda):
+    assert trained(cuda, replace(RECIPE, **change))[0] == pytest.approx(trained(cuda, RECIPE)[0], rel=0.05)
+
+
+def test_a_training_that_was_stopped_goes_on(tmp_path: Path):
+    making = Making(device="cuda", samples=None, keep_seconds=0)
+    make_checkpoint(RECIPE, tmp_path / "whole", making)
+    answers = iter(["go on"] * 5 + ["pause"] * 99)
+    assert make_checkpoint(RECIPE, tmp_path / "parts", replace(making, wish=lambda: next(answers))) is None
+    make_checkpoint(RECIPE, tmp_path / "parts", replace(making, resume=True))
+    whole, parts = (tv.load_checkpoint(str(tmp_path / name), device="cpu") for name in ("whole", "parts"))
+    for name, weight in whole.model.state_dict().items():
+        torch.testing.assert_close(parts.model.state_dict()[name], weight, rtol=1e-4, atol=1e-5)
+
+
+def test_a_full_gpu_is_said(cuda):
+    with pytest.raises(DeviceError, match=r"ran out of memory.*device cpu"), devices.memory_errors(cuda):
+        torch.empty(2**50, dtype=torch.uint8, device=cuda)
