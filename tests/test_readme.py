@@ -85,6 +85,12 @@ def test_the_make_targets_exist() -> None:
         assert f"\n{target}:" in makefile
 
 
+def test_the_tests_elsewhere_install_nothing_that_the_readme_does_not_ask_for() -> None:
+    installed = re.findall(r"missing\+=\(([^)]+)\)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
+    asked_for = " ".join(re.findall(r"`apt install ([^`]+)`", README)).split()
+    assert sorted(installed) == sorted(asked_for)
+
+
 def test_every_file_that_is_linked_is_there() -> None:
     for link in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (ROOT / link).exists(), link

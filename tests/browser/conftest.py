@@ -1,6 +1,5 @@
 """A real server and a real headless Chromium, one of each for all tests here."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
 
 from benchmarks import served
+from tests.needs import skip_without
 
 # A busy machine may be slow; what is asserted is that things happen, not how fast.
 PATIENCE_MS = 60_000
@@ -17,11 +17,9 @@ expect.set_options(timeout=PATIENCE_MS)
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
+    skip_without("chromium")
     found = served.chromium()
-    if found is None and os.environ.get("TRANSFORMER_VIZ_REQUIRE_BROWSER"):
-        pytest.fail("Chromium is required here and not installed (Debian: apt install chromium)")
-    if found is None:
-        pytest.skip("no Chromium on this machine (Debian: apt install chromium)")
+    assert found
     return found
 
 

@@ -6,6 +6,7 @@ from dataclasses import fields
 
 import pytest
 
+from tests.needs import needs
 from transformer_viz.commands import _switches, train
 from transformer_viz.errors import OptionError
 from transformer_viz.model.config import ModelConfig
@@ -120,6 +121,7 @@ def test_mistakes_are_one_line_and_leave_nothing(cli, tmp_path, monkeypatch, arg
     assert not (tmp_path / "new").exists()
 
 
+@needs("tensorboard")
 def test_tensorboard_gets_the_events(cli, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     sizes = ("--d-model", "6", "--heads", "3", "--layers", "1", "--d-ff", "5", "--steps", "10", "--batch-size", "2")

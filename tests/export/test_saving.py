@@ -2,7 +2,6 @@
 
 import html as markup
 import io
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import pandas as pd
 import pytest
 
 import transformer_viz as tv
-from benchmarks import served
+from tests.needs import needs
 from transformer_viz import figures
 from transformer_viz.errors import ExportError, OptionError
 from transformer_viz.export import saving
@@ -21,13 +20,6 @@ from transformer_viz.export.names import file_name
 from transformer_viz.trace.trace import Trace
 
 SIGNATURES = {"png": b"\x89PNG\r\n\x1a\n", "svg": b"<svg", "pdf": b"%PDF-"}
-
-
-@pytest.fixture
-def chromium() -> None:
-    if served.chromium() is None:
-        why = "no Chromium on this machine (Debian: apt install chromium)"
-        pytest.fail(why) if os.environ.get("TRANSFORMER_VIZ_REQUIRE_BROWSER") else pytest.skip(why)
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
@@ -48,8 +40,9 @@ def test_npz_is_the_run(trace: Trace, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.cross_attentions, trace.cross_attentions)
 
 
+@needs("chromium", "kaleido")
 @pytest.mark.parametrize("format", ["png", "svg", "pdf"])
-def test_a_picture_is_drawn_by_the_systems_browser(trace: Trace, format: str, chromium: None) -> None:
+def test_a_picture_is_drawn_by_the_systems_browser(trace: Trace, format: str) -> None:
     data = tv.export.picture(trace, format, kind="decoder", layer=1, head=2, step=3, width=400, height=300, scale=1)
     assert data.startswith(SIGNATURES[format])
     if format == "svg":
@@ -83,6 +76,7 @@ def test_without_kaleido_it_says_what_to_install(trace: Trace, monkeypatch: pyte
         tv.export.picture(trace)
 
 
+@needs("kaleido")
 def test_without_a_browser_it_says_what_to_install(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     import kaleido
     from kaleido.errors import ChromeNotFoundError
@@ -95,6 +89,7 @@ def test_without_a_browser_it_says_what_to_install(trace: Trace, monkeypatch: py
         tv.export.picture(trace)
 
 
+@needs("kaleido")
 def test_a_failing_browser_is_one_error_and_no_formula_is_fetched(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     import kaleido
 

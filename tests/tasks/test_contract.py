@@ -5,26 +5,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.tasks import made_dictionary
 from transformer_viz import tasks
 from transformer_viz.errors import InputError
 from transformer_viz.tasks import german
 from transformer_viz.tasks.task import Task
 from transformer_viz.vocabulary import UNKNOWN
 
-WORDS = "Hund Katze Haus Baum Vogel Fisch Stern Mond Buch Brot Wein Berg".split()
-ENGLISH = "dog cat house tree bird fish star moon book bread wine mountain".split()
-
 
 @pytest.fixture(scope="module")
-def dictionary(tmp_path_factory) -> Path:
-    """A dictionary of our own in the package's format."""
-    lines = ["# Version :: ours", "Haus {n} | Häuser {pl} :: house | houses"]
-    for i, (a, x) in enumerate(zip(WORDS, ENGLISH, strict=True)):
-        for b, y in list(zip(WORDS, ENGLISH, strict=True))[i + 1 :]:
-            lines.append(f"{a} {{m}} | Der {a} [ugs.] sieht den {b}. :: {x} | The {x} sees the {y}.; The {x} looks.")
-    path = tmp_path_factory.mktemp("trans") / "de-en"
-    path.write_text("\n".join(lines), encoding="utf-8")
-    return path
+def dictionary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_dictionary.write(tmp_path_factory.mktemp("trans") / "de-en")
 
 
 @pytest.fixture(params=tasks.names())

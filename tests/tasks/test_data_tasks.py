@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from num2words import num2words
 
+from tests.needs import needs
 from transformer_viz import tasks
 from transformer_viz.errors import ConfigError, InputError
 from transformer_viz.tasks import corpus, dates, german, pinyin
@@ -141,6 +142,12 @@ def test_german_reads_sentences_only(tmp_path, monkeypatch):
     assert dict(task.pairs()) == {"Der Hund bellt.": (("Der", "Hund", "bellt", "."), ("The", "dog", "barks", "."))}
     assert task.reference("Der Hund bellt.") == "The dog barks."
     assert task.read("Der Wal bellt.") == ["<unk>"] * 4, "no word has two sentences"
+
+
+@needs("trans-de-en")
+def test_german_finds_the_sentences_of_debians_dictionary():
+    pairs = german.German().pairs()
+    assert len(pairs) == 17_392, "docs/training.md says so"
 
 
 # Without the package

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
+from tests.tasks import made_dictionary
 from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import variants
 from transformer_viz.runs.make_checkpoint import make_model
+from transformer_viz.tasks import german
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import RECIPES
 
@@ -80,7 +82,8 @@ def test_impossible_recipes(change, named):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_shipped_recipes_make_their_task_and_model(name):
+def test_shipped_recipes_make_their_task_and_model(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(german, "DICTIONARY", made_dictionary.write(tmp_path / "de-en"))
     recipe = RECIPES[name]
     task = tasks.make(recipe.task, recipe.task_options)
     model = make_model(recipe, task)

@@ -1,0 +1,41 @@
+"""What a test needs and a fresh machine may lack: without it the test is skipped, by the name of what is missing.
+
+Python, make and what `requirements-dev.txt` lists are enough for `make test`; everything else that a test uses stands here.
+"""
+
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import pytest
+
+from benchmarks import served
+from transformer_viz.tasks import german
+
+# Debian's packages. Any other name is that of a Python package.
+_DEBIAN: dict[str, Callable[[], bool]] = {
+    "chromium": lambda: served.chromium() is not None,
+    "trans-de-en": german.DICTIONARY.is_file,
+}
+# Where the tests in a browser must not be left out, a test that lacks it fails instead.
+_REQUIRED = {"chromium"} if os.environ.get("TRANSFORMER_VIZ_REQUIRE_BROWSER") else set()
+
+
+def needs(*names: str) -> pytest.MarkDecorator:
+    """Marks a test that is skipped where one of `names` is not installed."""
+    lacking = [name for name in names if not _is_there(name)]
+    return pytest.mark.skipif(bool(set(lacking) - _REQUIRED), reason=_reason(lacking))
+
+
+def skip_without(name: str) -> None:
+    """The same inside a fixture."""
+    if not _is_there(name):
+        (pytest.fail if name in _REQUIRED else pytest.skip)(_reason([name]))
+
+
+def _is_there(name: str) -> bool:
+    return _DEBIAN[name]() if name in _DEBIAN else find_spec(name) is not None
+
+
+def _reason(names: list[str]) -> str:
+    return "; ".join(f"needs {name}: {'apt' if name in _DEBIAN else 'pip'} install {name}" for name in names)
