@@ -1,8 +1,9 @@
 """The app through AppTest, on a tiny random checkpoint of its own."""
 
+import functools
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 import streamlit as st
 import torch
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 from streamlit.util import calc_hash
 
@@ -24,6 +26,14 @@ from transformer_viz.training.defaults import recipe_for
 from transformer_viz.views.parts.opened import Opened
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def packages_read_once() -> Iterator[None]:
+    """Each new AppTest looks for components in what every installed package says: half a second, and always the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(manifest_scanner.scan_component_manifests))
+        yield
 
 
 @pytest.fixture
