@@ -14,17 +14,14 @@ app: $(VENV)/.app-installed ## start the app; PORT=8501 is where it listens
 	@echo "Starting the app at http://localhost:$(PORT) - Ctrl-C stops it."
 	@"$(BIN)/python" -m transformer_viz app --port "$(PORT)"
 
-# Side by side, about half of the time in each: those in a browser wait more than they compute, and come last, since Playwright
-# keeps an event loop running.
-BESIDE := tests/decoding tests/training tests/commands tests/browser
+# In as many processes as there are cores; those in a browser share one.
+PYTEST := "$(BIN)/python" -m pytest --numprocesses auto --dist loadgroup
+
 test: $(VENV)/.dev-installed ## run the tests but the slow ones; those in a browser need Chromium
-	@log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
-	"$(BIN)/python" -m pytest -m "not slow" $(BESIDE) >"$$log" 2>&1 & beside=$$!; \
-	failed=0; "$(BIN)/python" -m pytest -m "not slow" $(addprefix --ignore=,$(BESIDE)) || failed=1; \
-	wait $$beside || failed=1; cat "$$log"; exit $$failed
+	$(PYTEST) -m "not slow"
 
 test-all: $(VENV)/.dev-installed ## run every test, the slow ones too
-	"$(BIN)/python" -m pytest
+	$(PYTEST)
 
 lint: $(VENV)/.dev-installed ## formatting, lint and types
 	"$(BIN)/ruff" check . && "$(BIN)/ruff" format --check . && "$(BIN)/ty" check

@@ -1,4 +1,8 @@
-"""A real server and a real headless Chromium, one of each for all tests here."""
+"""A real server and a real headless Chromium, one of each for all tests here, which run in one process.
+
+They end with the last of these tests (`scope="package"`): as long as Playwright is there, its event loop runs, and another test
+of the same process could not start one.
+"""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +19,13 @@ PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under pytest-xdist one process gets all of them, and as the largest group gets them first."""
+    for item in items:
+        if item.get_closest_marker("browser"):
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
 @pytest.fixture(scope="session")
 def chromium() -> str:
     skip_without("chromium")
@@ -23,13 +34,13 @@ def chromium() -> str:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def server() -> Iterator[str]:
     with served.app() as url:
         yield url
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(chromium: str) -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=served.FLAGS)
