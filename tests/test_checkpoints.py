@@ -1,6 +1,7 @@
 """Checkpoint folders: a round trip, and every way in which one can be missing, damaged or hostile."""
 
 import json
+import os
 import random
 import shutil
 from pathlib import Path
@@ -237,6 +238,9 @@ MODEL = {**tiny_model().config.to_json()}
         ({"vocabularies": {}}, ["vocabulary"]),
         ({"vocabularies": {"source": 5, "target": None}}, ["vocabulary"]),
         ({"variant": 5}, ["config.json"]),
+        ({"variant": "<b>" * 1000}, ["variant", "no name"]),
+        ({"format": True}, ["format True"]),
+        ({"vocabularies": {"source": ["<pad>", "<start>", "<end>", "<unk>", "a" * 201], "target": []}}, ["201 characters"]),
         ({"recipe": []}, ["config.json"]),
         ({"metrics": None}, ["config.json"]),
     ],
@@ -250,10 +254,70 @@ def test_impossible_descriptions_are_refused_and_stop_nothing(home, changes, nam
     assert {entry.name for entry in checkpoints.entries() if entry.error} == {"bad"}
 
 
+WRONG: list[Any] = [None, True, -1, 0.5, 1e300, 10**400, "2", "", [2], {"a": 2}]
+
+
+@pytest.mark.parametrize("name", MODEL)
+def test_every_setting_of_the_model_has_its_type_and_range(home, name):
+    """None of these values is possible for any setting, but for `null` widths of a head, switches and a dropout of 0.5."""
+    shutil.copytree(home / "good", home / "bad")
+    path = home / "bad" / "config.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    for value in WRONG:
+        path.write_text(json.dumps({**data, "model": {**data["model"], name: value}}), encoding="utf-8")
+        found = {entry.name: entry.error for entry in checkpoints.entries()}
+        assert found["good"] is None
+        is_possible = (
+            (value is None and name in ("d_k", "d_v")) or (value == 0.5 and name == "dropout") or value is data["model"][name]
+        )
+        if not is_possible:
+            assert found["bad"] is not None, value
+            assert "config.json" in found["bad"] and len(found["bad"]) < 1000, found["bad"]
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+@pytest.mark.parametrize("other", ["pipe", "endless device", "loop", "hole"])
+def test_what_is_no_file_stops_nothing(home, name, other):
+    """A pipe would block whoever reads it, a device would be read for ever, a file with a hole take all memory."""
+    shutil.copytree(home / "good", home / "bad")
+    path = home / "bad" / name
+    path.unlink()
+    if other == "pipe":
+        os.mkfifo(path)
+    elif other == "hole":
+        path.touch()
+        os.truncate(path, 2**44 - 4096)
+    else:
+        path.symlink_to("/dev/zero" if other == "endless device" else path.name)
+    assert name in refusal(home)
+
+
+def test_snapshots_that_are_no_files_are_no_snapshots(home):
+    folder = home / "good" / "snapshots"
+    folder.mkdir()
+    shutil.copy(home / "good" / "model.safetensors", folder / "step-000003.safetensors")
+    os.mkfifo(folder / "step-000004.safetensors")
+    (folder / "step-000005.safetensors").mkdir()
+    (folder / "step-000006.safetensors").symlink_to("nowhere")
+    (folder / "step-000007.safetensors").symlink_to("step-000003.safetensors")
+    assert list(checkpoints.snapshots(home / "good")) == [3, 7]
+
+
+def test_a_checkpoint_may_be_linked(home, tmp_path):
+    """The whole folder, or its files."""
+    save(tmp_path / "elsewhere" / "mine")
+    (home / "linked").symlink_to(tmp_path / "elsewhere" / "mine")
+    (home / "parts").mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (home / "parts" / name).symlink_to(tmp_path / "elsewhere" / "mine" / name)
+    assert {entry.name: entry.error for entry in checkpoints.entries()} == {"good": None, "linked": None, "parts": None}
+    assert load_checkpoint("linked", "cpu").n_parameters == load_checkpoint("parts", "cpu").n_parameters
+
+
 def test_an_absurdly_large_description_is_not_read(home, monkeypatch):
-    monkeypatch.setattr(checkpoints, "_LARGEST_CONFIG", 10_000)
+    monkeypatch.setattr(checkpoints, "LARGEST_CONFIG", 10_000)
     edited(home, metrics={"x": "y" * 20_000})
-    assert "larger than" in refusal(home)
+    assert "at most 10,000 are read" in refusal(home)
 
 
 # Names
@@ -393,6 +457,10 @@ def test_a_failed_save_leaves_nothing_half_written(home, monkeypatch, replace):
         {"metrics": {"best_head": "<b>"}},
         {"metrics": {"exact_match": "good"}},
         {"metrics": {"samples": None}},
+        {"metrics": {"samples": 10**400}},
+        {"metrics": {"judged_by": ["fresh"]}},
+        {"metrics": {"failures": {"source": "x"}}},
+        {"recipe": {"longest": 10**9, "lengths": "growing"}},
         {"metrics": {"failures": "all"}},
         {"metrics": {"failures": [{"source": 3}]}},
         {"recipe": {"sharpness": "<b>"}},

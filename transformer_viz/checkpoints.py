@@ -6,23 +6,24 @@ refused with the reason and leaves the others usable.
 """
 
 import json
+import math
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
-from transformer_viz import tasks
-from transformer_viz.errors import CheckpointError, ConfigError, listed
+from transformer_viz import reading, tasks
+from transformer_viz.errors import CheckpointError, ConfigError, FileError, listed, quoted
 from transformer_viz.model import devices
-from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks import Task
 from transformer_viz.vocabulary import Vocabulary
@@ -32,8 +33,11 @@ FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
 _ROOT = Path(__file__).resolve().parent.parent
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SNAPSHOT = re.compile(r"step-(\d{1,9})\.safetensors")
-_LARGEST_CONFIG = 4 * 2**20
-_LARGEST_WEIGHTS = 8 * 2**30
+_PARTS = {"format": int, "variant": str, "model": dict, "task": dict, "vocabularies": dict, "recipe": dict, "metrics": dict}
+LARGEST_CONFIG = 4 * 2**20
+_LARGEST_WEIGHTS, _LARGEST_HEADER = 8 * 2**30, 2**20
+"""Bytes of a file of weights, and of the names and shapes in it: 64 + 64 layers take a third of that."""
+_LONGEST_TOKEN = 200
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,9 @@ class Entry:
     summary: Mapping[str, Any]
     """The parsed `config.json`; empty when there is an error."""
     error: str | None = None
+    n_parameters: int = 0
+    n_bytes: int = 0
+    """Of the file of weights."""
 
 
 def trained_folder() -> Path:
@@ -87,8 +94,8 @@ def entries() -> list[Entry]:
     """Every checkpoint that can be named, in the order of the look-up; damaged ones carry their error."""
     found: dict[str, Entry] = {}
     for parent in folders():
-        for folder in sorted(parent.iterdir()) if parent.is_dir() else []:
-            if folder.is_dir() and _NAME.fullmatch(folder.name) and folder.name not in found:
+        for folder in reading.inside(parent):
+            if reading.is_folder(folder) and _NAME.fullmatch(folder.name) and folder.name not in found:
                 found[folder.name] = _entry(folder)
     return list(found.values())
 
@@ -106,7 +113,7 @@ def find(name: str) -> Path:
     """
     if "/" in name or os.sep in name:
         folder = Path(name)
-        if not _is_folder(folder):
+        if not reading.is_folder(folder):
             raise CheckpointError(
                 f"There is no checkpoint folder {name!r}. Give a folder that holds config.json and model.safetensors."
             )
@@ -118,7 +125,7 @@ def find_name(name: str) -> Path:
     """Like `find`, but names only: what a stranger types never becomes a path."""
     if _NAME.fullmatch(name):
         for parent in folders():
-            if (parent / name).is_dir():
+            if reading.is_folder(parent / name):
                 return parent / name
     known = listed(entry.name for entry in entries())
     raise CheckpointError(
@@ -152,8 +159,8 @@ def load_checkpoint(name: str, device: str = "auto") -> Checkpoint:
 def snapshots(folder: Path) -> dict[int, Path]:
     """Weights along the training of a checkpoint: step -> file, in order."""
     found = {}
-    for path in (folder / "snapshots").glob("*.safetensors"):
-        if match := _SNAPSHOT.fullmatch(path.name):
+    for path in reading.inside(folder / "snapshots"):
+        if (match := _SNAPSHOT.fullmatch(path.name)) and reading.is_file(path):
             found[int(match[1])] = path
     return dict(sorted(found.items()))
 
@@ -174,10 +181,9 @@ def load_snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
 
 def _model(path: Path, config: ModelConfig, device: torch.device) -> Transformer:
     """A model with the weights of a file, ready to run."""
-    _check_weights(path, config)
-    with devices.memory_errors(device):
+    with _weights(path, config) as file, devices.memory_errors(device):
         model = Transformer(config)
-        model.load_state_dict(load_file(path))
+        model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
         model.to(device).eval().requires_grad_(False)
     if not all(bool(parameter.isfinite().all()) for parameter in model.parameters()):
         raise CheckpointError(f"{_place(path)} holds numbers that are not finite. Train it again or copy it again.")
@@ -250,44 +256,33 @@ def _move_into_place(partial: Path, folder: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _is_folder(path: Path) -> bool:
-    try:
-        return path.is_dir()
-    except OSError:  # for example a name that is too long
-        return False
-
-
 def _entry(folder: Path) -> Entry:
     try:
         data = _read_config(folder)
         config, _ = _parsed(folder, data)
-        _check_weights(folder / "model.safetensors", config)
+        with _weights(folder / "model.safetensors", config):
+            n_parameters = sum(math.prod(shape) for _, shape in _shapes(config))
     except CheckpointError as error:
         return Entry(folder.name, folder, {}, str(error))
-    return Entry(folder.name, folder, data)
+    return Entry(folder.name, folder, data, None, n_parameters, reading.size_of(folder / "model.safetensors"))
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    path = folder / "config.json"
     try:
-        if path.stat().st_size > _LARGEST_CONFIG:
-            raise CheckpointError(
-                f"{folder.name}: config.json is larger than {_LARGEST_CONFIG // 2**20} MB; this is not one of ours."
-            )
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = reading.json_of(folder / "config.json", LARGEST_CONFIG)
     except FileNotFoundError:
         raise CheckpointError(f"{folder.name}: config.json is missing. Copy the whole folder again.") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except FileError as error:
+        raise CheckpointError(f"{folder.name}: config.json cannot be read: {error}. Copy the folder again.") from error
+    if not isinstance(data, dict) or any(not isinstance(data.get(key), kind) for key, kind in _PARTS.items()):
+        raise CheckpointError(f"{folder.name}: config.json is not that of a checkpoint; it needs {listed(_PARTS)}.")
+    if isinstance(data["format"], bool) or data["format"] != FORMAT:
         raise CheckpointError(
-            f"{folder.name}: config.json cannot be read ({type(error).__name__}). Copy the folder again."
-        ) from error
-    shapes = {"format": int, "variant": str, "model": dict, "task": dict, "vocabularies": dict, "recipe": dict, "metrics": dict}
-    if not isinstance(data, dict) or any(not isinstance(data.get(key), kind) for key, kind in shapes.items()):
-        raise CheckpointError(f"{folder.name}: config.json is not that of a checkpoint; it needs {listed(shapes)}.")
-    if data["format"] != FORMAT:
-        raise CheckpointError(
-            f"{folder.name}: format {data['format']} is not known; this version reads format {FORMAT}. Update the program."
+            f"{folder.name}: format {quoted(data['format'])} is not known; this version reads format {FORMAT}. "
+            "Update the program."
         )
+    if not _NAME.fullmatch(data["variant"]):
+        raise CheckpointError(f"{folder.name}: config.json names the variant {quoted(data['variant'])}, which is no name.")
     return data
 
 
@@ -318,29 +313,44 @@ def _vocabularies(data: Mapping[str, Any]) -> tuple[Vocabulary, Vocabulary]:
     sides: list[Any] = [data.get(side) for side in ("source", "target")]
     if not all(isinstance(side, list) and all(isinstance(token, str) for token in side) for side in sides):
         raise ConfigError("a vocabulary is not a list of tokens")
+    if longest := [token for side in sides for token in side if len(token) > _LONGEST_TOKEN]:
+        raise ConfigError(f"a token has {len(longest[0]):,} characters, and at most {_LONGEST_TOKEN} can be drawn")
     source, target = (Vocabulary(tuple(side)) for side in sides)
     return source, target
 
 
 def _is_usable(metrics: Mapping[str, Any], recipe: Mapping[str, Any], config: ModelConfig) -> bool:
-    """Whether what the app reads out of a stranger's metrics and recipe has the types that it needs."""
+    """Whether what the program reads out of a stranger's metrics and recipe has the types that it needs."""
     best: Any = metrics.get("best_head")
-    has_place = _has(best, int, "layer", "head")
+    failures: Any = metrics.get("failures", [])
     return (
-        (best is None or (has_place and 0 <= best["layer"] < config.n_decoder_layers and 0 <= best["head"] < config.n_heads))
-        and all(_has(metrics, (int, float), name) for name in ("exact_match", "best_head_mass", "samples") if name in metrics)
-        and isinstance(metrics.get("failures", []), list)
-        and all(_has(failure, str, "source") for failure in metrics.get("failures", []))
-        and _has({"sharpness": 0.0, **recipe}, (int, float), "sharpness")
+        (best is None or _is_head(best, config))
+        and all(_is_number(metrics[name]) for name in ("exact_match", "best_head_mass", "samples") if name in metrics)
+        and isinstance(metrics.get("judged_by", ""), str)
+        and isinstance(failures, list)
+        and all(isinstance(failure, dict) and isinstance(failure.get("source"), str) for failure in failures)
+        and _is_number(recipe.get("sharpness", 0))
+        and isinstance(recipe.get("lengths", ""), str)
+        and _is_whole(recipe.get("longest", 1), 1, MAX_POSITIONS)
     )
 
 
-def _has(data: Any, kind: type | tuple[type, ...], *names: str) -> bool:
-    """Whether `data` is an object in which each name holds a `kind`; true, false and what is not finite are no numbers."""
-    if not isinstance(data, dict):
-        return False
-    values = [data.get(name) for name in names]
-    return all(isinstance(v, kind) and not isinstance(v, bool) and (isinstance(v, str) or abs(v) < 1e300) for v in values)
+def _is_head(place: Any, config: ModelConfig) -> bool:
+    """Whether it names a head of the decoder."""
+    return (
+        isinstance(place, dict)
+        and _is_whole(place.get("layer"), 0, config.n_decoder_layers - 1)
+        and _is_whole(place.get("head"), 0, config.n_heads - 1)
+    )
+
+
+def _is_whole(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it can be drawn and printed; true and false are no numbers."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
 
 
 def _place(path: Path) -> str:
@@ -349,24 +359,24 @@ def _place(path: Path) -> str:
     return f"{folder.name}: {path.relative_to(folder)}"
 
 
-def _check_weights(path: Path, config: ModelConfig) -> None:
-    """Names and shapes against the configuration, read from the header, before memory is taken."""
+@contextmanager
+def _weights(path: Path, config: ModelConfig) -> Generator[Any]:
+    """An open file of weights whose names and shapes are the configuration's: it is compared before memory is taken."""
     place = _place(path)
     wanted = {name: list(shape) for name, shape in _shapes(config)}
     try:
-        if path.stat().st_size > _LARGEST_WEIGHTS:
-            raise CheckpointError(f"{place} is larger than {_LARGEST_WEIGHTS // 2**30} GB.")
-        with safe_open(path, framework="pt") as file:
+        with reading.tensors(path, _LARGEST_WEIGHTS, _LARGEST_HEADER) as file:
             given = {name: list(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
             types = {str(file.get_slice(name).get_dtype()) for name in file.keys()}  # noqa: SIM118
+            if given != wanted:
+                raise CheckpointError(f"{place} does not fit config.json: {_difference(given, wanted)}.")
+            if not types <= {"F32", "F16", "BF16", "F64"}:
+                raise CheckpointError(f"{place} holds numbers of type {listed(sorted(types))}; floating point is needed.")
+            yield file
     except FileNotFoundError:
         raise CheckpointError(f"{place} is missing. Copy the whole folder again.") from None
-    except (OSError, SafetensorError) as error:
-        raise CheckpointError(f"{place} is damaged or cut off ({error}). Copy it again.") from error
-    if given != wanted:
-        raise CheckpointError(f"{place} does not fit config.json: {_difference(given, wanted)}.")
-    if not types <= {"F32", "F16", "BF16", "F64"}:
-        raise CheckpointError(f"{place} holds numbers of type {listed(sorted(types))}; floating point is needed.")
+    except FileError as error:
+        raise CheckpointError(f"{place} is damaged or cut off: {error}. Copy it again.") from error
 
 
 @lru_cache(maxsize=32)

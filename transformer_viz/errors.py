@@ -4,11 +4,26 @@ Every message says what was given, what is allowed and what to do next. Our own
 mistakes are asserts and ordinary exceptions; they never derive from these.
 """
 
+import reprlib
 from collections.abc import Iterable
+
+_LONGEST_MESSAGE = 1500
+_quotes = reprlib.Repr()
+_quotes.maxstring = _quotes.maxother = 60
 
 
 class TransformerVizError(Exception):
-    """Base of every error that a user's input, file or machine can cause."""
+    """Base of every error that a user's input, file or machine can cause.
+
+    A message that repeats something very long is cut in its middle: it begins with what is wrong and ends with what to do.
+    """
+
+    def __str__(self) -> str:
+        words = super().__str__()
+        if len(words) <= _LONGEST_MESSAGE:
+            return words
+        half = _LONGEST_MESSAGE // 2
+        return f"{words[:half]} … {words[-half:]}"
 
 
 class ConfigError(TransformerVizError):
@@ -37,6 +52,10 @@ class TraceTooLarge(OptionError):
         self.needed, self.allowed, self.offers = needed, allowed, offers
 
 
+class FileError(TransformerVizError):
+    """A file that is not read: no regular file, too large, or not in its format. The message names no path."""
+
+
 class CheckpointError(TransformerVizError):
     """A checkpoint that is missing, damaged or not ours."""
 
@@ -57,3 +76,13 @@ def listed(names: Iterable[object]) -> str:
     """`["a", "b"]` as `a, b`, for the "allowed" part of a message."""
     found = [str(name) for name in names]
     return ", ".join(found) if found else "none"
+
+
+def quoted(value: object) -> str:
+    """The `repr` of what was given, cut in its middle where it is long or deep."""
+    return _quotes.repr(value)
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """At most so many characters of a text, the last one … where more were left out."""
+    return text if len(text) <= most else text[: most - 1] + "…"

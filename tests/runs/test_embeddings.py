@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 
 from transformer_viz import load_checkpoint
 from transformer_viz.errors import ConfigError
-from transformer_viz.runs.embeddings import load_embeddings
+from transformer_viz.runs.embeddings import load_embeddings, read_matrix
 from transformer_viz.runs.make_checkpoint import Making, make_checkpoint
 from transformer_viz.training.recipe import Recipe
 
@@ -80,3 +80,32 @@ def test_what_is_no_matrix_is_refused(tmp_path):
     tied = replace(RECIPE, model={**RECIPE.model, "tied_embeddings": "all"})
     with pytest.raises(ConfigError, match="tied"):
         make_checkpoint(tied, tmp_path / "new", QUIET, prepare=put)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (4000000000, 4000000000), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-2, -2), }",
+        "{'descr': (), 'fortran_order': False, 'shape': (2, 2), }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (2, 1), }",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }",
+        "(" * 9000,
+        "-" * 9000 + "1",
+        "[" * 90 + "]" * 90,
+        "",
+    ],
+    ids=lambda header: header[:40],
+)
+def test_a_header_that_lies_takes_no_memory(tmp_path, header):
+    """numpy itself makes an array as large as the header says, and reads the header as Python."""
+    text = header.encode() + b"\n"
+    (tmp_path / "e.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(16))
+    with pytest.raises(ConfigError, match=r"no .npy"):
+        load_embeddings(tmp_path / "e.npy", None)
+
+
+def test_a_matrix_the_other_way_round_in_its_file(tmp_path):
+    """What `np.save(matrix.T)` writes."""
+    np.save(tmp_path / "e.npy", np.asfortranarray(MATRIX))
+    np.testing.assert_array_equal(read_matrix(tmp_path / "e.npy").numpy(), MATRIX)

@@ -1,5 +1,6 @@
 """A training that is cut off goes on to bitwise the same weights, whenever it was cut off, and its folder always loads."""
 
+import json
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from transformer_viz import checkpoints, decode, load_checkpoint
 from transformer_viz.errors import CheckpointError, OptionError
@@ -120,6 +122,40 @@ def test_what_cannot_be_resumed_is_said(tmp_path):
     with pytest.raises(CheckpointError, match="damaged"):
         make_checkpoint(RECIPE, tmp_path / "half", replace(QUIET, resume=True))
     load_checkpoint(str(tmp_path / "half"), device="cpu")
+
+
+def test_a_hostile_state_is_refused(tmp_path):
+    """Everything in it is looked at before training goes on: later it would be our fault."""
+
+    def trainer() -> Trainer:
+        return Trainer(make_model(RECIPE, TASK), batches(RECIPE, TASK), RECIPE, CPU)
+
+    first, path = trainer(), tmp_path / "state"
+    next(iter(first.run(lambda step: step == 1)))
+    save_state(first, [{"step": 1, "loss": 1.5}], path, {"best": 0.25})
+    tensors, words = load_file(path), {"step": 1, "history": [], "best": 0.5}
+    moment = next(name for name in tensors if name.startswith("optimizer.") and tensors[name].dim())
+    states = [{**words, **other} for other in ({"step": -1}, {"step": 61}, {"step": True}, {"step": "1"}, {"history": 5})]
+    states += [
+        {**words, **other} for other in ({"history": ["ab"]}, {"history": [{"loss": "x"}]}, {"best": None}, {"best": [1]})
+    ]
+    save_file(tensors, path, {"state": json.dumps(words)})
+    assert load_state(trainer(), path) == ([], {"best": 0.5})
+    for state in (*states, {"history": []}, []):
+        save_file(tensors, path, {"state": json.dumps(state)})
+        with pytest.raises(CheckpointError, match="damaged"):
+            load_state(trainer(), path)
+    for other in ({moment: tensors[moment][:1]}, {"optimizer.999.exp_avg": torch.ones(3)}, {"optimizer.x.y": torch.ones(3)}):
+        save_file({**tensors, **other}, path, {"state": json.dumps(words)})
+        with pytest.raises(CheckpointError, match="damaged"):
+            load_state(trainer(), path)
+    os.truncate(path, 2**40)
+    with pytest.raises(CheckpointError, match="at most"):
+        load_state(trainer(), path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(CheckpointError, match="a pipe"):
+        load_state(trainer(), path)
 
 
 def test_snapshots_are_log_spaced_half_precision_and_load(tmp_path):

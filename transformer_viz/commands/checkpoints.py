@@ -1,8 +1,6 @@
 """List the checkpoints, the damaged ones with the reason."""
 
 import argparse
-import math
-from pathlib import Path
 from typing import Any
 
 from transformer_viz.commands import _shared
@@ -35,7 +33,6 @@ def _row(entry: Any) -> dict[str, Any]:
     from transformer_viz.model.config import ModelConfig
 
     model, metrics = ModelConfig.from_json(entry.summary["model"]), entry.summary["metrics"]
-    weights = entry.folder / "model.safetensors"
     return {
         "name": entry.name,
         "folder": str(entry.folder),
@@ -44,20 +41,12 @@ def _row(entry: Any) -> dict[str, Any]:
         "encoder_layers": model.n_encoder_layers,
         "decoder_layers": model.n_decoder_layers,
         "heads": model.n_heads,
-        "parameters": _n_parameters(weights),
-        "bytes": weights.stat().st_size,
+        "parameters": entry.n_parameters,
+        "bytes": entry.n_bytes,
         "exact_match": _number(metrics.get("exact_match")),
         "best_head_mass": _number(metrics.get("best_head_mass")),
         "error": None,
     }
-
-
-def _n_parameters(weights: Path) -> int:
-    """Counted from the file's header; the numbers themselves are not read."""
-    from safetensors import safe_open
-
-    with safe_open(weights, framework="np") as file:
-        return sum(math.prod(file.get_slice(name).get_shape()) for name in file.keys())  # noqa: SIM118
 
 
 def _number(value: Any) -> float | None:

@@ -4,14 +4,14 @@ A training that was stopped goes on with --resume. Several processes: torchrun -
 """
 
 import argparse
-import json
 import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from transformer_viz import reading
 from transformer_viz.commands import _shared, _switches
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import FileError, OptionError, listed
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.training.recipe import Recipe
@@ -104,13 +104,9 @@ def _changed(arguments: argparse.Namespace) -> Recipe:
 
 def _from_file(path: Path) -> Recipe:
     try:
-        if path.stat().st_size > _LARGEST_RECIPE:
-            raise OptionError(f"{path} is larger than {_LARGEST_RECIPE // 2**20} MB; this is no recipe.")
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise OptionError(
-            f"{path} is not JSON ({type(error).__name__}). Give a recipe, or a checkpoint's config.json."
-        ) from error
+        data = reading.json_of(path, _LARGEST_RECIPE)
+    except FileError as error:
+        raise OptionError(f"{path} cannot be read: {error}. Give a recipe, or a checkpoint's config.json.") from error
     if isinstance(data, dict) and isinstance(data.get("recipe"), dict):
         data = data["recipe"]
     if not isinstance(data, dict):
@@ -134,8 +130,8 @@ def _own(arguments: argparse.Namespace) -> Recipe:
 
 def _options(text: str) -> dict[str, Any]:
     try:
-        data = json.loads(text)
-    except ValueError:
+        data = reading.parsed(text)
+    except FileError:
         data = None
     if not isinstance(data, dict):
         raise argparse.ArgumentTypeError(f'{text[:40]!r} is no JSON object, such as {{"by": 3}}')

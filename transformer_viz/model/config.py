@@ -4,9 +4,9 @@ The defaults are the modern `pre-norm` model; `variants/` names the published on
 """
 
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, TypeGuard, get_args, get_type_hints
 
-from transformer_viz.errors import ConfigError, listed
+from transformer_viz.errors import ConfigError, listed, quoted
 
 NormPlacement = Literal["pre", "post", "residual-post"]
 PositionEncoding = Literal["sinusoid", "learned", "none"]
@@ -72,25 +72,8 @@ class ModelConfig:
     initialization: Initialization = "torch"
 
     def __post_init__(self) -> None:
-        for name, least, most in _RANGES:
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
-                raise ConfigError(f"{name}={value!r} is not possible; it is a whole number from {least} to {most}")
         for name, hint in get_type_hints(type(self)).items():
-            value = getattr(self, name)
-            if (
-                isinstance(allowed := get_args(hint), tuple)
-                and allowed
-                and isinstance(allowed[0], str)
-                and value not in allowed
-            ):
-                raise ConfigError(f"{name}={value!r} is not known; choose one of {listed(allowed)}")
-            if hint is bool and not isinstance(value, bool):
-                raise ConfigError(f"{name}={value!r} is not possible; it is true or false")
-        if not _is_number(self.dropout) or not 0 <= self.dropout < 1:
-            raise ConfigError(f"dropout={self.dropout!r} is not possible; it is at least 0 and less than 1")
-        if not _is_number(self.sinusoid_base) or not 1 < self.sinusoid_base <= 1e9:
-            raise ConfigError(f"sinusoid_base={self.sinusoid_base!r} is not possible; it is more than 1, for example 10000")
+            _check(name, hint, getattr(self, name))
         if self.d_k is None and self.d_model % self.n_heads:
             raise ConfigError(
                 f"n_heads={self.n_heads} does not divide d_model={self.d_model}; "
@@ -128,27 +111,46 @@ class ModelConfig:
         """The inverse of `to_json`; unknown and missing names are listed in the error."""
         known = {field.name for field in fields(cls)}
         if unknown := sorted(set(data) - known):
-            raise ConfigError(f"unknown model settings: {listed(unknown)}; known are {listed(sorted(known))}")
+            raise ConfigError(f"unknown model settings: {listed(map(quoted, unknown))}; known are {listed(sorted(known))}")
         if missing := sorted({"source_vocabulary_size", "target_vocabulary_size"} - set(data)):
             raise ConfigError(f"missing model settings: {listed(missing)}")
         return cls(**data)
 
 
-_RANGES = (
-    ("source_vocabulary_size", 4, 1_000_000),
-    ("target_vocabulary_size", 4, 1_000_000),
-    ("d_model", 1, 8192),
-    ("n_heads", 1, 128),
-    ("d_k", 1, 8192),
-    ("d_v", 1, 8192),
-    ("n_encoder_layers", 1, 64),
-    ("n_decoder_layers", 1, 64),
-    ("d_ff", 1, 65536),
-    ("max_positions", 2, MAX_POSITIONS),
-)
+_RANGES = {
+    "source_vocabulary_size": (4, 1_000_000),
+    "target_vocabulary_size": (4, 1_000_000),
+    "d_model": (1, 8192),
+    "n_heads": (1, 128),
+    "d_k": (1, 8192),
+    "d_v": (1, 8192),
+    "n_encoder_layers": (1, 64),
+    "n_decoder_layers": (1, 64),
+    "d_ff": (1, 65536),
+    "max_positions": (2, MAX_POSITIONS),
+}
 
 
-def _is_number(value: object) -> bool:
+def _check(name: str, hint: Any, value: object) -> None:
+    """Raises a ConfigError unless a field's value is of its type and within its range."""
+    if hint in (int, int | None):
+        least, most = _RANGES[name]
+        is_number = isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+        allowed = is_number or (value is None and hint is not int)
+        what = f"not possible; it is a whole number from {least} to {most}" + ("" if hint is int else ", or null (None)")
+    elif hint is bool:
+        allowed, what = isinstance(value, bool), "not possible; it is true or false"
+    elif name == "dropout":
+        allowed, what = _is_number(value) and 0 <= value < 1, "not possible; it is at least 0 and less than 1"
+    elif name == "sinusoid_base":
+        allowed, what = _is_number(value) and 1 < value <= 1e9, "not possible; it is more than 1, for example 10000"
+    else:
+        allowed, what = value in get_args(hint), f"not known; choose one of {listed(get_args(hint))}"
+    if not allowed:
+        raise ConfigError(f"{name}={quoted(value)} is {what}")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -6,24 +6,28 @@ from torch import Tensor, nn
 from transformer_viz.model import first_numbers
 from transformer_viz.model.config import ModelConfig
 
+_ROWS = 512
 
-def sinusoid(n_positions: int, d_model: int, base: float) -> Tensor:
+
+def sinusoid(n_positions: int, d_model: int, base: float, dtype: torch.dtype = torch.float64) -> Tensor:
     """(position, d_model): sin on even, cos on odd channels, wavelengths 2π … 2π·base.
 
-    Computed in float64 and rounded once, so that a wide model has exact tables.
+    Computed in float64 and rounded once, so that a wide model has exact tables; some rows at a time, so that they take little
+    more memory than the table.
     """
-    position = torch.arange(n_positions, dtype=torch.float64)[:, None]
     frequency = base ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
-    table = torch.empty(n_positions, d_model, dtype=torch.float64)
-    table[:, 0::2] = (position * frequency).sin()
-    table[:, 1::2] = (position * frequency).cos()
+    table = torch.empty(n_positions, d_model, dtype=dtype)
+    for start in range(0, n_positions, _ROWS):
+        angles = torch.arange(start, min(start + _ROWS, n_positions), dtype=torch.float64)[:, None] * frequency
+        table[start : start + _ROWS, 0::2] = angles.sin()
+        table[start : start + _ROWS, 1::2] = angles.cos()
     return table
 
 
 def _sinusoid(config: ModelConfig) -> Tensor:
     if not first_numbers.wanted():
         return torch.empty(config.max_positions, config.d_model)
-    return sinusoid(config.max_positions, config.d_model, config.sinusoid_base).to(torch.get_default_dtype())
+    return sinusoid(config.max_positions, config.d_model, config.sinusoid_base, torch.get_default_dtype())
 
 
 class Positions(nn.Module):

@@ -1,5 +1,6 @@
 """Pretrained embeddings from a file: the right shape is taken, a wrong one refused before anything starts."""
 
+import math
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +12,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor, nn
 
-from transformer_viz.errors import ConfigError
+from transformer_viz import reading
+from transformer_viz.errors import ConfigError, FileError
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 
@@ -66,9 +68,12 @@ def check_fit(matrices: Mapping[Side, Tensor], config: ModelConfig) -> None:
 
 def read_matrix(path: Path) -> Tensor:
     """One matrix from a file; see `matrix_of`."""
-    if path.stat().st_size > _LARGEST:
-        raise ConfigError(f"{path} is larger than {_LARGEST // 2**30} GB.")
-    return matrix_of(str(path), path.read_bytes())
+    try:
+        return matrix_of(str(path), reading.bytes_of(path, _LARGEST))
+    except FileNotFoundError:
+        raise ConfigError(f"There is no file {path}.") from None
+    except FileError as error:
+        raise ConfigError(f"{path} cannot be read: {error}.") from error
 
 
 def matrix_of(name: str, data: bytes) -> Tensor:
@@ -79,10 +84,24 @@ def matrix_of(name: str, data: bytes) -> Tensor:
     """
     try:
         if name.endswith(".npy"):
-            return torch.from_numpy(np.load(BytesIO(data), allow_pickle=False).astype(np.float32))
+            return torch.from_numpy(_array(data).astype(np.float32))
         tensors = load(data)
     except (ValueError, TypeError, EOFError, SafetensorError) as error:
         raise ConfigError(f"{name} is no .npy or .safetensors file that can be read ({type(error).__name__}).") from error
     if len(tensors) != 1:
         raise ConfigError(f"{name} holds {len(tensors)} tensors; one matrix is needed.")
     return next(iter(tensors.values())).float()
+
+
+def _array(data: bytes) -> np.ndarray:
+    """What an `.npy` file holds. numpy takes as much memory as the header asks for, so that is compared first."""
+    file = BytesIO(data)
+    try:
+        version = np.lib.format.read_magic(file)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, _, dtype = read(file)
+    except Exception as error:  # numpy reads the header as Python, which can fail in every way
+        raise ValueError("no header") from error
+    if dtype.kind not in "fiu" or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+        raise ValueError("the header does not describe what follows")
+    return np.load(BytesIO(data), allow_pickle=False)

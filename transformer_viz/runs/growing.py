@@ -6,6 +6,7 @@ At the end the metrics come into `config.json`, and the state goes.
 """
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz import checkpoints
+from transformer_viz import checkpoints, reading
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import CheckpointError, OptionError, listed
+from transformer_viz.errors import CheckpointError, FileError, OptionError, listed
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.state import Row, load_state, save_state, write_tensors, write_text
@@ -54,7 +55,7 @@ class GrowingCheckpoint:
         """Brings the trainer to where the folder is; the history so far, and what was saved with it."""
         clean(self.folder)
         state = self.folder / STATE
-        return load_state(trainer, state) if state.exists() else ([], {})
+        return load_state(trainer, state) if os.path.lexists(state) else ([], {})
 
     def keep(self, trainer: Trainer, history: list[Row], more: Mapping[str, Any]) -> None:
         """Saves where training is."""
@@ -128,18 +129,18 @@ def snapshot_steps(recipe: Recipe, count: int) -> list[int]:
 
 
 def _metrics(folder: Path) -> Mapping[str, Any]:
-    return _config(folder).get("metrics") or {}
+    return _object(folder, "metrics")
 
 
 def _recipe(folder: Path) -> Mapping[str, Any]:
-    return _config(folder).get("recipe") or {}
+    return _object(folder, "recipe")
 
 
-def _config(folder: Path) -> Mapping[str, Any]:
+def _object(folder: Path, name: str) -> Mapping[str, Any]:
+    """A part of `config.json`; empty where it is not there, or something else."""
     try:
-        data = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CheckpointError(
-            f"{folder}/config.json cannot be read ({type(error).__name__}). Start again with --force."
-        ) from error
-    return data if isinstance(data, dict) else {}
+        data = reading.json_of(folder / "config.json", checkpoints.LARGEST_CONFIG)
+    except (FileError, OSError) as error:
+        raise CheckpointError(f"{folder}/config.json cannot be read: {error}. Start again with --force.") from error
+    found = data.get(name) if isinstance(data, dict) else None
+    return found if isinstance(found, dict) else {}

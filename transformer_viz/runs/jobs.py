@@ -22,7 +22,8 @@ from typing import IO, Any, Literal
 import numpy as np
 from torch import Tensor
 
-from transformer_viz.checkpoints import is_name, trained_folder
+from transformer_viz import reading
+from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.runs.embeddings import SIDES, Side
 from transformer_viz.runs.growing import STATE
@@ -42,6 +43,8 @@ SNAPSHOTS = 24
 SAMPLES = 2_000
 _LONGEST_LOG = 2_000
 _MOST_EVENTS = 20_000
+_LARGEST = 64 * 2**20
+"""Bytes of a job's events, or of its log."""
 _KINDS = ("json", "events", "wish", "log", "start", "lock", "end", *(f"{side}.npy" for side in SIDES))
 
 
@@ -81,9 +84,7 @@ class Job:
 
     def words(self) -> str:
         """The end of what the process said."""
-        with suppress(OSError):
-            return _file(self.place, "log").read_text(encoding="utf-8", errors="replace")[-_LONGEST_LOG:].strip()
-        return ""
+        return _read(_file(self.place, "log"))[-_LONGEST_LOG:].strip()
 
     def wish(self, wish: JobWish) -> None:
         """Tells the process; it hears it after the step it is at."""
@@ -101,8 +102,7 @@ class Job:
             _file(self.place, kind).unlink(missing_ok=True)
 
     def _ended(self) -> State:
-        code = _file(self.place, "end").read_text(encoding="utf-8").strip()
-        return "paused" if code == "paused" else "failed"
+        return "paused" if _read(_file(self.place, "end")).strip() == "paused" else "failed"
 
 
 def start(recipe: Recipe, name: str, embeddings: Mapping[Side, Tensor] = MappingProxyType({})) -> Job:
@@ -146,8 +146,8 @@ def jobs() -> list[Job]:
     found = []
     for path in (trained_folder() / ".jobs").glob("*.json"):
         name = path.name.removesuffix(".json")
-        with suppress(OSError, ValueError, TypeError, KeyError, TransformerVizError):
-            data = json.loads(path.read_text(encoding="utf-8"))
+        with suppress(OSError, ValueError, TypeError, LookupError, OverflowError, TransformerVizError):
+            data = reading.json_of(path, LARGEST_CONFIG)
             if is_name(name):
                 found.append(Job(name, path.with_name(name), Recipe.from_json(data["recipe"]), float(data["started"])))
     return sorted(found, key=lambda job: -job.started)
@@ -183,10 +183,7 @@ class Reporter:
 
     def wish(self) -> Wish:
         """What the page wishes; to stop, once the time is over."""
-        try:
-            said = _file(self.place, "wish").read_text(encoding="utf-8")
-        except OSError:
-            said = "go on"
+        said = _read(_file(self.place, "wish"))
         if said in ("pause", "discard"):
             return "pause"
         return "stop" if said == "stop" or time.monotonic() > self.ends_at else "go on"
@@ -230,12 +227,19 @@ def _file(place: Path, kind: str) -> Path:
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """The whole lines of a file that is still being written."""
-    with suppress(OSError):
-        for line in path.read_text(encoding="utf-8").splitlines():
-            with suppress(ValueError):
-                row = json.loads(line)
-                if isinstance(row, dict) and isinstance(row.get("step"), int):
-                    yield row
+    for line in _read(path).splitlines():
+        with suppress(ValueError, RecursionError):
+            row = json.loads(line)
+            if isinstance(row, dict) and isinstance(row.get("step"), int):
+                yield row
+
+
+def _read(path: Path) -> str:
+    """A file of a job; nothing where there is none, or something that no job has written."""
+    try:
+        return reading.bytes_of(path, _LARGEST).decode("utf-8", errors="replace")
+    except (OSError, TransformerVizError):
+        return ""
 
 
 @contextmanager
@@ -252,9 +256,9 @@ def _is_locked(path: Path) -> bool:
     import fcntl
 
     try:
-        with path.open("r") as file:
+        with reading.opened(path, _LARGEST) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
+    except (FileNotFoundError, TransformerVizError):
         return False
     except OSError:
         return True

@@ -5,7 +5,7 @@ from inspect import signature
 from pkgutil import iter_modules
 from typing import Any
 
-from transformer_viz.errors import ConfigError, listed
+from transformer_viz.errors import ConfigError, listed, quoted
 from transformer_viz.tasks.task import Example, Task
 from transformer_viz.vocabulary import Vocabulary
 
@@ -32,9 +32,9 @@ def make(name: str, options: dict[str, Any] | None = None, vocabularies: tuple[V
         ConfigError: no such task, options that it does not take, or data that is not installed.
     """
     if name not in names():
-        raise ConfigError(f"task {name!r} is not known; choose one of {listed(names())}")
+        raise ConfigError(f"task {quoted(name)} is not known; choose one of {listed(names())}")
     if options is not None and (not isinstance(options, dict) or "vocabularies" in options):
-        raise ConfigError(f"options of task {name!r} are {options!r}; keywords with values are needed")
+        raise ConfigError(f"options of task {name!r} are {quoted(options)}; keywords with values are needed")
     task = import_module(f"{__name__}.{name.replace('-', '_')}").TASK
     more = {"vocabularies": vocabularies} if vocabularies and "vocabularies" in signature(task).parameters else {}
     try:

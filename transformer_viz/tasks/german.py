@@ -12,13 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from transformer_viz.errors import ConfigError, InputError
+from transformer_viz import reading
+from transformer_viz.errors import ConfigError, FileError, InputError
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies
 from transformer_viz.tasks.letters import check_length
 from transformer_viz.tasks.task import Example
 from transformer_viz.vocabulary import SPECIAL_TOKENS, UNKNOWN, Vocabulary
 
 DICTIONARY = Path("/usr/share/trans/de-en")
+_LARGEST_DICTIONARY = 256 * 2**20
 _MOST_WORDS = 20
 _LEAST_SENTENCES = 2
 _TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
@@ -99,13 +101,17 @@ _EXAMPLES = (
 @cache
 def _sentences(dictionary: Path) -> dict[str, Pair]:
     """Text -> words of both languages: entries that are sentences on both sides, the first of several wordings."""
-    if not dictionary.is_file():
+    try:
+        text = reading.text_of(dictionary, _LARGEST_DICTIONARY)
+    except FileNotFoundError:
         raise ConfigError(
             "task 'german' takes its sentences from Debian's package trans-de-en, which is not installed. "
             "Install it with: sudo apt install trans-de-en"
-        )
+        ) from None
+    except FileError as error:
+        raise ConfigError(f"{dictionary} cannot be read: {error}. Install Debian's package trans-de-en again.") from error
     found: dict[str, Pair] = {}
-    for line in dictionary.read_text(encoding="utf-8").splitlines():
+    for line in text.splitlines():
         german, between, english = line.partition(" :: ")
         if not between or line.startswith("#"):
             continue

@@ -168,14 +168,6 @@ def _step(data: Any, may_be_nan: bool) -> Step:
     )
 
 
-def finite(text: str) -> float:
-    """A number in JSON; `NaN`, `Infinity` and 1e999 are refused."""
-    number = float(text)
-    if not math.isfinite(number):
-        raise TraceError(f"{text[:40]} should be a finite number")
-    return number
-
-
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TraceError(f"{str(value)[:40]!r} should be text")

@@ -21,9 +21,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from transformer_viz import reading
 from transformer_viz.errors import TraceError, TransformerVizError
 from transformer_viz.terms import KINDS
-from transformer_viz.trace.description import built, described, finite
+from transformer_viz.trace.description import built, described
 from transformer_viz.trace.trace import Trace
 
 FORMAT, LATER_FORMAT = 1, 2
@@ -88,9 +89,10 @@ def load_trace(
         TraceError: not a trace, damaged, too large, or of a later version.
     """
     name = str(path if isinstance(path, str | PathLike) else getattr(path, "name", None) or "the file")[-200:]
+    most = LARGEST if max_bytes is None else max_bytes
     try:
-        with _opened(path) as file:
-            _check_end(file, LARGEST if max_bytes is None else max_bytes)
+        with _opened(path, most) as file:
+            _check_end(file, most)
             with zipfile.ZipFile(file) as archive:
                 return _read(archive, LARGEST if max_unpacked is None else max_unpacked)
     except FileNotFoundError:
@@ -106,7 +108,7 @@ def load_trace(
         raise TraceError(f"{name} is not a trace file ({words}).") from error
 
 
-def _opened(path: Any) -> AbstractContextManager[BinaryIO]:
+def _opened(path: Any, most: int) -> AbstractContextManager[BinaryIO]:
     """An open file, closed afterwards if it was opened here."""
     if isinstance(path, bytes | bytearray | memoryview):
         return io.BytesIO(path)
@@ -114,9 +116,7 @@ def _opened(path: Any) -> AbstractContextManager[BinaryIO]:
         if not hasattr(path, "seek") or not hasattr(path, "read"):
             raise TraceError(f"a path, bytes or an open binary file is needed, not {type(path).__name__}")
         return nullcontext(path)
-    if Path(path).exists() and not Path(path).is_file():
-        raise TraceError("it is a folder or a device, not a file")
-    return Path(path).open("rb")
+    return reading.opened(path, most)
 
 
 def _check_end(file: BinaryIO, max_bytes: int) -> None:
@@ -173,8 +173,7 @@ def _read(archive: zipfile.ZipFile, most: int) -> Trace:
         raise TraceError(f"it unpacks to more than {most / 2**20:.4g} MB")
     if members[_META].file_size > most // _META_SHARE:
         raise TraceError(f"its {_META} unpacks to more than {most / _META_SHARE / 2**20:.4g} MB")
-    meta = json.loads(_unpacked(archive, members.pop(_META)).decode("utf-8"), parse_float=finite, parse_constant=finite)
-    json.dumps(meta, ensure_ascii=False).encode()  # an escaped half of a character could be neither drawn nor saved
+    meta = reading.parsed(_unpacked(archive, members.pop(_META)))
     given = meta.get("format") if isinstance(meta, dict) else None
     if isinstance(given, bool) or given not in (FORMAT, LATER_FORMAT):
         formats = f"{FORMAT} and {LATER_FORMAT}"

@@ -12,7 +12,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz import checkpoints
+from transformer_viz import checkpoints, reading
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.runs import replay as runs_replay
 from transformer_viz.runs.by_length import accuracy_by_length
@@ -186,10 +186,10 @@ def _replay(
 def _snapshot_stamps(checkpoint: Checkpoint) -> tuple[float, float, int]:
     """When a checkpoint and its snapshots last changed, and how many these are."""
     paths = checkpoints.snapshots(checkpoint.folder).values()
-    changed = max((path.stat().st_mtime for path in paths), default=0.0)
+    changed = max(map(reading.changed_at, paths), default=0.0)
     return stamp(checkpoint.folder), changed, len(paths)
 
 
 def stamp(folder: Path) -> float:
     """When the folder's files last changed."""
-    return max((file.stat().st_mtime for file in folder.glob("*.*")), default=0.0)
+    return max((reading.changed_at(file) for file in folder.glob("*.*")), default=0.0)

@@ -1,0 +1,208 @@
+"""Reading a file that anyone may have written: a regular one, no larger than allowed, and JSON that holds nothing odd.
+
+A name can stand for a pipe, which would block for ever, or for a device without an end. So a file is opened without waiting,
+what was opened must be a regular file, and its size is taken from what was opened, not from the name, which may stand for
+another file by then. Links to a regular file are followed: people link checkpoints into a folder.
+"""
+
+import json
+import math
+import os
+import stat
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from transformer_viz.errors import FileError, shortened
+
+_FLAGS = ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_DEEPEST = 64
+"""Lists and objects within each other: as many as every part of Python and of the app can take."""
+
+
+@contextmanager
+def opened(path: str | PathLike[str], most: int) -> Generator[BinaryIO]:
+    """A regular file of at most `most` bytes, open for reading.
+
+    Raises:
+        FileNotFoundError: there is none of this name.
+        FileError: something else has this name, it is larger, or it may not be read.
+    """
+    try:
+        number = os.open(path, os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _FLAGS))
+    except FileNotFoundError:
+        raise
+    except ValueError:  # a NUL in the name
+        raise FileError("no file can have this name") from None
+    except OSError as error:
+        raise FileError(_reason(error)) from error
+    try:
+        found = os.fstat(number)
+        if not stat.S_ISREG(found.st_mode):
+            raise FileError(f"it is {_KINDS.get(stat.S_IFMT(found.st_mode), 'something else')}, not a file")
+        if found.st_size > most:
+            raise FileError(f"it has {found.st_size:,} bytes; at most {most:,} are read")
+    except BaseException:
+        os.close(number)
+        raise
+    with os.fdopen(number, "rb") as file:
+        yield file
+
+
+def bytes_of(path: str | PathLike[str], most: int) -> bytes:
+    """The content of a regular file, as far as it reached when it was opened; see `opened`."""
+    with opened(path, most) as file:
+        return _read(file, os.fstat(file.fileno()).st_size)
+
+
+def text_of(path: str | PathLike[str], most: int) -> str:
+    """The content of a UTF-8 file; see `opened`."""
+    return _decoded(bytes_of(path, most))
+
+
+def json_of(path: str | PathLike[str], most: int) -> Any:
+    """What a JSON file holds; see `opened` and `parsed`."""
+    return parsed(bytes_of(path, most))
+
+
+@contextmanager
+def tensors(path: str | PathLike[str], most: int, most_header: int) -> Generator[Any]:
+    """A safetensors file, as `safe_open` gives it: names, shapes and numbers are read when they are asked for.
+
+    Args:
+        path: of the file.
+        most: the most bytes that it may have.
+        most_header: the most bytes of its names and shapes, which become objects as soon as it is opened.
+
+    Raises:
+        FileNotFoundError: there is none of this name.
+        FileError: see `opened`; also where it is no safetensors file.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    with opened(path, most) as file:
+        length = int.from_bytes(_read(file, 8), "little")
+        if length > most_header:
+            raise FileError(f"it is no safetensors file, or names more than {most_header:,} bytes of tensors")
+        # The library opens names only. This one stands for what was opened, whatever has been put under the other since.
+        name = Path("/dev/fd") / str(file.fileno())
+        try:
+            with safe_open(name if name.exists() else path, framework="pt") as found:
+                yield found
+        except (SafetensorError, OSError) as error:
+            raise FileError(f"it is no whole safetensors file ({shortened(str(error), 200)})") from error
+
+
+def parsed(data: str | bytes) -> Any:
+    """JSON without what makes it ambiguous, or breaks later: what the text says is what every part of the program sees.
+
+    Raises:
+        FileError: it is no UTF-8 or no JSON, a name stands twice in an object, a number is not finite, text holds half of a
+            character, or it is nested more than 64 deep.
+    """
+    text = data if isinstance(data, str) else _decoded(data)
+    try:
+        found = json.loads(text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite)
+        _check_depth(found)
+        json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise FileError("it holds half of a character (a lone surrogate), which is no text") from None
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"it is not JSON ({type(error).__name__})") from error
+    return found
+
+
+def is_file(path: Path) -> bool:
+    """Whether a regular file, or a link to one, has this name; False where that cannot be found out."""
+    return _has(path, stat.S_ISREG)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder, or a link to one, has this name; False where that cannot be found out."""
+    return _has(path, stat.S_ISDIR)
+
+
+def changed_at(path: Path) -> float:
+    """When a file was last changed, in seconds since 1970; 0 where that cannot be found out, as of a link to nothing."""
+    try:
+        return path.stat().st_mtime
+    except (OSError, ValueError):
+        return 0.0
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file; 0 where that cannot be found out."""
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):
+        return 0
+
+
+def inside(folder: Path) -> list[Path]:
+    """What a folder holds, in alphabetical order; nothing where it cannot be looked into."""
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
+
+
+def _has(path: Path, is_kind: Any) -> bool:
+    try:
+        return is_kind(path.stat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _read(file: BinaryIO, size: int) -> bytes:
+    try:
+        return file.read(size)
+    except OSError as error:  # of a bad disk, or of a file of the system that cannot be read so
+        raise FileError(_reason(error)) from error
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileError("it is not UTF-8 text") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((name, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise FileError(f"{name[:40]!r} stands twice in one object")
+    return found
+
+
+def _finite(text: str) -> float:
+    """`NaN`, `Infinity` and 1e999 are refused."""
+    number = float(text)
+    if not math.isfinite(number):
+        raise FileError(f"{text[:40]} should be a finite number")
+    return number
+
+
+def _check_depth(found: Any) -> None:
+    """Level by level: what is nested deeply can be neither copied nor printed by functions that call themselves."""
+    level = [found]
+    for _ in range(_DEEPEST):
+        inner = [part for part in level if isinstance(part, list | dict)]
+        level = [child for part in inner for child in (part.values() if isinstance(part, dict) else part)]
+        if not level:
+            return
+    raise FileError(f"it is nested more than {_DEEPEST} deep")
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
