@@ -101,7 +101,7 @@ def test_a_header_that_lies_takes_no_memory(tmp_path, header):
     """numpy itself makes an array as large as the header says, and reads the header as Python."""
     text = header.encode() + b"\n"
     (tmp_path / "e.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(16))
-    with pytest.raises(ConfigError, match=r"no .npy"):
+    with pytest.raises(ConfigError, match=r"no \.npy"):
         load_embeddings(tmp_path / "e.npy", None)
 
 

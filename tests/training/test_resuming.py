@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -135,13 +136,19 @@ def test_a_hostile_state_is_refused(tmp_path):
     save_state(first, [{"step": 1, "loss": 1.5}], path, {"best": 0.25})
     tensors, words = load_file(path), {"step": 1, "history": [], "best": 0.5}
     moment = next(name for name in tensors if name.startswith("optimizer.") and tensors[name].dim())
-    states = [{**words, **other} for other in ({"step": -1}, {"step": 61}, {"step": True}, {"step": "1"}, {"history": 5})]
-    states += [
-        {**words, **other} for other in ({"history": ["ab"]}, {"history": [{"loss": "x"}]}, {"best": None}, {"best": [1]})
+    others: list[dict[str, Any]] = [
+        {"step": -1},
+        {"step": 61},
+        {"step": True},
+        {"step": "1"},
+        {"history": 5},
+        {"history": ["ab"]},
     ]
+    others += [{"history": [{"loss": "x"}]}, {"best": None}, {"best": [1]}]
+    states: list[Any] = [*({**words, **other} for other in others), {"history": []}, []]
     save_file(tensors, path, {"state": json.dumps(words)})
     assert load_state(trainer(), path) == ([], {"best": 0.5})
-    for state in (*states, {"history": []}, []):
+    for state in states:
         save_file(tensors, path, {"state": json.dumps(state)})
         with pytest.raises(CheckpointError, match="damaged"):
             load_state(trainer(), path)
