@@ -427,7 +427,7 @@ def test_a_failed_save_leaves_nothing_half_written(home, monkeypatch, replace):
     with pytest.raises(TypeError):
         save(home / name, metrics={"x": object()}, replace=replace)
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "save_file", fail)
+        patch.setattr(checkpoints, "write_tensors", fail)
         with pytest.raises(OSError, match="No space"):
             save(home / name, replace=replace)
     rename, calls = Path.rename, []

@@ -1,7 +1,7 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, terms, vocabulary, edits, reading <- model <- tasks, training, decoding, checkpoints <- trace <- runs <- analysis
-<- figures <- export <- views <- app.py; commands may use all but views.
+errors, terms, vocabulary, edits, reading <- model <- tasks, training, decoding, checkpoints, writing <- trace <- runs
+<- analysis <- figures <- export <- views <- app.py; commands may use all but views.
 """
 
 import ast
@@ -16,7 +16,7 @@ PACKAGE = "transformer_viz"
 CHAIN = (
     {"errors", "terms", "vocabulary", "edits", "reading"},
     {"model"},
-    {"tasks", "training", "decoding", "checkpoints"},
+    {"tasks", "training", "decoding", "checkpoints", "writing"},
     {"trace"},
     {"runs"},
     {"analysis"},

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 
 from transformer_viz import reading, tasks
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, listed, quoted
@@ -27,6 +26,7 @@ from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks import Task
 from transformer_viz.vocabulary import Vocabulary
+from transformer_viz.writing import PARTIAL, write_tensors, write_text
 
 FORMAT = 1
 FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
@@ -208,15 +208,13 @@ def save_checkpoint(
     """
     refuse_existing(folder, replace)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = folder.parent / f".{folder.name}.{os.getpid()}.partial"
+    partial = folder.parent / f".{folder.name}.{os.getpid()}{PARTIAL}"
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir()
     try:
-        (partial / "config.json").write_text(description(model, task, variant, recipe, metrics), encoding="utf-8")
-        save_file({k: v.detach().cpu().contiguous() for k, v in model.state_dict().items()}, partial / "model.safetensors")
-        # safetensors writes for the owner alone; a checkpoint is meant to be shared like its other files.
-        (partial / "model.safetensors").chmod((partial / "config.json").stat().st_mode)
-        (partial / "history.csv").write_text(csv(list(history)), encoding="utf-8")
+        write_text(description(model, task, variant, recipe, metrics), partial / "config.json")
+        write_tensors(model.state_dict(), partial / "model.safetensors")
+        write_text(csv(list(history)), partial / "history.csv")
         _move_into_place(partial, folder)
     finally:
         shutil.rmtree(partial, ignore_errors=True)

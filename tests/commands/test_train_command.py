@@ -3,6 +3,8 @@
 import argparse
 import dataclasses
 import json
+import os
+import socket
 
 import pytest
 
@@ -10,6 +12,7 @@ from transformer_viz import checkpoints, load_checkpoint
 from transformer_viz.commands import train
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import variants
+from transformer_viz.runs import growing
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import RECIPES
 
@@ -151,6 +154,59 @@ def test_the_folder_says_what_it_is(home, cli, made, tmp_path, arguments, name):
     assert making.replace is False
     assert making.samples == 10_000
     assert done.out.endswith(f"written: {folder}\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no flock there")
+def test_two_do_not_train_into_one_folder(home, cli, tmp_path):
+    """The first one's lock is held here; by whatever name the folder is called, the second is told, and changes nothing."""
+    arguments = ("train", "reverse", *QUICK, *SIZES, "-o")
+    before = (home / "tiny" / "config.json").read_bytes()
+    (tmp_path / "same").symlink_to(home / "tiny")
+    with growing.alone(home / "tiny"):
+        for name, how in (("home/tiny", "--resume"), ("same", "--resume"), ("home/../home/tiny", "--force")):
+            done = cli(*arguments, name, how)
+            assert (done.code, done.out) == (2, "")
+            assert f"{name} is being trained by another process" in done.err.splitlines()[-1]
+    assert (home / "tiny" / "config.json").read_bytes() == before
+    assert cli(*arguments, "home/tiny", "--force").code == 0
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        ({"WORLD_SIZE": "x"}, "WORLD_SIZE='x'"),
+        ({"WORLD_SIZE": "0"}, "from 1"),
+        ({"WORLD_SIZE": "-2"}, "'-2'"),
+        ({"WORLD_SIZE": ""}, "''"),
+        ({"WORLD_SIZE": "²"}, "'²'"),
+        ({"WORLD_SIZE": "2"}, "RANK is not set"),
+        ({"WORLD_SIZE": "2", "RANK": "0", "MASTER_PORT": "1"}, "MASTER_ADDR is not set"),
+        ({"WORLD_SIZE": "2", "RANK": "2", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}, "from 0 to 1"),
+        ({"WORLD_SIZE": "2", "RANK": "x", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}, "RANK='x'"),
+        ({"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "port"}, "MASTER_PORT='port'"),
+        ({"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1", "LOCAL_RANK": "?"}, "LOCAL_RANK"),
+    ],
+    ids=str,
+)
+def test_what_torchrun_would_never_say_is_refused(home, mistake, made, monkeypatch, environment, named):
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    line = mistake("train", "reverse", *QUICK)
+    assert named in line
+    assert "torchrun" in line
+    assert not made
+
+
+def test_processes_that_cannot_be_joined_are_said(home, cli, monkeypatch, tmp_path):
+    """The port on which they would meet is taken; the real torch.distributed finds out."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+        for name, value in {"WORLD_SIZE": "2", "RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}.items():
+            monkeypatch.setenv(name, value)
+        done = cli("train", "reverse", *QUICK, *SIZES, "-o", "new")
+    assert done.code == 2
+    assert "processes cannot be joined" in done.err.splitlines()[-1]
+    assert not (tmp_path / "new").exists()
 
 
 # Options to recipes

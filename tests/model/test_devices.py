@@ -1,5 +1,8 @@
 """Devices by name, and what a person is told when one is missing or full."""
 
+import re
+
+import numpy as np
 import pytest
 import torch
 
@@ -44,8 +47,20 @@ def test_out_of_memory_says_what_to_do_next(monkeypatch):
     emptied = []
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: emptied.append(1))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "Tiny GPU")
-    with pytest.raises(DeviceError, match=r"Tiny GPU.*memory.*device cpu"), devices.memory_errors(torch.device("cuda")):
+    with pytest.raises(DeviceError, match=r"Tiny GPU.*memory.*another device"), devices.memory_errors(torch.device("cuda")):
         raise torch.OutOfMemoryError("CUDA out of memory")
     assert emptied
     with pytest.raises(ZeroDivisionError), devices.memory_errors(torch.device("cpu")):
         _ = 1 / 0
+
+
+def test_memory_of_this_machine_runs_out_too():
+    """Errors as torch and numpy raise them, for more than any machine has: torch's is an ordinary RuntimeError."""
+    for allocate in (lambda: torch.empty(2**50), lambda: np.empty(2**57)):
+        with pytest.raises(DeviceError) as caught, devices.memory_errors(torch.device("cpu"), "Do this."):
+            allocate()
+        assert re.fullmatch(r"This machine ran out of memory: [\d.]+ \w+ were asked for\. Do this\.", str(caught.value))
+    for words in ("CUDA error: out of memory", "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"):
+        assert devices.is_out_of_memory(RuntimeError(words))
+    with pytest.raises(RuntimeError, match="shapes"), devices.memory_errors(torch.device("cpu")):
+        raise RuntimeError("shapes cannot be multiplied")

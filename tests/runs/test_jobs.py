@@ -11,7 +11,7 @@ import torch
 
 from transformer_viz import checkpoints, load_checkpoint
 from transformer_viz.errors import ConfigError, OptionError
-from transformer_viz.runs import estimate, jobs
+from transformer_viz.runs import estimate, jobs, locks
 from transformer_viz.runs.jobs import Job
 from transformer_viz.training.recipe import Recipe
 
@@ -83,7 +83,7 @@ def test_pause_resume_stop_and_a_kill(trained):
     until(lambda: job.events()[-1]["step"] > paused_at)
     trained[-1].send_signal(signal.SIGKILL)
     trained[-1].wait()
-    assert not jobs._is_locked(jobs._file(job.place, "lock"))
+    assert not locks.is_held(jobs._file(job.place, "lock"))
     load_checkpoint(str(job.folder), device="cpu")
     # A process that was killed leaves no word, but lets go of its lock.
     assert job.state == "failed"

@@ -1,7 +1,6 @@
 """Carrying out `train` in a terminal: progress, stopping in good order, TensorBoard, the Train screen's wishes."""
 
 import argparse
-import os
 import signal
 import sys
 from collections.abc import Callable, Generator
@@ -18,6 +17,7 @@ from transformer_viz.runs import estimate, jobs
 from transformer_viz.runs.embeddings import load_embeddings
 from transformer_viz.runs.make_checkpoint import Making, Wish, make_checkpoint
 from transformer_viz.training.loop import Event
+from transformer_viz.training.processes import processes
 from transformer_viz.training.recipe import Recipe
 
 STOPPED = 130
@@ -25,7 +25,7 @@ STOPPED = 130
 
 def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> int:
     """Trains, and prints the evaluation; 130 when it was stopped before."""
-    is_first = os.environ.get("RANK", "0") == "0"
+    is_first = processes().is_first
     estimate.check_memory(estimate.estimate(recipe))
     if is_first:
         words = f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}"

@@ -14,6 +14,7 @@ from transformer_viz.commands import _shared, _switches
 from transformer_viz.errors import FileError, OptionError, listed
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
+from transformer_viz.training.processes import processes
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import RECIPES
 
@@ -85,8 +86,7 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
     recipe = _own(arguments) if arguments.task else _changed(arguments)
     if arguments.freeze_embeddings:
         recipe = replace(recipe, frozen_embeddings=True)
-    n_processes = int(os.environ.get("WORLD_SIZE", "1"))
-    return replace(recipe, batch_size=recipe.batch_size * n_processes)
+    return replace(recipe, batch_size=recipe.batch_size * processes().count)
 
 
 def _changed(arguments: argparse.Namespace) -> Recipe:

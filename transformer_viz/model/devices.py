@@ -1,5 +1,6 @@
 """Which device a model runs on, and what a person is told about it."""
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -8,6 +9,9 @@ import torch
 from transformer_viz.errors import DeviceError, OptionError, listed
 
 _SMALL = 5_000_000
+_NO_MEMORY = re.compile("can't allocate memory|out of memory|ALLOC_FAILED")
+_ASKED = re.compile(r"(?:tried to allocate|unable to allocate) ([\d.]+ ?[A-Za-z]+)", re.IGNORECASE)
+_ADVICE = "Shorten the text, decode fewer texts at once, end what else takes memory there, or choose another device."
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
 
@@ -44,17 +48,39 @@ def title(device: torch.device) -> str:
 
 
 @contextmanager
-def memory_errors(device: torch.device) -> Generator[None]:
-    """Turns an out-of-memory error of a device into a clear message, and frees what can be freed."""
+def memory_errors(device: torch.device, advice: str = _ADVICE) -> Generator[None]:
+    """Turns an out-of-memory error into a clear message, and frees what can be freed.
+
+    Args:
+        device: where is computed.
+        advice: what to do about it, in a sentence.
+
+    Raises:
+        DeviceError: memory has run out, the device's or the machine's.
+    """
     try:
         yield
-    except torch.OutOfMemoryError as error:
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
         if device.type == "cuda":
             torch.cuda.empty_cache()
-        raise DeviceError(
-            f"{title(device)} ran out of memory. Shorten the text, decode fewer texts at once, "
-            "free the GPU, or choose device cpu."
-        ) from error
+        raise DeviceError(f"{_out_of_memory(error, title(device))}. {advice}") from error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether this says that memory has run out. Of the CPU's, and of what a driver says, torch has no exception of its own."""
+    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or (
+        isinstance(error, RuntimeError) and _NO_MEMORY.search(str(error)) is not None
+    )
+
+
+def _out_of_memory(error: BaseException, device: str) -> str:
+    is_of_machine = isinstance(error, MemoryError) or "CPUAllocator" in str(error)
+    asked = _ASKED.search(str(error))
+    return f"{'This machine' if is_of_machine else device} ran out of memory" + (
+        f": {asked[1]} were asked for" if asked else ""
+    )
 
 
 @contextmanager

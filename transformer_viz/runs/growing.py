@@ -5,10 +5,12 @@ The folder is made in one move with the untrained model. From then on every file
 At the end the metrics come into `config.json`, and the state goes.
 """
 
+import glob
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,11 @@ import numpy as np
 from transformer_viz import checkpoints, reading
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import CheckpointError, FileError, OptionError, listed
+from transformer_viz.runs import locks
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.training.state import Row, load_state, save_state, write_tensors, write_text
+from transformer_viz.training.state import Row, load_state, save_state
+from transformer_viz.writing import PARTIAL, write_tensors, write_text
 
 STATE = "training.safetensors"
 
@@ -41,15 +45,16 @@ class GrowingCheckpoint:
         """Makes the folder, with the untrained weights."""
         clean(self.folder)
         made = self.checkpoint
-        checkpoints.save_checkpoint(
-            self.folder,
-            made.model,
-            made.task,
-            variant=made.variant,
-            recipe=self.recipe.to_json(),
-            metrics={},
-            replace=replace,
-        )
+        with _disk(self.folder):
+            checkpoints.save_checkpoint(
+                self.folder,
+                made.model,
+                made.task,
+                variant=made.variant,
+                recipe=self.recipe.to_json(),
+                metrics={},
+                replace=replace,
+            )
 
     def resume(self, trainer: Trainer) -> tuple[list[Row], dict[str, Any]]:
         """Brings the trainer to where the folder is; the history so far, and what was saved with it."""
@@ -59,24 +64,27 @@ class GrowingCheckpoint:
 
     def keep(self, trainer: Trainer, history: list[Row], more: Mapping[str, Any]) -> None:
         """Saves where training is."""
-        save_state(trainer, history, self.folder / STATE, more)
-        self._write_model(history)
+        with _disk(self.folder):
+            save_state(trainer, history, self.folder / STATE, more)
+            self._write_model(history)
 
     def keep_snapshot(self, step: int) -> None:
         """The weights after `step` steps, in half precision."""
-        (self.folder / "snapshots").mkdir(exist_ok=True)
         weights = {name: tensor.half() for name, tensor in self.checkpoint.model.state_dict().items()}
         if not all(bool(tensor.isfinite().all()) for tensor in weights.values()):
             return  # a weight beyond 65504: a snapshot that could not be loaded
-        write_tensors(weights, self.folder / "snapshots" / f"step-{step:06d}.safetensors")
+        with _disk(self.folder):
+            (self.folder / "snapshots").mkdir(exist_ok=True)
+            write_tensors(weights, self.folder / "snapshots" / f"step-{step:06d}.safetensors")
 
     def finish(self, history: list[Row], metrics: Mapping[str, Any]) -> None:
         """An ordinary checkpoint: the metrics are in, the state is gone."""
         made = self.checkpoint
-        self._write_model(history)
         text = checkpoints.description(made.model, made.task, made.variant, self.recipe.to_json(), metrics)
-        write_text(text, self.folder / "config.json")
-        (self.folder / STATE).unlink(missing_ok=True)
+        with _disk(self.folder):
+            self._write_model(history)
+            write_text(text, self.folder / "config.json")
+            (self.folder / STATE).unlink(missing_ok=True)
 
     def discard(self) -> None:
         """Removes the folder."""
@@ -109,15 +117,51 @@ def check_place(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) ->
     return True
 
 
+@contextmanager
+def alone(folder: Path) -> Generator[None]:
+    """Nobody else trains into the folder meanwhile. The lock is a file beside it, since the folder itself may be replaced.
+
+    Raises:
+        OptionError: somebody does already.
+        CheckpointError: nothing can be written there.
+    """
+    lock = lock_of(folder)
+    with ExitStack() as stack:
+        try:
+            with _disk(folder):
+                lock.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locks.held(lock))
+        except locks.Held:
+            raise OptionError(
+                f"{folder} is being trained by another process. Wait until it ends, stop it, or choose another folder with -o."
+            ) from None
+        stack.callback(lock.unlink, missing_ok=True)
+        yield
+
+
+def lock_of(folder: Path) -> Path:
+    """The file that is locked while a folder is trained into, the same one by whatever way the folder is named."""
+    place = folder.resolve()
+    return place.with_name(f".{place.name}.lock")
+
+
+@contextmanager
+def _disk(folder: Path) -> Generator[None]:
+    """Says what a full disk, or one that takes nothing, means for the training."""
+    try:
+        yield
+    except OSError as error:
+        raise CheckpointError(
+            f"{folder} cannot be written: {error.filename or 'a file'}: {error.strerror or error}. What was trained until the "
+            "last save is kept. Make room, then go on with --resume."
+        ) from error
+
+
 def clean(folder: Path) -> None:
     """Removes what a killed process left half-written beside and in the folder."""
-    for path in [*folder.parent.glob(f".{folder.name}.*.partial"), *folder.glob(".*.partial")]:
-        if path.is_dir():
+    for place, beginning in ((folder.parent, f".{glob.escape(folder.name)}"), (folder, ""), (folder / "snapshots", "")):
+        for path in place.glob(f"{beginning}.*{PARTIAL}"):
             shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)
-    for path in (folder / "snapshots").glob(".*.partial"):
-        path.unlink(missing_ok=True)
 
 
 def snapshot_steps(recipe: Recipe, count: int) -> list[int]:

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from torch import Tensor
@@ -25,12 +25,13 @@ from torch import Tensor
 from transformer_viz import reading
 from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
 from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.runs import locks
 from transformer_viz.runs.embeddings import SIDES, Side
 from transformer_viz.runs.growing import STATE
 from transformer_viz.runs.make_checkpoint import Wish
 from transformer_viz.training.loop import Event
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.training.state import write_text
+from transformer_viz.writing import write_text
 
 State = Literal["starting", "running", "paused", "finished", "failed"]
 JobWish = Literal["go on", "pause", "stop", "discard"]
@@ -66,12 +67,12 @@ class Job:
     @property
     def state(self) -> State:
         """What the files say now."""
-        if _is_locked(_file(self.place, "lock")):
+        if locks.is_held(_file(self.place, "lock")):
             return "running"
         if _file(self.place, "end").exists():
             is_whole = (self.folder / "config.json").exists() and not (self.folder / STATE).exists()
             return "finished" if is_whole else self._ended()
-        return "starting" if _is_locked(_file(self.place, "start")) else "failed"
+        return "starting" if locks.is_held(_file(self.place, "start")) else "failed"
 
     def events(self) -> list[dict[str, Any]]:
         """All events so far, as rows. A training that was killed goes on from before its last events: they did not happen."""
@@ -168,7 +169,8 @@ class Reporter:
     def alive(self) -> Generator[None]:
         """Holds the lock, and leaves a word at the end."""
         _file(self.place, "end").unlink(missing_ok=True)
-        with _locked(_file(self.place, "lock")):
+        # A page that looks whether it is held holds it for a moment itself.
+        with locks.held(_file(self.place, "lock"), wait=True):
             try:
                 yield
             except BaseException:
@@ -207,7 +209,7 @@ def _launch(job: Job) -> None:
     for side, matrix in job.embeddings().items():
         command += [f"--{side}-embedding", str(matrix)]
     # The child inherits the lock: it is held from before its first moment until it ends, however it does.
-    with _file(job.place, "log").open("wb") as log, _locked(_file(job.place, "start")) as held:
+    with _file(job.place, "log").open("wb") as log, locks.held(_file(job.place, "start")) as held:
         subprocess.Popen(
             command,
             pass_fds=[held.fileno()],
@@ -240,26 +242,3 @@ def _read(path: Path) -> str:
         return reading.bytes_of(path, _LARGEST).decode("utf-8", errors="replace")
     except (OSError, TransformerVizError):
         return ""
-
-
-@contextmanager
-def _locked(path: Path) -> Generator[IO[str]]:
-    """Holds a file's lock; the operating system lets go of it when the last process that has the file open ends."""
-    import fcntl
-
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield file
-
-
-def _is_locked(path: Path) -> bool:
-    import fcntl
-
-    try:
-        with reading.opened(path, _LARGEST) as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except (FileNotFoundError, TransformerVizError):
-        return False
-    except OSError:
-        return True
-    return False

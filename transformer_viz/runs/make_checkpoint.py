@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,13 +17,14 @@ from transformer_viz.model import devices, variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.runs.evaluate import check_samples, evaluate
-from transformer_viz.runs.growing import GrowingCheckpoint, check_place, snapshot_steps
+from transformer_viz.runs.growing import GrowingCheckpoint, alone, check_place, snapshot_steps
 from transformer_viz.runs.probe import Probe
 from transformer_viz.tasks import Task
 from transformer_viz.training.ahead import Ahead, BatchAt, n_makers
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Event, Trainer
 from transformer_viz.training.parallel import Workers, workers
+from transformer_viz.training.processes import processes
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.state import Row
 
@@ -32,6 +34,7 @@ _CHECKS = 30
 """How often the held-out texts are looked at, at most; not more often than every `_LEAST` steps."""
 _LEAST = 10
 _KEEP_SECONDS = 20.0
+_LESS_MEMORY = "End what else takes memory there and go on with --resume, or train anew with a smaller batch or smaller sizes."
 
 Wish = Literal["go on", "pause", "stop"]
 _WISHES: tuple[Wish, ...] = get_args(Wish)
@@ -82,18 +85,22 @@ def make_checkpoint(
         training was paused.
 
     Raises:
-        CheckpointError: the folder exists, and may be neither replaced nor resumed.
+        CheckpointError: the folder exists, and may be neither replaced nor resumed; or the disk is full.
         ConfigError: a setting that cannot work; found before training starts.
+        DeviceError: there is not enough memory; what was saved is kept.
+        OptionError: another process trains into the folder.
     """
     where = devices.resolve(making.device)
     task = tasks.make(recipe.task, recipe.task_options)
     if making.samples is not None:
         check_samples(task, making.samples)
-    goes_on = check_place(folder, recipe, resume=making.resume, replace=making.replace)
-    with workers(where) as group, devices.memory_errors(where):
-        checkpoint = _untrained(recipe, task, folder, where, prepare)
-        trainer = Trainer(checkpoint.model, _batches(recipe, task, where, group), recipe, where, group)
-        return _Maker(checkpoint, trainer, recipe, making, group).make(goes_on)
+    mine = processes()
+    with alone(folder) if mine.is_first else nullcontext():
+        goes_on = check_place(folder, recipe, resume=making.resume, replace=making.replace)
+        with workers(where, mine) as group, devices.memory_errors(where, _LESS_MEMORY):
+            checkpoint = _untrained(recipe, task, folder, where, prepare)
+            trainer = Trainer(checkpoint.model, _batches(recipe, task, where, group), recipe, where, group)
+            return _Maker(checkpoint, trainer, recipe, making, group).make(goes_on)
 
 
 class _Maker:

@@ -4,7 +4,6 @@
 cheap, and takes its rows, so every text is seen once. NCCL between GPUs, Gloo between CPUs.
 """
 
-import os
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +12,9 @@ import torch
 import torch.distributed as dist
 from torch import nn
 
+from transformer_viz.errors import DeviceError
 from transformer_viz.training.batch import Batch
+from transformer_viz.training.processes import Processes
 
 
 @dataclass(frozen=True)
@@ -70,17 +71,26 @@ end then waits for its thread with Python's lock in hand, and that thread may wa
 
 
 @contextmanager
-def workers(device: torch.device) -> Generator[Workers]:
-    """Joins the other processes that torchrun started, or is alone."""
-    count = int(os.environ.get("WORLD_SIZE", "1"))
-    if count == 1:
+def workers(device: torch.device, processes: Processes) -> Generator[Workers]:
+    """Joins the other processes that torchrun started, or is alone.
+
+    Raises:
+        DeviceError: the others cannot be joined.
+    """
+    if processes.count == 1:
         yield ALONE
         return
-    if device.type == "cuda":
-        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
     try:
-        yield Workers(dist.get_rank(), count)
+        if device.type == "cuda":
+            torch.cuda.set_device(processes.local_rank)
+        dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    except (RuntimeError, ValueError) as error:
+        raise DeviceError(
+            f"The other {processes.count - 1} of {processes.count} processes cannot be joined: {error}. Start all of them with "
+            "torchrun, or unset WORLD_SIZE to train in one."
+        ) from error
+    try:
+        yield Workers(dist.get_rank(), processes.count)
     finally:
         _OVER.append(dist.group.WORLD)
         dist.destroy_process_group()

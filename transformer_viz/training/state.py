@@ -5,18 +5,17 @@ safetensors and JSON only, so nothing in it can run.
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from transformer_viz import reading
 from transformer_viz.errors import CheckpointError, FileError
 from transformer_viz.training.loop import Trainer
+from transformer_viz.writing import write_tensors
 
 Row = dict[str, float | None]
 _LARGEST_HEADER = 64 * 2**20
@@ -79,30 +78,3 @@ def _row(row: Any) -> Row:
     if not all(value is None or type(value) in (int, float) for value in dict(row).values()):
         raise ValueError("no row of a history")
     return dict(row)
-
-
-def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
-    """A safetensors file in one move, readable by all like the files beside it."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, partial, metadata)
-        partial.chmod(0o666 & ~_umask())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def write_text(text: str, path: Path) -> None:
-    """A text file in one move."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    before = os.umask(0)
-    os.umask(before)
-    return before

@@ -1,0 +1,140 @@
+"""A disk that fills up at any moment of a training: a sentence, and what was saved loads and goes on to the same weights."""
+
+import errno
+import os
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from safetensors import SafetensorError
+
+from transformer_viz import checkpoints, load_checkpoint, writing
+from transformer_viz.errors import CheckpointError
+from transformer_viz.runs import make_checkpoint as making
+from transformer_viz.runs.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training.recipe import Recipe
+
+resource = pytest.importorskip("resource", reason="limits of the system, which Windows has not")
+RECIPE = Recipe(
+    task="reverse",
+    variant="pre-norm",
+    task_options={"alphabet": "abcd", "max_length": 7, "trained_lengths": [2, 5]},
+    model={"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1},
+    mix={"uniform": 1.0},
+    steps=3,
+    batch_size=3,
+    learning_rate=0.01,
+)
+MAKING = Making(device="cpu", samples=None, keep_seconds=0, snapshots=3, resume=True)
+
+
+class Disk:
+    """Is full from the n-th change of a folder's files on: of each open, rename and new folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.left, self.is_watched = str(folder), 10**9, False
+        sys.addaudithook(self.hear)
+
+    def hear(self, event: str, arguments: tuple) -> None:
+        if not self.is_watched or event not in ("open", "os.rename", "os.mkdir") or not self.is_change(event, arguments):
+            return
+        self.left -= 1
+        if self.left < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(arguments[0]))
+
+    def is_change(self, event: str, arguments: tuple) -> bool:
+        is_here = isinstance(arguments[0], str | os.PathLike) and os.fspath(arguments[0]).startswith(self.folder)
+        return is_here and (event != "open" or bool(arguments[2] & (os.O_WRONLY | os.O_RDWR)))
+
+    @contextmanager
+    def full_after(self, changes: int) -> Generator[None]:
+        self.left, self.is_watched = changes, True
+        try:
+            yield
+        finally:
+            self.is_watched = False
+
+
+@pytest.fixture
+def rust_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """safetensors writes by itself; Python is told of it, and safetensors then says what it would say."""
+    save = writing.save_file
+
+    def save_file(tensors, path, metadata) -> None:
+        try:
+            path.touch()
+        except OSError as error:
+            raise SafetensorError(f"Error while serializing: I/O error: {error.strerror} (os error {error.errno})") from None
+        save(tensors, path, metadata)
+
+    monkeypatch.setattr(writing, "save_file", save_file)
+
+
+@pytest.fixture
+def unmeasured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held-out texts are not decoded: that takes most of the time here, and writes nothing."""
+    monkeypatch.setattr(making, "Probe", lambda checkpoint: dict)
+
+
+def contents(folder: Path) -> list[tuple[str, bytes]]:
+    return sorted((str(path.relative_to(folder)), path.read_bytes()) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.usefixtures("rust_is_heard", "unmeasured")
+def test_whenever_the_disk_is_full_what_was_saved_loads_and_goes_on(tmp_path):
+    make_checkpoint(RECIPE, tmp_path / "straight", MAKING)
+    disk, said, seen = Disk(tmp_path / "all"), [], []
+    for changes in range(200):
+        folder = tmp_path / "all" / str(changes) / "new"
+        try:
+            with disk.full_after(changes):
+                make_checkpoint(RECIPE, folder, MAKING)
+            break
+        except CheckpointError as error:
+            said.append(str(error))
+        assert all(words in said[-1] for words in (str(folder), "No space left on device", "--resume"))
+        assert not list(folder.parent.rglob(".*"))
+        if contents(folder) in seen:  # making a file, writing it and moving it there leave the same when they fail
+            continue
+        seen.append(contents(folder))
+        if folder.exists():
+            checkpoint = load_checkpoint(str(folder), device="cpu")
+            for step in checkpoints.snapshots(folder):
+                checkpoints.load_snapshot(checkpoint, step)
+        make_checkpoint(RECIPE, folder, MAKING)
+        assert contents(folder) == contents(tmp_path / "straight")
+    assert len(said) == changes > 50
+    assert len(seen) > 10
+
+
+@contextmanager
+def largest_file(size: int) -> Generator[None]:
+    """No file may grow beyond it: a write that the system itself refuses, Rust's too."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def refused(act: Callable[[], object]) -> str:
+    with pytest.raises(CheckpointError, match="cannot be written") as caught, largest_file(20_000):
+        act()
+    return str(caught.value)
+
+
+def test_a_write_that_the_system_refuses_is_said_and_nothing_is_lost(tmp_path):
+    """The model's 15 kB fit, the state's 45 kB do not."""
+    folder = tmp_path / "new"
+    said = refused(lambda: make_checkpoint(RECIPE, folder, MAKING))
+    assert f"{folder}/training.safetensors: File too large" in said
+    load_checkpoint(str(folder), device="cpu")
+    assert not list(tmp_path.rglob(".*"))
+    wide = replace(RECIPE, model={**RECIPE.model, "d_ff": 500})
+    refused(lambda: make_checkpoint(wide, tmp_path / "wide", MAKING))
+    assert not (tmp_path / "wide").exists()
+    assert not list(tmp_path.rglob(".*"))

@@ -1,0 +1,81 @@
+"""Locks that the operating system lets go of when the last process that holds them ends, however it does (flock).
+
+A number of a process would not do: after its end another process may have it.
+"""
+
+import os
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from transformer_viz import reading
+from transformer_viz.errors import FileError
+
+_LARGEST = 2**20
+
+
+class Held(Exception):
+    """Somebody else has the lock."""
+
+
+@contextmanager
+def held(path: Path, *, wait: bool = False) -> Generator[IO[str]]:
+    """Holds the lock of a file, which is made; gives the open file, with which a child inherits the lock.
+
+    Where the system has no flock (Windows) nothing is locked.
+
+    Args:
+        path: the file. It may be removed while it is held; who comes later then locks a new one.
+        wait: until it is free, instead of raising.
+
+    Raises:
+        Held: another process, or another part of this one, has it.
+    """
+    file = _opened(path)
+    # Whoever held it may have removed it since it was opened: what is locked then has no name any more.
+    while not (_took(file, wait) and _is_at(file, path)):
+        file.close()
+        file = _opened(path)
+    with file:
+        yield file
+
+
+def is_held(path: Path) -> bool:
+    """Whether somebody has the lock now."""
+    try:
+        with reading.opened(path, _LARGEST) as file:
+            return not _flock(file, "LOCK_SH", wait=False)
+    except (FileNotFoundError, FileError):
+        return False
+
+
+def _opened(path: Path) -> IO[str]:
+    # Without waiting for whoever might be at the other end of a pipe of this name.
+    return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NONBLOCK", 0), 0o666), "w")
+
+
+def _took(file: IO[str], wait: bool) -> bool:
+    if not _flock(file, "LOCK_EX", wait):
+        file.close()
+        raise Held
+    return True
+
+
+def _flock(file: IO[Any], kind: str, wait: bool) -> bool:
+    try:
+        import fcntl
+    except ModuleNotFoundError:
+        return True
+    try:
+        fcntl.flock(file, getattr(fcntl, kind) | (0 if wait else fcntl.LOCK_NB))
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_at(file: IO[str], path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

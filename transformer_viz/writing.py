@@ -1,0 +1,66 @@
+"""Files of a training, each written beside its place and moved there: whoever looks finds the old file or the new one."""
+
+import os
+import re
+import shutil
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from torch import Tensor
+
+PARTIAL = ".partial"
+"""How the folder ends in which a file is made. What a killed process left is inside one."""
+
+
+def write_text(text: str, path: Path) -> None:
+    """A text file in one move.
+
+    Raises:
+        OSError: the disk is full, or the folder cannot be written to; the old file is still there.
+    """
+    with _beside(path) as made:
+        made.write_text(text, encoding="utf-8")
+
+
+def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+    """A safetensors file in one move, readable by all like the files beside it.
+
+    Raises:
+        OSError: as `write_text`.
+    """
+    with _beside(path) as made:
+        try:
+            save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, made, metadata)
+        except SafetensorError as error:
+            raise _of_the_system(error, path) from error
+        made.chmod(0o666 & ~_umask())
+
+
+@contextmanager
+def _beside(path: Path) -> Generator[Path]:
+    """Where to make the file that then becomes `path`: in a folder of its own, which takes along whatever a writer leaves."""
+    folder = path.with_name(f".{path.name}.{os.getpid()}{PARTIAL}")
+    folder.mkdir(exist_ok=True)
+    try:
+        yield folder / path.name
+        (folder / path.name).replace(path)
+    except OSError as error:
+        # Named for what was to be written, not for where it was made; of a full disk Python names no file at all.
+        raise OSError(error.errno, error.strerror, str(path)) from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _of_the_system(error: SafetensorError, path: Path) -> Exception:
+    """What the operating system said, which safetensors passes on as text only."""
+    number = re.search(r"\(os error (\d+)\)", str(error))
+    return OSError(int(number[1]), os.strerror(int(number[1])), str(path)) if number else error
+
+
+def _umask() -> int:
+    before = os.umask(0)
+    os.umask(before)
+    return before
