@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,14 +42,22 @@ def tiny_model(seed: int, vocabulary: int = V, tied: bool = False) -> Transforme
     return model.eval().requires_grad_(False)
 
 
-def log_p(model: Transformer, source: torch.Tensor, written: tuple[int, ...]) -> list[float]:
-    """After `<start>` and what was written, from a full pass."""
-    target = torch.tensor([[START_ID, *written]])
-    return model(source[None], target)[0, -1].log_softmax(-1).tolist()
+LogP = Callable[[tuple[int, ...]], list[float]]
 
 
-def total(model: Transformer, source: torch.Tensor, written: tuple[int, ...]) -> float:
-    return math.fsum(log_p(model, source, written[:t])[token] for t, token in enumerate(written))
+def log_p(model: Transformer, source: torch.Tensor) -> LogP:
+    """Of every next token after `<start>` and what was written, by a full pass, one for each beginning."""
+
+    @functools.cache
+    def after(written: tuple[int, ...]) -> list[float]:
+        target = torch.tensor([[START_ID, *written]])
+        return model(source[None], target)[0, -1].log_softmax(-1).tolist()
+
+    return after
+
+
+def total(after: LogP, written: tuple[int, ...]) -> float:
+    return math.fsum(after(written[:t])[token] for t, token in enumerate(written))
 
 
 def every_sentence(vocabulary: int, longest: int):
@@ -60,7 +69,7 @@ def every_sentence(vocabulary: int, longest: int):
     yield from itertools.product(others, repeat=longest)
 
 
-def slow_beam(model: Transformer, source: torch.Tensor, how: Beam, longest: int) -> list[tuple[tuple[int, ...], float]]:
+def slow_beam(after: LogP, how: Beam, longest: int) -> list[tuple[tuple[int, ...], float]]:
     """Lists and sorting, one full pass a prefix, and no thought of speed. `stop` is always `never`."""
     live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
     done: list[tuple[tuple[int, ...], float, int]] = []
@@ -68,7 +77,7 @@ def slow_beam(model: Transformer, source: torch.Tensor, how: Beam, longest: int)
     for step in range(longest):
         continued = []
         for place, (prefix, so_far) in enumerate(live):
-            for token, p in enumerate(log_p(model, source, prefix)):
+            for token, p in enumerate(after(prefix)):
                 continued.append((so_far + p, place, token, prefix))
         continued.sort(key=lambda entry: (-entry[0], entry[1], entry[2]))
         live = []
@@ -95,30 +104,32 @@ def path_of(search, number) -> tuple[int, ...]:
     return (*(() if node.parent is None else path_of(search, node.parent)), node.token)
 
 
-def assert_same(given, wanted) -> None:
-    assert [sentence for sentence, _ in given] == [sentence for sentence, _ in wanted]
-    np.testing.assert_allclose([score for _, score in given], [score for _, score in wanted], atol=1e-9)
+def assert_same(given, wanted, case: object = "") -> None:
+    assert [sentence for sentence, _ in given] == [sentence for sentence, _ in wanted], case
+    np.testing.assert_allclose([score for _, score in given], [score for _, score in wanted], atol=1e-9, err_msg=str(case))
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, -0.5])
 @pytest.mark.parametrize("longest", [1, 2, 4])
-def test_a_full_beam_is_exhaustive_search(alpha, longest):
+def test_a_full_beam_is_exhaustive_search(longest):
     for seed in range(20):
         model = tiny_model(seed)
         source = torch.tensor([1, 4 + seed % 5, 5, 2])
-        sentences = [(s, total(model, source, s) / len(s) ** alpha) for s in every_sentence(V, longest)]
-        sentences.sort(key=lambda entry: -entry[1])
-        how = Beam(V**longest, alpha, V**longest, "never")
-        (given,) = found_by(model, source[None], how, longest)
-        assert_same(given, sentences)
+        after = log_p(model, source)
+        totals = {s: total(after, s) for s in every_sentence(V, longest)}
+        for alpha in (0.0, 0.6, 1.0, -0.5):
+            sentences = [(s, value / len(s) ** alpha) for s, value in totals.items()]
+            sentences.sort(key=lambda entry: -entry[1])
+            how = Beam(V**longest, alpha, V**longest, "never")
+            (given,) = found_by(model, source[None], how, longest)
+            assert_same(given, sentences, (seed, alpha))
 
 
 def test_a_full_beam_is_exhaustive_search_up_to_six_tokens():
     for seed in range(3):
         model = tiny_model(100 + seed)
         source = torch.tensor([1, 6, 2])
-        after = functools.cache(functools.partial(log_p, model, source))
-        scores = {s: math.fsum(after(s[:t])[token] for t, token in enumerate(s)) / len(s) ** 0.6 for s in every_sentence(V, 6)}
+        after = log_p(model, source)
+        scores = {s: total(after, s) / len(s) ** 0.6 for s in every_sentence(V, 6)}
         best = max(scores, key=lambda s: scores[s])
         (given,) = found_by(model, source[None], Beam(V**6, 0.6, 1, "never"), 6)
         assert given[0][0] == best
@@ -133,7 +144,7 @@ def test_every_narrower_beam_is_the_slow_one_ties_included(size, tied):
         source = torch.tensor([1, 4 + seed % 5, 4 + seed % 3, 2])
         how = Beam(size, [0.0, 0.6, 1.3][seed % 3], size, "never")
         (given,) = found_by(model, source[None], how, 6)
-        assert_same(given, slow_beam(model, source, how, 6))
+        assert_same(given, slow_beam(log_p(model, source), how, 6), seed)
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0, -0.5])
