@@ -2,11 +2,10 @@
 
 import json
 import os
-import random
+import shutil
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -181,46 +180,86 @@ def test_snapshots_are_log_spaced_half_precision_and_load(tmp_path):
         checkpoints.load_snapshot(checkpoint, 5)
 
 
-def test_a_killed_training_always_resumes_and_its_folder_always_loads(tmp_path):
-    """Twenty kills at random moments, from before the folder is there to after it is finished."""
-    recipe = replace(RECIPE, steps=1200, model={**RECIPE.model, "dropout": 0.0})
-    straight = tmp_path / "straight"
-    make_checkpoint(recipe, straight, replace(QUIET, keep_seconds=1e9))
-    folder = tmp_path / "killed"
-    program = (
-        "import json, sys; from pathlib import Path\n"
-        "import torch; torch.set_num_threads(1)\n"
-        "from transformer_viz.runs.make_checkpoint import Making, make_checkpoint\n"
-        "from transformer_viz.training.recipe import Recipe\n"
-        "print('ready', flush=True)\n"
-        "make_checkpoint(Recipe.from_json(json.loads(sys.argv[1])), Path(sys.argv[2]),\n"
-        "    Making(device='cpu', samples=None, keep_seconds=0, resume=True, snapshots=5))\n"
-    )
-    import json
+def assert_everything_loads(folder: Path) -> None:
+    checkpoint = load_checkpoint(str(folder), device="cpu")
+    for step in checkpoints.snapshots(folder):
+        checkpoints.load_snapshot(checkpoint, step)
 
-    command = [sys.executable, "-c", program, json.dumps(recipe.to_json()), str(folder)]
-    rng = random.Random(0)
-    kills = 0
-    for _ in range(60):
-        process = subprocess.Popen(
-            command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        if kills < 20:
-            time.sleep(rng.uniform(0, 0.35))
-            if process.poll() is None:
-                process.send_signal(signal.SIGKILL)
-                kills += 1
-        code = process.wait()
-        process.stdout.close()
+
+def test_wherever_a_training_is_killed_its_folder_loads_and_it_resumes(tmp_path, monkeypatch):
+    """The disk as a kill leaves it: before each file is put in its place, when half of it is written, or is removed."""
+    recipe = replace(RECIPE, steps=20)
+    making = replace(QUIET, keep_seconds=0, snapshots=3, resume=True)
+    place, killed, in_place = tmp_path / "whole", tmp_path / "killed", []
+
+    def copied_before(act):
+        def acted(file: Path, *target: Path, **options: bool) -> Path | None:
+            if file.exists():
+                copy = killed / str(len(in_place))
+                shutil.copytree(place, copy)
+                half = copy / file.relative_to(place)
+                if target and half.is_file():
+                    os.truncate(half, half.stat().st_size // 2)
+                # The process that goes on has another number.
+                os.rename(half, half.with_name(half.name.replace(str(os.getpid()), "77")))  # noqa: PTH104
+                in_place.append(target)
+            return act(file, *target, **options)
+
+        return acted
+
+    with monkeypatch.context() as patch:
+        for name in ("replace", "rename", "unlink"):
+            patch.setattr(Path, name, copied_before(getattr(Path, name)))
+        place.mkdir()
+        make_checkpoint(recipe, place / "new", making)
+    # The whole folder comes into its place with a description; every other file does by itself.
+    assert {(path,) for path in (place / "new").rglob("*") if path.is_file()} < {*in_place}
+    assert len(in_place) > 15
+    for number in range(len(in_place)):
+        folder = killed / str(number) / "new"
         if folder.exists():
-            load_checkpoint(str(folder), device="cpu")
-            for step in checkpoints.snapshots(folder):
-                checkpoints.load_snapshot(load_checkpoint(str(folder), device="cpu"), step)
-        if code == 0:
-            break
-    assert code == 0
-    assert kills == 20
-    assert weights(folder) == weights(straight)
+            assert_everything_loads(folder)
+        make_checkpoint(recipe, folder, making)
+        assert_everything_loads(folder)
+        assert weights(folder) == weights(place / "new"), number
+        assert not list(folder.parent.rglob(".*"))
+
+
+KILLED = """
+import json, sys
+from pathlib import Path
+import torch
+from transformer_viz.runs.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training.recipe import Recipe
+
+def tell(event):
+    print(event.step, flush=True)
+    sys.stdin.readline()
+
+torch.set_num_threads(1)
+making = Making(device="cpu", samples=None, keep_seconds=0, resume=True, snapshots=5, on_event=tell)
+make_checkpoint(Recipe.from_json(json.loads(sys.argv[1])), Path(sys.argv[2]), making)
+"""
+
+
+def test_a_killed_process_is_gone_on_with(tmp_path):
+    """Twice, with a real signal that nothing can answer, at some moment after an event and before the next one is told."""
+    folder = tmp_path / "killed"
+    command = [sys.executable, "-c", KILLED, json.dumps(RECIPE.to_json()), str(folder)]
+    last = 0
+    for _ in range(2):
+        with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdin is not None and process.stdout is not None
+            for _ in range(3):
+                step = int(process.stdout.readline())
+                assert last < step < RECIPE.steps, "it goes on where it was"
+                last = step
+                process.stdin.write("\n")
+                process.stdin.flush()
+            process.kill()
+        assert process.returncode == -signal.SIGKILL
+        assert_everything_loads(folder)
+    make_checkpoint(RECIPE, folder, replace(QUIET, resume=True))
+    make_checkpoint(RECIPE, tmp_path / "straight", QUIET)
+    assert weights(folder) == weights(tmp_path / "straight")
     assert not list(tmp_path.glob(".*"))
