@@ -55,7 +55,10 @@ def app() -> Generator[str]:
 
 @contextmanager
 def server(
-    script: Path | None = None, environment: Mapping[str, str] | None = None, address: str = "localhost"
+    script: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    address: str = "localhost",
+    folder: Path = ROOT,
 ) -> Generator[Server]:
     """Starts the app, or another Streamlit script, on a free port; stops it at the end.
 
@@ -63,6 +66,7 @@ def server(
         script: what Streamlit runs instead of the app.
         environment: more variables.
         address: where it listens.
+        folder: where it is started.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1" if address == "localhost" else address, 0))
@@ -72,7 +76,7 @@ def server(
     started = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", *(ours if script is None else other)],
-        cwd=ROOT,
+        cwd=folder,
         env={**os.environ, "STREAMLIT_SERVER_HEADLESS": "true", **(environment or {})},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

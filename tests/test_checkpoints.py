@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from transformer_viz import checkpoints, load_checkpoint
+from transformer_viz import checkpoints, load_checkpoint, places
 from transformer_viz.errors import CheckpointError, DeviceError, OptionError
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
@@ -46,7 +46,7 @@ def save(folder: Path, **changes: Any) -> None:
 @pytest.fixture
 def home(tmp_path, monkeypatch) -> Path:
     """A folder of checkpoints that names are looked up in; nothing shipped is in the way."""
-    monkeypatch.setattr(checkpoints, "_ROOT", tmp_path / "root")
+    monkeypatch.setattr(places, "ROOT", tmp_path / "root")
     monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(tmp_path / "home"))
     save(tmp_path / "home" / "good")
     return tmp_path / "home"

@@ -1,6 +1,6 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, terms, vocabulary, edits, reading <- model <- tasks, training, decoding, checkpoints, writing <- trace <- runs
+errors, terms, vocabulary, edits, places, reading <- model <- tasks, training, decoding, checkpoints, writing <- trace <- runs
 <- analysis <- figures <- export <- views <- app.py; commands may use all but views.
 """
 
@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_viz"
 CHAIN = (
-    {"errors", "terms", "vocabulary", "edits", "reading"},
+    {"errors", "terms", "vocabulary", "edits", "places", "reading"},
     {"model"},
     {"tasks", "training", "decoding", "checkpoints", "writing"},
     {"trace"},

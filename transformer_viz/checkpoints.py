@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from transformer_viz import reading, tasks
+from transformer_viz import places, reading, tasks
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, listed, quoted
 from transformer_viz.model import devices
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
@@ -30,7 +30,6 @@ from transformer_viz.writing import PARTIAL, write_tensors, write_text
 
 FORMAT = 1
 FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
-_ROOT = Path(__file__).resolve().parent.parent
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SNAPSHOT = re.compile(r"step-(\d{1,9})\.safetensors")
 _PARTS = {"format": int, "variant": str, "model": dict, "task": dict, "vocabularies": dict, "recipe": dict, "metrics": dict}
@@ -81,13 +80,13 @@ class Entry:
 
 def trained_folder() -> Path:
     """Where `train` puts what has no other place."""
-    return _ROOT / "trained"
+    return places.trained()
 
 
 def folders() -> list[Path]:
     """Where names are looked up, first match wins."""
     more = os.environ.get(FOLDERS_VARIABLE)
-    return [_ROOT / "checkpoints", trained_folder(), *([Path(more)] if more else [])]
+    return [places.ROOT / "checkpoints", trained_folder(), *([Path(more)] if more else [])]
 
 
 def entries() -> list[Entry]:

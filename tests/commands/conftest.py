@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from transformer_viz import checkpoints
+from transformer_viz import checkpoints, places
 from transformer_viz.commands import main
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
@@ -54,7 +54,7 @@ class Done:
 @pytest.fixture
 def home(tmp_path, monkeypatch) -> Path:
     """Names are looked up here and nowhere else, so that no test depends on what is shipped."""
-    monkeypatch.setattr(checkpoints, "_ROOT", tmp_path / "root")
+    monkeypatch.setattr(places, "ROOT", tmp_path / "root")
     monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(tmp_path / "home"))
     monkeypatch.chdir(tmp_path)
     save_tiny(tmp_path / "home" / "tiny")

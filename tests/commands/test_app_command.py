@@ -67,11 +67,6 @@ def test_impossible_addresses(mistake, started, free_port, address):
     assert not started
 
 
-def test_outside_a_checkout(mistake, started, monkeypatch, tmp_path):
-    monkeypatch.setattr(app, "_ROOT", tmp_path)
-    assert "streamlit run app.py" in mistake("app")
-
-
 def test_without_streamlit(mistake, started, monkeypatch):
     monkeypatch.setattr(app, "find_spec", lambda name: None)
     line = mistake("app")

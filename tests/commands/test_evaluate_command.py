@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from transformer_viz import accuracy_by_length, evaluate, load_checkpoint
+from transformer_viz import accuracy_by_length, evaluate, load_checkpoint, places
 
 SMALL = ("--checkpoint", "tiny", "--device", "cpu", "--samples", "12")
 
@@ -68,7 +68,8 @@ def test_checkpoints_lists_the_good_and_the_damaged(home, cli):
     done = cli("checkpoints")
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 4
+    assert lines[3] == f"what you train goes to {places.trained()}"
     assert all(line.isprintable() for line in lines)
     assert lines[1].startswith("damaged ")
     assert "cannot be used: damaged: model.safetensors" in lines[1]
@@ -78,7 +79,7 @@ def test_checkpoints_lists_the_good_and_the_damaged(home, cli):
 
 def test_no_checkpoints(cli, home, monkeypatch, tmp_path):
     monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(tmp_path / "nowhere"))
-    assert cli("checkpoints", "--json").json == {"checkpoints": []}
+    assert cli("checkpoints", "--json").json == {"checkpoints": [], "trained_folder": str(places.trained())}
     done = cli("checkpoints")
     assert done.code == 0
     assert "train --recipe reverse" in done.out

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from transformer_viz import checkpoints, load_checkpoint
+from transformer_viz import load_checkpoint, places
 from transformer_viz.commands import train
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import variants
@@ -46,7 +46,7 @@ def made(monkeypatch, tmp_path):
         return {**shares, "best_head": {"layer": 0, "head": 0}, "samples": 1, "seed": 0}
 
     monkeypatch.setattr(_training, "make_checkpoint", pretend)
-    monkeypatch.setattr(checkpoints, "_ROOT", tmp_path)
+    monkeypatch.setattr(places, "ROOT", tmp_path)
     return calls
 
 

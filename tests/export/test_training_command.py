@@ -1,6 +1,7 @@
 """The command line below the form of Train: what it trains is what the form says."""
 
 import shlex
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -38,20 +39,31 @@ def test_the_command_trains_what_the_form_says(task: str, variant: str) -> None:
     sizes = {"d_model": 24, "n_heads": 2, "n_encoder_layers": 5, "attention_bias": False, "dropout": 0.3, **own_width}
     recipe = replace(base, model={**base.model, **sizes}, steps=19, learning_rate=0.1 + 0.2, optimizer="sgd")
     for wanted in (base, recipe):
-        line = command(task, variant, form.changes(wanted), name="mine", snapshots=24, samples=2000)
+        line = command(task, variant, form.changes(wanted), folder="trained/mine", snapshots=24, samples=2000)
         same_training(recipe_of(line), wanted)
 
 
-def test_a_hostile_name_is_one_word() -> None:
-    line = command("reverse", "pre-norm", {}, name="a'; rm -rf ~ \"$(x)\n-o", snapshots=1, samples=1)
+HOSTILE = "a'; rm -rf ~ \"$(x)\n-o"
+
+
+@pytest.mark.parametrize(
+    ("folder", "read"),
+    [(f"trained/{HOSTILE}", f"trained/{HOSTILE}"), (f"~/{HOSTILE}", f"/home/me/{HOSTILE}"), ("~root/~", "~root/~")],
+)
+def test_a_hostile_name_is_one_word_of_a_shell(folder: str, read: str) -> None:
+    line = command("reverse", "pre-norm", {}, folder=folder, snapshots=1, samples=1)
     words = shlex.split(line)
-    assert words[-2:] == ["-o", "trained/a'; rm -rf ~ \"$(x)\n-o"]
+    assert words[-2:] == ["-o", folder]
+    said = subprocess.run(
+        ["sh", "-c", f"printf '%s|' {line.rpartition(' -o ')[2]}"], env={"HOME": "/home/me"}, capture_output=True, check=True
+    )
+    assert said.stdout.decode() == f"{read}|"
 
 
 def test_pretrained_embeddings_are_in_the_command() -> None:
     recipe = replace(recipe_for("reverse", "pre-norm"), frozen_embeddings=True)
     files = {"source": "my 'best'.npy", "target": "t.safetensors"}
-    line = command("reverse", "pre-norm", form.changes(recipe), name="mine", snapshots=1, samples=1, embeddings=files)
+    line = command("reverse", "pre-norm", form.changes(recipe), folder="trained/mine", snapshots=1, samples=1, embeddings=files)
     same_training(recipe_of(line), recipe)
     given = commands._parser().parse_args(shlex.split(line.replace("\\\n", " "))[3:])
     assert (str(given.source_embedding), str(given.target_embedding)) == (files["source"], files["target"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from transformer_viz import checkpoints, load_checkpoint
+from transformer_viz import checkpoints, load_checkpoint, places
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.runs import estimate, jobs, locks
 from transformer_viz.runs.jobs import Job
@@ -31,8 +31,7 @@ ENDLESS = {**RECIPE.to_json(), "steps": 10**6}
 @pytest.fixture
 def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """A `trained/` of our own; whatever still runs at the end is killed."""
-    monkeypatch.setattr(checkpoints, "_ROOT", tmp_path)
-    monkeypatch.setattr(jobs, "trained_folder", lambda: tmp_path / "trained")
+    monkeypatch.setattr(places, "trained", lambda: tmp_path / "trained")
     monkeypatch.setattr(jobs, "SAMPLES", 100)
     started = []
     popen = jobs.subprocess.Popen

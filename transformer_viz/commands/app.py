@@ -6,13 +6,12 @@ import socket
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
+from transformer_viz import places
 from transformer_viz.commands import _shared
 from transformer_viz.errors import OptionError
 
 HELP = "start the app"
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """The app's exit code; it runs until it is stopped."""
-    if not (_ROOT / "app.py").is_file():
-        raise OptionError("app.py is not beside the package. Start it from a checkout of the repository: streamlit run app.py")
     if find_spec("streamlit") is None:
         raise ModuleNotFoundError(name="streamlit")
     _check_free(arguments.address, arguments.port)
@@ -52,9 +49,9 @@ def _check_free(address: str, port: int) -> None:
 
 
 def _become(command: list[str]) -> int:
-    """Runs Streamlit from the root, where it finds its settings."""
+    """Runs Streamlit where `app.py` lies, where it finds its settings."""
     if os.name == "nt":  # there a replaced process would look finished to the shell
-        return subprocess.run(command, cwd=_ROOT, check=False).returncode
+        return subprocess.run(command, cwd=places.ROOT, check=False).returncode
     # Streamlit takes this process's place, so that a signal to it stops the app and leaves nothing behind.
-    os.chdir(_ROOT)
+    os.chdir(places.ROOT)
     os.execv(command[0], command)

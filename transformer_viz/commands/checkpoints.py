@@ -16,13 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0, also when some are damaged."""
-    from transformer_viz.checkpoints import entries
+    from transformer_viz.checkpoints import entries, trained_folder
 
-    rows = [_row(entry) for entry in entries()]
+    rows, trained = [_row(entry) for entry in entries()], str(trained_folder())
     if arguments.json:
-        _shared.print_json({"checkpoints": rows})
+        _shared.print_json({"checkpoints": rows, "trained_folder": trained})
     else:
         _print_table(rows)
+        print(_shared.visible(f"what you train goes to {trained}"))
     return 0
 
 

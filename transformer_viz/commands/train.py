@@ -36,7 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task-options", type=_options, metavar="JSON", help="keywords of the task, as in '{\"by\": 3}'")
     parser.add_argument("--epochs", type=_shared.whole(1, 10**6), metavar="N", help="with --epoch-size, instead of --steps")
     parser.add_argument("--samples", type=int, default=10_000, metavar="N", help="texts of the evaluation at the end (10000)")
-    parser.add_argument("-o", "--output", type=Path, metavar="FOLDER", help="(trained/TASK-VARIANT-SEED)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FOLDER",
+        help="(TASK-VARIANT-SEED, where `checkpoints` says)",
+    )
     parser.add_argument("--force", action="store_true", help="replace the folder if it is there")
     parser.add_argument("--resume", action="store_true", help="go on with a training that was stopped")
     parser.add_argument(

@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from torch import Tensor
 
-from transformer_viz import reading
+from transformer_viz import places, reading
 from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.runs import locks
@@ -213,7 +213,7 @@ def _launch(job: Job) -> None:
         subprocess.Popen(
             command,
             pass_fds=[held.fileno()],
-            cwd=Path(__file__).resolve().parents[2],
+            cwd=places.ROOT,
             env={**os.environ, "OMP_NUM_THREADS": threads},
             stdin=subprocess.DEVNULL,
             stdout=log,

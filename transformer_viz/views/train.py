@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from transformer_viz import places
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export.programs import training as programs
 from transformer_viz.runs import estimate, jobs
@@ -44,7 +45,9 @@ def show() -> None:
                 placeholder="an example of the task, or type your own",
             )
             _live(job.name)
-            matrices: dict[str, str] = {side: f"trained/.jobs/{file.name}" for side, file in job.embeddings().items()}
+            matrices: dict[str, str] = {
+                side: f"{places.trained_as_typed()}/.jobs/{file.name}" for side, file in job.embeddings().items()
+            }
             _show_command(job.recipe, job.name, matrices, "code_of_job")
     link.say((state.train_task, state.train_variant, state.get("train_job")))
     screen.watch()
@@ -93,7 +96,12 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
 
 def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str) -> None:
     """What trains the same in a terminal, without this page's limits."""
-    how = {"name": name, "snapshots": jobs.SNAPSHOTS, "samples": jobs.SAMPLES, "embeddings": matrices}
+    how = {
+        "folder": f"{places.trained_as_typed()}/{name}",
+        "snapshots": jobs.SNAPSHOTS,
+        "samples": jobs.SAMPLES,
+        "embeddings": matrices,
+    }
     code.show(programs.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold, language="bash")
 
 

@@ -13,7 +13,7 @@ def command(
     variant: str,
     settings: Mapping[str, Any],
     *,
-    name: str,
+    folder: str,
     snapshots: int,
     samples: int,
     embeddings: Mapping[str, str] = MappingProxyType({}),
@@ -24,7 +24,7 @@ def command(
         task: what is learned.
         variant: which architecture.
         settings: of the model and the recipe, by their names in Python: all that differ from the task's and variant's own.
-        name: of the checkpoint.
+        folder: where the checkpoint goes; a `~/` in front is the reader's own folder.
         snapshots: weights kept along the way.
         samples: texts of the evaluation at the end.
         embeddings: files of pretrained matrices, by their side.
@@ -32,10 +32,10 @@ def command(
     parts = [
         f"python -m transformer_viz train {shlex.quote(task)} --variant {shlex.quote(variant)}",
         *(_option(setting, value) for setting, value in settings.items()),
-        *(f"--{side}-embedding {shlex.quote(file)}" for side, file in embeddings.items()),
+        *(f"--{side}-embedding {_path(file)}" for side, file in embeddings.items()),
         f"--snapshots {snapshots}",
         f"--samples {samples}",
-        f"-o {shlex.quote(f'trained/{name}')}",
+        f"-o {_path(folder)}",
     ]
     lines = [parts[0]]
     for part in parts[1:]:
@@ -44,6 +44,12 @@ def command(
         else:
             lines[-1] += f" {part}"
     return " \\\n".join(lines)
+
+
+def _path(path: str) -> str:
+    """One word of a shell, which reads a `~` outside of quotation marks only."""
+    home = "~/" if path.startswith("~/") else ""
+    return home + shlex.quote(path.removeprefix(home))
 
 
 def _option(name: str, value: Any) -> str:

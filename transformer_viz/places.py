@@ -1,0 +1,27 @@
+"""Where things lie on the disk: the app, the shipped checkpoints, and what people train.
+
+In a checkout, and in an editable install of one, everything lies beside the package. An installed package carries the app and
+the shipped checkpoints in its own folder `shipped/`. Nothing is written there: what is trained goes to the user's data folder.
+"""
+
+from pathlib import Path
+
+from platformdirs import user_data_path
+
+_PACKAGE = Path(__file__).resolve().parent
+IS_INSTALLED = (_PACKAGE / "shipped").is_dir()
+ROOT = _PACKAGE / "shipped" if IS_INSTALLED else _PACKAGE.parent
+"""The folder of `app.py`, of Streamlit's settings and of `checkpoints/`."""
+
+
+def trained() -> Path:
+    """The folder of what people train."""
+    return (user_data_path("transformer-viz", appauthor=False) if IS_INSTALLED else ROOT) / "trained"
+
+
+def trained_as_typed() -> str:
+    """The same folder as people type it: seen from a checkout's root, or from their own folder `~`."""
+    if not IS_INSTALLED:
+        return "trained"
+    folder, home = trained(), Path.home()
+    return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
