@@ -24,7 +24,8 @@ from tests.needs import needs
 ROOT = Path(__file__).resolve().parents[1]
 SETTINGS = Path(".streamlit", "config.toml")
 
-pytestmark = needs("hatchling")
+# One process of several builds it, once.
+pytestmark = [needs("hatchling"), pytest.mark.xdist_group("wheel")]
 
 
 @pytest.fixture(scope="module")
