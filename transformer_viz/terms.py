@@ -1,10 +1,15 @@
-"""The words and codes that every layer shares: attention kinds and mask reasons.
+"""The words and codes that every layer shares: attention kinds, mask reasons, and what a head and a place are called.
 
+Code counts from 0, people from 1, special tokens included: the place of a token has one number in sentences, tables, axes and
+hovers, and each way of writing it stands here alone.
 Plain Python on purpose: a saved trace is read and drawn where torch is not installed.
 """
 
+from collections.abc import Iterable, Sequence
 from enum import IntFlag
 from typing import Literal, get_args
+
+from transformer_viz.vocabulary import PAD
 
 Kind = Literal["encoder", "decoder", "cross"]
 """Which attention: encoder self-, decoder self- (masked) or cross-attention."""
@@ -41,3 +46,60 @@ REASON_WORDS: dict[int, str] = {
     Reason.EDITED: "masked by an edit or a mistake",
     Reason.UNKNOWN: "masked, the reason was not recorded",
 }
+
+Head = int | Literal["mean", "max"]
+"""A head of a layer, from 0; or all heads of the layer as one."""
+
+
+def head_title(layer: int, head: Head) -> str:
+    """`layer 2 head 3`, in a sentence."""
+    if head == "mean":
+        return f"layer {layer + 1}, mean of the heads"
+    if head == "max":
+        return f"layer {layer + 1}, strongest head"
+    return f"layer {layer + 1} head {head + 1}"
+
+
+def head_label(layer: int, head: int) -> str:
+    """`L2 H3`, where there is little room."""
+    return f"L{layer + 1} H{head + 1}"
+
+
+def place_words(place: int) -> str:
+    """`token 3`: the place of a token among all that are read or written, in a sentence."""
+    return f"token {place + 1}"
+
+
+def cell_words(query: int, key: int) -> str:
+    """`row 3, column 5`: a cell of a map, in a sentence."""
+    return f"row {query + 1}, column {key + 1}"
+
+
+def place_label(place: int, words: str) -> str:
+    """`3·l`: the same number before the token, as on the axes. No two labels are equal, which Plotly would merge."""
+    return f"{place + 1}·{words}"
+
+
+def place_labels(tokens: Iterable[str]) -> list[str]:
+    """The label of each token."""
+    return [place_label(place, visible(token)) for place, token in enumerate(tokens)]
+
+
+def row_labels(read: Sequence[str], written: Sequence[str] | None) -> list[str]:
+    """`3·l→o` for a decoder row that read `l` and wrote `o`; `3·l` for an encoder row, and for padding.
+
+    `written` is None, or empty, where nothing was written or what was is not recorded.
+    """
+    labels = place_labels(read)
+    if not written:
+        return labels
+    pairs = zip(labels, read, written, strict=True)
+    return [label if token == PAD else f"{label}→{visible(out)}" for label, token, out in pairs]
+
+
+def visible(token: str) -> str:
+    """A token whose spaces, tabs and line breaks are something to see."""
+    return "".join(_BLANKS.get(symbol, symbol) for symbol in token)
+
+
+_BLANKS = {"\n": "↵", "\t": "⇥", " ": "␣"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_viz.analysis.sentences import percent_words, place_words, plain, probability_words, step_sentence
+from transformer_viz.analysis.sentences import percent_words, plain, probability_words, step_sentence
 from transformer_viz.analysis.true_key import best_head, head_mass
 from transformer_viz.trace.trace import Step, Trace
 
@@ -77,7 +77,7 @@ def test_the_sentence_of_the_design() -> None:
     said = plain(step_sentence(planted(weights), "cross", 0, 1, 2))
     assert (
         said
-        == "Step 3 of 6: having written `ol`, layer 1 head 2 looks 96 % at `l` (letter 3) and the model writes `l`, p = 0.999."
+        == "Step 3 of 6: having written `ol`, layer 1 head 2 looks 96 % at `l` (token 4) and the model writes `l`, p = 0.999."
     )
 
 
@@ -89,15 +89,9 @@ def test_a_row_of_zeros_looks_at_nothing() -> None:
 def test_a_wrong_letter_says_which_is_right_unless_the_answer_is_hidden() -> None:
     wrong = planted(output=("o", "x", "l", "e", "h", "<end>"))
     assert "writes `x`" in plain(step_sentence(wrong, "cross", 0, 0, 1))
-    assert "Right would be `l`." in plain(step_sentence(wrong, "cross", 0, 0, 1))
-    assert "Right" not in plain(step_sentence(wrong, "cross", 0, 0, 1, with_answer=False))
-    assert "Right" not in plain(step_sentence(wrong, "cross", 0, 0, 2))
-
-
-def test_special_tokens_have_a_position_not_a_letter() -> None:
-    assert place_words(planted(), "cross", 6) == "position 7"
-    assert place_words(planted(), "cross", 1) == "letter 1"
-    assert place_words(planted(), "decoder", 1) == "position 2"
+    assert "Expected: `l`." in plain(step_sentence(wrong, "cross", 0, 0, 1))
+    assert "Expected" not in plain(step_sentence(wrong, "cross", 0, 0, 1, with_answer=False))
+    assert "Expected" not in plain(step_sentence(wrong, "cross", 0, 0, 2))
 
 
 @given(st.floats(0, 1))

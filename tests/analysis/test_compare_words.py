@@ -105,7 +105,7 @@ def test_a_number_that_is_none_is_said(hello: Trace) -> None:
     weights[0, 0, 0, 0] = np.nan
     broken = replace(hello, cross_attentions=weights, mistake="negated-additive")
     assert "B has no number" in said(hello, broken)
-    assert rows(hello, broken)["cross-attention"][1:] == ("nan", "not a number in 1·1, row 1, column 1")
+    assert rows(hello, broken)["cross-attention"][1:] == ("nan", "not a number in L1 H1, row 1, column 1")
 
 
 def test_a_wrong_output_is_called_so_unless_the_answer_is_hidden(hello: Trace) -> None:

@@ -64,7 +64,7 @@ def outlines_of_focus(figure: Any) -> list[Any]:
 
 def test_the_mosaic_has_true_numbers(part):
     figure: Any = tv.figures.mosaic(part, "cross", (2, 3))
-    assert sorted(set(figure.data[-1].text)) == sorted(f"{layer + 1}·{head + 1}" for layer in LAYERS for head in range(5))
+    assert sorted(set(figure.data[-1].text)) == sorted(f"L{layer + 1} H{head + 1}" for layer in LAYERS for head in range(5))
     assert figure.layout.meta["numbers"] == [0, 2]
     # The focus is outlined in the second row of tiles.
     (outline,) = outlines_of_focus(figure)
@@ -129,9 +129,9 @@ def test_moments_of_chosen_layers(tiny, part, whole):
     moments = [Moment(step=7, written=part, forced=forced, target="answer")]
     drawn = film(moments, "cross", 2, 3)
     words = " ".join(str(trace.text) for trace in drawn.data if trace.type == "scatter")
-    assert "<b>3·4</b>" in words
-    assert "<b>1·1</b>" in words
-    assert "<b>2·" not in words
+    assert "<b>L3 H4</b>" in words
+    assert "<b>L1 H1</b>" in words
+    assert "<b>L2 " not in words
     sentence = plain(moment_sentence(moments[0], 0, course(moments, "cross"), "cross", 2, 3))
     assert "layer 3 head 4" in sentence
 

@@ -107,7 +107,7 @@ def test_the_ways_are_the_heads_masses_and_the_marker_is_the_focus_heads(moments
         start = n * (len(STEPS) + 1)
         np.testing.assert_allclose(grey["y"][start : start + len(STEPS)], stacked[:, layer, head])
         assert grey["y"][start + len(STEPS)] is None
-        assert grey["text"][start].startswith(f"<b>{layer + 1}·{head + 1}</b> at step 0: ")
+        assert grey["text"][start].startswith(f"<b>L{layer + 1} H{head + 1}</b> at step 0: ")
     # One key of eleven is padding: even attention has a tenth on any of the others.
     np.testing.assert_allclose(numbers(even["y"]), 0.1)
     for i, frame in enumerate(figure["frames"]):

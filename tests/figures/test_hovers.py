@@ -124,7 +124,7 @@ def test_the_loss_of_every_token_has_its_step() -> None:
     for drawn in heard(figure):
         x, y = axes_of(figure, drawn)
         assert [label_at(x, place) for place in range(100)] == [str(step) for step in range(1, 101)]
-        assert [label_at(y, place)[:2] for place in range(2)] == ["1·", "2·"]
+        assert [label_at(y, place)[:2] for place in range(2)] == ["1:", "2:"]
 
 
 @pytest.mark.parametrize("draw", [figures.attention, figures.mask, figures.player])

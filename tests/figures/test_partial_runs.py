@@ -114,18 +114,18 @@ def test_labels_say_what_was_written_only_where_it_is_known() -> None:
         (
             "cross",
             "cross",
-            "Step 2 of 5: having read `l`, layer 1 head 1 looks 14 % at `<b>` (position 1); what it writes is not recorded.",
+            "Step 2 of 5: having read `l`, layer 1 head 1 looks 14 % at `<b>` (token 1); what it writes is not recorded.",
         ),
         (
             "outputs",
             "cross",
-            "Step 2 of 5: having written `l`, layer 1 head 1 looks 14 % at `<b>` (position 1) and what is written is `<i>`, "
+            "Step 2 of 5: having written `l`, layer 1 head 1 looks 14 % at `<b>` (token 1) and what is written is `<i>`, "
             "its probability not recorded.",
         ),
         (
             "probabilities",
             "cross",
-            "Step 2 of 5: having written `l`, layer 1 head 1 looks 14 % at `<b>` (position 1) and the model writes `<i>`, "
+            "Step 2 of 5: having written `l`, layer 1 head 1 looks 14 % at `<b>` (token 1) and the model writes `<i>`, "
             "p = 0.250.",
         ),
     ],

@@ -57,7 +57,7 @@ def test_the_worst_place_is_where_the_leak_is(random_checkpoint):
     assert (look.kind, look.layer, look.head, look.query, look.key) == ("decoder", 1, 2, 1, 4)
     assert look.weight > 0
     assert (future.kind, future.layer, future.head, future.query, future.key) == ("decoder", 1, 2, 1, 4)
-    assert "layer 2, head 3, query 2 puts a weight of" in str(report)
+    assert "layer 2 head 3, query 2 puts a weight of" in str(report)
 
 
 @pytest.mark.parametrize(

@@ -47,8 +47,9 @@ def test_the_masks_and_the_numbers_are_a_tab_away(start: Callable[..., AppTest])
     assert not at.exception
     frame = at.dataframe[0].value
     assert set(frame.kind) == {"decoder"}
-    assert set(frame.layer) == {0}
-    assert set(frame["head"]) == {1}
+    assert set(frame.layer) == {1}
+    assert set(frame["head"]) == {2}
+    assert [set(frame["query"]), set(frame["key"])] == [{*range(1, 1 + frame["query"].nunique())}] * 2
 
 
 def test_the_focus_chart_follows_the_boxes(start: Callable[..., AppTest], folder: Path) -> None:

@@ -34,7 +34,7 @@ def test_the_page_opens_with_a_padded_batch(start: Start) -> None:
     assert not at.exception
     assert at.text_area(key="lab_sources").value == "reversethis\nMississippi 2026!\naaaaaaaa"
     drawn = titles(at)
-    assert [title[:9] for title in drawn if title.startswith("<b>")] == ["<b>1·reve", "<b>2·Miss", "<b>3·aaaa"]
+    assert [title[:9] for title in drawn if title.startswith("<b>")] == ["<b>1: rev", "<b>2: Mis", "<b>3: aaa"]
     assert sum(title.startswith("decoder: causal (") for title in drawn) == 3
     assert "encoder: padding (114 of 361)" in drawn
     assert "Sentence 1 of 3: **reversethis** becomes" in said(at)
@@ -52,7 +52,7 @@ def test_every_tab_opens_whatever_is_wrong_with_the_masks(start: Start, tab: str
 def test_one_sentence_large(start: Start) -> None:
     at = start("masks", sources="ab\nhello", sentence="2", show="sentence")
     assert len([title for title in titles(at) if title.startswith("<b>")]) == 1
-    assert "<b>2·hello</b>" in titles(at)
+    assert "<b>2: hello</b>" in titles(at)
     assert at.query_params["show"] == "sentence"
 
 
@@ -86,7 +86,7 @@ def test_what_is_shown_is_what_the_api_gives(start: Start, folder) -> None:
 
 def test_heads_and_masks_are_switched_by_buttons_and_a_second_press_takes_it_back(start: Start) -> None:
     at = start("masks", sources="hello", tab=TABS[2], kind="cross", layer="1", head="2")
-    for label, edit in (("Mask off", "cross:off"), ("Head 1·2 off", "cross.1.2:zero"), ("Head 1·2 even", "cross.1.2:*=even")):
+    for label, edit in (("Mask off", "cross:off"), ("L1 H2 off", "cross.1.2:zero"), ("L1 H2 even", "cross.1.2:*=even")):
         button = next(button for button in at.button if button.label == label)
         button.click().run()
         assert at.text_input(key="lab_edits").value == edit

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import plotly.graph_objects as go
+import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -99,10 +100,15 @@ def test_by_length(start: Start, everything: Path, run_code: Any) -> None:
     assert again["table"].equals(at.dataframe[0].value)
 
 
+def from_zero(table: pd.DataFrame) -> pd.DataFrame:
+    """The page counts from 1, code from 0."""
+    return table.assign(**{name: table[name] - 1 for name in ("layer", "head", "query", "key")})
+
+
 def test_numbers(start: Start, everything: Path, run_code: Any) -> None:
     at = start(text="hello", tables="Numbers", kind="encoder", layer="1", head="2")
     again = run_code(programs(at)[1])["table"]
-    assert again.to_csv(index=False) == at.dataframe[0].value.to_csv(index=False)
+    assert again.to_csv(index=False) == from_zero(at.dataframe[0].value).to_csv(index=False)
 
 
 def test_this_run(start: Start, everything: Path, run_code: Any) -> None:
@@ -170,7 +176,7 @@ def test_open(start: Start, everything: Path, run_code: Any, tmp_path: Path, nam
     if tab in ("Heads", "Masks in force"):
         assert shown(again) == on_page(at, n_charts)
     elif tab == "Numbers":
-        assert again["table"].to_csv(index=False) == at.dataframe[-1].value.to_csv(index=False)
+        assert again["table"].to_csv(index=False) == from_zero(at.dataframe[-1].value).to_csv(index=False)
     elif tab == "Export":
         (made,) = set(tmp_path.glob("attention-*.npz"))
         assert is_same(load_trace(made), held[name].trace)

@@ -6,7 +6,7 @@ from typing import Any
 
 from transformer_viz.analysis.comparison import Comparison, Farthest
 from transformer_viz.analysis.sentences import Sentence, Style, percent_words
-from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind
+from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind, cell_words, head_label, head_title, place_words
 from transformer_viz.trace.trace import Trace
 
 TEACHER_FORCING = "teacher forcing"
@@ -52,8 +52,8 @@ def table(comparison: Comparison, *, with_answer: bool = True) -> list[Row]:
 
 
 def farthest_words(found: Farthest) -> str:
-    """`2·2, row 10, column 2`: layer and head as the tiles are called, counted from 1."""
-    return f"{found.layer + 1}·{found.head + 1}, row {found.query + 1}, column {found.key + 1}"
+    """`L2 H2, row 10, column 2`."""
+    return f"{head_label(found.layer, found.head)}, {cell_words(found.query, found.key)}"
 
 
 def size_words(size: float) -> str:
@@ -153,7 +153,7 @@ def _most(comparison: Comparison) -> list[tuple[Style, str]]:
         return [("plain", " No weight differs.")]
     start: list[tuple[Style, str]] = [
         ("plain", " Attention differs most in "),
-        ("strong", f"{KIND_TITLES[found.kind]}, layer {found.layer + 1} head {found.head + 1}"),
+        ("strong", f"{KIND_TITLES[found.kind]}, {head_title(found.layer, found.head)}"),
         ("plain", f": in row {found.query + 1}"),
     ]
     looks = [_look(comparison.a, found, found.a), _look(comparison.b, found, found.b)]
@@ -163,7 +163,8 @@ def _most(comparison: Comparison) -> list[tuple[Style, str]]:
 def _look(run: Trace, found: Farthest, weight: float) -> list[tuple[Style, str]]:
     if math.isnan(weight):
         return [("plain", " has no number")]
-    return [("plain", f" looks {percent_words(weight)} at "), ("code", run.keys(found.kind)[found.key])]
+    token: tuple[Style, str] = ("code", run.keys(found.kind)[found.key])
+    return [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(found.key)})")]
 
 
 # ---- the table
@@ -174,7 +175,7 @@ def _first_apart(a: tuple[str, ...], b: tuple[str, ...]) -> str:
     if not apart:
         return "same"
     n = len(apart)
-    return f"{n} token{'s' * (n != 1)}, from {apart[0] + 1} on" if n > 1 else f"token {apart[0] + 1}"
+    return f"{n} tokens, from {place_words(apart[0])} on" if n > 1 else place_words(apart[0])
 
 
 def _outputs_apart(comparison: Comparison) -> str:
@@ -210,7 +211,7 @@ def _mask_rows(comparison: Comparison) -> list[Row]:
         a, b = (f"{n} masked here alone" for n in (found.in_a_alone, found.in_b_alone))
         query, key = found.first
         words = [_reason(run, kind, found.layer, found.head, query, key) for run in (comparison.a, comparison.b)]
-        place = f"first: row {query + 1}, column {key + 1}: {words[0]} in A, {words[1]} in B"
+        place = f"first: {cell_words(query, key)}: {words[0]} in A, {words[1]} in B"
         rows.append(Row(f"{kind} mask", a, b, place))
     return rows
 

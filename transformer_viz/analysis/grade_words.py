@@ -1,9 +1,8 @@
 """What the grades of a run say, in sentences."""
 
 from transformer_viz.analysis.grading import Grades, HeadGrade
-from transformer_viz.analysis.heads import title
 from transformer_viz.analysis.sentences import Sentence, Style, percent_words
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.terms import KIND_TITLES, head_title
 
 
 def grades_sentence(grades: Grades) -> Sentence:
@@ -15,7 +14,7 @@ def grades_sentence(grades: Grades) -> Sentence:
         return (("plain", "No step of this run has a known right key, so heads are ranked by how well their names fit."),)
     best = grades[0]
     pieces: list[tuple[Style, str]] = [
-        ("strong", f"{title(best.layer, best.head).capitalize()} of {KIND_TITLES[best.kind]} is best: "),
+        ("strong", f"{head_title(best.layer, best.head).capitalize()} of {KIND_TITLES[best.kind]} is best: "),
         ("plain", f"{percent_words(best.mass or 0.0)} of its weight is on the right key"),
     ]
     if best.hit_rate is not None:

@@ -91,11 +91,11 @@ def _last(trace: Trace, kind: Kind) -> Keys | None:
 
 
 PLACES: tuple[Place, ...] = (
-    Place("mirror", "the letter in the mirrored place: the last one for the first, and so on", _mirror),
+    Place("mirror", "the token in the mirrored place: the last one of the text for the first, and so on", _mirror),
     Place("true key", "the source token that is right for the step", _true),
-    Place("same place", "its own position; in cross-attention, the letter with the step's number", _shifted(0)),
-    Place("previous", "one place before its own; in cross-attention, before the letter with the step's number", _shifted(-1)),
-    Place("next", "one place after its own; in cross-attention, after the letter with the step's number", _shifted(1)),
+    Place("same place", "its own position; in cross-attention, at step n the n-th token of the text", _shifted(0)),
+    Place("previous", "one place before its own; in cross-attention, at step n the token before the n-th", _shifted(-1)),
+    Place("next", "one place after its own; in cross-attention, at step n the token after the n-th", _shifted(1)),
     Place("first", "the first token, <start> where there is one", _first),
     Place("last", "the last token, <end> where there is one", _last),
 )

@@ -5,10 +5,8 @@ from typing import Literal
 import numpy as np
 
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
-
-Head = int | Literal["mean", "max"]
 
 COMBINED: tuple[Literal["mean", "max"], ...] = ("mean", "max")
 
@@ -66,15 +64,6 @@ def n_layers_heads(trace: Trace, kind: Kind) -> tuple[int, int]:
     weights = trace.attentions(kind)
     assert weights is not None
     return weights.shape[0], weights.shape[1]
-
-
-def title(layer: int, head: Head) -> str:
-    """What to call a head in a picture or sentence; counts from 1."""
-    if head == "mean":
-        return f"layer {layer + 1}, mean of the heads"
-    if head == "max":
-        return f"layer {layer + 1}, strongest head"
-    return f"layer {layer + 1} head {head + 1}"
 
 
 def check_place(name: str, value: object, size: int) -> int:

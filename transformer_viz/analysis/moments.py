@@ -6,10 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.heads import title
 from transformer_viz.analysis.sentences import Sentence, Style, percent_words, source_unit
 from transformer_viz.analysis.true_key import head_mass
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Trace
 
@@ -79,7 +78,7 @@ def moment_sentence(
     if with_answer and moment.written.is_right is not None:
         pieces += [("plain", ", which is "), ("strong", "right" if moment.written.is_right else "wrong")]
     value = float(found.values[place, moment.forced.layer_place(kind, layer), head])
-    name = title(layer, head)
+    name = head_title(layer, head)
     if found.measure == "mass":
         words = f"; {name} has {percent_words(value)} of its mass on the true {source_unit(moment.forced)}s."
     else:

@@ -8,8 +8,9 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.heads import Head, head_map, title
-from transformer_viz.terms import Kind
+from transformer_viz.analysis.heads import Head, head_map
+from transformer_viz.analysis.true_key import best_head
+from transformer_viz.terms import Kind, head_label, head_title, place_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
 
@@ -21,13 +22,13 @@ _LONGEST_SO_FAR = 120
 def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *, with_answer: bool = True) -> Sentence:
     """Where the focus head looks at a step and what the model writes.
 
-    `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (letter 3) and the model writes `l`, p = 0.999.`
+    `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (token 4) and the model writes `l`, p = 0.999.`
     """
     if trace.n_steps == 0:
         return (("strong", "The encoder alone: "), ("plain", "nothing of a decoder is recorded in this run."))
     pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *_so_far(trace, step)]
     if kind != "encoder":
-        pieces += [("plain", f", {title(layer, head)} "), *_look(trace, kind, layer, head, step)]
+        pieces += [("plain", f", {head_title(layer, head)} "), *_look(trace, kind, layer, head, step)]
     pieces += _writes(trace, step, joined=", " if kind == "encoder" else " and ")
     if with_answer:
         pieces += _correction(trace, step)
@@ -50,12 +51,13 @@ def probability_words(p: float) -> str:
     return f"= {p:.3f}"
 
 
-def place_words(trace: Trace, kind: Kind, key: int) -> str:
-    """Where a key stands, counted from 1: `letter 3` or `token 3` in the source, `position 2` elsewhere."""
-    letter = None if kind == "decoder" else trace.source_letters[key]
-    if letter is None:
-        return f"position {key + 1}"
-    return f"{source_unit(trace)} {letter + 1}"
+def best_head_words(trace: Trace) -> str | None:
+    """`best cross head: L1 H2, 96 % on the true letter`; None where no step has a true key, or the run no numbers."""
+    found = best_head(trace)
+    if found is None or not np.isfinite(found[2]):
+        return None
+    layer, head, mass = found
+    return f"best cross head: {head_label(layer, head)}, {percent_words(mass)} on the true {source_unit(trace)}"
 
 
 def source_unit(trace: Trace) -> str:
@@ -107,7 +109,7 @@ def _look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[t
     return [
         ("plain", f"looks {percent_words(float(row[key]))} at "),
         ("code", looked_at),
-        ("plain", f" ({place_words(trace, kind, key)})"),
+        ("plain", f" ({place_words(key)})"),
     ]
 
 
@@ -123,4 +125,4 @@ def _correction(trace: Trace, step: int) -> list[tuple[Style, str]]:
     true = trace.true_token(step)
     if true is None or not trace.output_tokens or true == trace.output_tokens[step]:
         return []
-    return [("plain", " Right would be "), ("code", true), ("plain", ".")]
+    return [("plain", " Expected: "), ("code", true), ("plain", ".")]

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from transformer_viz.commands import _shared
+from transformer_viz.terms import head_title
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -69,7 +70,7 @@ def _beyond(
 def _print_beyond(found: dict[str, Any], name: str) -> None:
     """A table: the interval says how well a share of so few strings is known."""
     first, last = found["trained"]
-    print(f"beyond, {found['samples']} strings a length; {_shared.visible(name)} was trained on {first} to {last} symbols")
+    print(f"beyond, {found['samples']} strings a length; {_shared.visible(name)} was trained on {first} to {last} tokens")
     print(f"  {'length':8}{'exact':>8}{'95 % interval':>19}{'tokens right':>14}{'best head':>11}")
     for row in found["lengths"]:
         interval = f"{row['exact_match_low']:.4f}-{row['exact_match_high']:.4f}"
@@ -93,7 +94,7 @@ def print_table(result: dict[str, Any]) -> None:
     if result.get("bleu") is not None:
         print(f"BLEU          {result['bleu']:.2f}")
     if best := result.get("best_head"):
-        place = f"layer {best['layer'] + 1} head {best['head'] + 1}"
+        place = head_title(best["layer"], best["head"])
         print(f"best head     {result['best_head_mass']:.4f}   of its mass on the true key, {place}")
     print("by source")
     for source, share in result["by_source"].items():

@@ -34,12 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", choices=KINDS, help="which attention (cross, where the run has it)")
     parser.add_argument("--layer", type=number, metavar="N", help="from 1 (the best head's)")
     parser.add_argument("--head", type=_head, metavar="N", help="from 1, or mean or max (the best)")
-    parser.add_argument("--step", type=number, metavar="N", help="from 1; player only (the last letter)")
+    parser.add_argument("--step", type=number, metavar="N", help="from 1; player only (the last one that writes a token)")
     parser.add_argument(
         "--theme", choices=("auto", "light", "dark"), help="auto is for pages: what the reader's system prefers"
     )
     parser.add_argument("--large", action="store_true", help="bigger letters, for a projector")
-    parser.add_argument("--hide-answer", action="store_true", help="no ring on the true letter, no mark on a wrong one")
+    parser.add_argument(
+        "--hide-answer", action="store_true", help="no ring, no mark on a wrong token, not a word on what is right"
+    )
     size = _shared.whole(50, 8000)
     parser.add_argument("--width", type=size, metavar="PIXELS", help="of a picture (1200)")
     parser.add_argument("--height", type=size, metavar="PIXELS", help="of a picture (what it needs)")

@@ -11,13 +11,13 @@ from typing import Any, Literal
 import numpy as np
 
 import transformer_viz
-from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, layer_or_first, n_layers_heads, title
-from transformer_viz.analysis.sentences import Sentence, percent_words, source_unit, step_sentence
+from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, layer_or_first, n_layers_heads
+from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.strips import legend, output_strip, source_strip
 from transformer_viz.figures import templates
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title, place_labels, row_labels
 from transformer_viz.trace.trace import Trace
 
 PageTheme = Literal["auto", "light", "dark"]
@@ -69,7 +69,7 @@ def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answ
         "focus": {"kind": now.kind, "layer": trace.layer_place(now.kind, now.layer), "head": now.head, "step": now.step},
         "theme": theme,
         "large": large,
-        "best": _best(trace) if with_answer else None,
+        "best": best_head_words(trace) if with_answer else None,
         "source": source_strip(trace),
         "output": output_strip(trace, with_answer=with_answer),
         "candidates": templates.candidate_steps(trace, large=large),
@@ -110,8 +110,10 @@ def _kind(trace: Trace, kind: Kind, words: _Words, large: bool, with_answer: boo
         "layers": n_layers,
         "numbers": list(trace.layer_numbers(kind)),
         "heads": n_heads,
-        "names": [[title(layer, head) for head in _heads(n_heads)] for layer in trace.layer_numbers(kind)],
-        "keys": [token.replace(" ", "␣") for token in trace.keys(kind)],
+        "names": [[head_title(layer, head) for head in _heads(n_heads)] for layer in trace.layer_numbers(kind)],
+        "labels": [[head_label(layer, head) for head in range(n_heads)] for layer in trace.layer_numbers(kind)],
+        "keys": place_labels(trace.keys(kind)),
+        "queries": row_labels(trace.queries(kind), None if kind == "encoder" else trace.output_tokens),
         "weights": packed(weights),
         "reasons": packed(trace.mask_reasons[kind]),
         "looked": packed(_looked(weights)) if kind == "cross" else None,
@@ -149,14 +151,6 @@ def packed(array: np.ndarray) -> dict[str, Any]:
     """An array as base64 of its little-endian bytes, with type and shape; nothing is rounded."""
     data = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     return {"dtype": data.dtype.str[1:], "shape": list(data.shape), "bdata": base64.b64encode(data.tobytes()).decode()}
-
-
-def _best(trace: Trace) -> str | None:
-    found = best_head(trace)
-    if found is None or not np.isfinite(found[2]):
-        return None
-    layer, head, mass = found
-    return f"best cross head: {layer + 1}·{head + 1}, {percent_words(mass)} on the true {source_unit(trace)}"
 
 
 def _made(trace: Trace) -> list[str]:

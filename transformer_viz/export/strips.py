@@ -3,27 +3,27 @@
 from typing import Any
 
 from transformer_viz.analysis.sentences import source_unit
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, place_words, visible
 from transformer_viz.trace.trace import Trace
-from transformer_viz.vocabulary import SPECIAL_TOKENS
+from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
 
 _LEGENDS: dict[Kind, str] = {
-    "encoder": "row = the source {unit} that looks · column = the {unit} looked at",
-    "decoder": "row = the symbol being written · column = the symbol looked at",
-    "cross": "row = the symbol being written · column = the symbol looked at · ring = the true {unit}",
+    "encoder": "row = the source {read} that looks · column = the {read} looked at",
+    "decoder": "row = the {written} being written · column = the {written} looked at",
+    "cross": "row = the {written} being written · column = the {read} looked at · ring = the true {read}",
 }
 
 
 def legend(trace: Trace, kind: Kind) -> str:
-    """What rows, columns and rings are; `letter` where the source is made of letters, `token` elsewhere."""
-    return _LEGENDS[kind].format(unit=source_unit(trace))
+    """What rows, columns and rings are; `letter` where each token of a side is one, `token` elsewhere."""
+    return _LEGENDS[kind].format(read=source_unit(trace), written=unit(trace.target_tokens))
 
 
 def source_strip(trace: Trace) -> list[dict[str, Any]]:
     """What the encoder read, one cell a token."""
     return [
-        {"text": _glyph(token), "title": f"position {place}: {token}", "class": _class(token)}
-        for place, token in enumerate(trace.source_tokens, start=1)
+        {"text": visible(token), "title": f"{place_words(place)}: {token}", "class": _class(token)}
+        for place, token in enumerate(trace.source_tokens)
     ]
 
 
@@ -35,22 +35,18 @@ def output_strip(trace: Trace, *, with_answer: bool = True) -> list[dict[str, An
 def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
     if not trace.output_tokens:
         read = trace.target_tokens[t]
-        return {"text": _glyph(read), "title": f"row {t + 1}: has read {read}", "class": _class(read)}
+        return {"text": visible(read), "title": f"row {t + 1}: has read {read}", "class": _class(read)}
     token, true = trace.output_tokens[t], trace.true_token(t)
     is_wrong = with_answer and true is not None and true != token
     p = trace.steps[t].probability if trace.steps else None
     certainty = "" if p is None else f", p = {p:.4f}"
     return {
-        "text": _glyph(token),
-        "title": f"step {t + 1}: {token}{certainty}" + (f"; right would be {true}" if is_wrong else ""),
+        "text": visible(token),
+        "title": f"step {t + 1}: {token}{certainty}" + (f"; expected {true}" if is_wrong else ""),
         "class": _class(token) + (" wrong" if is_wrong else ""),
         # A probability that is no number (a run with a mistake of masks) has no tint.
         **({} if p is None or p != p else {"tint": round(p, 4)}),
     }
-
-
-def _glyph(token: str) -> str:
-    return token.replace(" ", "␣")
 
 
 def _class(token: str) -> str:

@@ -6,8 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, theme_of
+from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, theme_of
 from transformer_viz.runs.length_report import AtLength, ByLength
+from transformer_viz.terms import head_title
+
+_LENGTH = escape("tokens of the source, without <start> and <end>")
 
 
 def accuracy_by_length(
@@ -56,7 +59,7 @@ def accuracy_by_length(
             "annotations": _trained_words(found, edges, colours, size),
             "xaxis": {
                 "range": edges,
-                "title": {"text": "symbols in the source", "standoff": 8, "font": {"size": size, "color": colours.muted}},
+                "title": {"text": _LENGTH, "standoff": 8, "font": {"size": size, "color": colours.muted}},
                 "showgrid": False,
                 "zeroline": False,
                 "fixedrange": True,
@@ -119,7 +122,7 @@ def _mass(found: ByLength, mass: list[float | None], colours: Theme, size: int) 
         x=np.array([point.length for point in found.points]),
         y=np.array([np.nan if value is None else value for value in mass]),
         mode="lines+markers",
-        name=f"weight on the true key, layer {best[0] + 1} head {best[1] + 1}",
+        name=f"weight on the true key, {head_title(*best)}",
         legendrank=3,
         line={"color": colours.accent, "width": 2, "dash": "dot"},
         marker={"size": 6 if size < 16 else 8, "symbol": "diamond-open"},
@@ -131,7 +134,7 @@ def _hover(found: ByLength, point: AtLength) -> str:
     low, high = point.interval
     mass = found.best_mass(point)
     lines = [
-        f"<b>{point.length} symbol{'' if point.length == 1 else 's'}</b>, "
+        f"<b>{point.length} token{'' if point.length == 1 else 's'}</b>, "
         + ("as in training" if point.is_trained else "outside training"),
         f"whole output right: <b>{point.n_exact} of {point.n_strings}</b> (95 % interval {low:.1%} to {high:.1%})",
         f"tokens right: {point.token_accuracy:.1%}",

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.figures.plain import Plain, heatmap, scatter
-from transformer_viz.figures.theme import Theme, flat, labels
-from transformer_viz.terms import REASON_WORDS, Kind
-from transformer_viz.vocabulary import PAD, unit
+from transformer_viz.figures.theme import Theme, escape, flat, labels
+from transformer_viz.terms import REASON_WORDS, Kind, row_labels
+from transformer_viz.vocabulary import unit
 
 # Each with what its tokens are: letters, or else tokens.
 QUERY_TITLES: dict[Kind, str] = {
@@ -141,15 +141,8 @@ def query_axis(
 
 
 def query_labels(queries: tuple[str, ...], written: tuple[str, ...] | None) -> list[str]:
-    """`3·l→o` for a decoder row that read `l` and wrote `o`; `3·l` for an encoder row, and for padding.
-
-    `written` is None, or empty, where nothing was written or what was is not recorded.
-    """
-    names = labels(queries)
-    if not written:
-        return names
-    outs = [out.split("·", 1)[1] for out in labels(written)]
-    return [name if query == PAD else f"{name}→{out}" for name, query, out in zip(names, queries, outs, strict=True)]
+    """The labels of a map's rows, as `terms.row_labels` has them, to be drawn."""
+    return [escape(label) for label in row_labels(queries, written)]
 
 
 def ticks(tick_labels: Sequence[str], every: int) -> dict[str, Any]:

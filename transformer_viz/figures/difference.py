@@ -13,13 +13,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Laid, compare, of_b
-from transformer_viz.analysis.heads import Head, head_map, reasons_map, title
+from transformer_viz.analysis.heads import Head, head_map, reasons_map
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.maps import broken, grey, heat_map, hidden
 from transformer_viz.figures.plain import Plain, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, shown, theme_of
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, head_title, place_label
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
 
@@ -69,7 +69,7 @@ def difference(
     colours, size = theme_of(theme), 16 if large else 12
     sides = (("A", a, (layer, head)), ("B", b, of_b(layer, head, b_layer, b_head)))
     panels = [
-        _Panel(f"{name} · {title(*place)}", *_labels_of(run, kind), _weights(run, kind, *place, colours))
+        _Panel(f"{name} · {head_title(*place)}", *_labels_of(run, kind), _weights(run, kind, *place, colours))
         for name, run, place in sides
     ]
     panels.append(_Panel("A − B", *_joined_labels(a, b, kind), _signed(laid, limit, colours)))
@@ -179,9 +179,9 @@ def _words_of(run: Trace, kind: Kind) -> tuple[list[str], list[str], list[str]]:
 
 
 def _numbered(words: Sequence[str], written: Sequence[str] = ()) -> list[str]:
-    """`3·l`, and `3·l→o`; the place makes every label another one, since Plotly merges equal ones."""
+    """`3·l`, and `3·l→o`."""
     arrows = [f"→{out.removeprefix('A: ').removeprefix('B: ')}" if out else "" for out in written] or [""] * len(words)
-    return [f"{i}·{word}{arrow}" for i, (word, arrow) in enumerate(zip(words, arrows, strict=True), 1)]
+    return [f"{place_label(i, word)}{arrow}" for i, (word, arrow) in enumerate(zip(words, arrows, strict=True))]
 
 
 def _word(token: str) -> str:

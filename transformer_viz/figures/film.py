@@ -18,8 +18,8 @@ from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
 from transformer_viz.figures.framed import FramedFigure
 from transformer_viz.figures.plain import Plain
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, theme_of
-from transformer_viz.terms import Kind
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
+from transformer_viz.terms import Kind, head_label
 from transformer_viz.trace.moments import Moment
 
 _MAP_SHARE = 0.56
@@ -164,7 +164,7 @@ class _Film:
     def _words(self, place: int, head: int) -> list[str]:
         values = self.course.values[:, place, head]
         return [
-            f"<b>{self.layers[place] + 1}·{head + 1}</b> at step {moment.step:,}: {value:.3f}"
+            f"<b>{head_label(self.layers[place], head)}</b> at step {moment.step:,}: {value:.3f}"
             for moment, value in zip(self.moments, values, strict=True)
         ]
 
@@ -227,9 +227,12 @@ class _Film:
         return words if brief else f"{words} · dotted: even attention"
 
     def _candidates_title(self) -> str:
-        """Which place of the target, what was read there, and what it should be."""
-        token = self.trace.output_tokens[self.position]
-        return f"<b>position {self.position + 1}</b>, {self._goal()}: <b>{shown(token)}</b>"
+        """The row whose candidates are shown, as the map's axis calls it when it has the decoder's rows."""
+        return f"candidates at <b>{self._rows()[self.position]}</b>"
+
+    def _rows(self) -> list[str]:
+        """The labels of the decoder's rows."""
+        return cells.query_labels(self.trace.target_tokens, self.trace.output_tokens)
 
     def _title(self, text: str, x: float, y: float) -> dict[str, Any]:
         return {

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, even, flat, theme_of
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 Tint = Literal["mass", "hit_rate", "entropy_share", "score"]
@@ -214,7 +214,7 @@ def _hover(head: HeadGrade) -> str:
     """Everything about a head, each grade beside its baselines."""
     score = "" if head.score is None else f" {_number(head.score)}"
     lines = [
-        f"<b>layer {head.layer + 1} head {head.head + 1}: {escape(head.name)}</b>{score}",
+        f"<b>{head_title(head.layer, head.head)}: {escape(head.name)}</b>{score}",
         escape(head.rule),
         *(_line(words, name, head) for name, words in _MEASURE_WORDS.items()),
         f"{head.n_rows} rows judged" + (f", {head.n_left_out} left out" if head.n_left_out else ""),

@@ -75,7 +75,7 @@ def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "
             },
             "yaxis": {
                 "range": [len(traces) - 0.5, -0.5],
-                **cells.ticks([f"{i}·{_short(trace.source)}" for i, trace in enumerate(traces, 1)], 1),
+                **cells.ticks([f"{i}: {_short(trace.source)}" for i, trace in enumerate(traces, 1)], 1),
                 "showgrid": False,
                 "zeroline": False,
                 "fixedrange": True,

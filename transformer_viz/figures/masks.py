@@ -10,7 +10,7 @@ from transformer_viz.analysis.heads import layer_or_first
 from transformer_viz.analysis.mask_parts import MaskPart
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells, reasons
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, labels, shown, theme_of
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, escape, labels, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -108,7 +108,7 @@ def mask_grid(
     inner, top = total - _LEGEND - 4, 0.0
     for (name, parts), height in zip(rows, heights, strict=True):
         if name:
-            layout["annotations"].append(_words(f"<b>{shown(name)}</b>", 0, 1 - top / inner, size + 2, colours.ink))
+            layout["annotations"].append(_words(f"<b>{escape(name)}</b>", 0, 1 - top / inner, size + 2, colours.ink))
             top += 18
         for column, part in enumerate(parts):
             left, right = _span(column, columns)

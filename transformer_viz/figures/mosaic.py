@@ -17,7 +17,7 @@ from transformer_viz.analysis.heads import Head
 from transformer_viz.figures.bare import BareFigure
 from transformer_viz.figures.plain import Plain, PlainFigure, heatmap, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, Kind, head_label
 from transformer_viz.trace.trace import Trace
 
 _CAPTION_SHARE = 0.17
@@ -168,11 +168,11 @@ class Grid:
         return np.ascontiguousarray(whole[: self.height, : self.width], dtype=tiles.dtype)
 
     def captions(self, theme: Theme, size: int, focus: tuple[int, Head] | None) -> Plain:
-        """`layer·head` above each tile, counted from 1."""
+        """`L2 H3` above each tile."""
         return scatter(
             x=[head * self.pitch_x + (self.n_keys - 1) / 2 for _, head in self.places],
             y=[row * self.pitch_y - 0.5 - self.caption / 2 for row, _ in self.places],
-            text=[f"{self.layers[row] + 1}·{head + 1}" for row, head in self.places],
+            text=[head_label(self.layers[row], head) for row, head in self.places],
             mode="text",
             textfont={
                 "size": size,

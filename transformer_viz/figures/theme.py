@@ -4,11 +4,14 @@ Sequential maps are cmocean's `dense` (light) and `ice` (dark): perceptually eve
 colour-blind, and 0 is close to the page in both. Thyng et al. 2016, "True colors of oceanography".
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import plotly.colors
 import plotly.graph_objects as go
+
+from transformer_viz.terms import place_labels, visible
 
 ThemeName = Literal["light", "dark"]
 FONT = "'Source Sans Pro', 'Source Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
@@ -69,8 +72,6 @@ DARK = Theme(
     broken="#f06595",
 )
 
-_CONTROL = {"\n": "↵", "\t": "⇥", " ": "␣"}
-
 
 def theme_of(name: ThemeName) -> Theme:
     """The light or the dark theme."""
@@ -85,12 +86,12 @@ def escape(text: str) -> str:
 
 def shown(token: str) -> str:
     """A token as a label: a space is drawn ␣, and nothing in it acts as markup."""
-    return escape("".join(_CONTROL.get(symbol, symbol) for symbol in token))
+    return escape(visible(token))
 
 
-def labels(tokens: tuple[str, ...]) -> list[str]:
-    """`3·l`: position from 1 and token, so that no two labels are equal (Plotly merges equal ones)."""
-    return [f"{place}·{shown(token)}" for place, token in enumerate(tokens, start=1)]
+def labels(tokens: Iterable[str]) -> list[str]:
+    """`3·l`: the label of each token, to be drawn."""
+    return [escape(label) for label in place_labels(tokens)]
 
 
 def base_layout(theme: Theme, font_size: int = 13) -> dict[str, Any]:

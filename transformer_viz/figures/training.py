@@ -7,6 +7,7 @@ from typing import Any
 import plotly.graph_objects as go
 
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
+from transformer_viz.terms import head_label
 
 Row = Mapping[str, Any]
 _LEFT, _RIGHT = [0, 0.46], [0.55, 1]
@@ -81,7 +82,7 @@ def _shares(rows: Sequence[Row], theme: Theme) -> list[tuple[str, list[tuple[int
     for place, points in sorted(heads.items(), key=lambda item: item[0] == best):
         is_best = place == best
         style = {"mode": "lines", "line": {"color": theme.accent if is_best else theme.other, "width": 2 if is_best else 1}}
-        lines.append((f"head {place[0] + 1}·{place[1] + 1} on the true key", points, style))
+        lines.append((f"{head_label(*place)} on the true key", points, style))
     held_out = [(row["step"], row["held_out"]) for row in rows if isinstance(row.get("held_out"), int | float)]
     marked = {"mode": "lines+markers", "line": {"color": theme.chosen, "width": 2.5}, "marker": {"size": 5}}
     return [*lines, ("exact match, held out", held_out, marked)] if held_out else lines

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from transformer_viz.runs.mistakes import MISTAKES
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, Kind, head_title
 
 Rule = Literal["future", "source padding", "target padding", "company", "finite"]
 RULES: dict[Rule, str] = {
@@ -165,7 +165,7 @@ def verdict_of(findings: tuple[Finding, ...]) -> Verdict:
 
 def _place(kind: Kind, layer: int, head: int, query: int | None) -> str:
     title = KIND_TITLES[kind]
-    words = f"{title[0].upper()}{title[1:]}, layer {layer + 1}, head {head + 1}"
+    words = f"{title[0].upper()}{title[1:]}, {head_title(layer, head)}"
     return words if query is None else f"{words}, query {query + 1}"
 
 

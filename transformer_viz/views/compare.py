@@ -9,10 +9,10 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
-from transformer_viz.analysis.heads import n_layers_heads, title
+from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.export.programs.compare import lines
 from transformer_viz.export.strips import legend
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import bar, chart, clicks, code, figure_file, link, model, opened, player, screen, style
 from transformer_viz.views.parts.beside import place, recipe, runs, shown, sides
@@ -218,10 +218,10 @@ def _legend(comparison: Comparison) -> str:
 
 def _alt(comparison: Comparison) -> str:
     kind, layer, head = _focus()
-    b_place = title(*of_b(layer, head, **place.of_b()))
+    b_place = head_title(*of_b(layer, head, **place.of_b()))
     sizes = [f"{len(run.queries(kind))} by {len(run.keys(kind))}" for run in (comparison.a, comparison.b)]
     return (
-        f"{KIND_TITLES[kind]}: A's {title(layer, head)}, {sizes[0]}, B's {b_place}, {sizes[1]}, and the difference A − B. "
+        f"{KIND_TITLES[kind]}: A's {head_title(layer, head)}, {sizes[0]}, B's {b_place}, {sizes[1]}, and the difference A − B. "
         "The sentence and the table above say where it is largest."
     )
 

@@ -100,7 +100,7 @@ def _header(now: Setup) -> None:
             range(len(sources)),
             key="sentence",
             required=True,
-            format_func=lambda i: literal(f"{i + 1} · {_short(sources[i])}"),
+            format_func=lambda i: literal(f"{i + 1}: {_short(sources[i])}"),
             label_visibility="collapsed",
         )
         st.selectbox(

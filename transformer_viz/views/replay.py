@@ -11,7 +11,7 @@ from transformer_viz.analysis.moments import when
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.export.programs import replay as programs
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.terms import KIND_TITLES, row_labels
 from transformer_viz.trace.moments import Moment
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import (
@@ -133,7 +133,8 @@ def _now(found: Moments) -> focus.Focus:
 
 
 def _boxes(trace: Trace) -> None:
-    """Kind, layer, head, and the position whose candidates are shown; on a phone the latter has a line of its own."""
+    """Kind, layer, head, and the row whose candidates are shown; on a phone the latter has a line of its own."""
+    rows = row_labels(trace.target_tokens, trace.output_tokens)
     with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
         focus.controls(trace, combined=False)
         st.selectbox(
@@ -141,7 +142,7 @@ def _boxes(trace: Trace) -> None:
             range(len(trace.steps)),
             key="position",
             width=190,
-            format_func=lambda t: f"candidates at {t + 1}·{trace.output_tokens[t].replace(' ', '␣')}",
+            format_func=lambda t: f"candidates at {rows[t]}",
             label_visibility="collapsed",
         )
 

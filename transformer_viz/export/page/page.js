@@ -152,12 +152,12 @@ class Page extends Player {
     const kind = kinds[name], row = Math.min(this.step, kind.rows - 1);
     const weights = kind.weightsOf(layer, head), reasons = kind.reasonsOf(layer, head);
     const list = element("dl");
-    kind.keys.forEach((token, column) => {
+    kind.keys.forEach((label, column) => {
       const line = element("div"), i = row * kind.columns + column;
-      line.append(element("dt", "", `${column + 1}·${token}`), element("dd", "", reasons[i] ? "masked" : exact(weights[i])));
+      line.append(element("dt", "", label), element("dd", "", reasons[i] ? "masked" : exact(weights[i])));
       list.append(line);
     });
-    const words = `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}, query row ${row + 1}: its weight on each key`;
+    const words = `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}, row ${kind.queries[row]}: its weight on each key`;
     part("numbers").querySelector(".numbers").replaceChildren(element("p", "", words), list);
   }
 

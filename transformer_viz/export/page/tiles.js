@@ -21,7 +21,7 @@ class Mosaic {
         button.tabIndex = -1;
         button.title = `${kind.title}, ${kind.names[layer][head]}`;
         button.setAttribute("aria-label", button.title);
-        button.append(element("span", "", `${kind.numbers[layer] + 1}·${head + 1}`), document.createElement("canvas"));
+        button.append(element("span", "", kind.labels[layer][head]), document.createElement("canvas"));
         button.addEventListener("click", () => choose(kindName, layer, head));
         this.grid.append(button);
         this.tiles.push({ layer, head, button, canvas: button.lastChild });

@@ -32,7 +32,7 @@ def masks(batch: Batch, sentence: int | None, layer: int, head: int, columns: in
         batch.read("traces"),
         f"shown = {shown}",
         f"parts = [{parts} for trace in shown]",
-        f'names = [f"{{number}}·{{trace.source}}" for number, trace in enumerate(shown, start={first})]',
+        f'names = [f"{{number}}: {{trace.source}}" for number, trace in enumerate(shown, start={first})]',
         assigned("figure", "tv.figures.mask_grid", Code("parts"), Code("names"), **drawn),
         "figure.show()",
     )

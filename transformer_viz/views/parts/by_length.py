@@ -41,7 +41,7 @@ def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
     lengths = default_lengths(checkpoint)
     first, last = trained_lengths(checkpoint)
     st.markdown(
-        f"Fresh strings of {lengths[0]} to {lengths[-1]} symbols, decoded greedily. "
+        f"Fresh strings of {lengths[0]} to {lengths[-1]} tokens, decoded greedily. "
         f"{literal(checkpoint.name)} was trained on {first} to {last}."
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):

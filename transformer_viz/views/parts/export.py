@@ -4,7 +4,6 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.heads import title
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
@@ -12,7 +11,7 @@ from transformer_viz.export.names import file_name
 from transformer_viz.export.programs import explore as programs
 from transformer_viz.export.programs.runs import AnyRun
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import code, focus, link
 from transformer_viz.views.parts.held import held
@@ -84,7 +83,7 @@ def show(trace: Trace, run: AnyRun, theme: ThemeName, whole: Trace | None = None
         _offer((whole or trace) if chosen == "npz" else trace, at.run, chosen, now, looks)
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
-        st.text(f"on the screen: {KIND_TITLES[now.kind]}, {title(now.layer, now.head)}, step {now.step + 1}")
+        st.text(f"on the screen: {KIND_TITLES[now.kind]}, {head_title(now.layer, now.head)}, step {now.step + 1}")
     is_table = chosen in saving.TABLE_FORMATS
     options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
     made = run.whole() if chosen == "npz" else run

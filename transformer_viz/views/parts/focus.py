@@ -1,14 +1,13 @@
 """The focus: which kind, layer, head and step the page shows. It lives in the session under these names."""
 
 import hashlib
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
-from transformer_viz.analysis.sentences import percent_words, source_unit
+from transformer_viz.analysis.sentences import best_head_words
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.export.content import View
 from transformer_viz.terms import KIND_TITLES, Kind
@@ -143,9 +142,7 @@ def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> 
         st.selectbox(
             "Head", [*range(n_heads), *(COMBINED if combined else ())], key="head", format_func=_head_words, width=130, **quiet
         )
-        if with_best and (best := best_head(trace)) is not None and math.isfinite(best[2]):
-            layer, head, mass = best
-            words = f"best cross head: {layer + 1}·{head + 1}, {percent_words(mass)} on the true {source_unit(trace)}"
+        if with_best and (words := best_head_words(trace)) is not None:
             st.badge(words, icon=":material/target:", color="gray")
 
 

@@ -44,5 +44,7 @@ def popover(texts: Mapping[str, str] | None = None) -> None:
     """
     with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer, copy the link"):
         st.toggle("Projector: large letters, maps only", key="projector")
-        st.toggle("Hide the answer", key="hide_answer", help="No ring on the true letter, no mark on a wrong one")
+        st.toggle(
+            "Hide the answer", key="hide_answer", help="No ring, no mark on a wrong token, and not a word on what is right"
+        )
         copy_link.show(link.too_long(texts or {}))

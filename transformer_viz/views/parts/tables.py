@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.heads import n_layers_heads, title
+from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.export.programs import explore as programs
 from transformer_viz.export.programs.runs import AnyRun, File
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.frame import to_frame
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import chart, code, export, heads, kept, limits, link
@@ -170,7 +170,7 @@ def _masks(trace: Trace, theme: ThemeName) -> None:
         with column:
             chart.show(figure, f"mask-{kind}", f"Mask of the {KIND_TITLES[kind]}")
         if trace.mask_reasons[kind].ndim == 4:
-            column.caption(f"Heads differ in their masks here; this is {title(layer, head)}.")
+            column.caption(f"Heads differ in their masks here; this is {head_title(layer, head)}.")
 
 
 def _mask_place(trace: Trace, kind: Kind) -> tuple[int, int]:
@@ -186,8 +186,10 @@ def _numbers(trace: Trace) -> None:
         st.caption("All heads of this layer are too many numbers for a table; choose one head above.")
         return
     here = to_frame(trace, state.kind, state.layer, state.head if isinstance(state.head, int) else None)
-    st.caption("The focus, one row a weight. Layers, heads and positions count from 0 here, as in the file.")
-    st.dataframe(here.head(_MOST_ROWS), height=320, hide_index=True)
+    st.caption(
+        "The focus, one row a weight. Layers, heads and tokens count from 1, as everywhere on the page; from 0 in the CSV."
+    )
+    st.dataframe(_from_one(here.head(_MOST_ROWS)), height=320, hide_index=True)
     left, right, _ = st.columns([1, 1, 2])
     left.download_button(
         "CSV of the focus", here.to_csv(index=False).encode(), "attention-focus.csv", "text/csv", width="stretch"
@@ -197,6 +199,11 @@ def _numbers(trace: Trace) -> None:
         return
     everything = trace.to_frame().to_csv(index=False).encode()
     right.download_button("CSV of everything", everything, "attention.csv", "text/csv", width="stretch")
+
+
+def _from_one(frame: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of layers, heads and tokens as a person counts."""
+    return frame.assign(**{name: frame[name] + 1 for name in ("layer", "head", "query", "key")})
 
 
 def _run(trace: Trace) -> None:

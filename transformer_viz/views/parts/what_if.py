@@ -10,7 +10,7 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TraceTooLarge, TransformerVizError
 from transformer_viz.export.programs import explore as programs
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import KIND_TITLES
+from transformer_viz.terms import KIND_TITLES, cell_words, head_title, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import chart, code, figure_file, link, model, screen
@@ -39,7 +39,7 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
             st.text_input("begins with", key="what_if_begin", max_chars=_MOST_TYPED, width=300, placeholder=words)
         elif state.what_if_how == BAN:
             symbols = checkpoint.task.target_vocabulary.symbols
-            st.multiselect("never write", symbols, key="what_if_ban", width=360, format_func=_visible)
+            st.multiselect("never write", symbols, key="what_if_ban", width=360, format_func=visible)
         else:
             st.text_input("to read", key="what_if_target", max_chars=_MOST_TYPED, width=360, placeholder="any target text")
         st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
@@ -150,8 +150,8 @@ def _token_controls(trace: Trace, checkpoint: Checkpoint) -> None:
 
 def _option(token: str, written: str, chances: dict[str, float]) -> str:
     if not token:
-        return f"instead of {_visible(written)} …"
-    return f"{_visible(token)} (p = {chances[token]:.2g})" if token in chances else _visible(token)
+        return f"instead of {visible(written)} …"
+    return f"{visible(token)} (p = {chances[token]:.2g})" if token in chances else visible(token)
 
 
 def _force(trace: Trace) -> None:
@@ -200,7 +200,7 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
     if largest is not None:
         st.caption(
             f"Largest change of a weight where both have a cell: {largest.size:.2g}, in {KIND_TITLES[largest.kind]}, "
-            f"layer {largest.layer + 1}, head {largest.head + 1}, query {largest.query + 1}, key {largest.key + 1}."
+            f"{head_title(largest.layer, largest.head)}, {cell_words(largest.query, largest.key)}."
         )
     state = st.session_state
     columns = _columns()
@@ -215,7 +215,3 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
 
 def _columns() -> int:
     return 1 if screen.is_narrow() else 3
-
-
-def _visible(token: str) -> str:
-    return token.replace(" ", "␣")

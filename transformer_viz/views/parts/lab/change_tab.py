@@ -9,7 +9,7 @@ from transformer_viz.analysis.difference import first_difference, largest_differ
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
 from transformer_viz.errors import OptionError
 from transformer_viz.export.programs import masks as programs
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, Kind, cell_words, head_label, head_title
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import asked, chart, clicks, code, figure_file, focus, link
@@ -93,14 +93,14 @@ def _controls(setup: Setup, after: Trace) -> None:
             help=f"Nothing is masked in the {KIND_TITLES[kind]}",
         )
         st.button(
-            f"Head {layer + 1}·{head + 1} off",
+            f"{head_label(layer, head)} off",
             icon=":material/visibility_off:",
             on_click=_toggle,
             args=(HeadOff(Place(kind, layer, head)),),
             help="This head's output becomes zeros",
         )
         st.button(
-            f"Head {layer + 1}·{head + 1} even",
+            f"{head_label(layer, head)} even",
             icon=":material/density_small:",
             on_click=_toggle,
             args=(Force(Place(kind, layer, head), None, ()),),
@@ -152,8 +152,8 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
     else:
         size = f"{largest.size:.2g}" if largest.size < 1e9 else "not a number any more"
         st.markdown(
-            f"The largest change of a weight: {size}, in {KIND_TITLES[largest.kind]}, layer {largest.layer + 1}, "
-            f"head {largest.head + 1}, query {largest.query + 1}, key {largest.key + 1}."
+            f"The largest change of a weight: {size}, in {KIND_TITLES[largest.kind]}, "
+            f"{head_title(largest.layer, largest.head)}, {cell_words(largest.query, largest.key)}."
         )
     with st.container(horizontal=True):
         st.button("Reset", icon=":material/restart_alt:", type="primary", on_click=reset, key="lab-reset")

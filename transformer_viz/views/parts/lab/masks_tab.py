@@ -31,7 +31,7 @@ def show(setup: Setup) -> None:
     columns = 1 if setup.is_narrow else 5 if is_batch else 3
     figure = figures.mask_grid(
         [mask_parts(traces[i], layer, head) for i in chosen],
-        [f"{i + 1}·{traces[i].source}" for i in chosen],
+        [f"{i + 1}: {traces[i].source}" for i in chosen],
         columns=columns,
         theme=setup.theme,
         large=setup.is_large or not is_batch,

@@ -8,8 +8,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.heads import reasons_map, scores_map
 from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
 from transformer_viz.export.programs import masks as programs
-from transformer_viz.figures.theme import labels
-from transformer_viz.terms import REASON_WORDS, Kind
+from transformer_viz.terms import REASON_WORDS, Kind, row_labels
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import chart, clicks, code, figure_file, focus, link
 from transformer_viz.views.parts.lab.setup import Setup
@@ -25,12 +24,12 @@ def show(setup: Setup) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.segmented_control("Fill", FILLS, key="lab_fill", required=True, label_visibility="collapsed")
         st.segmented_control("Precision", PRECISIONS, key="lab_precision", required=True, label_visibility="collapsed")
-        names = labels(trace.queries(kind))
+        names = row_labels(trace.queries(kind), None if kind == "encoder" else trace.output_tokens)
         st.selectbox(
             "Row",
             range(len(names)),
             key="lab_row",
-            format_func=lambda i: f"row {_plain(trace, kind, i)}",
+            format_func=lambda i: f"row {names[i]}",
             width=190,
             label_visibility="collapsed",
         )
@@ -122,7 +121,3 @@ def _number(value: float) -> str:
     if np.isneginf(value):
         return "−∞"
     return f"{value:.4g}"
-
-
-def _plain(trace: Trace, kind: Kind, i: int) -> str:
-    return f"{i + 1}·{trace.queries(kind)[i].replace(' ', '␣')}"

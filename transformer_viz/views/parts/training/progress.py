@@ -13,6 +13,7 @@ from transformer_viz.figures.training import head_columns
 from transformer_viz.runs import jobs
 from transformer_viz.runs.decode import decode
 from transformer_viz.runs.jobs import Job
+from transformer_viz.terms import head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import chart, figure_file, model, screen, style
 from transformer_viz.views.parts.markdown import literal
@@ -95,7 +96,7 @@ def _attention(job: Job, rows: list[dict]) -> None:
         st.info(literal(str(error)), icon=":material/keyboard:")
         return
     layer, head = _best_head(rows)
-    st.markdown(f"**Cross-attention, layer {layer + 1} head {head + 1}**, reading `{literal(probe)}`, as it forms:")
+    st.markdown(f"**Cross-attention, {head_title(layer, head)}**, reading `{literal(probe)}`, as it forms:")
     said = [(f"step {step:,}: {run.text or '(nothing)'}", forced) for step, (run, forced) in moments]
     per_row = 2 if screen.is_narrow() else 6
     figure = figures.filmstrip(said, "cross", layer, head, theme=style.theme(), per_row=per_row)

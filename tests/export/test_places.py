@@ -1,0 +1,101 @@
+"""One numbering: the place of a token is, wherever a person reads it, the number that stands on the axis before it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transformer_viz import figures
+from transformer_viz.analysis.compare_words import table, verdict
+from transformer_viz.analysis.comparison import compare
+from transformer_viz.analysis.heads import head_map
+from transformer_viz.analysis.sentences import Sentence, plain, step_sentence
+from transformer_viz.export.content import content, view
+from transformer_viz.export.strips import output_strip, source_strip
+from transformer_viz.terms import Kind, head_label, head_title, visible
+from transformer_viz.trace.trace import Trace
+
+PACKAGE = Path(__file__).resolve().parents[2] / "transformer_viz"
+PLACE = re.compile(r"token (\d+)")
+
+
+def on_axes(trace: Trace, kind: Kind) -> tuple[list[str], list[str]]:
+    """What the rows and the columns of a kind's map are called."""
+    layout = figures.attention(trace, kind).layout
+    rows, columns = ([unescape(label) for label in axis.ticktext] for axis in (layout.yaxis, layout.xaxis))
+    return rows, columns
+
+
+def looked_at(sentence: Sentence) -> Iterator[tuple[str, int]]:
+    """Each token that a sentence gives a place, and that place."""
+    for (style, token), (_, words) in pairwise(sentence):
+        if style == "code" and (found := PLACE.search(words.split(" and ")[0].split(",")[0])):
+            yield token, int(found[1])
+
+
+@pytest.mark.parametrize("kind", ["decoder", "cross"])
+def test_a_step_and_its_key_have_the_numbers_of_row_and_column(trace: Trace, kind: Kind) -> None:
+    rows, columns = on_axes(trace, kind)
+    for step in range(trace.n_steps):
+        sentence = step_sentence(trace, kind, 1, 3, step)
+        (found,) = looked_at(sentence)
+        key = int(head_map(trace, kind, 1, 3)[step].argmax())
+        own = columns[key].removeprefix(f"{found[1]}·")
+        assert own != columns[key], "another number"
+        assert own in (visible(found[0]), "\\u202e")
+        assert rows[step].startswith(f"{step + 1}·")
+        assert plain(sentence).startswith(f"Step {step + 1} of ")
+
+
+def test_compare_names_row_and_column_as_the_axes_do(trace: Trace) -> None:
+    weights = np.array(trace.cross_attentions)
+    weights[1, 3, 4] = np.roll(weights[1, 3, 4], 2)
+    other = replace(trace, cross_attentions=weights)
+    comparison = compare(trace, other)
+    largest = comparison.largest
+    assert largest is not None
+    _, columns = on_axes(trace, "cross")
+    places = [place for _, place in looked_at(verdict(comparison))]
+    assert places == [largest.key + 1] * 2
+    assert columns[largest.key].startswith(f"{places[0]}·")
+    said = plain(verdict(comparison))
+    assert f"layer 2 head 4: in row {largest.query + 1}, A" in said
+    (row,) = [row for row in table(comparison) if row.kind == "cross"]
+    assert row.apart.endswith(f" in L2 H4, row {largest.query + 1}, column {largest.key + 1}")
+
+
+def test_the_strips_count_as_the_axes_do(trace: Trace) -> None:
+    _, columns = on_axes(trace, "cross")
+    for label, cell, token in zip(columns, source_strip(trace), trace.source_tokens, strict=True):
+        assert cell["title"] == f"token {label.split('·')[0]}: {token}"
+    rows, _ = on_axes(trace, "decoder")
+    for label, cell in zip(rows, output_strip(trace), strict=True):
+        assert cell["title"].startswith(f"step {label.split('·')[0]}: ")
+
+
+def test_the_page_has_the_labels_of_the_axes(trace: Trace) -> None:
+    page = content(trace, view(trace), theme="light", large=False, with_answer=True)
+    for kind in trace.kinds:
+        rows, columns = on_axes(trace, kind)
+        seen = [[label.replace("\u202e", "\\u202e") for label in page["kinds"][kind][side]] for side in ("queries", "keys")]
+        assert seen == [rows, columns]
+        tiles = figures.mosaic(trace, kind).data[-1].text
+        assert [label for layer in page["kinds"][kind]["labels"] for label in layer] == list(tiles)
+
+
+def test_a_head_is_never_written_as_a_place() -> None:
+    assert (head_label(1, 2), head_title(1, 2)) == ("L2 H3", "layer 2 head 3")
+    assert head_title(0, "mean") == "layer 1, mean of the heads"
+
+
+def test_labels_are_made_in_one_module() -> None:
+    """`3·l` and `L2 H3` are put together in `terms` alone."""
+    made = re.compile(r"\}·|\bL\{|·\$\{|layer \{[^}]*\+ 1\},? head \{")
+    files = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.js")]
+    found = [path.name for path in files if made.search(path.read_text(encoding="utf-8"))]
+    assert found == ["terms.py"]
