@@ -4,9 +4,13 @@ PORT ?= 8501
 VENV := .venv
 BIN := $(VENV)/bin
 IS_NEW := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
-PIP := -m pip install --quiet --disable-pip-version-check
+# LOCK=requirements.lock installs the exact versions that CI ran, instead of the newest that the ranges allow.
+LOCK ?=
+PIP := -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(LOCK))
+# Which build of a package it is, as in torch 2.13.0+cpu, is left to the machine.
+FREEZE := -m pip freeze --exclude-editable | sed 's/+.*//'
 
-.PHONY: help app test test-all lint bench screenshots clean
+.PHONY: help app test test-all lint lock locked bench screenshots clean
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -26,6 +30,13 @@ test-all: $(VENV)/.dev-installed ## run every test, the slow ones too
 lint: $(VENV)/.dev-installed ## formatting, lint and types
 	"$(BIN)/ruff" check . && "$(BIN)/ruff" format --check . && "$(BIN)/ty" check
 
+lock: $(VENV)/.dev-installed ## write what is installed to requirements.lock; after `make clean`, the newest that the ranges allow
+	@"$(BIN)/python" $(FREEZE) > requirements.lock
+
+locked: $(VENV)/.dev-installed ## is exactly that installed?
+	@"$(BIN)/python" $(FREEZE) | diff requirements.lock - \
+	  || { echo "requirements.lock (<) is not what is installed (>); renew it with: make clean lock" >&2; exit 1; }
+
 bench: $(VENV)/.bench-installed ## measure against others; prints a table and verdicts, writes build/bench.json
 	"$(BIN)/python" -m benchmarks
 
@@ -36,7 +47,7 @@ clean: ## remove the environment and caches
 	rm -rf "$(VENV)" .pytest_cache .ruff_cache .hypothesis
 
 # The stamps make a second start quick: pip runs again only when the lists of packages change.
-$(VENV)/.app-installed: requirements.txt
+$(VENV)/.app-installed: requirements.txt $(LOCK)
 	@"$(PYTHON)" $(IS_NEW) 2>/dev/null \
 	  || { echo "$(PYTHON) is not Python 3.11 or later; name one that is: make app PYTHON=python3.12" >&2; exit 1; }
 	@"$(PYTHON)" -m venv "$(VENV)" \
