@@ -1,14 +1,10 @@
 """Streamlit entry: `streamlit run app.py`. The server, and a page's set-up and navigation; nothing else."""
 
-from pathlib import Path
-
 import streamlit as st
-from starlette.middleware import Middleware
 
 from transformer_viz.views import names, pages, server
 from transformer_viz.views.parts import plotly_js, settle, style, text_first
 from transformer_viz.views.server import beforehand
-from transformer_viz.views.server.files import Files
 
 
 def page() -> None:
@@ -31,5 +27,4 @@ def page() -> None:
 if __name__ == "__main__":
     page()
 else:  # the server imports this file once, to know what it serves
-    folder = Path(st.__file__).parent / "static"
-    app = st.App(__file__, middleware=[Middleware(Files, folder=folder, pages=names())], lifespan=server.lifespan)
+    app = st.App(__file__, middleware=server.middleware(names()), lifespan=server.lifespan)

@@ -1,7 +1,7 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, terms, vocabulary, edits, places, reading <- model <- tasks, training, decoding, checkpoints, writing <- trace <- runs
-<- analysis <- figures <- export <- views <- app.py; commands may use all but views.
+errors, terms, vocabulary, edits, places, reading, serving <- model <- tasks, training, decoding, checkpoints, writing <- trace
+<- runs <- analysis <- figures <- export <- views <- app.py; commands may use all but views.
 """
 
 import ast
@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_viz"
 CHAIN = (
-    {"errors", "terms", "vocabulary", "edits", "places", "reading"},
+    {"errors", "terms", "vocabulary", "edits", "places", "reading", "serving"},
     {"model"},
     {"tasks", "training", "decoding", "checkpoints", "writing"},
     {"trace"},

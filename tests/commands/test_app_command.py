@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from transformer_viz import serving
 from transformer_viz.commands import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,6 +18,7 @@ def started(monkeypatch):
     """Streamlit does not start; what would have been run is kept."""
     commands: list[list[str]] = []
     monkeypatch.setattr(app, "_become", lambda command: commands.append(command) or 0)
+    monkeypatch.setenv(serving.HOSTS_VARIABLE, "")
     return commands
 
 
@@ -34,6 +36,20 @@ def test_what_is_started(cli, started, free_port):
     run = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
     assert started[0] == [*run, "--server.address=localhost"]
     assert started[1] == [*run, "--server.address=127.0.0.1", "--server.headless", "true", "-v"]
+
+
+def test_names_that_are_allowed(cli, started, free_port):
+    """They travel in the environment, which the server inherits."""
+    assert cli("app", "--port", str(free_port), "--allow-host", "Viz.example", "--allow-host", "*.b.example").code == 0
+    assert serving.allowed_hosts() == ("viz.example", "*.b.example")
+    assert len(started) == 1
+
+
+def test_impossible_settings(mistake, started, monkeypatch):
+    assert "name of a host" in mistake("app", "--allow-host", "http://viz.example")
+    monkeypatch.setenv(serving.variable("sessions"), "many")
+    assert serving.variable("sessions") in mistake("app")
+    assert not started
 
 
 def test_streamlits_own_options_go_after_the_dashes(mistake, started):

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-from transformer_viz import places
+from transformer_viz import places, serving
 from transformer_viz.commands import _shared
 from transformer_viz.errors import OptionError
 
@@ -21,6 +21,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--address", default="localhost", help="localhost is this machine only; 0.0.0.0 lets the room in (localhost)"
     )
     parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a name under which the app may be opened, beside this machine's own; may be given several times",
+    )
+    parser.add_argument(
         "streamlit",
         nargs="*",
         metavar="ARGUMENT",
@@ -32,6 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     """The app's exit code; it runs until it is stopped."""
     if find_spec("streamlit") is None:
         raise ModuleNotFoundError(name="streamlit")
+    serving.limits()  # a wrong one is said before anything is started
+    serving.allow_hosts(arguments.allow_host)
     _check_free(arguments.address, arguments.port)
     options = [f"--server.port={arguments.port}", f"--server.address={arguments.address}", *arguments.streamlit]
     return _become([sys.executable, "-m", "streamlit", "run", "app.py", *options])

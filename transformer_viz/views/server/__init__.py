@@ -1,10 +1,24 @@
-"""What the server does beside Streamlit: it hands out files and gets ready beforehand. Nothing heavy is imported here."""
+"""What stands around Streamlit's server: protection from strangers, files out of memory, and getting ready beforehand.
 
-from collections.abc import AsyncGenerator
+Nothing heavy is imported here.
+"""
+
+import sys
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
-from transformer_viz.views.server import beforehand, opening, stopping
+import streamlit as st
+from starlette.middleware import Middleware
+
+from transformer_viz import serving
+from transformer_viz.errors import OptionError
+from transformer_viz.views.server import beforehand, greeting, opening, stopping
+from transformer_viz.views.server.files import Files
+from transformer_viz.views.server.hosts import Hosts
+
+_MISTAKE = 2
 
 
 @asynccontextmanager
@@ -13,4 +27,23 @@ async def lifespan(_app: Any) -> AsyncGenerator[None]:
     beforehand.begin()
     opening.soon()
     stopping.quietly()
+    print(f"\n{greeting.words()}\n", flush=True)
     yield
+
+
+def middleware(pages: Iterable[str]) -> list[Middleware]:
+    """What a request passes on its way to Streamlit, in order. `pages` are the addresses of the app's pages.
+
+    Raises:
+        SystemExit: a setting in the environment cannot be; the terminal says which.
+    """
+    try:
+        hosts = serving.allowed_hosts()
+    except OptionError as error:
+        print(f"transformer_viz: {error}", file=sys.stderr)
+        raise SystemExit(_MISTAKE) from None
+    folder = Path(st.__file__).parent / "static"
+    return [
+        Middleware(Hosts, allowed=hosts),
+        Middleware(Files, folder=folder, pages=pages),
+    ]

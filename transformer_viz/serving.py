@@ -1,0 +1,89 @@
+"""What whoever starts the app may set for the people who open it: the names it answers to, and limits.
+
+All of it is in environment variables, so that `streamlit run app.py` has it as well as the command `app`.
+"""
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+from transformer_viz.errors import OptionError
+
+HOSTS_VARIABLE = "TRANSFORMER_VIZ_ALLOW_HOSTS"
+_MB = 2**20
+_LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
+_HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")
+_LONGEST_HOST = 253
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much the server gives; each is set by `variable(name)`."""
+
+    sessions: int = 100
+    """Browser tabs that are connected at the same time."""
+    sessions_per_address: int = 20
+    """The same, from one other machine; this machine may have all."""
+    upload_bytes: int = 512 * _MB
+    """Uploaded files that are held or arriving, of all sessions together."""
+    upload_bytes_per_session: int = 192 * _MB
+    """The same, of one session."""
+
+
+def variable(limit: str) -> str:
+    """The environment variable of a limit, as `TRANSFORMER_VIZ_MAX_SESSIONS`."""
+    return f"TRANSFORMER_VIZ_MAX_{limit.upper()}"
+
+
+def limits() -> Limits:
+    """What the environment says, and the defaults.
+
+    Raises:
+        OptionError: a variable holds something else than a whole number from 1.
+    """
+    given = {field.name: os.environ.get(variable(field.name), "").strip() for field in fields(Limits)}
+    return Limits(**{name: _whole(name, text) for name, text in given.items() if text})
+
+
+def _whole(name: str, text: str) -> int:
+    if not re.fullmatch(r"0*[1-9][0-9]{0,17}", text, re.ASCII):
+        raise OptionError(f"{variable(name)} is {text[:40]!r}. It takes a whole number from 1, without a unit.")
+    return int(text)
+
+
+def allowed_hosts() -> tuple[str, ...]:
+    """The names in the environment, checked.
+
+    Raises:
+        OptionError: one of them is not a host's name.
+    """
+    return tuple(host(name) for name in re.split(r"[,\s]+", os.environ.get(HOSTS_VARIABLE, "")) if name)
+
+
+def allow_hosts(names: Iterable[str]) -> None:
+    """Adds names to the environment, from which the server takes them.
+
+    Raises:
+        OptionError: one of them is not a host's name.
+    """
+    if together := dict.fromkeys([*allowed_hosts(), *map(host, names)]):
+        os.environ[HOSTS_VARIABLE] = ",".join(together)
+
+
+def host(name: str) -> str:
+    """A host's name as browsers send it: lower case, in ASCII. `*.` before it stands for all names under it.
+
+    Raises:
+        OptionError: it is none.
+    """
+    try:
+        plain = name.strip().rstrip(".").encode("idna").decode().lower()
+    except UnicodeError:
+        plain = ""
+    if len(plain) > _LONGEST_HOST or not _HOST.fullmatch(plain):
+        raise OptionError(
+            f"{name[:60]!r} is not the name of a host. Allowed is a name alone, as in viz.example.org, or *.example.org for "
+            "every name under it, without http://, port or path. (Addresses in digits are always answered.)"
+        )
+    return plain

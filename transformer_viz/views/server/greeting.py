@@ -1,0 +1,37 @@
+"""What the terminal shows as the server starts: where to open the app.
+
+Streamlit's own greeting is off (`logger.hideWelcomeMessage`): for it, Streamlit asks the internet for this machine's address.
+"""
+
+import socket
+
+import streamlit as st
+
+_EVERY_ADDRESS = {"0.0.0.0", "::"}
+
+
+def words() -> str:
+    """One line for this machine, and one for the room if others can come in."""
+    address = st.get_option("server.address") or "0.0.0.0"
+    lines = [f"Transformer Viz is at {url('localhost' if address in _EVERY_ADDRESS else address)} - Ctrl-C stops it."]
+    if address in _EVERY_ADDRESS:
+        lines.append(f"Others in the room open {url(_address_in_network() or socket.gethostname())}")
+    return "\n".join(lines)
+
+
+def url(host: str) -> str:
+    """The address of the app at a host, for a browser's address bar."""
+    scheme = "https" if st.get_option("server.sslCertFile") else "http"
+    path = st.get_option("server.baseUrlPath").strip("/")
+    host = f"[{host}]" if ":" in host else host
+    return f"{scheme}://{host}:{st.get_option('server.port')}/{path}"
+
+
+def _address_in_network() -> str | None:
+    """This machine's address in its network, by the route that it would take; nothing is sent to find it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # an address that belongs to nobody (RFC 5737)
+        except OSError:
+            return None
+        return probe.getsockname()[0]
