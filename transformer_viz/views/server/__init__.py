@@ -15,8 +15,11 @@ from starlette.middleware import Middleware
 from transformer_viz import serving
 from transformer_viz.errors import OptionError
 from transformer_viz.views.server import beforehand, greeting, opening, stopping
+from transformer_viz.views.server.encodings import AcceptedEncodings
 from transformer_viz.views.server.files import Files
+from transformer_viz.views.server.headers import SecurityHeaders
 from transformer_viz.views.server.hosts import Hosts
+from transformer_viz.views.server.routes import Routes
 
 _MISTAKE = 2
 
@@ -44,6 +47,9 @@ def middleware(pages: Iterable[str]) -> list[Middleware]:
         raise SystemExit(_MISTAKE) from None
     folder = Path(st.__file__).parent / "static"
     return [
+        Middleware(SecurityHeaders, page=folder / "index.html"),
         Middleware(Hosts, allowed=hosts),
+        Middleware(Routes),
+        Middleware(AcceptedEncodings),
         Middleware(Files, folder=folder, pages=pages),
     ]
