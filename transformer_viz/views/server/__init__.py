@@ -14,12 +14,14 @@ from starlette.middleware import Middleware
 
 from transformer_viz import serving
 from transformer_viz.errors import OptionError
-from transformer_viz.views.server import beforehand, greeting, opening, stopping
+from transformer_viz.views.server import beforehand, greeting, opening, running, stopping
 from transformer_viz.views.server.encodings import AcceptedEncodings
 from transformer_viz.views.server.files import Files
 from transformer_viz.views.server.headers import SecurityHeaders
 from transformer_viz.views.server.hosts import Hosts
 from transformer_viz.views.server.routes import Routes
+from transformer_viz.views.server.sessions import LARGEST_MESSAGE, Sessions
+from transformer_viz.views.server.uploads import Uploads
 
 _MISTAKE = 2
 
@@ -29,6 +31,7 @@ async def lifespan(_app: Any) -> AsyncGenerator[None]:
     """The server's life: what is begun as it starts; nothing has to be ended."""
     beforehand.begin()
     opening.soon()
+    running.bound_messages(LARGEST_MESSAGE)
     stopping.quietly()
     print(f"\n{greeting.words()}\n", flush=True)
     yield
@@ -41,7 +44,7 @@ def middleware(pages: Iterable[str]) -> list[Middleware]:
         SystemExit: a setting in the environment cannot be; the terminal says which.
     """
     try:
-        hosts = serving.allowed_hosts()
+        limits, hosts = serving.limits(), serving.allowed_hosts()
     except OptionError as error:
         print(f"transformer_viz: {error}", file=sys.stderr)
         raise SystemExit(_MISTAKE) from None
@@ -52,4 +55,6 @@ def middleware(pages: Iterable[str]) -> list[Middleware]:
         Middleware(Routes),
         Middleware(AcceptedEncodings),
         Middleware(Files, folder=folder, pages=pages),
+        Middleware(Sessions, limits=limits),
+        Middleware(Uploads, limits=limits),
     ]

@@ -7,11 +7,13 @@ import signal
 import threading
 from typing import Any
 
+from transformer_viz.views.server import running
+
 
 def quietly() -> None:
     """From now on, where the signals come to a uvicorn of this thread; any other server is left alone."""
-    server: Any = getattr(signal.getsignal(signal.SIGINT), "__self__", None)
-    if hasattr(server, "should_exit") and threading.current_thread() is threading.main_thread():
+    server = running.uvicorn_server()
+    if server is not None and threading.current_thread() is threading.main_thread():
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: _end(server))
 

@@ -1,0 +1,541 @@
+"""What stands in front of Streamlit, each part alone: which requests pass, and what the others are told."""
+
+import asyncio
+import gzip
+import ipaddress
+import re
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import streamlit as st
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import PlainTextResponse, Response
+
+from transformer_viz import serving
+from transformer_viz.errors import OptionError
+from transformer_viz.serving import Limits
+from transformer_viz.views import server
+from transformer_viz.views.server import greeting
+from transformer_viz.views.server.encodings import AcceptedEncodings, accepted
+from transformer_viz.views.server.headers import SecurityHeaders, policy
+from transformer_viz.views.server.hosts import Hosts, hostname, own_names
+from transformer_viz.views.server.routes import Routes
+from transformer_viz.views.server.sessions import LARGEST_MESSAGE, Sessions
+from transformer_viz.views.server.uploads import FILES_PER_SESSION, Uploads
+
+PASSED = 299
+
+
+class Answer:
+    """What an app sent: of an http request, or of a handshake."""
+
+    def __init__(self, sent: list[dict[str, Any]]) -> None:
+        start = next(message for message in sent if message["type"].endswith(".start"))
+        self.status: int = start["status"]
+        self.headers = {name.decode(): value.decode() for name, value in start["headers"]}
+        self.body = b"".join(message.get("body", b"") for message in sent if message["type"].endswith(".body"))
+
+
+def scope(
+    path: str = "/", kind: str = "http", method: str = "GET", client: str = "192.168.1.7", **headers: str
+) -> dict[str, Any]:
+    raw = [(name.replace("_", "-").encode(), value.encode("latin-1")) for name, value in headers.items()]
+    found: dict[str, Any] = {
+        "type": kind,
+        "path": path,
+        "raw_path": path.encode(),
+        "root_path": "",
+        "query_string": b"",
+        "headers": raw,
+    }
+    found |= {"method": method} if kind == "http" else {"extensions": {"websocket.http.response": {}}, "subprotocols": []}
+    return found | {"client": (client, 5)}
+
+
+async def asked(app: Any, request: dict, *messages: dict) -> Answer:
+    sent: list[dict] = []
+    queue = list(messages)
+
+    async def receive():
+        return queue.pop(0) if queue else await asyncio.Event().wait()
+
+    async def send(message):
+        sent.append(message)
+
+    await app(request, receive, send)
+    return Answer(sent)
+
+
+def ask(app: Any, path: str = "/", **given: str) -> Answer:
+    return asyncio.run(asked(app, scope(path, **given)))
+
+
+async def passed_on(request, receive, send):
+    """Says what `Origin` it was given."""
+    origins = [value.decode() for name, value in request["headers"] if name == b"origin"]
+    await Response(",".join(origins), PASSED)(request, receive, send)
+
+
+@pytest.fixture
+def hosts(monkeypatch) -> Hosts:
+    monkeypatch.setattr(socket, "gethostname", lambda: "Desk-7.School.example.")
+    return Hosts(passed_on, ["viz.example", "*.class.example"])
+
+
+NAMES = [
+    "localhost",
+    "LOCALHOST",
+    "localhost.",
+    "desk-7.school.example",
+    "desk-7",
+    "Desk-7.local",
+    "viz.example",
+    "a.b.class.example",
+]
+ADDRESSES = ["127.0.0.1", "192.168.1.7", "[::1]", "[fe80::1]"]
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_names_that_are_answered(hosts, kind):
+    for name in NAMES + ADDRESSES:
+        for host in (name, f"{name}:8501"):
+            assert ask(hosts, kind=kind, host=host).status == PASSED, host
+            assert ask(hosts, kind=kind, host=host, origin=f"http://{host}").status == PASSED, host
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:8501",
+        "localhost.evil.example",
+        "evil-localhost",
+        "127.0.0.1.evil.example",
+        "desk-7.local.evil.example",
+        "class.example",
+        "evilclass.example",
+        "school.example",
+        "",
+        ":8501",
+        "localhost:port",
+        "localhost:99999",
+        "localhost@evil.example",
+        "evil.example@localhost",
+        "localhost/evil",
+        "localhost?",
+        "localhost#",
+        "localhost, evil.example",
+        "[::1",
+        "::1",
+        "[localhost]",
+        "local\xadhost",
+        "x" * 5000,
+    ],
+)
+def test_other_names_are_not_answered(hosts, kind, host):
+    answer = ask(hosts, kind=kind, host=host, origin=f"http://{host}")
+    assert answer.status == 421
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert b"--allow-host" in answer.body
+    assert len(answer.body) < 500
+
+
+def test_one_host_and_at_most_one_origin(hosts):
+    assert ask(hosts).status == 421
+    for twice, status in ((b"host", 421), (b"origin", 403)):
+        request = scope(host="localhost", origin="http://localhost")
+        request["headers"].append((twice, dict(request["headers"])[twice]))
+        assert asyncio.run(asked(hosts, request)).status == status
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "http://evil.example",
+        "http://evil.example:8501",
+        "null",
+        "",
+        "file://",
+        "localhost:8501",
+        "http://localhost",
+        "http://localhost:3000",
+        "http://127.0.0.1:8501",
+        "http://localhost:8501/",
+        "http://localhost:8501.evil.example",
+        "http://localhost:8501@evil.example",
+        "chrome-extension://localhost:8501",
+        "http://evil.example http://localhost:8501",
+    ],
+)
+def test_pages_of_other_servers_are_refused(hosts, kind, origin):
+    answer = ask(hosts, kind=kind, host="localhost:8501", origin=origin)
+    assert answer.status == 403
+    assert b"another server" in answer.body
+
+
+@pytest.mark.parametrize(
+    ("host", "origin", "told"),
+    [
+        ("localhost:8501", "http://LocalHost:8501", "http://localhost:8501"),
+        ("viz.example", "https://viz.example", "https://viz.example"),
+        ("localhost:8501", "https://viz.example:8443", "https://localhost:8501"),  # a proxy that keeps neither
+        ("viz.example", "https://x.class.example", "https://viz.example"),
+    ],
+)
+def test_streamlit_sees_no_origin_but_the_host(hosts, host, origin, told):
+    """Guards its look-up of this machine's address on the internet, which any other would begin."""
+    assert ask(hosts, kind="websocket", host=host, origin=origin).body.decode() == told
+
+
+def test_this_machines_names_include_what_streamlit_was_told(monkeypatch):
+    given = {"server.address": "desk.lan", "browser.serverAddress": "viz.school/app", "server.allowedHosts": ["*.lan"]}
+    monkeypatch.setattr(st, "get_option", given.get)
+    monkeypatch.setattr(socket, "gethostname", lambda: "")
+    assert own_names() == {"localhost", "desk.lan", "viz.school", "*.lan"}
+
+
+def test_hostname_is_the_name_or_nothing():
+    assert [hostname(text) for text in ("A.b:1", "a.b.", "[::1]:80", "1.2.3.4")] == ["a.b", "a.b", "::1", "1.2.3.4"]
+    assert ipaddress.ip_address(hostname("[2001:db8::1]") or "")
+
+
+@pytest.mark.parametrize(
+    ("path", "kind", "status"),
+    [
+        ("/", "http", PASSED),
+        ("/masks", "http", PASSED),
+        ("/static/js/a.js", "http", PASSED),
+        ("/media/a.csv", "http", PASSED),
+        ("/_stcore/health", "http", PASSED),
+        ("/_stcore/host-config", "http", PASSED),
+        ("/_stcore/bidi-components/a/b.js", "http", PASSED),
+        ("/viz/_stcore/health", "http", PASSED),
+        ("/_stcore/stream", "websocket", PASSED),
+        ("/viz/_stcore/stream", "websocket", PASSED),
+        ("/_stcore/metrics", "http", 404),
+        ("/_stcore/metrics/", "http", 404),
+        ("/viz/_stcore/metrics", "http", 404),
+        ("/_stcore/script-health-check", "http", 404),
+        ("/_stcore/agent/interact", "http", 404),
+        ("/_stcore/agent/openapi.json", "http", 404),
+        ("/_stcore/", "http", 404),
+        ("/_stcore/anything-new", "http", 404),
+        ("/auth/login", "http", 404),
+        ("/auth/logout", "http", 404),
+        ("/oauth2callback", "http", 404),
+        ("/", "websocket", 404),
+        ("/_stcore/health", "websocket", 404),
+        ("/_stcore/stream/x", "websocket", 404),
+    ],
+)
+def test_what_the_app_does_not_need_is_closed(path, kind, status):
+    assert ask(Routes(passed_on), path, kind=kind).status == status
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "X"])
+def test_methods(method):
+    assert (ask(Routes(passed_on), "/", method=method).status == PASSED) == (method in ("GET", "HEAD"))
+    upload = ask(Routes(passed_on), "/_stcore/upload_file/a/b", method=method)
+    assert (upload.status == PASSED) == (method in ("PUT", "DELETE"))
+
+
+@pytest.mark.parametrize(
+    ("header", "names"),
+    [
+        ("gzip", ["gzip"]),
+        ("gzip, deflate, br", ["gzip", "deflate", "br"]),
+        ("gzip;q=0", []),
+        ("GZIP ; Q = 0.000, br", ["br"]),
+        ("gzip;q=0.001", ["gzip"]),
+        ("gzip;q=x, , ;q=0, *;q=0", ["gzip"]),
+        ("", []),
+    ],
+)
+def test_accepted_encodings(header, names):
+    assert accepted(header) == names
+
+
+def test_who_refuses_gzip_gets_none():
+    """With what Streamlit compresses by; without us it would, which is what this guards."""
+    text = b"a" * 2000
+    compresses = GZipMiddleware(lambda *asgi: Response(text, media_type="text/plain")(*asgi))
+    assert "content-encoding" in ask(compresses, accept_encoding="gzip;q=0").headers
+    ours = AcceptedEncodings(compresses)
+    refused, wanted = ask(ours, accept_encoding="br, gzip;q=0"), ask(ours, accept_encoding="br, gzip")
+    assert ("content-encoding" in refused.headers, refused.body) == (False, text)
+    assert (wanted.headers["content-encoding"], gzip.decompress(wanted.body)) == ("gzip", text)
+
+
+@pytest.mark.parametrize("kind", ["http", "websocket"])
+def test_every_answer_has_the_headers(kind, tmp_path):
+    (tmp_path / "index.html").write_text("<script>\n let a = 1\n</script>")
+    app = SecurityHeaders(PlainTextResponse("x", headers={"X-Frame-Options": "ALLOWALL"}), page=tmp_path / "index.html")
+    headers = ask(app, kind=kind).headers
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["x-frame-options"] == "SAMEORIGIN"
+    assert headers["referrer-policy"] == "same-origin"
+    assert "frame-ancestors 'self'" in headers["content-security-policy"]
+    assert "content-security-policy" in ask(SecurityHeaders(PlainTextResponse("x"), page=tmp_path / "none")).headers
+
+
+def test_the_policy_lets_nothing_leave():
+    sources = dict(directive.split(" ", 1) for directive in policy("<script>let a = 1</script>").split("; "))
+    assert sources["default-src"] == "'none'"
+    assert sources["connect-src"] == "'self'"
+    # From `printf 'let a = 1' | openssl dgst -sha256 -binary | base64`.
+    assert "'sha256-LAfYd7pbFUgwfQu8b4q135PeTG2z+/coPEUYCd74eCQ='" in sources["script-src"]
+    assert "unsafe" not in sources["script-src"]
+    for directive, allowed in sources.items():
+        assert not re.search(r"\*|https?:|\bws", allowed), directive
+
+
+class Waits:
+    """An app whose websockets stay until they are let go; what it received."""
+
+    def __init__(self) -> None:
+        self.end = asyncio.Event()
+        self.messages: list[dict] = []
+
+    async def __call__(self, request, receive, send):
+        if request["type"] == "http":
+            return await passed_on(request, receive, send)
+        await Response("", PASSED)(request, receive, send)
+        await self.end.wait()
+
+
+def test_no_more_browsers_than_the_limits():
+    async def life() -> list[int]:
+        waits = Waits()
+        app = Sessions(waits, Limits(sessions=5, sessions_per_address=2))
+        tasks: list[asyncio.Task] = []
+
+        async def connect(client: str) -> int | None:
+            task = asyncio.create_task(asked(app, scope("/_stcore/stream", "websocket", client=client)))
+            tasks.append(task)
+            done, _ = await asyncio.wait([task], timeout=0.01)
+            return task.result().status if done else None
+
+        other = [await connect("10.0.0.1") for _ in range(3)]
+        assert other == [None, None, 503]
+        assert [await connect("127.0.0.1") for _ in range(4)] == [None, None, None, 503], "this machine may have all"
+        assert (await asked(app, scope(client="10.0.0.1"))).status == PASSED, "only websockets are counted"
+        waits.end.set()
+        await asyncio.gather(*tasks)
+        assert not app._connected
+        waits.end.clear()
+        return [await connect(f"10.0.0.{number}") is None for number in range(6)]
+
+    assert asyncio.run(life()) == [True] * 5 + [False]
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ({"bytes": b"x" * LARGEST_MESSAGE}, None),
+        ({"bytes": b""}, None),
+        ({"bytes": b"x" * (LARGEST_MESSAGE + 1)}, 1009),
+        ({"bytes": None, "text": "x"}, 1003),
+        ({"text": "x"}, 1003),
+    ],
+)
+def test_messages_that_end_a_session(content, code):
+    sent, seen = [], []
+
+    async def reads(request, receive, send):
+        seen.append(await receive())
+
+    async def receive():
+        return {"type": "websocket.receive", **content}
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(Sessions(reads, Limits())(scope(kind="websocket"), receive, send))
+    assert sent == ([] if code is None else [{"type": "websocket.close", "code": code}])
+    assert seen[0]["type"] == ("websocket.receive" if code is None else "websocket.disconnect")
+
+
+class Files:
+    """What Streamlit holds: it reads a body to its end and keeps it, unless it knows the session not."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], int] = {}
+
+    async def __call__(self, request, receive, send):
+        *_, session, file = request["path"].split("/")
+        if session == "unknown":
+            return await Response("", 400)(request, receive, send)
+        n_bytes, more = 0, True
+        while more:
+            message = await receive()
+            n_bytes, more = n_bytes + len(message["body"]), message["more_body"]
+        self.kept[session, file] = n_bytes
+        await Response("", 204)(request, receive, send)
+
+    def held(self, session: str, files: list[str]) -> dict[str, int]:
+        return {file: self.kept[session, file] for file in files if (session, file) in self.kept}
+
+
+@pytest.fixture
+def kept() -> Files:
+    return Files()
+
+
+@pytest.fixture
+def uploads(kept) -> Uploads:
+    """Around it, as around Streamlit, what answers with an HTTPException."""
+    return Uploads(ExceptionMiddleware(kept), Limits(upload_bytes=100, upload_bytes_per_session=60), kept.held)
+
+
+def chunks(*sizes: int) -> list[dict]:
+    return [{"type": "http.request", "body": b"x" * size, "more_body": i + 1 < len(sizes)} for i, size in enumerate(sizes)]
+
+
+@pytest.fixture
+def put(uploads) -> Callable[..., Answer]:
+    def put(session: str, file: str, *sizes: int, **headers: str) -> Answer:
+        request = scope(f"/_stcore/upload_file/{session}/{file}", method="PUT", **headers)
+        return asyncio.run(asked(uploads, request, *chunks(*sizes)))
+
+    return put
+
+
+def test_a_session_holds_no_more_than_its_share(put, kept):
+    assert [put("a", "1", 40, 10).status, put("a", "2", 10).status] == [204, 204]
+    more = put("a", "3", 1)
+    assert more.status == 413
+    assert serving.variable("upload_bytes_per_session").encode() in more.body
+    assert put("b", "1", 40).status == 204, "another still may"
+    assert set(kept.kept) == {("a", "1"), ("a", "2"), ("b", "1")}
+
+
+def test_all_together_hold_no_more_than_the_server_gives(put):
+    assert [put("a", "1", 50).status, put("b", "1", 50).status, put("c", "1", 1).status] == [204, 204, 413]
+    assert serving.variable("upload_bytes").encode() in put("c", "1", 1).body
+
+
+def test_the_length_that_is_claimed_is_believed_only_if_it_is_too_large(put, kept):
+    assert put("a", "1", content_length="61").status == 413
+    assert put("a", "1", 30, 31, content_length="5").status == 413
+    assert put("a", "1", 61, content_length="x").status == 413
+    assert put("a", "1", 61, content_length="9" * 30).status == 413
+    assert not kept.kept
+
+
+def test_what_streamlit_drops_is_free_again(put, kept):
+    assert [put("a", "1", 50).status, put("b", "1", 50).status, put("c", "1", 50).status] == [204, 204, 413]
+    del kept.kept["a", "1"]
+    assert put("c", "1", 50).status == 204
+
+
+def test_a_refused_upload_leaves_the_earlier_file_counted(put):
+    """Under the same name: what arrived last was less than what is held."""
+    assert [put("a", "1", 50).status, put("a", "1", 5, 50).status, put("a", "2", 11).status] == [204, 413, 413]
+    assert put("a", "1", 10).status == 204, "while a file is replaced there are two"
+    assert put("a", "2", 50).status == 204
+
+
+def test_the_number_of_files_is_bounded(put, uploads):
+    assert {put("a", str(number), 0).status for number in range(FILES_PER_SESSION)} == {204}
+    assert put("a", "more", 0).status == 413
+
+
+def test_an_unknown_session_is_not_remembered(put, uploads):
+    for number in range(100):
+        assert put("unknown", str(number)).status == 400
+    assert not uploads._files and not uploads._arriving
+
+
+def test_what_arrives_counts_while_it_arrives(uploads, kept):
+    async def life():
+        first, second = (scope(f"/_stcore/upload_file/a/{file}", method="PUT") for file in "12")
+        begun = asyncio.create_task(asked(uploads, first, *chunks(50, 1)[:1]))
+        while not uploads._arriving.get("a") or 50 not in uploads._arriving["a"].values():
+            await asyncio.sleep(0)
+        beside = await asked(uploads, second, *chunks(20))
+        begun.cancel()
+        await asyncio.wait([begun])
+        return beside.status, (await asked(uploads, second, *chunks(20))).status
+
+    assert asyncio.run(life()) == (413, 204)
+
+
+def test_a_body_that_does_not_come_is_given_up(uploads, kept, put, monkeypatch):
+    monkeypatch.setattr(uploads, "_seconds", 0.01)
+    request = scope("/_stcore/upload_file/a/1", method="PUT")
+    assert asyncio.run(asked(uploads, request, *chunks(50, 1)[:1])).status == 408
+    assert not kept.kept and not uploads._arriving
+
+
+def test_other_requests_are_not_its_business(uploads, kept):
+    async def life():
+        return (await asked(uploads, scope("/_stcore/upload_file/a/1", method="DELETE"), *chunks(500))).status
+
+    assert asyncio.run(life()) == 204
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    for name in (serving.HOSTS_VARIABLE, *map(serving.variable, Limits.__dataclass_fields__)):
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+def test_limits_from_the_environment(environment):
+    assert serving.limits() == Limits()
+    environment.setenv("TRANSFORMER_VIZ_MAX_UPLOAD_BYTES", " 1000 ")
+    environment.setenv("TRANSFORMER_VIZ_MAX_SESSIONS", "7")
+    assert serving.limits() == Limits(upload_bytes=1000, sessions=7)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "1.5", "1e3", "2GB", "x", "٣", "9" * 40])
+def test_impossible_limits(environment, text):
+    environment.setenv("TRANSFORMER_VIZ_MAX_SESSIONS", text)
+    with pytest.raises(OptionError, match=r"TRANSFORMER_VIZ_MAX_SESSIONS .* whole number"):
+        serving.limits()
+
+
+def test_hosts_from_the_environment(environment):
+    assert serving.allowed_hosts() == ()
+    environment.setenv(serving.HOSTS_VARIABLE, "Viz.Example., *.b.example  müller.example")
+    assert serving.allowed_hosts() == ("viz.example", "*.b.example", "xn--mller-kva.example")
+    serving.allow_hosts(["c", "viz.example"])
+    assert serving.allowed_hosts() == ("viz.example", "*.b.example", "xn--mller-kva.example", "c")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "http://a", "a:80", "a/b", "*", "*a", "a.*", "a..b", "-a", "a b", "::1", "x" * 64, "ä" * 300]
+)
+def test_impossible_hosts(environment, name):
+    with pytest.raises(OptionError, match="not the name of a host"):
+        serving.allow_hosts([name])
+
+
+def test_a_wrong_setting_stops_the_server_with_a_sentence(environment, capsys):
+    environment.setenv(serving.HOSTS_VARIABLE, "http://viz.example")
+    with pytest.raises(SystemExit) as stop:
+        server.middleware([])
+    assert stop.value.code == 2
+    assert "http://viz.example" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("address", "lines"),
+    [
+        ("localhost", ["http://localhost:8501/"]),
+        ("192.168.1.7", ["http://192.168.1.7:8501/"]),
+        ("::1", ["http://[::1]:8501/"]),
+        ("0.0.0.0", ["http://localhost:8501/", "http://10.1.2.3:8501/"]),
+        (None, ["http://localhost:8501/", "http://10.1.2.3:8501/"]),
+    ],
+)
+def test_the_terminal_says_where_to_open_it(monkeypatch, address, lines):
+    given = {"server.address": address, "server.port": 8501, "server.baseUrlPath": "", "server.sslCertFile": None}
+    monkeypatch.setattr(st, "get_option", given.get)
+    monkeypatch.setattr(greeting, "_address_in_network", lambda: "10.1.2.3")
+    assert re.findall(r"http\S+", greeting.words()) == lines

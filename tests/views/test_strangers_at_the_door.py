@@ -1,0 +1,267 @@
+"""The app's real server, as strangers meet it. Whatever it does beyond this machine is written down."""
+
+import http.client
+import os
+import re
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ClientState_pb2 import ClientState
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import ClientConnection, connect
+from websockets.typing import Origin, Subprotocol
+
+from benchmarks import served
+from transformer_viz.serving import variable
+from transformer_viz.views.server.sessions import LARGEST_MESSAGE
+
+# Python runs this first of all in the server's process. `connect` of a datagram socket sends nothing: that one is left out.
+RECORDER = """
+import os, sys
+def outside(address):
+    name = address[0] if isinstance(address, tuple) else address
+    name = name.decode() if isinstance(name, bytes) else name
+    here = ("", "::1", "localhost", "0.0.0.0")
+    return isinstance(name, str) and name not in here and not name.startswith(("127.", "/", "\\0"))
+def record(event, args):
+    if event in ("socket.connect", "socket.sendto", "socket.sendmsg"):
+        is_sent = event != "socket.connect" or args[0].type != 2
+        found = args[1] if is_sent and outside(args[1]) else None
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"):
+        found = args[0] if outside(args[0]) else None
+    else:
+        return
+    if found is not None:
+        with open(os.environ["RECORDED"], "a") as file:
+            file.write(f"{event} {found}\\n")
+sys.addaudithook(record)
+"""
+MB = 2**20
+
+
+class Door:
+    """The server, from outside."""
+
+    def __init__(self, server: served.Server, recorded: Path, proxy: socket.socket) -> None:
+        self.server, self._recorded, self._proxy = server, recorded, proxy
+        self.port = urlsplit(server.url).port or 0
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, dict[str, str], str]:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+            connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read().decode()
+
+    def connect(self, host: str = "localhost", origin: str | None = None) -> Any:
+        """The handshake that a browser makes on a page of `origin`, which thinks that this is `host`."""
+        there = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        url, page = f"ws://{host}:{self.port}/_stcore/stream", None if origin is None else Origin(origin)
+        protocols = [Subprotocol("streamlit")]
+        return connect(url, sock=there, origin=page, subprotocols=protocols, max_size=None, open_timeout=60, proxy=None)
+
+    def outgoing(self) -> list[str]:
+        """All that went, or would have gone, beyond this machine."""
+        found = self._recorded.read_text().splitlines() if self._recorded.exists() else []
+        try:
+            self._proxy.accept()[0].close()
+            return [*found, "the proxy was asked"]
+        except BlockingIOError:
+            return found
+
+
+@pytest.fixture(scope="module")
+def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
+    """It listens to the whole room, so that it starts as it does for a class; the proxy takes calls and never answers."""
+    folder = tmp_path_factory.mktemp("door")
+    (folder / "sitecustomize.py").write_text(RECORDER)
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as proxy:
+        proxy.setblocking(False)
+        environment = {
+            "PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+            "RECORDED": str(folder / "recorded"),
+            "http_proxy": f"http://127.0.0.1:{proxy.getsockname()[1]}",
+            "https_proxy": f"http://127.0.0.1:{proxy.getsockname()[1]}",
+            "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "0",
+            variable("upload_bytes"): str(3 * MB),
+            variable("upload_bytes_per_session"): str(2 * MB),
+        }
+        with served.server(environment=environment, address="0.0.0.0") as server:
+            yield Door(server, folder / "recorded", proxy)
+
+
+class Visitor:
+    """A browser that has opened the app."""
+
+    def __init__(self, door: Door, socket: ClientConnection) -> None:
+        self._door, self.socket = door, socket
+        self.send(BackMsg(rerun_script=ClientState()))
+        while not (session := self._received().new_session.initialize.session_id):
+            pass
+        self.session: str = session
+        _, headers, _ = door.ask("GET", "/_stcore/health")
+        found = re.search(r"_streamlit_xsrf=([^;]+)", headers["set-cookie"])
+        assert found
+        self._token = found[1]
+
+    def send(self, message: BackMsg) -> None:
+        self.socket.send(message.SerializeToString())
+
+    def _received(self) -> ForwardMsg:
+        message = ForwardMsg()
+        message.ParseFromString(self.socket.recv(timeout=60, decode=False))
+        return message
+
+    def upload(self, n_bytes: int, session: str | None = None, name: str | None = None) -> tuple[int, str]:
+        """A file that no page asked for; status and words."""
+        name = name or str(uuid.uuid4())
+        begin = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.npz"\r\n\r\n'
+        body = begin + b"\0" * n_bytes + b"\r\n--x--\r\n"
+        status, _, words = self._asked("PUT", session, name, body, content_type="multipart/form-data; boundary=x")
+        return status, words
+
+    def delete(self, name: str) -> int:
+        return self._asked("DELETE", None, name, None)[0]
+
+    def _asked(self, method: str, session: str | None, name: str, body: bytes | None, **headers: str):
+        path = f"/_stcore/upload_file/{session or self.session}/{name}"
+        return self._door.ask(method, path, body, cookie=f"_streamlit_xsrf={self._token}", x_xsrftoken=self._token, **headers)
+
+
+@pytest.fixture
+def visitor(door: Door) -> Iterator[Callable[[], Visitor]]:
+    with ExitStack() as sockets:
+        yield lambda: Visitor(door, sockets.enter_context(door.connect(origin=f"http://localhost:{door.port}")))
+
+
+def test_nobody_outside_is_called(door):
+    """At the start, and by handshakes and requests of other servers' pages, for which Streamlit looks its own address up."""
+    for number in range(15):
+        with pytest.raises(InvalidStatus) as refused, door.connect(origin=f"http://evil-{number}.example"):
+            pass
+        assert refused.value.response.status_code == 403
+        assert b"another server" in (refused.value.response.body or b"")
+        assert door.ask("GET", "/_stcore/host-config", origin=f"http://evil-{number}.example")[0] == 403
+        assert door.ask("OPTIONS", "/_stcore/health", origin="null")[0] == 403
+    assert door.ask("GET", "/_stcore/health")[::2] == (200, "ok")
+    assert door.outgoing() == []
+
+
+def test_the_recorder_would_see_a_call(door, tmp_path, monkeypatch):
+    """Guards the test above, which an empty file would pass."""
+    (tmp_path / "sitecustomize.py").write_text(RECORDER)
+    program = "import socket\nfor call in ('create_connection(((\"192.0.2.1\", 9)), 0.01)', 'getaddrinfo(\"a.invalid\", 1)'):\n"
+    program += "    try: eval('socket.' + call)\n    except OSError: pass"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "RECORDED": str(tmp_path / "recorded")}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True, timeout=60)
+    calls = (tmp_path / "recorded").read_text()
+    assert "socket.connect ('192.0.2.1', 9)" in calls and "socket.getaddrinfo a.invalid" in calls
+
+
+def test_a_name_that_was_bound_to_this_machine(door):
+    with pytest.raises(InvalidStatus) as refused, door.connect("evil.example", origin=f"http://evil.example:{door.port}"):
+        pass
+    assert refused.value.response.status_code == 421
+    for path in ("/", "/masks", "/_stcore/health", "/static/js/x.js", "/nothing"):
+        status, headers, words = door.ask("GET", path, host=f"evil.example:{door.port}")
+        assert (status, "--allow-host" in words) == (421, True)
+        assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]", "192.168.1.7", socket.gethostname()])
+def test_a_name_of_this_machine(door, host):
+    assert door.ask("GET", "/_stcore/health", host=host)[0] == 200
+    with door.connect(host, origin=f"http://{host}:{door.port}") as there:
+        assert there.subprotocol == "streamlit"
+
+
+def test_what_is_closed_and_the_headers_of_every_answer(door):
+    found = {}
+    for method, path, status in (
+        ("GET", "/", 200),
+        ("GET", "/_stcore/health", 200),
+        ("GET", "/_stcore/metrics", 404),
+        ("POST", "/_stcore/agent/interact", 404),
+        ("GET", "/auth/login", 404),
+        ("GET", "/media/nothing", 404),
+        ("GET", "//etc/passwd", 400),
+        ("POST", "/", 405),
+        ("PUT", "/_stcore/upload_file/nobody/x", 403),
+    ):
+        found[path], headers, _ = door.ask(method, path)
+        assert found[path] == status, (path, found[path])
+        for name in ("content-security-policy", "x-frame-options", "referrer-policy", "x-content-type-options"):
+            assert name in headers, (path, name)
+
+
+def test_uploads_that_no_page_asked_for(door, visitor):
+    first, second, third = visitor(), visitor(), visitor()
+    assert first.upload(MB, name="one")[0] == 204
+    assert first.upload(MB // 2)[0] == 204
+    status, words = first.upload(MB)
+    assert (status, variable("upload_bytes_per_session") in words) == (413, True)
+    assert second.upload(MB)[0] == 204
+    status, words = third.upload(MB)
+    assert (status, variable("upload_bytes") in words) == (413, True)
+    assert first.delete("one") == 204
+    assert third.upload(MB)[0] == 204, "what was deleted is free again"
+    assert second.upload(MB)[0] == 413
+
+
+def test_what_a_session_uploaded_goes_with_it(door, visitor):
+    gone = [visitor(), visitor()]
+    assert [one.upload(MB)[0] for one in gone] == [204, 204]
+    for one in gone:
+        one.socket.close()
+    # Streamlit drops a session that has expired when the next one ends.
+    for _ in range(100):
+        visitor().socket.close()
+        last = visitor()
+        if last.upload(2 * MB - 1000)[0] == 204:
+            return
+        last.socket.close()
+    raise AssertionError("the bytes of sessions that are gone were never free again")
+
+
+def test_uploads_for_nobody(door, visitor):
+    status, _ = visitor().upload(100, session=str(uuid.uuid4()))
+    assert status == 400
+
+
+def closed(there: ClientConnection) -> int | None:
+    """The code with which the server ends a connection, whatever it sends before."""
+    with suppress(ConnectionClosed):
+        while True:
+            there.recv(timeout=60)
+    return there.close_code
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_message_that_is_too_large_ends_its_session(door, visitor, ends):
+    """Whole, or piece by piece without an end: neither is kept until it is all there."""
+    there = visitor().socket
+
+    def pieces():
+        for _ in range(40):  # more than the buffers between two processes take
+            yield b"x" * LARGEST_MESSAGE
+        raise AssertionError("all of it was taken")
+
+    with suppress(ConnectionClosed):
+        there.send(b"x" * (LARGEST_MESSAGE + 1) if ends else pieces())
+    assert closed(there) in (1009, 1006)  # or no word at all, since the server reads no further
+    assert door.ask("GET", "/_stcore/health")[0] == 200
+
+
+def test_text_is_no_message(visitor):
+    there = visitor().socket
+    there.send("text")
+    assert closed(there) == 1003
