@@ -43,7 +43,10 @@ def main(folder: Path) -> None:
 
 
 def _shoot(browser: Browser, url: str, path: Path, width: int, height: int, scheme: str, is_whole: bool) -> None:
-    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light")
+    # Playwright waits for conditions by `eval`, which the app's content policy forbids.
+    page = browser.new_page(
+        viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light", bypass_csp=True
+    )
     page.goto(url)
     page.wait_for_function(_MAPS_DRAWN if "masks" in url or "compare" in url else served.DRAWN)
     page.wait_for_timeout(1200)

@@ -45,7 +45,7 @@ def test_a_link_opens_the_same_in_another_browser(page: Page, browser: Browser, 
     np.testing.assert_array_equal(shown, np.where(laid.masked == 3, np.nan, laid.difference))
     expect(page).to_have_url(re.compile("b_temperature=1.5"))
     words = page.locator(".compare").inner_text()
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
     other = context.new_page()
     other.goto(page.url)
     np.testing.assert_array_equal(difference(other), shown)

@@ -34,7 +34,7 @@ def another(browser: Browser) -> Iterator[Callable[[str], Page]]:
     contexts = []
 
     def open_link(url: str) -> Page:
-        context = browser.new_context(viewport={"width": 1440, "height": 900})
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)
