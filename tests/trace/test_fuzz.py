@@ -1,4 +1,4 @@
-"""Ten thousand damaged and hostile files in a process of its own: refused with a TraceError, or whole; memory bounded."""
+"""Damaged and hostile files in a process of its own: refused with a TraceError, or whole; memory bounded."""
 
 import io
 import json
@@ -17,7 +17,6 @@ from transformer_viz import Trace, decode
 from transformer_viz.trace.store import to_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = 10_000
 MOST = 64 * 2**20
 """What the files of the memory tests may unpack to."""
 BOUND = 4 * MOST
@@ -32,8 +31,9 @@ def run(*arguments: str) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def test_ten_thousand_mutated_files(make_model, make_tiny, tmp_path):
-    """Small ones, so that this takes seconds. What loads is saved, drawn and compared; no exception but a TraceError."""
+@pytest.mark.parametrize("files", [600, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_mutated_files(make_model, make_tiny, tmp_path, files):
+    """Small ones, so that a thousand take a second. What loads is saved, drawn and compared; no exception but a TraceError."""
     small = make_tiny(make_model(0, n_heads=2, n_encoder_layers=1, n_decoder_layers=1))
     decode(small, "he", max_length=3).save(tmp_path / "greedy.npz")
     decode(small, "he", strategy="beam", beam_size=2, max_length=3).save(tmp_path / "beam.npz")
@@ -44,12 +44,13 @@ def test_ten_thousand_mutated_files(make_model, make_tiny, tmp_path):
     arrays = Trace.from_arrays(cross=np.full((1, 2, 3, 2), 0.5), source_tokens=["a", "b"], target_tokens=["c", "d", "e"])
     arrays.save(tmp_path / "arrays.npz")
     program = str(Path(__file__).with_name("fuzz_program.py"))
-    done = run(program, *(str(path) for path in sorted(tmp_path.iterdir())), str(FILES))
+    done = run(program, *(str(path) for path in sorted(tmp_path.iterdir())), str(files))
     refused, loaded = done["refused"], done["loaded"]
-    assert sum(refused.values()) + sum(loaded.values()) == FILES
-    assert all(refused[way] > 300 for way in ("bits", "cut", "described", "swapped", "header", "pickled", "newer", "bomb"))
+    assert sum(refused.values()) + sum(loaded.values()) == files
+    ways = ("bits", "cut", "described", "swapped", "header", "pickled", "newer", "bomb")
+    assert all(refused[way] > 0.03 * files for way in ways)
     assert not {"pickled", "newer", "bomb", "header"} & loaded.keys()
-    assert loaded["marked"] > 300, "markup in tokens is text, and no reason to refuse a file"
+    assert loaded["marked"] > 0.03 * files, "markup in tokens is text, and no reason to refuse a file"
     assert done["grown"] < 64 * 2**20
     assert not done["torch"]
 
@@ -93,7 +94,10 @@ def measured(saved, tmp_path):
 def test_a_member_that_says_less_than_it_holds(saved, members, measured):
     """A deflate stream of 1 GiB whose directory says 1000 bytes. `ZipExtFile.read()` without a size unpacks all of it."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
-    stream = b"".join([packer.compress(bytes(2**20)) for _ in range(1024)]) + packer.flush()
+    # After a full flush a block says nothing of those before: the same one can come again and again.
+    stream = (packer.compress(bytes(2**20)) + packer.flush(zlib.Z_FULL_FLUSH)) * 1024 + packer.flush()
+    unpacked = zlib.decompressobj(-15)
+    assert len(unpacked.decompress(stream, 2**21)) == 2**21
     parts = {**members(saved), "cross_attentions.npy": bytes(1000)}
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from transformer_viz import load_checkpoint
+from transformer_viz.commands import main
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training.batch import make_batch
 from transformer_viz.training.parallel import ALONE, Workers
@@ -35,17 +36,34 @@ def test_every_row_is_seen_once_and_padded_alike():
     assert ALONE.share(batch) is batch
 
 
-def test_two_processes_are_one_with_the_doubled_batch(tmp_path):
+FORKED = """
+import os, socket, sys, torch, torch._dynamo
+from transformer_viz.commands import main
+torch.set_num_threads(1)
+with socket.socket() as probe:
+    probe.bind(("127.0.0.1", 0))
+    os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(probe.getsockname()[1])}
+other = os.fork()
+os.environ |= dict.fromkeys(("RANK", "LOCAL_RANK"), "1" if other == 0 else "0")
+code = main(sys.argv[1:])
+sys.exit(code or (os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]) if other else 0))
+"""
+"""What torchrun does, by a fork: torch is imported once and not four times."""
+LAUNCHERS = {
+    "fork": ["-c", FORKED],
+    "torchrun": ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "transformer_viz"],
+}
+
+
+@pytest.mark.parametrize("launcher", ["fork", pytest.param("torchrun", marks=pytest.mark.slow)])
+def test_two_processes_are_one_with_the_doubled_batch(tmp_path, launcher):
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    module = ["-m", "transformer_viz", "train", *OPTIONS]
-    double = [*torchrun, *module, "--batch-size", "7", "-o", str(tmp_path / "two")]
+    train = ["train", *OPTIONS]
+    double = [sys.executable, *LAUNCHERS[launcher], *train, "--batch-size", "7", "-o", str(tmp_path / "two")]
     done = subprocess.run(double, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count("exact match") == 1, "only the first process speaks"
-    single = [sys.executable, *module, "--batch-size", "14", "-o", str(tmp_path / "one")]
-    done = subprocess.run(single, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-3000:]
+    assert main([*train, "--batch-size", "14", "-o", str(tmp_path / "one")]) == 0
     one, two = (load_checkpoint(str(tmp_path / name), device="cpu") for name in ("one", "two"))
     assert one.recipe == two.recipe
     assert one.recipe["batch_size"] == 14
