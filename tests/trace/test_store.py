@@ -139,7 +139,9 @@ def test_a_caller_sets_how_large_a_file_may_be(hello, saved):
         load_trace(saved, max_unpacked=unpacked - 1)
 
 
-@pytest.mark.parametrize("given", [3, None, ["a"], io.StringIO("text"), "a\0b"], ids=["number", "nothing", "list", "text", "null"])
+@pytest.mark.parametrize(
+    "given", [3, None, ["a"], io.StringIO("text"), "a\0b"], ids=["number", "nothing", "list", "text", "null"]
+)
 def test_what_is_no_file(given):
     with pytest.raises(TraceError):
         load_trace(given)
