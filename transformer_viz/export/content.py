@@ -157,5 +157,6 @@ def _made(trace: Trace) -> list[str]:
     """What made the run, in short phrases."""
     by = trace.made_by
     known = [str(by[key]) for key in ("checkpoint", "variant", "strategy", "device") if by.get(key)]
+    known += ["part of its attention not seen"] if by.get("not_seen") else []
     said = [*known, *(f"edit {edit}" for edit in trace.edits)]
     return [*said, f"with the mistake {trace.mistake}"] if trace.mistake else said

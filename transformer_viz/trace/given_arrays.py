@@ -86,20 +86,38 @@ def mask_of(kind: Kind, given: Any, weights: np.ndarray) -> np.ndarray:
 
 def check_rows(kind: Kind, weights: np.ndarray, masked: np.ndarray) -> None:
     """Raises a TraceError where a row does not sum to 1; one in which everything is masked may hold zeros."""
-    sums = weights.sum(-1, dtype=np.float64)
-    wrong = np.abs(sums - 1) > ROW_TOLERANCE
-    wrong &= ~(np.broadcast_to(masked, weights.shape).all(-1) & (sums == 0))
-    if wrong.any():
+    if (wrong := rows_not_one(masked, weights)).any():
         layer, head, query = (int(i) for i in np.argwhere(wrong)[0])
+        total = weights[layer, head, query].sum(dtype=np.float64)
         why = (
             "a row in which everything is masked? Then say so with masks="
-            if sums[layer, head, query] == 0
+            if total == 0
             else "weights after dropout do not; take them before it, in eval mode, or accept them with normalised=False"
         )
         raise TraceError(
             f"{kind} attention: {int(wrong.sum())} of {wrong.size} rows do not sum to 1, the first is "
-            f"[{layer}, {head}, {query}] with {sums[layer, head, query]:.6g}; {why}"
+            f"[{layer}, {head}, {query}] with {total:.6g}; {why}"
         )
+
+
+def rows_not_one(masked: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Which rows do not sum to 1, bool (…, query); one in which everything is masked may hold zeros.
+
+    Args:
+        masked: bool that broadcasts to `weights`, True = masked.
+        weights: (…, query, key).
+    """
+    sums = weights.sum(-1, dtype=np.float64)
+    return (np.abs(sums - 1) > ROW_TOLERANCE) & ~(np.broadcast_to(masked, weights.shape).all(-1) & (sums == 0))
+
+
+def weights_on_masked(masked: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Which masked cells have weight, bool in the shape of `weights`.
+
+    Where everything in a row is masked they may: some programs then spread it evenly. Arguments as in `rows_not_one`.
+    """
+    everywhere = np.broadcast_to(masked, weights.shape)
+    return everywhere & (weights > _NOTHING) & ~everywhere.all(-1, keepdims=True)
 
 
 def explained(kind: Kind, masked: np.ndarray, key_is_padding: np.ndarray) -> np.ndarray:
@@ -150,10 +168,7 @@ def _broadcast(name: str, masked: np.ndarray, shape: tuple[int, ...]) -> np.ndar
 
 
 def _check_against(name: str, masked: np.ndarray, weights: np.ndarray) -> None:
-    """A masked cell has no weight, unless everything in its row is masked: some programs then spread it evenly."""
-    everywhere = np.broadcast_to(masked, weights.shape)
-    wrong = everywhere & (weights > _NOTHING) & ~everywhere.all(-1, keepdims=True)
-    if wrong.any():
+    if (wrong := weights_on_masked(masked, weights)).any():
         layer, head, query, key = np.argwhere(wrong)[0]
         raise TraceError(
             f"{name}: {int(wrong.sum())} masked cells have weight, the first at {_where(wrong)} "

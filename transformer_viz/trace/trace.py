@@ -76,8 +76,9 @@ class Trace:
         scores: per kind, float32 (layer, head, query, key) before the mask, where they were asked for;
             NaN where a key did not exist yet.
         search: the beam search that found this run, or None.
-        layers: per kind of which only some layers were kept, their numbers, ascending; a kind that is not named has all
-            of them. Wherever a layer is asked for or said, it is by its number; only arrays are indexed by its place.
+        layers: per kind of which only some layers were kept, or that only some layers of the model have, their numbers,
+            ascending; a kind that is not named has all of them. Wherever a layer is asked for or said, it is by its
+            number; only arrays are indexed by its place.
 
     Raises:
         TraceError: the parts do not fit together; the message names them.

@@ -175,6 +175,7 @@ def _words(trace: Trace) -> str:
     """What was read and written, and what the file says made it."""
     read, written = _short(trace.source), _short(trace.text)
     by = [_short(str(trace.made_by[key])) for key in ("checkpoint", "variant", "strategy", "device") if trace.made_by.get(key)]
+    by += ["part of its attention not seen"] if trace.made_by.get("not_seen") else []
     by += [f"edit {_short(edit)}" for edit in trace.edits[:3]] + (["…"] if len(trace.edits) > 3 else [])
     by += [f"with the mistake {_short(trace.mistake)}"] if trace.mistake else []
     run = " → ".join(f"**{literal(words)}**" for words in (read, written) if words)

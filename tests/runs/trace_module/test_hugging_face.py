@@ -2,7 +2,10 @@
 
 import copy
 import logging
+from io import BytesIO
+from types import SimpleNamespace
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 import pytest
@@ -10,9 +13,11 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
-from transformer_viz import trace_module  # noqa: E402
+from transformer_viz import export, trace_module  # noqa: E402
 from transformer_viz.errors import OptionError  # noqa: E402
+from transformer_viz.runs.trace_module import huggingface  # noqa: E402
 from transformer_viz.terms import KINDS, Reason  # noqa: E402
+from transformer_viz.trace.store import to_bytes  # noqa: E402
 
 SOURCE, TARGET, PAD = [5, 9, 3, 7, 6, 1, 1], [2, 8, 4, 6, 3], 1
 SIZES: dict[str, Any] = {"vocab_size": 23, "d_model": 12, "pad_token_id": PAD, "bos_token_id": 0, "eos_token_id": 2}
@@ -106,6 +111,42 @@ def test_a_start_symbol_that_is_the_padding_symbol_is_no_padding(name):
     assert trace.mask_reasons["decoder"].tolist() == want
     alone = trace_module(built(name), SOURCE, [PAD])
     assert alone.mask_reasons["decoder"].tolist() == [[0]]
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ("google-t5/t5-small", "google-t5/t5-small"),
+        ("gpt2", "gpt2"),
+        ("/home/somebody/models/my-t5", "my-t5"),
+        ("/home/somebody/models/my-t5/", "my-t5"),
+        ("./my-t5", "my-t5"),
+        ("../models/my-t5", "my-t5"),
+        ("~/my-t5", "my-t5"),
+        ("one/two/my-t5", "my-t5"),
+        (r"C:\Users\somebody\my-t5", "my-t5"),
+        ("", ""),
+    ],
+)
+def test_a_model_is_named_as_on_the_hub_or_by_its_folder(given, name):
+    """Never by a path of the machine, of this one or of another."""
+    assert huggingface.name_of(SimpleNamespace(config=SimpleNamespace(name_or_path=given))) == name
+
+
+def test_a_model_from_a_folder_tells_no_path(tmp_path, monkeypatch):
+    """Loaded by its whole path or as `.`: no file and no page that is made of it says more than the folder's name."""
+    from transformers import BartForConditionalGeneration
+
+    (folder := tmp_path / "secret" / "mine").mkdir(parents=True)
+    built("bart").save_pretrained(folder)
+    monkeypatch.chdir(folder)
+    for path in (str(folder), "."):
+        trace = trace_module(BartForConditionalGeneration.from_pretrained(path), SOURCE, TARGET)
+        assert trace.made_by["checkpoint"] == "mine"
+        with ZipFile(BytesIO(to_bytes(trace))) as file:
+            members = [file.read(name).decode(errors="replace") for name in file.namelist()]
+        assert any("mine" in member for member in members)
+        assert not any("secret" in written for written in (*members, export.html(trace, plotlyjs="cdn")))
 
 
 def test_a_model_without_logits_has_no_probabilities():

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,17 @@ def test_the_model_is_left_as_it_was(model, fails, fast_path):
     handle.remove()
     outputs = [model.eval()(torch.tensor([SOURCE]), torch.tensor([TARGET])) for _ in range(2)]
     assert torch.equal(*outputs)
+
+
+def test_another_threads_run_is_not_recorded(model):
+    def call(source: Tensor, target: Tensor) -> Tensor:
+        other = threading.Thread(target=model, args=(source, target))
+        other.start()
+        other.join()
+        return model(source, target)
+
+    found = tv.diff(trace_module(model, SOURCE, TARGET), trace_module(model, SOURCE, TARGET, call=call))
+    assert found.equal, str(found)
 
 
 def test_the_models_own_outputs_are_untouched(model, fast_path):

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -17,9 +17,11 @@ from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.runs.options import whole
-from transformer_viz.runs.trace_module import huggingface, steps, torch_attention
+from transformer_viz.runs.trace_module import faults, huggingface, steps, torch_attention, unseen
+from transformer_viz.runs.trace_module.functions import Functions
 from transformer_viz.runs.trace_module.labels import Labels, Vocabulary, flat, ids_of, padding, read_tokens
-from transformer_viz.runs.trace_module.seen import Seen, by_kind
+from transformer_viz.runs.trace_module.running import Running, followed
+from transformer_viz.runs.trace_module.seen import Layers, Seen, by_kind
 from transformer_viz.terms import Kind
 from transformer_viz.trace.given_arrays import explained
 from transformer_viz.trace.trace import Trace
@@ -42,6 +44,7 @@ def trace_module(
     call: Call | None = None,
     logits: bool | None = None,
     candidates: int = 10,
+    allow_missing: Iterable[str] = (),
 ) -> Trace:
     """Runs a model once over given ids and records every attention and mask.
 
@@ -62,18 +65,25 @@ def trace_module(
         logits: whether what the model returns are logits. By default only where that is certain: Hugging Face's
             `.logits`, or as many columns as `vocabulary` has tokens. Without them the steps have no probabilities.
         candidates: how many of the most probable tokens each step keeps.
+        allow_missing: what may be missing from the Trace, because the model computes that attention in a way that cannot be
+            recorded: kinds (`"encoder"`), or names of modules, each with all that is in it. `made_by["not_seen"]` names it.
+
+    Layers have the numbers that they have in the model's `nn.ModuleList`. Where others stand between them that have no
+    attention, as in Qwen3-Next and Jamba, `Trace.layers` says the numbers.
 
     The run is in eval mode without gradients. While it lasts, torch's fast path is off in this process, and another
     thread that runs the same Hugging Face model gets the eager attention.
 
     Raises:
-        OptionError: an impossible keyword, a model that fails, or one whose attention cannot be seen.
+        OptionError: an impossible keyword, a model that fails, one whose attention cannot be seen or is not all seen,
+            or one whose rows of weights do not sum to 1.
         TraceError: attention that does not fit the tokens.
     """
     if not isinstance(model, nn.Module):
         raise OptionError(f"model is {type(model).__name__}, not a torch module; load it first.{huggingface.install_hint()}")
     n_candidates = whole("candidates", candidates, 1, 100_000)
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
+    allowed = unseen.names_of(allow_missing, model)
     source, target = ids_of("source_ids", source_ids, device), ids_of("target_ids", target_ids, device)
     if source is None and target is None:
         raise OptionError("there are no ids; give source_ids, target_ids or both")
@@ -82,51 +92,70 @@ def trace_module(
     if pad_id is None and inner is not None:
         pad_id = getattr(inner.config, "pad_token_id", None)
     started = time.perf_counter()
-    returned, calls = _run(model, inner, source, target, pad_id, call)
+    run = _run(model, inner, source, target, pad_id, call)
     seconds = time.perf_counter() - started
-    weights, masks = by_kind(calls)
-    if "decoder" in weights and "cross" not in weights and target is None:
-        source, target, sources, targets = None, source, None, sources
+    not_seen = unseen.accepted(model, run.missing, allowed)
+    faults.check(model, run.calls, run.softmax_columns)
+    layers = by_kind(run.calls)
+    if (set(layers) == {"decoder"} and target is None) or (set(layers) == {"encoder"} and source is None):
+        source, target, sources, targets = target, source, targets, sources
     labels = Labels(
         vocabulary, [*zip(flat(source), sources or (), strict=False), *zip(flat(target), targets or (), strict=False)]
     )
-    made_by = {**_made_by(model, inner, device), "seconds": round(seconds, 6)}
     trace = Trace.from_arrays(
-        **weights,
+        **{kind: found.weights for kind, found in layers.items()},
         source_tokens=[labels.of(number) for number in flat(source)] if sources is None else sources,
         target_tokens=[labels.of(number) for number in flat(target)] if targets is None else targets,
-        masks=dict(masks),
-        made_by=made_by,
+        masks={kind: found.masked for kind, found in layers.items()},
+        made_by=_made_by(model, inner, device, seconds) | ({"not_seen": not_seen} if not_seen else {}),
     )
-    trace = replace(trace, mask_reasons=_reasons(masks, source, target, pad_id))
-    found = steps.logits_of(returned, trace.n_steps, vocabulary, logits)
-    return _with_output(trace, found, target, output_ids, labels, n_candidates)
+    trace = replace(
+        trace,
+        mask_reasons=_reasons(layers, source, target, pad_id),
+        layers={kind: found.numbers for kind, found in layers.items() if found.numbers is not None},
+    )
+    rows = steps.logits_of(run.returned, trace.n_steps, vocabulary, logits)
+    return _with_output(trace, rows, target, output_ids, labels, n_candidates)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What one pass returned, and what was seen of it; `softmax_columns` as in `Functions`."""
+
+    returned: Any
+    calls: list[Seen]
+    missing: list[unseen.Unseen]
+    softmax_columns: dict[str, int]
 
 
 def _run(
     model: nn.Module, inner: Any | None, source: Tensor | None, target: Tensor | None, pad_id: int | None, call: Call | None
-) -> tuple[Any, list[Seen]]:
-    """One pass; what the model returned and what was seen."""
+) -> _Run:
+    """One pass, watched."""
 
     def forward() -> Any:
-        if call is None and inner is model:
-            return huggingface.call_of(inner, source, target, pad_id)
-        return (call or model)(*(ids for ids in (source, target) if ids is not None))
+        with followed(model, running), functions:
+            if call is None and inner is model:
+                return huggingface.call_of(inner, source, target, pad_id)
+            return (call or model)(*(ids for ids in (source, target) if ids is not None))
 
+    running = Running(model)
+    functions = Functions(running)
     with _ONE_AT_A_TIME, _quiet(model):
         if inner is None:
-            with torch_attention.watched(model) as watch:
+            with torch_attention.watched(model, running) as watch:
                 returned = _answer(model, forward)
             calls = watch.seen(has_source=source is not None, has_target=target is not None)
         else:
-            with huggingface.watched(model, inner) as calls:
+            with huggingface.watched(model, inner, running) as calls:
                 returned = _answer(model, forward)
+    missing = unseen.found(model, inner, running, functions, calls)
     if not calls:
         raise OptionError(
-            f"no attention was seen in {type(model).__name__}; torch.nn.MultiheadAttention and Hugging Face's attention "
-            "interface are watched. Other attention is given as arrays to Trace.from_arrays."
+            f"no attention was seen in {type(model).__name__}; {unseen.WATCHED}. "
+            f"{f'It has {unseen.words(missing)}. ' if missing else ''}Other attention is given as arrays to Trace.from_arrays."
         )
-    return returned, calls
+    return _Run(returned, calls, missing, functions.softmax_columns)
 
 
 def _answer(model: nn.Module, forward: Callable[[], Any]) -> Any:
@@ -154,13 +183,13 @@ def _quiet(model: nn.Module) -> Generator[None]:
             module.training = mode
 
 
-def _reasons(masks: dict[Kind, Any], source: Tensor | None, target: Tensor | None, pad_id: int | None) -> dict[Kind, Any]:
+def _reasons(layers: dict[Kind, Layers], source: Tensor | None, target: Tensor | None, pad_id: int | None) -> dict[Kind, Any]:
     """Why each cell is masked, as far as the ids tell."""
     found = {}
-    for kind, masked in masks.items():
+    for kind in layers:
         numbers = torch.tensor(flat(target if kind == "decoder" else source))
-        is_padding = padding(numbers, pad_id, everywhere=kind != "decoder" or "cross" not in masks)
-        found[kind] = explained(kind, masked, is_padding.numpy())
+        is_padding = padding(numbers, pad_id, everywhere=kind != "decoder" or "cross" not in layers)
+        found[kind] = explained(kind, layers[kind].masked, is_padding.numpy())
     return found
 
 
@@ -178,13 +207,13 @@ def _with_output(
     return replace(trace, output_tokens=tokens, text=" ".join(tokens), steps=known)
 
 
-def _made_by(model: nn.Module, inner: Any | None, device: torch.device) -> dict[str, Any]:
+def _made_by(model: nn.Module, inner: Any | None, device: torch.device, seconds: float) -> dict[str, Any]:
     packages = ("torch", "numpy", *(() if inner is None else ("transformers",)))
-    path = "" if inner is None else str(getattr(inner.config, "name_or_path", ""))
     return {
-        "checkpoint": path or type(model).__name__,
+        "checkpoint": type(model).__name__ if inner is None else huggingface.name_of(inner) or type(model).__name__,
         "variant": type(model).__name__,
         "strategy": "teacher forcing",
         "device": str(device),
         "versions": {name: version(name) for name in packages},
+        "seconds": round(seconds, 6),
     }

@@ -4,11 +4,13 @@ Their default kernel computes no weights, and returns none without an error. For
 in its place: it calls the model's own eager attention, keeps the weights and the mask, and hands on the output.
 """
 
+import re
 import sys
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path, PureWindowsPath
 from typing import Any
 from uuid import uuid4
 
@@ -17,11 +19,16 @@ from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError
 from transformer_viz.runs.trace_module.labels import padding
-from transformer_viz.runs.trace_module.seen import Seen, masked_by, numpy
+from transformer_viz.runs.trace_module.running import Running
+from transformer_viz.runs.trace_module.seen import Seen, hides_future, masked_by, numpy
 from transformer_viz.terms import Kind
 
 INSTALL = "pip install 'transformers>=5.23,<6'"
 _SETTING = "_attn_implementation_internal"
+_SECOND_SEQUENCE = ("key_value_states", "encoder_hidden_states")
+"""What their attention modules call the sequence that queries of another look at."""
+_TOLERANCE = 1e-2
+"""How far an output may be from its weighted values, of its largest number: half precision rounds."""
 
 
 def install_hint() -> str:
@@ -67,8 +74,18 @@ def call_of(model: Any, source: Tensor | None, target: Tensor | None, pad_id: in
     )
 
 
+def name_of(model: Any) -> str:
+    """Its name on the hub, or that of the folder that it was loaded from: never a path of this machine."""
+    given = str(getattr(model.config, "name_or_path", None) or "")
+    if not given or (re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", given) and not Path(given).exists()):
+        return given
+    # Also cuts at "/"; the path may be one of another machine.
+    name = PureWindowsPath(given).name
+    return Path(given).resolve().name if name in ("", "..") else name
+
+
 @contextmanager
-def watched(model: nn.Module, inner: Any) -> Generator[list[Seen]]:
+def watched(model: nn.Module, inner: Any, running: Running) -> Generator[list[Seen]]:
     """Watches every attention call of `model`, of which `inner` is the Hugging Face part, and leaves nothing behind."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
@@ -79,7 +96,7 @@ def watched(model: nn.Module, inner: Any) -> Generator[list[Seen]]:
     configs = {id(config): config for module in model.modules() if hasattr(config := getattr(module, "config", None), _SETTING)}
     before = {key: getattr(config, _SETTING) for key, config in configs.items()}
     try:
-        AttentionInterface.register(name, _recording(inner, calls))
+        AttentionInterface.register(name, _recording(inner, running, calls))
         AttentionMaskInterface.register(name, eager_mask)
         for config in configs.values():
             setattr(config, _SETTING, name)
@@ -91,9 +108,9 @@ def watched(model: nn.Module, inner: Any) -> Generator[list[Seen]]:
             interface._global_mapping.pop(name, None)
 
 
-def _recording(inner: Any, calls: list[Seen]) -> Callable[..., tuple[Tensor, Tensor]]:
+def _recording(inner: Any, running: Running, calls: list[Seen]) -> Callable[..., tuple[Tensor, Tensor]]:
     names = {id(module): name for name, module in inner.named_modules()}
-    encoder = _encoder_modules(inner)
+    encoder, has_both = encoder_modules(inner), inner.config.is_encoder_decoder
     mine = threading.get_ident()
 
     def attention(
@@ -106,8 +123,19 @@ def _recording(inner: Any, calls: list[Seen]) -> Callable[..., tuple[Tensor, Ten
         if threading.get_ident() == mine:
             if len(weights) != 1:
                 raise OptionError(f"the model's attention works on {len(weights)} sentences where one was given")
-            kind = _kind(module, names.get(id(module), ""), id(module) in encoder, inner.config.is_encoder_decoder)
-            calls.append(Seen(kind, numpy(weights[0]), numpy(_masked(attention_mask, weights)[0])))
+            masked = _masked(attention_mask, weights)[0]
+            is_cross = _is_cross(module, names.get(id(module), ""), has_both, running.given(_SECOND_SEQUENCE))
+            alone: Kind = "decoder" if has_both or _is_causal(module, masked) else "encoder"
+            calls.append(
+                Seen(
+                    kind="encoder" if id(module) in encoder else "cross" if is_cross else alone,
+                    weights=numpy(weights[0]),
+                    masked=numpy(masked),
+                    module=running.innermost,
+                    place=running.place,
+                    is_applied=_is_applied(weights, value, output),
+                )
+            )
         return output, weights
 
     return attention
@@ -119,20 +147,36 @@ def _real(name: str, ids: Any, pad_id: int | None, *, everywhere: bool) -> dict[
     return {} if is_pad is None or not is_pad.any() else {name: (~is_pad).long()}
 
 
-def _encoder_modules(inner: Any) -> set[int]:
+def encoder_modules(inner: Any) -> set[int]:
+    """The ids of all modules of the encoder, in a model that has a decoder too."""
     if not inner.config.is_encoder_decoder:
         return set()
     return {id(module) for module in inner.get_encoder().modules()}
 
 
-def _kind(module: nn.Module, name: str, is_in_encoder: bool, has_both: bool) -> Kind:
-    """Self-attention of a decoder is causal; what is not, in the decoder of a model with both, is cross-attention."""
-    if is_in_encoder:
-        return "encoder"
-    is_causal = getattr(module, "is_causal", None)
-    if (has_both and is_causal is False) or "cross" in name.lower():
-        return "cross"
-    return "decoder" if has_both or is_causal else "encoder"
+def _is_cross(module: nn.Module, name: str, has_both: bool, second: list[Any]) -> bool:
+    """Cross-attention is given a second sequence; `second` is what was given for it, empty where there is no such parameter.
+
+    Without the parameter: what is not causal in the decoder of a model with both.
+    """
+    if second:
+        return second[0] is not None
+    return (has_both and getattr(module, "is_causal", None) is False) or "cross" in name.lower()
+
+
+def _is_causal(module: nn.Module, masked: Tensor) -> bool:
+    """As the module says, else as its mask shows."""
+    said = getattr(module, "is_causal", None)
+    return hides_future(masked) if said is None else bool(said)
+
+
+def _is_applied(weights: Tensor, value: Tensor, output: Tensor) -> bool:
+    """Whether the output is the values weighted with the weights, as far as the shapes allow it to be told."""
+    heads, shared = weights.shape[1], value.shape[1]
+    if heads % shared or value.shape[-2] != weights.shape[-1]:
+        return True
+    made = (weights @ value.repeat_interleave(heads // shared, dim=1)).transpose(1, 2)
+    return made.shape != output.shape or bool((made - output).abs().max() <= _TOLERANCE * output.abs().max())
 
 
 def _masked(mask: Tensor | None, weights: Tensor) -> Tensor:

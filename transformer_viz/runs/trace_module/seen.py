@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.errors import OptionError
+from transformer_viz.runs.trace_module.running import Place, numbers
 from transformer_viz.terms import KINDS, Kind
 
 HIDDEN = -1e4
@@ -22,16 +23,29 @@ class Seen:
         kind: which attention.
         weights: float (head, query, key), after the softmax.
         masked: bool (query, key) or (head, query, key), True = masked.
+        module: the name of the module that attends.
+        place: where it stands among the layers.
+        is_applied: whether what it made of the values is what these weights make of them.
     """
 
     kind: Kind
     weights: np.ndarray
     masked: np.ndarray
+    module: str = ""
+    place: Place = ()
+    is_applied: bool = True
 
 
 def masked_by(mask: Tensor) -> Tensor:
     """True = masked, from an additive mask."""
     return mask <= HIDDEN
+
+
+def hides_future(masked: Tensor) -> bool:
+    """Whether no query may see a later key: `masked` is (…, query, key). One query alone has no future."""
+    n_queries, n_keys = masked.shape[-2:]
+    later = torch.ones(n_queries, n_keys, dtype=torch.bool, device=masked.device).triu(1)
+    return bool((masked | ~later).all()) and n_queries > 1
 
 
 def numpy(tensor: Tensor) -> np.ndarray:
@@ -40,24 +54,44 @@ def numpy(tensor: Tensor) -> np.ndarray:
     return (tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor).numpy()
 
 
-def by_kind(calls: Sequence[Seen]) -> tuple[dict[Kind, np.ndarray], dict[Kind, np.ndarray]]:
-    """Weights (layer, head, query, key) and masks, (query, key) where all layers and heads share one; layers as called.
+@dataclass(frozen=True)
+class Layers:
+    """All layers of one kind.
+
+    Attributes:
+        weights: float (layer, head, query, key), in the order of their numbers.
+        masked: bool (query, key) where all layers and heads share one, else in the shape of `weights`; True = masked.
+        numbers: of the layers, where others without such attention stand between them; else None.
+    """
+
+    weights: np.ndarray
+    masked: np.ndarray
+    numbers: tuple[int, ...] | None
+
+
+def by_kind(calls: Sequence[Seen]) -> dict[Kind, Layers]:
+    """The layers of each kind that was seen.
 
     Raises:
         OptionError: layers of one kind have different sizes.
     """
-    weights, masks = {}, {}
-    for kind in KINDS:
-        layers = [call for call in calls if call.kind == kind]
-        if not layers:
-            continue
-        shapes = {call.weights.shape for call in layers}
-        if len(shapes) > 1:
-            sizes = ", ".join(map(str, sorted(shapes)))
-            raise OptionError(
-                f"the layers of {kind} attention have different shapes (head, query, key): {sizes}; a Trace needs one for all"
-            )
-        weights[kind] = np.stack([call.weights for call in layers])
-        whole = np.stack([np.broadcast_to(call.masked, call.weights.shape) for call in layers])
-        masks[kind] = whole[0, 0] if (whole == whole[:1, :1]).all() else whole
-    return weights, masks
+    found = {kind: [call for call in calls if call.kind == kind] for kind in KINDS}
+    return {kind: _layers(kind, layers) for kind, layers in found.items() if layers}
+
+
+def _layers(kind: Kind, calls: list[Seen]) -> Layers:
+    shapes = {call.weights.shape for call in calls}
+    if len(shapes) > 1:
+        sizes = ", ".join(map(str, sorted(shapes)))
+        raise OptionError(
+            f"the layers of {kind} attention have different shapes (head, query, key): {sizes}; a Trace needs one for all"
+        )
+    # Layers that no list numbers are numbered as they were called.
+    found = numbers([call.place for call in calls]) or range(len(calls))
+    ordered = [call for _, call in sorted(zip(found, calls, strict=True), key=lambda pair: pair[0])]
+    whole = np.stack([np.broadcast_to(call.masked, call.weights.shape) for call in ordered])
+    return Layers(
+        weights=np.stack([call.weights for call in ordered]),
+        masked=whole[0, 0] if (whole == whole[:1, :1]).all() else whole,
+        numbers=None if set(found) == set(range(len(calls))) else tuple(sorted(found)),
+    )

@@ -6,6 +6,7 @@ attention module asks the same module once more, with weights; what the model co
 """
 
 import inspect
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError
-from transformer_viz.runs.trace_module.seen import Seen, masked_by, numpy
+from transformer_viz.runs.trace_module.running import Place, Running
+from transformer_viz.runs.trace_module.seen import Seen, hides_future, masked_by, numpy
 from transformer_viz.terms import Kind
 
 _FORWARD = nn.MultiheadAttention.forward
@@ -25,23 +27,23 @@ _SIGNATURE = inspect.signature(_FORWARD)
 class _Call:
     """One call; which kind it is can be told when all are known."""
 
-    parent: str
+    module: str
+    place: Place
     is_cross: bool
     weights: Tensor
     masked: Tensor
 
     @property
-    def is_causal(self) -> bool:
-        """Whether no query may see a later key."""
-        n_queries, n_keys = self.masked.shape[-2:]
-        later = torch.ones(n_queries, n_keys, dtype=torch.bool, device=self.masked.device).triu(1)
-        return bool((self.masked | ~later).all()) and n_queries > 1
+    def layers(self) -> set[str | Place]:
+        """What holds the module: the one around it, and the entry of a list that it is in."""
+        return {self.module.rpartition(".")[0], *([self.place] if self.place else [])}
 
 
 class Watch:
     """The calls of one run, from `watched`."""
 
-    def __init__(self) -> None:
+    def __init__(self, running: Running) -> None:
+        self._running = running
         self._calls: list[_Call] = []
 
     def seen(self, *, has_target: bool, has_source: bool) -> list[Seen]:
@@ -50,19 +52,21 @@ class Watch:
         Queries and keys from different sequences make cross-attention. Self-attention beside cross-attention, in the same
         layer, is the decoder's. In a model without cross-attention causal masks make a decoder, if no source is given too.
         """
-        layers_with_cross = {call.parent for call in self._calls if call.is_cross}
-        alone: Kind = "encoder"
-        if not layers_with_cross and (not has_source or (not has_target and all(call.is_causal for call in self._calls))):
-            alone = "decoder"
+        layers_with_cross = {layer for call in self._calls if call.is_cross for layer in call.layers}
+        is_causal = not has_target and all(hides_future(call.masked) for call in self._calls)
+        alone: Kind = "decoder" if not layers_with_cross and (is_causal or not has_source) else "encoder"
 
         def kind(call: _Call) -> Kind:
-            return "cross" if call.is_cross else "decoder" if call.parent in layers_with_cross else alone
+            return "cross" if call.is_cross else "decoder" if call.layers & layers_with_cross else alone
 
-        return [Seen(kind(call), numpy(call.weights), numpy(call.masked)) for call in self._calls]
+        return [
+            Seen(kind(call), numpy(call.weights), numpy(call.masked), module=call.module, place=call.place)
+            for call in self._calls
+        ]
 
-    def note(self, parent: str, module: nn.MultiheadAttention, query: Tensor, key: Tensor, asked: dict, output: Tensor) -> None:
+    def note(self, module: nn.MultiheadAttention, asked: dict, output: Tensor) -> None:
         """Asks the module again, now with weights for each head."""
-        mask, padding = asked["attn_mask"], asked["key_padding_mask"]
+        query, key, mask, padding = (asked[name] for name in ("query", "key", "attn_mask", "key_padding_mask"))
         if asked["is_causal"] and padding is None and not asked["need_weights"]:
             # Then torch drops the mask that it was given, and takes the causal one for granted.
             mask = torch.ones(_length(module, query), _length(module, key), dtype=torch.bool, device=query.device).triu(1)
@@ -74,20 +78,21 @@ class Watch:
         if bool(output.isfinite().all()):
             # Everything is masked in such a row: the fused kernel gives zeros where an explicit softmax gives NaN.
             weights = weights.masked_fill(masked.expand_as(weights).all(-1, keepdim=True), 0)
-        self._calls.append(_Call(parent, not _is_self(query, key), weights, masked))
+        running = self._running
+        self._calls.append(_Call(running.innermost, running.place, not _is_self(query, key), weights, masked))
 
 
 @contextmanager
-def watched(model: nn.Module) -> Generator[Watch]:
+def watched(model: nn.Module, running: Running) -> Generator[Watch]:
     """Watches every attention module of `model`, and leaves nothing behind."""
-    watch, handles = Watch(), []
+    watch, handles = Watch(running), []
     was_enabled = torch.backends.mha.get_fastpath_enabled()
     try:
         torch.backends.mha.set_fastpath_enabled(False)
         for name, module in model.named_modules():
             if isinstance(module, nn.MultiheadAttention):
                 _check(name, module)
-                handles.append(module.register_forward_hook(_hook(watch, name.rpartition(".")[0]), with_kwargs=True))
+                handles.append(module.register_forward_hook(_hook(watch), with_kwargs=True))
         yield watch
     finally:
         for handle in handles:
@@ -95,12 +100,15 @@ def watched(model: nn.Module) -> Generator[Watch]:
         torch.backends.mha.set_fastpath_enabled(was_enabled)
 
 
-def _hook(watch: Watch, parent: str):
+def _hook(watch: Watch):
+    mine = threading.get_ident()
+
     def hook(module: nn.MultiheadAttention, args: tuple, kwargs: dict, output: tuple) -> None:
+        if threading.get_ident() != mine:
+            return
         bound = _SIGNATURE.bind(module, *args, **kwargs)
         bound.apply_defaults()
-        asked = bound.arguments
-        watch.note(parent, module, asked["query"], asked["key"], asked, output[0])
+        watch.note(module, bound.arguments, output[0])
 
     return hook
 
