@@ -68,6 +68,10 @@ class TraceError(TransformerVizError):
     """A trace, or a trace file, whose parts do not fit together."""
 
 
+class TraceTooLargeHere(TraceError):
+    """A trace, or a trace file, that is larger than is read or drawn in this place."""
+
+
 class ExportError(TransformerVizError):
     """A page, picture or table that cannot be made or written here."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntFlag
 from typing import Literal, get_args
 
+from transformer_viz.errors import shortened
 from transformer_viz.vocabulary import PAD
 
 Kind = Literal["encoder", "decoder", "cross"]
@@ -49,6 +50,10 @@ REASON_WORDS: dict[int, str] = {
 
 Head = int | Literal["mean", "max"]
 """A head of a layer, from 0; or all heads of the layer as one."""
+
+
+LONGEST_LABEL = 40
+"""Signs of a token as a label: every picture repeats every label many times, and a longer one leaves no room for the map."""
 
 
 def head_title(layer: int, head: Head) -> str:
@@ -97,9 +102,9 @@ def row_labels(read: Sequence[str], written: Sequence[str] | None) -> list[str]:
     return [label if token == PAD else f"{label}→{visible(out)}" for label, token, out in pairs]
 
 
-def visible(token: str) -> str:
-    """A token whose spaces, tabs and line breaks are something to see."""
-    return "".join(_BLANKS.get(symbol, symbol) for symbol in token)
+def visible(token: str, most: int = LONGEST_LABEL) -> str:
+    """A token whose spaces, tabs and line breaks are something to see; what is longer than `most` is cut."""
+    return "".join(_BLANKS.get(symbol, symbol) for symbol in shortened(token, most))
 
 
 _BLANKS = {"\n": "↵", "\t": "⇥", " ": "␣"}

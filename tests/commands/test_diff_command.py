@@ -74,7 +74,7 @@ def test_tolerance_and_ignore(files, cli, tmp_path):
     ("arguments", "named"),
     [
         (("abc", "nowhere.npz"), "There is no file nowhere.npz"),
-        (("abc", "."), "a folder or a device"),
+        (("abc", "."), "it is a folder, not a file"),
         (("abc",), "B.npz"),
         (("abc", "abc", "--tolerance", "-1"), "'-1'"),
         (("abc", "abc", "--tolerance", "nan"), "'nan'"),

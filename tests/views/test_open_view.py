@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 from tests.figures.conftest import build
 from tests.views.drawn import charts, pictures
 from transformer_viz import Trace, decode, load_checkpoint
+from transformer_viz.trace import limits
 from transformer_viz.trace.store import to_bytes
-from transformer_viz.views.parts import opened
 from transformer_viz.views.parts.tables import OF_A_FILE
 
 Start = Callable[..., AppTest]
@@ -137,7 +137,7 @@ def bomb() -> bytes:
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("meta.json", "{}")
         with archive.open("cross_attentions.npy", "w") as member:
-            for _ in range(opened.MOST_UNPACKED // 2**20 + 1):
+            for _ in range(limits.MOST_UNPACKED // 2**20 + 1):
                 member.write(bytes(2**20))
     return buffer.getvalue()
 

@@ -5,6 +5,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from transformer_viz import Trace
+from transformer_viz.trace import limits
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views.parts import opened
 
@@ -91,9 +92,9 @@ def test_size_counts_every_array() -> None:
 
 
 def test_a_file_over_the_limit_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "LARGEST_FILE", 2**20)
+    monkeypatch.setattr(limits, "LARGEST_FILE", 2**20)
     at = drop(new(), ("big.npz", bytes(2**20 + 1)))
-    assert "it has 1048577 bytes; at most 1048576 are allowed" in errors(at)
+    assert "it has 1,048,577 bytes; at most 1,048,576 are allowed" in errors(at)
 
 
 def test_the_server_may_allow_less(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,13 +12,14 @@ import numpy as np
 
 from transformer_viz.analysis.diff_report import WHATS, Difference, TraceDiff, What, Where
 from transformer_viz.analysis.laid_beside import common, n_alike, paired, sizes
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Step, Trace
 
 _MODEL = ("checkpoint", "variant", "task")
 _NO_DIFFERENCE = ("seconds", "device", "versions")
+_LONGEST_NOTE = 400
 _STEP_NUMBERS = ("probability", "log_probability", "sampling_probability")
 _NODE_FIELDS = ("parent", "row", "step", "token", "text", "rank", "place", "state", "pruned_by")
 _NODE_NUMBERS = ("log_probability", "total", "score")
@@ -83,7 +84,7 @@ class _Comparison:
         for name in _NO_DIFFERENCE:
             a, b = self.before.made_by.get(name), self.after.made_by.get(name)
             if a != b:
-                yield f"{name}: {a} → {b}"
+                yield f"{name}: {shortened(str(a), _LONGEST_NOTE)} → {shortened(str(b), _LONGEST_NOTE)}"
 
     def _input(self) -> Iterator[Difference]:
         yield from self._value("input", "source", self.before.source, self.after.source)

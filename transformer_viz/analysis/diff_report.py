@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
+from transformer_viz.errors import shortened
 from transformer_viz.terms import KIND_TITLES, Kind
 
 What = Literal[
@@ -49,8 +50,10 @@ class Where:
         words = [self.field.replace("_", " "), *([KIND_TITLES[self.kind]] if self.kind else [])]
         for name, number in (*numbered, ("position", self.position)):
             if number is not None:
-                words.append(f"{name} {number + 1}" + (f" {tokens[name]!r}" if tokens.get(name) is not None else ""))
-        return ", ".join([*words, *([repr(self.token)] if self.token is not None else [])])
+                words.append(
+                    f"{name} {number + 1}" + (f" {shortened(token)!r}" if (token := tokens.get(name)) is not None else "")
+                )
+        return ", ".join([*words, *([repr(shortened(self.token))] if self.token is not None else [])])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +83,8 @@ class Difference:
             notes.append(f"the {'first' if self.size is None else 'largest'} of {self.count}")
         place = str(self.where).removeprefix(f"{self.what}, ")
         before, after = _shown(self.before), _shown(self.after)
-        if before == after:  # a difference behind the sixth digit
-            before, after = repr(self.before), repr(self.after)
+        if before == after:  # a difference behind the sixth digit, or far into a text
+            before, after = _where_apart(repr(self.before), repr(self.after))
         return f"{self.what}: {place}: {before} → {after}" + (f" ({', '.join(notes)})" if notes else "")
 
 
@@ -141,5 +144,12 @@ def _plain(value: Any) -> Any:
 def _shown(value: Any) -> str:
     if value is None:
         return "nothing"
-    words = f"{value:.6g}" if isinstance(value, float) else repr(value)
-    return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+    return shortened(f"{value:.6g}" if isinstance(value, float) else repr(value), _LONGEST)
+
+
+def _where_apart(before: str, after: str) -> tuple[str, str]:
+    """Two texts from a little before the first sign that differs."""
+    first = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
+    start = max(0, first - _LONGEST // 2)
+    cut = "…" if start else ""
+    return cut + shortened(before[start:], _LONGEST), cut + shortened(after[start:], _LONGEST)

@@ -10,13 +10,15 @@ import numpy as np
 
 from transformer_viz.analysis.heads import Head, head_map
 from transformer_viz.analysis.true_key import best_head
+from transformer_viz.errors import shortened
 from transformer_viz.terms import Kind, head_label, head_title, place_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
 
 Style = Literal["plain", "code", "strong"]
 Sentence = tuple[tuple[Style, str], ...]
-_LONGEST_SO_FAR = 120
+_LONGEST_CODE = 120
+"""Signs of a piece of the run."""
 
 
 def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *, with_answer: bool = True) -> Sentence:
@@ -34,7 +36,7 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
         pieces += _correction(trace, step)
     if kind == "encoder":
         pieces += [("plain", " The encoder read the whole source before the first step: its maps are the same at every step.")]
-    return tuple(pieces)
+    return tuple((style, shortened(text, _LONGEST_CODE) if style == "code" else text) for style, text in pieces)
 
 
 def plain(sentence: Sentence) -> str:
@@ -75,13 +77,20 @@ def _so_far(trace: Trace, step: int) -> list[tuple[Style, str]]:
     """What was written before this step; where that is not recorded, what was read."""
     if not trace.output_tokens:
         return [("plain", "having read "), ("code", trace.target_tokens[step])]
-    written = _between(trace).join(trace.output_tokens[:step])
-    return [("plain", "having written "), ("code", _end_of(written))] if written else [("plain", "having written nothing yet")]
+    written = _end_of(trace.output_tokens, step, _between(trace))
+    return [("plain", "having written "), ("code", written)] if written else [("plain", "having written nothing yet")]
 
 
-def _end_of(written: str) -> str:
-    """The last part of a long text: what comes next goes on from there."""
-    return written if len(written) <= _LONGEST_SO_FAR else "…" + written[-_LONGEST_SO_FAR + 1 :]
+def _end_of(tokens: tuple[str, ...], step: int, between: str) -> str:
+    """The last part of what the first `step` tokens spell: what comes next goes on from there. No more is put together."""
+    parts: list[str] = []
+    length = 0
+    while step > 0 and length <= _LONGEST_CODE:
+        step -= 1
+        parts.append(tokens[step][-_LONGEST_CODE - 1 :] + (between if parts else ""))
+        length += len(parts[-1])
+    written = "".join(reversed(parts))
+    return written if length <= _LONGEST_CODE else "…" + written[-_LONGEST_CODE + 1 :]
 
 
 def _writes(trace: Trace, step: int, joined: str) -> list[tuple[Style, str]]:

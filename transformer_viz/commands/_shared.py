@@ -4,14 +4,17 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from transformer_viz.errors import InputError, OptionError, listed
+from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere, listed
 from transformer_viz.terms import KINDS
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
+    from transformer_viz.trace.trace import Trace
 
 LARGEST_SEED = 2**63 - 2
 _LONGEST_INPUT = 1_000_000
@@ -74,12 +77,17 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kinds", type=_kinds, metavar="KIND,…", help="what the trace keeps: encoder, decoder, cross (all)")
     parser.add_argument("--layers", type=_layers, metavar="N,…", help="the layers that the trace keeps, from 1 (all)")
     most = whole(1, LARGEST_SEED)
-    parser.add_argument("--max-trace-bytes", type=most, metavar="N", help="refuse a trace that could be larger (10^9)")
+    parser.add_argument(
+        "--max-trace-bytes", type=most, metavar="N", help="refuse a trace that could be larger (256 MB, as the page)"
+    )
 
 
 def decoding(arguments: argparse.Namespace, checkpoint: "Checkpoint") -> dict[str, Any]:
     """The keywords of `decode` that `add_decoding` asked for; what was not given is left out."""
+    from transformer_viz.trace.limits import MAX_TRACE_BYTES
+
     keywords = {name: getattr(arguments, name) for name in ("strategy", "max_length", "candidates", "mistake")}
+    keywords["max_trace_bytes"] = MAX_TRACE_BYTES
     for name in (*(name for name, *_ in _STRATEGY_OPTIONS), "seed", "ban", "precision", "kinds", "layers", "max_trace_bytes"):
         if getattr(arguments, name) is not None:
             keywords[name] = getattr(arguments, name)
@@ -117,6 +125,41 @@ def _layers(text: str) -> list[int]:
 def add_json(parser: argparse.ArgumentParser) -> None:
     """`--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """`--no-limits`; `load_trace` obeys it."""
+    parser.add_argument(
+        "--no-limits",
+        action="store_true",
+        help="read and draw a trace of any size, with the time and memory that it takes; without it the page's limits hold",
+    )
+
+
+def load_trace(path: Path, *, no_limits: bool) -> "Trace":
+    """A trace file, as far as the page would open it.
+
+    Raises:
+        TraceError: it is no trace.
+        TraceTooLargeHere: it is too large, and the message names the flag that lifts the limits.
+    """
+    from transformer_viz.trace import limits, store
+
+    if no_limits:
+        return store.load_trace(path, max_bytes=sys.maxsize, max_unpacked=sys.maxsize)
+    with lifted_by_flag():
+        trace = store.load_trace(path, max_bytes=limits.LARGEST_FILE, max_unpacked=limits.MOST_UNPACKED)
+        limits.check(trace, str(path)[-200:])
+    return trace
+
+
+@contextmanager
+def lifted_by_flag() -> Generator[None]:
+    """Says in the message of a limit how to lift it."""
+    try:
+        yield
+    except TraceTooLargeHere as error:
+        raise TraceTooLargeHere(f"{error} --no-limits lifts the limits.") from error
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:

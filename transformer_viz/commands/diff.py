@@ -26,15 +26,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PART",
         help="a part that is not compared, model for instance; may be repeated",
     )
+    _shared.add_limits(parser)
     _shared.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """0 equal, 1 different; times, devices and versions are notes."""
     from transformer_viz.analysis.diff import diff
-    from transformer_viz.trace.store import load_trace
 
-    before, after = load_trace(arguments.before), load_trace(arguments.after)
+    before, after = (_shared.load_trace(path, no_limits=arguments.no_limits) for path in (arguments.before, arguments.after))
     found = diff(before, after, tolerance=arguments.tolerance, ignore=arguments.ignore)
     if arguments.json:
         _shared.print_json({"before": str(arguments.before), "after": str(arguments.after), **found.to_json()})

@@ -60,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the page loads plotly.min.js beside it, written if it is missing",
     )
+    _shared.add_limits(parser)
     parser.add_argument("--force", action="store_true", help="replace the file if it is there")
 
 
@@ -69,11 +70,14 @@ def run(arguments: argparse.Namespace) -> int:
     ending = _checked(path, arguments)
 
     from transformer_viz.export import saving
-    from transformer_viz.trace.store import load_trace
+    from transformer_viz.trace import limits
 
     saving.check(path, force=arguments.force)
-    trace = load_trace(arguments.file)
+    trace = _shared.load_trace(arguments.file, no_limits=arguments.no_limits)
     what = arguments.what or "player"
+    if not arguments.no_limits and (ending in _TABLES or (ending == "html" and what == "player")):
+        with _shared.lifted_by_flag():
+            limits.check_file(trace, str(arguments.file)[-200:], is_table=ending in _TABLES)
     saving.write(path, saving.made(trace, ending, what, **({} if ending in _TABLES else _options(trace, ending, arguments))))
     _say_size(path)
     if arguments.without_plotlyjs:

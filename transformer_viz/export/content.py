@@ -14,7 +14,7 @@ import transformer_viz
 from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, layer_or_first, n_layers_heads
 from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.export.strips import legend, output_strip, source_strip
 from transformer_viz.figures import templates
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title, place_labels, row_labels
@@ -22,6 +22,8 @@ from transformer_viz.trace.trace import Trace
 
 PageTheme = Literal["auto", "light", "dark"]
 NO_KEY = 65535
+_LONGEST_TEXT, _MOST_EDITS = 600, 100
+"""Signs of a source or an output in the page's title, and changes that it names."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answ
     words = _Words()
     return {
         "version": transformer_viz.__version__,
-        "title": f"{trace.source} → {trace.text}",
+        "title": page_title(trace),
         "made": _made(trace),
         # The page counts layers by their place; each kind has their numbers.
         "focus": {"kind": now.kind, "layer": trace.layer_place(now.kind, now.layer), "head": now.head, "step": now.step},
@@ -153,10 +155,16 @@ def packed(array: np.ndarray) -> dict[str, Any]:
     return {"dtype": data.dtype.str[1:], "shape": list(data.shape), "bdata": base64.b64encode(data.tobytes()).decode()}
 
 
+def page_title(trace: Trace) -> str:
+    """What a page of this run is called."""
+    return f"{shortened(trace.source, _LONGEST_TEXT)} → {shortened(trace.text, _LONGEST_TEXT)}"
+
+
 def _made(trace: Trace) -> list[str]:
     """What made the run, in short phrases."""
     by = trace.made_by
-    known = [str(by[key]) for key in ("checkpoint", "variant", "strategy", "device") if by.get(key)]
-    known += ["part of its attention not seen"] if by.get("not_seen") else []
-    said = [*known, *(f"edit {edit}" for edit in trace.edits)]
-    return [*said, f"with the mistake {trace.mistake}"] if trace.mistake else said
+    said = [str(by[key]) for key in ("checkpoint", "variant", "strategy", "device") if by.get(key)]
+    said += ["part of its attention not seen"] if by.get("not_seen") else []
+    said += [f"edit {edit}" for edit in trace.edits[:_MOST_EDITS]] + ["…"] * (len(trace.edits) > _MOST_EDITS)
+    said += [f"with the mistake {trace.mistake}"] if trace.mistake else []
+    return [shortened(words, _LONGEST_TEXT) for words in said]

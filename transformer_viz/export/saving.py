@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer_viz.errors import ExportError, OptionError, listed
+from transformer_viz.export.content import page_title
 from transformer_viz.export.drawings import What, figure_of
 from transformer_viz.export.pages import figure_html, html
 from transformer_viz.export.pictures import picture
@@ -54,8 +55,7 @@ def made(trace: Trace, format: str, what: What = "player", **options: Any) -> by
     plotlyjs = options.pop("plotlyjs", True)
     if options.get("theme") == "auto":
         options["theme"] = "light"
-    title = f"{trace.source} → {trace.text}"
-    return figure_html(figure_of(trace, what, **options), title=title, plotlyjs=plotlyjs).encode()
+    return figure_html(figure_of(trace, what, **options), title=page_title(trace), plotlyjs=plotlyjs).encode()
 
 
 def format_of(path: Path) -> str:

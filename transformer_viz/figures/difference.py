@@ -186,7 +186,7 @@ def _numbered(words: Sequence[str], written: Sequence[str] = ()) -> list[str]:
 
 def _word(token: str) -> str:
     """A token, cut where it would leave no room for the map."""
-    return shown(token if len(token) <= _LONGEST_WORD else token[: _LONGEST_WORD - 1] + "…")
+    return shown(token, _LONGEST_WORD)
 
 
 def _length(label: str) -> int:

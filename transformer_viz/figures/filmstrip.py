@@ -6,6 +6,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head, head_map, reasons_map
+from transformer_viz.errors import shortened
 from transformer_viz.figures.theme import ThemeName, base_layout, escape, even, flat, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -67,7 +68,7 @@ def filmstrip(
         figure.add_annotation(
             x=left - 0.5,
             y=top - 0.5,
-            text=escape(title if len(title) <= _LONGEST_TEXT else title[: _LONGEST_TEXT - 1] + "…"),
+            text=escape(shortened(title, _LONGEST_TEXT)),
             xanchor="left",
             yanchor="bottom",
             showarrow=False,

@@ -87,4 +87,4 @@ def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "
 
 
 def _short(source: str, most: int = 14) -> str:
-    return shown(source if len(source) <= most else source[: most - 1] + "…")
+    return shown(source, most)

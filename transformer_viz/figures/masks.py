@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import layer_or_first
 from transformer_viz.analysis.mask_parts import MaskPart
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import OptionError, shortened
 from transformer_viz.figures import cells, reasons
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, escape, labels, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
@@ -16,6 +16,7 @@ from transformer_viz.trace.trace import Trace
 
 _TITLE, _LEGEND = 26, 34
 """Pixels: above a panel for its title, above everything for the legend."""
+_LONGEST_NAME = 120
 _LEAST_LABELLED = 9
 """Cells smaller than this many pixels get no tick labels: they would overlap. The hover still has them."""
 
@@ -108,7 +109,8 @@ def mask_grid(
     inner, top = total - _LEGEND - 4, 0.0
     for (name, parts), height in zip(rows, heights, strict=True):
         if name:
-            layout["annotations"].append(_words(f"<b>{escape(name)}</b>", 0, 1 - top / inner, size + 2, colours.ink))
+            title = f"<b>{escape(shortened(name, _LONGEST_NAME))}</b>"
+            layout["annotations"].append(_words(title, 0, 1 - top / inner, size + 2, colours.ink))
             top += 18
         for column, part in enumerate(parts):
             left, right = _span(column, columns)

@@ -10,6 +10,9 @@ from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, 
 from transformer_viz.trace.search import STATE_WORDS, Search, SearchNode, State
 from transformer_viz.trace.trace import Trace
 
+_LONGEST_TEXT = 600
+"""Signs of a hypothesis in its hover; every pruned one names the one that was kept instead."""
+
 _WIDTHS = ((0.5, 4.0), (0.1, 2.4), (0.01, 1.4), (0.0, 0.7))
 """Probability of a token from here up: width of its line in pixels."""
 _LABELLED_UP_TO = 300
@@ -180,14 +183,14 @@ def _of_state(
 
 def _words(search: Search, node: SearchNode) -> str:
     lines = [
-        f"<b>{shown(node.text) or '(empty)'}</b>",
+        f"<b>{shown(node.text, _LONGEST_TEXT) or '(empty)'}</b>",
         f"writes {shown(node.token)}, p = {math.exp(node.log_probability):.4g}",
         f"log p {node.log_probability:.4f}, sum {node.total:.4f}, score {node.score:.4f}",
         f"rank {node.rank + 1} at step {node.step + 1}: {STATE_WORDS[node.state]}",
     ]
     if node.pruned_by is not None:
         winner = search.nodes[node.pruned_by]
-        lines.append(f"the last one kept: {shown(winner.text) or '(empty)'}, sum {winner.total:.4f}")
+        lines.append(f"the last one kept: {shown(winner.text, _LONGEST_TEXT) or '(empty)'}, sum {winner.total:.4f}")
     return "<br>".join(lines)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import plotly.colors
 import plotly.graph_objects as go
 
-from transformer_viz.terms import place_labels, visible
+from transformer_viz.terms import LONGEST_LABEL, place_labels, visible
 
 ThemeName = Literal["light", "dark"]
 FONT = "'Source Sans Pro', 'Source Sans', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif"
@@ -84,9 +84,9 @@ def escape(text: str) -> str:
     return "".join(symbol if symbol.isprintable() else f"\\u{ord(symbol):04x}" for symbol in safe)
 
 
-def shown(token: str) -> str:
-    """A token as a label: a space is drawn ␣, and nothing in it acts as markup."""
-    return escape(visible(token))
+def shown(token: str, most: int = LONGEST_LABEL) -> str:
+    """A token as a label: a space is drawn ␣, nothing in it acts as markup, and what is longer than `most` is cut."""
+    return escape(visible(token, most))
 
 
 def labels(tokens: Iterable[str]) -> list[str]:

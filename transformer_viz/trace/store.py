@@ -12,6 +12,7 @@ import io
 import json
 import re
 import struct
+import sys
 import zipfile
 import zlib
 from contextlib import AbstractContextManager, nullcontext
@@ -22,7 +23,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from transformer_viz import reading
-from transformer_viz.errors import TraceError, TransformerVizError
+from transformer_viz.errors import TraceError, TraceTooLargeHere, TransformerVizError
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.description import built, described
 from transformer_viz.trace.trace import Trace
@@ -86,17 +87,19 @@ def load_trace(
         max_unpacked: the most bytes that it may unpack to; 1 GiB by default. Reading takes up to about 4 times as much.
 
     Raises:
-        TraceError: not a trace, damaged, too large, or of a later version.
+        TraceError: not a trace, damaged, or of a later version.
+        TraceTooLargeHere: a TraceError too, of a file that has or unpacks to more than allowed.
     """
     name = str(path if isinstance(path, str | PathLike) else getattr(path, "name", None) or "the file")[-200:]
-    most = LARGEST if max_bytes is None else max_bytes
     try:
-        with _opened(path, most) as file:
-            _check_end(file, most)
+        with _opened(path) as file:
+            _check_end(file, LARGEST if max_bytes is None else max_bytes)
             with zipfile.ZipFile(file) as archive:
                 return _read(archive, LARGEST if max_unpacked is None else max_unpacked)
     except FileNotFoundError:
         raise TraceError(f"There is no file {name}.") from None
+    except TraceTooLargeHere as error:
+        raise TraceTooLargeHere(f"{name} is too large: {error}.") from error
     except TransformerVizError as error:
         raise TraceError(f"{name} is not a trace that this program can read: {error}") from error
     except MemoryError:
@@ -108,7 +111,7 @@ def load_trace(
         raise TraceError(f"{name} is not a trace file ({words}).") from error
 
 
-def _opened(path: Any, most: int) -> AbstractContextManager[BinaryIO]:
+def _opened(path: Any) -> AbstractContextManager[BinaryIO]:
     """An open file, closed afterwards if it was opened here."""
     if isinstance(path, bytes | bytearray | memoryview):
         return io.BytesIO(path)
@@ -116,14 +119,14 @@ def _opened(path: Any, most: int) -> AbstractContextManager[BinaryIO]:
         if not hasattr(path, "seek") or not hasattr(path, "read"):
             raise TraceError(f"a path, bytes or an open binary file is needed, not {type(path).__name__}")
         return nullcontext(path)
-    return reading.opened(path, most)
+    return reading.opened(path, sys.maxsize)  # its size is compared as that of every other file
 
 
 def _check_end(file: BinaryIO, max_bytes: int) -> None:
     """Size and directory of the zip, before zipfile reads it: it would make an object for each of millions of members."""
     size = file.seek(0, io.SEEK_END)
     if size > max_bytes:
-        raise TraceError(f"it has {size} bytes; at most {max_bytes} are allowed")
+        raise TraceTooLargeHere(f"it has {size:,} bytes; at most {max_bytes:,} are allowed")
     file.seek(max(0, size - _LOCATOR_SIZE - _END_SIZE))
     tail = file.read(_LOCATOR_SIZE + _END_SIZE)
     end, before = tail[-_END_SIZE:], tail[:-_END_SIZE]
@@ -170,9 +173,9 @@ def _read(archive: zipfile.ZipFile, most: int) -> Trace:
     if any(info.compress_type not in _COMPRESSIONS for info in members.values()):
         raise TraceError("it is compressed in another way than this program does it")
     if sum(info.file_size for info in members.values()) > most:
-        raise TraceError(f"it unpacks to more than {most / 2**20:.4g} MB")
+        raise TraceTooLargeHere(f"it unpacks to more than {most / 2**20:.4g} MB")
     if members[_META].file_size > most // _META_SHARE:
-        raise TraceError(f"its {_META} unpacks to more than {most / _META_SHARE / 2**20:.4g} MB")
+        raise TraceTooLargeHere(f"its {_META} unpacks to more than {most / _META_SHARE / 2**20:.4g} MB")
     meta = reading.parsed(_unpacked(archive, members.pop(_META)))
     given = meta.get("format") if isinstance(meta, dict) else None
     if isinstance(given, bool) or given not in (FORMAT, LATER_FORMAT):

@@ -12,6 +12,7 @@ from transformer_viz.export.programs import explore as programs
 from transformer_viz.export.programs.runs import AnyRun
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import code, focus, link
 from transformer_viz.views.parts.held import held
@@ -36,8 +37,8 @@ _FORMATS = {
 }
 _MOST_AT_ONCE = 200_000
 """Weights up to which a table is made without being asked for."""
-_OF_EVERYTHING, _MOST_AT_ALL = ("html", "csv", "parquet"), 5_000_000
-"""Files with every weight, and the most of them: as text, a weight takes about a hundred bytes while it is made."""
+_OF_EVERYTHING = ("html", "csv", "parquet")
+"""Files with every weight: as text, a weight takes about a hundred bytes while it is made."""
 
 
 def start() -> None:
@@ -94,11 +95,13 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
     """Download buttons take bytes: what takes seconds or megabytes is made when it is asked for."""
     is_table = chosen in saving.TABLE_FORMATS
     place = (run, chosen) if is_table else (run, chosen, now, tuple(looks.items()))
-    if chosen in _OF_EVERYTHING and n_weights(trace) > _MOST_AT_ALL:
-        words = f"{n_weights(trace):,} weights are more than a page makes into this file. Take the trace, and make it with "
-        st.caption(f"{words}`python -m transformer_viz render`.")
-        return
-    is_quick = is_table and n_weights(trace) <= _MOST_AT_ONCE
+    if chosen in _OF_EVERYTHING:
+        try:
+            limits.check_file(trace, "This run", is_table=is_table)
+        except TransformerVizError as error:
+            st.caption(f"{literal(str(error))} Or take the trace, then `python -m transformer_viz render … --no-limits`.")
+            return
+    is_quick = is_table and limits.n_weights(trace) <= _MOST_AT_ONCE
     # The click's own run already knows a step that the player has reached since the button was drawn.
     if st.session_state.pop("export_wanted", False):
         st.session_state.export_asked = place
@@ -118,11 +121,6 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
 
 def _want() -> None:
     st.session_state.export_wanted = True
-
-
-def n_weights(trace: Trace) -> int:
-    """Of all kinds together."""
-    return sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
 
 
 @held

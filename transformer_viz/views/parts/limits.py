@@ -9,13 +9,13 @@ from transformer_viz.errors import OptionError, TraceTooLarge
 from transformer_viz.runs.keep import KeepOptions, keep
 from transformer_viz.runs.trace_size import held_bytes, megabytes
 from transformer_viz.terms import KIND_TITLES, KINDS
+from transformer_viz.trace.limits import MAX_TRACE_BYTES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import link
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
 
-MAX_TRACE_BYTES = 256_000_000
 HALF = "half"
 _MOST_OFFERED = 3
 R = TypeVar("R")

@@ -15,16 +15,12 @@ from dataclasses import dataclass
 import streamlit as st
 
 from transformer_viz.errors import TraceError
+from transformer_viz.trace import limits
 from transformer_viz.trace.store import load_trace
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import drawable
 from transformer_viz.views.parts.markdown import literal
 
 _MB = 2**20
-LARGEST_FILE = 64 * _MB
-"""The most bytes of a file here; `server.maxUploadSize` may be less."""
-MOST_UNPACKED = 128 * _MB
-"""The most bytes that a file may unpack to; reading takes up to about 4 times as much for a moment."""
 MOST_TRACES, MOST_HELD = 8, 256 * _MB
 """How many traces, and bytes of arrays, a session holds; the oldest gives way."""
 MOST_OF_ALL = 1024 * _MB
@@ -110,8 +106,8 @@ def add(file_name: str, data: bytes) -> str:
         upload = io.BytesIO(data)
         upload.name = file_name
         with _READING:
-            trace = load_trace(upload, max_bytes=largest_file(), max_unpacked=MOST_UNPACKED)
-            drawable.check(trace, file_name)
+            trace = load_trace(upload, max_bytes=largest_file(), max_unpacked=limits.MOST_UNPACKED)
+            limits.check(trace, file_name)
             _make_room(size_of(trace))
             _HELD.add(trace)
         name = _unique(file_name)
@@ -136,7 +132,7 @@ def hush() -> None:
 
 def largest_file() -> int:
     """The most bytes of a file: ours, or the server's where that is less."""
-    return min(LARGEST_FILE, st.get_option("server.maxUploadSize") * _MB)
+    return min(limits.LARGEST_FILE, st.get_option("server.maxUploadSize") * _MB)
 
 
 def size_of(trace: Trace) -> int:

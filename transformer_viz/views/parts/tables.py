@@ -15,9 +15,9 @@ from transformer_viz.export.programs.runs import AnyRun, File
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.frame import to_frame
+from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import chart, code, export, heads, kept, limits, link
-from transformer_viz.views.parts.export import n_weights
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint

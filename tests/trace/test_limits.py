@@ -8,9 +8,9 @@ import pytest
 
 from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.errors import TraceError
+from transformer_viz.trace import limits
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.store import load_trace, to_bytes
-from transformer_viz.views.parts import drawable
 
 
 def by_arrays(n: int = 3, layers: int = 1, heads: int = 1, word: str = "a", **fields: Any) -> Trace:
@@ -33,12 +33,12 @@ def by_arrays(n: int = 3, layers: int = 1, heads: int = 1, word: str = "a", **fi
 )
 def test_too_large(trace: Trace, words: str) -> None:
     with pytest.raises(TraceError, match=r"^big\.npz is a trace, but too large to draw here: " + words):
-        drawable.check(trace, "big.npz")
+        limits.check(trace, "big.npz")
 
 
 def test_at_the_limit() -> None:
-    drawable.check(by_arrays(512, word="a" * 31), "")
-    drawable.check(by_arrays(layers=32, heads=32), "")
+    limits.check(by_arrays(512, word="a" * 31), "")
+    limits.check(by_arrays(layers=32, heads=32), "")
 
 
 def searched(tiny, **node: Any) -> Trace:
@@ -54,17 +54,17 @@ def test_a_rank_of_a_billion(tiny) -> None:
     """The tree would have as many rows: gigabytes of ticks. The file itself is sound."""
     trace = load_trace(to_bytes(searched(tiny, rank=10**9 - 1)))
     with pytest.raises(TraceError, match="1,000,000,000 ranks of its search; at most 1,024"):
-        drawable.check(trace, "")
+        limits.check(trace, "")
 
 
 def test_a_text_that_every_pruned_node_would_repeat(tiny) -> None:
     with pytest.raises(TraceError, match="letters in its tree; at most 10,000,000"):
-        drawable.check(searched(tiny, text="y" * 1_000_000), "")
+        limits.check(searched(tiny, text="y" * 1_000_000), "")
 
 
 def test_the_widest_search_of_the_longest_text_is_far_below() -> None:
     checkpoint = load_checkpoint("reverse", device="cpu")
     trace = decode(checkpoint, "a" * 32, strategy="beam", beam_size=64)
-    drawable.check(trace, "")
+    limits.check(trace, "")
     assert trace.search is not None
-    assert 2 * len(trace.search.nodes) < drawable.MOST_NODES
+    assert 2 * len(trace.search.nodes) < limits.MOST_NODES
