@@ -24,12 +24,12 @@ from transformer_viz.errors import CheckpointError, ConfigError, FileError, list
 from transformer_viz.model import devices
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
 from transformer_viz.model.transformer import Transformer
+from transformer_viz.places import FOLDERS_VARIABLE
 from transformer_viz.tasks import Task
 from transformer_viz.vocabulary import Vocabulary
 from transformer_viz.writing import PARTIAL, write_tensors, write_text
 
 FORMAT = 1
-FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _SNAPSHOT = re.compile(r"step-(\d{1,9})\.safetensors")
 _PARTS = {"format": int, "variant": str, "model": dict, "task": dict, "vocabularies": dict, "recipe": dict, "metrics": dict}

@@ -12,6 +12,8 @@ _PACKAGE = Path(__file__).resolve().parent
 IS_INSTALLED = (_PACKAGE / "shipped").is_dir()
 ROOT = _PACKAGE / "shipped" if IS_INSTALLED else _PACKAGE.parent
 """The folder of `app.py`, of Streamlit's settings and of `checkpoints/`."""
+FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
+"""The environment variable that names a folder with more checkpoints."""
 
 
 def trained() -> Path:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from transformer_viz import serving
+from transformer_viz import places, serving
 from transformer_viz.commands import app
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,6 +65,15 @@ def test_streamlit_takes_the_process_over_in_the_root(cli, monkeypatch, free_por
     monkeypatch.setattr(os, "execv", lambda path, command: seen.append((path, command, Path.cwd())))
     app._become(["a", "b"])
     assert seen == [("a", ["a", "b"], ROOT)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there it stays a child")
+def test_a_relative_folder_of_checkpoints_is_seen_from_where_the_command_was_typed(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(places.FOLDERS_VARIABLE, "mine")
+    monkeypatch.setattr(os, "execv", lambda path, command: None)
+    app._become(["a"])
+    assert os.environ[places.FOLDERS_VARIABLE] == str(tmp_path / "mine")
 
 
 def test_a_port_in_use_is_said(mistake, started):

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 from transformer_viz import places, serving
 from transformer_viz.commands import _shared
@@ -59,6 +60,8 @@ def _check_free(address: str, port: int) -> None:
 
 def _become(command: list[str]) -> int:
     """Runs Streamlit where `app.py` lies, where it finds its settings."""
+    if more := os.environ.get(places.FOLDERS_VARIABLE):
+        os.environ[places.FOLDERS_VARIABLE] = str(Path(more).absolute())  # seen from where the command was typed
     if os.name == "nt":  # there a replaced process would look finished to the shell
         return subprocess.run(command, cwd=places.ROOT, check=False).returncode
     # Streamlit takes this process's place, so that a signal to it stops the app and leaves nothing behind.
