@@ -36,9 +36,10 @@ def packages_read_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The only checkpoints that the app finds: `reverse`, tiny and untrained."""
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`reverse`, tiny and untrained, in a folder that nobody may change."""
+    parent = tmp_path_factory.mktemp("saved")
     task = Reverse()
     size = len(task.source_vocabulary)
     torch.manual_seed(1)
@@ -46,27 +47,89 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ModelConfig(source_vocabulary_size=size, target_vocabulary_size=size, d_model=12, n_heads=3, d_ff=7, n_encoder_layers=1)
     )
     metrics: dict[str, Any] = {"best_head": {"layer": 1, "head": 2}, "exact_match": 0.0, "best_head_mass": 0.1, "samples": 128}
-    save_checkpoint(tmp_path / "reverse", model, task, variant="pre-norm", recipe={}, metrics=metrics)
-    monkeypatch.setattr(checkpoints, "folders", lambda: [tmp_path])
-    st.cache_data.clear()
-    st.cache_resource.clear()
-    return tmp_path
+    save_checkpoint(parent / "reverse", model, task, variant="pre-norm", recipe={}, metrics=metrics)
+    return parent
+
+
+@pytest.fixture(scope="session")
+def saved_with_more(saved: Path, make_snapshots: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Beside it `reverse-small`, with snapshots, as the examples of Search and Replay have it, and what two jobs have said."""
+    parent = shutil.copytree(saved, tmp_path_factory.mktemp("saved") / "more")
+    shutil.copytree(saved / "reverse", parent / "reverse-small")
+    make_snapshots(parent / "reverse-small")
+    places = parent / "trainings" / ".jobs"
+    places.mkdir(parents=True)
+    rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20, "mass_0_1": i / 30} for i in range(1, 9)]
+    for name in ("first", "second"):
+        (places / f"{name}.events").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return parent
+
+
+_cached_of: list[Path] = []
+"""The folder whose checkpoints and runs Streamlit's caches hold: they know checkpoints by name. None: the shipped ones."""
+
+
+def _cache(*folder: Path) -> None:
+    if _cached_of != [*folder]:
+        st.cache_data.clear()
+        st.cache_resource.clear()
+        _cached_of[:] = folder
+
+
+@pytest.fixture(autouse=True)
+def _shipped(request: pytest.FixtureRequest) -> None:
+    """A test that asks for no folder finds what the repository ships."""
+    if "only" not in request.fixturenames:
+        _cache()
 
 
 @pytest.fixture
-def everything(folder: Path, make_snapshots: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All that pages can show: a second checkpoint, with snapshots, as the examples of Search and Replay have it; two jobs."""
-    shutil.copytree(folder / "reverse", folder / "reverse-small")
-    make_snapshots(folder / "reverse-small")
-    places = folder / "trainings" / ".jobs"
-    places.mkdir(parents=True)
-    rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20, "mass_0_1": i / 30} for i in range(1, 9)]
+def only(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Path], Path]]:
+    """`only(folder)`: the app finds the checkpoints in this folder, and no others. None of them may be changed.
+
+    What the last test's pages have loaded and decoded is still known, as on a server. A test that puts something else in the
+    place of what loads or decodes asks for `own_folder`, whose pages have seen nothing yet.
+    """
+    before: dict[Path, dict[Path, tuple[int, int]]] = {}
+
+    def put(folder: Path) -> Path:
+        monkeypatch.setattr(checkpoints, "folders", lambda: [folder])
+        _cache(folder)
+        before[folder] = _files(folder)
+        return folder
+
+    yield put
+    for folder, files in before.items():
+        assert _files(folder) == files, "the test changed what all tests share; `own_folder` is its own"
+
+
+def _files(folder: Path) -> dict[Path, tuple[int, int]]:
+    return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def folder(saved: Path, only: Callable[[Path], Path]) -> Path:
+    """The only checkpoints that the app finds: `reverse`, tiny and untrained."""
+    return only(saved)
+
+
+@pytest.fixture
+def own_folder(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same, for this test alone: it may be changed, and no page has been opened yet."""
+    own = shutil.copytree(folder, tmp_path / "checkpoints")
+    monkeypatch.setattr(checkpoints, "folders", lambda: [own])
+    _cache(own)
+    return own
+
+
+@pytest.fixture
+def everything(folder: Path, saved_with_more: Path, only: Callable[[Path], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """All that pages can show: a second checkpoint, with snapshots, and two jobs."""
+    places = saved_with_more / "trainings" / ".jobs"
     made = [Job(name, places / name, recipe_for("reverse"), 1.0) for name in ("first", "second")]
-    for job in made:
-        job.place.with_name(f"{job.name}.events").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     monkeypatch.setattr(jobs, "jobs", lambda: made)
     monkeypatch.setattr(Job, "state", property(lambda self: "paused"))
-    return folder
+    return only(saved_with_more)
 
 
 def go(at: AppTest, page: str | None) -> AppTest:

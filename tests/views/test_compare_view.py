@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,10 @@ Start = Callable[..., AppTest]
 BOTH = {"text": "abc", "checkpoint": "reverse", "b_text": "abd", "b_checkpoint": "reverse"}
 
 
-@pytest.fixture
-def model(folder: Path, make_snapshots: Callable[..., None]) -> tv.Checkpoint:
+@pytest.fixture(scope="module")
+def two_sizes(saved: Path, make_snapshots: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The tiny checkpoint, now with snapshots, and beside it `one-layer`."""
+    folder = shutil.copytree(saved, tmp_path_factory.mktemp("compare") / "two")
     make_snapshots(folder / "reverse")
     task = Reverse()
     size = len(task.source_vocabulary)
@@ -44,6 +46,13 @@ def model(folder: Path, make_snapshots: Callable[..., None]) -> tv.Checkpoint:
         n_decoder_layers=1,
     )
     save_checkpoint(folder / "one-layer", Transformer(config), task, variant="pre-norm", recipe={}, metrics={})
+    return folder
+
+
+@pytest.fixture
+def model(folder: Path, two_sizes: Path, only: Callable[[Path], Path]) -> tv.Checkpoint:
+    """The tiny checkpoint with its snapshots; the pages find `one-layer` too."""
+    folder = only(two_sizes)
     return tv.load_checkpoint(str(folder / "reverse"), device="cpu")
 
 

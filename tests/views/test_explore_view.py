@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import pictures
@@ -148,10 +147,9 @@ def test_defaults_stay_out_of_the_link(start: Callable[..., AppTest]) -> None:
     assert at.query_params["head"] in ("1", ["1"])
 
 
-def test_a_damaged_checkpoint_is_reported_and_the_others_go_on(start: Callable[..., AppTest], folder: Path) -> None:
-    (folder / "broken").mkdir()
-    (folder / "broken" / "config.json").write_text("{", encoding="utf-8")
-    st.cache_data.clear()
+def test_a_damaged_checkpoint_is_reported_and_the_others_go_on(start: Callable[..., AppTest], own_folder: Path) -> None:
+    (own_folder / "broken").mkdir()
+    (own_folder / "broken" / "config.json").write_text("{", encoding="utf-8")
     at = start()
     assert not at.exception
     assert pictures(at)
@@ -159,9 +157,8 @@ def test_a_damaged_checkpoint_is_reported_and_the_others_go_on(start: Callable[.
     assert at.selectbox(key="checkpoint").options == ["reverse"]
 
 
-def test_without_any_checkpoint_the_page_says_how_to_get_one(start: Callable[..., AppTest], folder: Path) -> None:
-    (folder / "reverse" / "config.json").unlink()
-    st.cache_data.clear()
+def test_without_any_checkpoint_the_page_says_how_to_get_one(start: Callable[..., AppTest], own_folder: Path) -> None:
+    (own_folder / "reverse" / "config.json").unlink()
     at = start()
     assert not at.exception
     assert "train --recipe reverse" in said(at)

@@ -89,7 +89,7 @@ def test_a_branch_of_a_search_has_its_heads_too(start: Callable[..., AppTest]) -
 
 
 def test_lengths_are_measured_when_asked_for_and_once(
-    start: Callable[..., AppTest], checkpoint: checkpoints.Checkpoint, monkeypatch: pytest.MonkeyPatch
+    start: Callable[..., AppTest], checkpoint: checkpoints.Checkpoint, own_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = []
 

@@ -67,9 +67,9 @@ def test_the_example_is_a_run_of_the_checkpoint(start: Start, folder: Path) -> N
     every_tab(at)
 
 
-def test_where_the_example_cannot_be_made_it_says_why(start: Start, folder: Path) -> None:
+def test_where_the_example_cannot_be_made_it_says_why(start: Start, own_folder: Path) -> None:
     at = start("open")
-    (folder / "reverse" / "config.json").write_text("{")
+    (own_folder / "reverse" / "config.json").write_text("{")
     at.button(key="open-example").click().run()
     assert not at.exception
     assert len(at.error) == 1

@@ -22,11 +22,24 @@ Start = Callable[..., AppTest]
 STEPS = (0, 1, 3, 8, 22)
 
 
-@pytest.fixture
-def snapshots(folder: Path, make_snapshots: Callable[..., None]) -> Path:
-    """The folder of `reverse`, which now has snapshots."""
+@pytest.fixture(scope="module")
+def filmed(saved: Path, make_snapshots: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = shutil.copytree(saved, tmp_path_factory.mktemp("replay") / "filmed")
     make_snapshots(folder / "reverse", STEPS)
-    return folder / "reverse"
+    return folder
+
+
+@pytest.fixture
+def snapshots(folder: Path, filmed: Path, only: Callable[[Path], Path]) -> Path:
+    """The folder of `reverse`, which now has snapshots."""
+    return only(filmed) / "reverse"
+
+
+@pytest.fixture
+def own_snapshots(own_folder: Path, make_snapshots: Callable[..., None]) -> Path:
+    """Those of `reverse`, which this test may change."""
+    make_snapshots(own_folder / "reverse", STEPS)
+    return own_folder / "reverse" / "snapshots"
 
 
 def said(at: AppTest) -> str:
@@ -135,8 +148,8 @@ def test_markup_is_text(start: Start, snapshots: Path) -> None:
     assert "<b>$" not in json.dumps(film(at)["layout"]["xaxis"])
 
 
-def test_a_damaged_snapshot_is_said(start: Start, snapshots: Path) -> None:
-    (snapshots / "snapshots" / "step-000003.safetensors").write_bytes(b"nonsense")
+def test_a_damaged_snapshot_is_said(start: Start, own_snapshots: Path) -> None:
+    (own_snapshots / "step-000003.safetensors").write_bytes(b"nonsense")
     at = start("replay", text="abc")
     assert not at.exception
     assert "step-000003.safetensors is damaged" in said(at)
@@ -151,16 +164,18 @@ def test_without_snapshots_nothing_is_drawn_and_training_is_shown(start: Start) 
 
 
 @pytest.fixture
-def beside(folder: Path, make_snapshots: Callable[..., None]) -> Path:
+def beside(own_folder: Path, make_snapshots: Callable[..., None]) -> Path:
     """Another checkpoint, of three letters, that has snapshots; `reverse` has none."""
     task = Reverse("xyz", 9, (1, 5))
     size = len(task.source_vocabulary)
     config = replace(
-        load_checkpoint(str(folder / "reverse"), "cpu").model.config, source_vocabulary_size=size, target_vocabulary_size=size
+        load_checkpoint("reverse", "cpu").model.config,
+        source_vocabulary_size=size,
+        target_vocabulary_size=size,
     )
-    save_checkpoint(folder / "small", Transformer(config), task, variant="pre-norm", recipe={}, metrics={})
-    make_snapshots(folder / "small", STEPS)
-    return folder
+    save_checkpoint(own_folder / "small", Transformer(config), task, variant="pre-norm", recipe={}, metrics={})
+    make_snapshots(own_folder / "small", STEPS)
+    return own_folder
 
 
 def test_a_first_visit_opens_where_there_are_snapshots(start: Start, beside: Path) -> None:
@@ -185,8 +200,8 @@ def test_a_text_or_checkpoint_of_ones_own_stays_and_a_button_switches(start: Sta
         assert film(at)["layout"]["meta"]["steps"] == 5
 
 
-def test_new_snapshots_are_found_without_a_restart(start: Start, snapshots: Path) -> None:
+def test_new_snapshots_are_found_without_a_restart(start: Start, own_snapshots: Path) -> None:
     at = start("replay", text="abc")
-    shutil.copy(snapshots / "snapshots" / "step-000003.safetensors", snapshots / "snapshots" / "step-000005.safetensors")
+    shutil.copy(own_snapshots / "step-000003.safetensors", own_snapshots / "step-000005.safetensors")
     at.run()
     assert film(at)["layout"]["meta"]["steps"] == 6
