@@ -3,10 +3,11 @@
 Names are loaded when they are first used, so that reading and drawing a saved trace needs no torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# Not typing's own, since nothing must be imported before a Ctrl-C is heard (`__main__`).
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from transformer_viz import analysis as analysis
     from transformer_viz import export as export
     from transformer_viz import figures as figures
@@ -61,7 +62,9 @@ _PARTS = ("analysis", "export", "figures")
 __all__ = ["__version__", *_PARTS, *_HOMES]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module
+
     if name in _PARTS:
         return import_module(f"transformer_viz.{name}")
     if name not in _HOMES:

@@ -1,6 +1,7 @@
 """`app`: how Streamlit is started, and what is refused before. The page itself is tested in a browser."""
 
 import os
+import runpy
 import socket
 import sys
 from pathlib import Path
@@ -33,7 +34,7 @@ def test_what_is_started(cli, started, free_port):
     port = str(free_port)
     assert cli("app", "--port", port).code == 0
     assert cli("app", "--port", port, "--address", "127.0.0.1", "--", "--server.headless", "true", "-v").code == 0
-    run = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+    run = ["run", "app.py", f"--server.port={port}"]
     assert started[0] == [*run, "--server.address=localhost"]
     assert started[1] == [*run, "--server.address=127.0.0.1", "--server.headless", "true", "-v"]
 
@@ -57,21 +58,21 @@ def test_streamlits_own_options_go_after_the_dashes(mistake, started):
     assert not started
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there it stays a child")
-def test_streamlit_takes_the_process_over_in_the_root(cli, monkeypatch, free_port, tmp_path):
+def test_streamlit_runs_in_this_process_where_its_settings_are(cli, monkeypatch, free_port, tmp_path):
     """Guards an app that goes on when its parent is stopped, and one that misses the settings beside app.py."""
     seen = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "execv", lambda path, command: seen.append((path, command, Path.cwd())))
-    app._become(["a", "b"])
-    assert seen == [("a", ["a", "b"], ROOT)]
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(runpy, "run_module", lambda name, run_name: seen.append((name, run_name, sys.argv, Path.cwd())))
+    assert app._become(["a", "b"]) == 0
+    assert seen == [("streamlit", "__main__", ["streamlit", "a", "b"], ROOT)]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there it stays a child")
 def test_a_relative_folder_of_checkpoints_is_seen_from_where_the_command_was_typed(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(places.FOLDERS_VARIABLE, "mine")
-    monkeypatch.setattr(os, "execv", lambda path, command: None)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(runpy, "run_module", lambda name, run_name: None)
     app._become(["a"])
     assert os.environ[places.FOLDERS_VARIABLE] == str(tmp_path / "mine")
 

@@ -1,5 +1,6 @@
 """What all commands share: finding them, exit codes, one-line errors, and starting without torch."""
 
+import io
 import os
 import subprocess
 import sys
@@ -212,25 +213,54 @@ def test_a_full_disk_is_told_in_one_line(unbuffered):
             env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
             text=True,
         )
-    assert (done.returncode, done.stderr) == (2, "transformer_viz: writing: No space left on device.\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "transformer_viz: writing: No space left on device. Make room there, or write elsewhere.\n",
+    )
 
 
-INTERRUPTED = """
-import os, signal, sys, time
-from transformer_viz.commands import main
+ENDED = """
+import os, signal, sys
+from transformer_viz.__main__ import run
+number = getattr(signal, sys.argv[1])
 class Keyboard:
     @property
     def buffer(self):
-        os.kill(os.getpid(), signal.SIGINT)
-        time.sleep(20)
+        try:
+            os.kill(os.getpid(), number)
+            signal.pause()
+        finally:
+            os.write(1, b"cleaned up")
 sys.stdin = Keyboard()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started to ignore it
-sys.exit(main(["decode", "-"]))
+sys.argv[1:] = ["decode", "-"]
+run()
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
-def test_control_c_in_a_process():
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_ends_a_command_quietly_and_lets_it_clean_up(name, code):
     """A real signal, while the program waits for what is typed."""
-    done = python("-c", INTERRUPTED)
-    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+    done = python("-c", ENDED, name)
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"cleaned up", b"")
+
+
+def test_too_little_memory_is_not_our_fault(planted, mistake):
+    """torch's own error, which is an ordinary RuntimeError, and Python's."""
+    planted("import torch\ntorch.empty(2**50)")
+    assert "ran out of memory ([enforce fail" in mistake("zz-planted")
+    del sys.modules["transformer_viz.commands.zz_planted"]
+    planted("raise MemoryError('much')")
+    assert "ran out of memory (much)" in mistake("zz-planted")
+
+
+def test_nobody_to_hear_a_mistake_is_no_second_one(planted, cli, monkeypatch):
+    """A log on the full disk, a pipe that is closed, no standard error at all: the exit code says it still."""
+    planted(f"from {InputError.__module__} import InputError\nraise InputError('bad text')")
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "wb", buffering=0) as pipe:
+        for deaf in (io.TextIOWrapper(pipe, write_through=True), None):
+            monkeypatch.setattr(sys, "stderr", deaf)
+            assert cli("zz-planted").code == 2

@@ -2,9 +2,13 @@
 
 import argparse
 import dataclasses
+import errno
+import io
 import json
 import os
+import signal
 import socket
+import sys
 
 import pytest
 
@@ -257,3 +261,57 @@ def test_the_bar_follows_the_steps(cli, monkeypatch, tmp_path):
     assert "2/8" in done.err
     assert "loss=1.5000" in done.err
     assert done.code == 2
+
+
+# Ended from outside
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of another kind")
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
+def test_a_signal_pauses_a_training_and_is_its_exit_code(cli, monkeypatch, tmp_path, name, code):
+    from transformer_viz.commands import _training
+
+    wishes = []
+    number = getattr(signal, name)
+
+    def pretend(recipe, folder, making, **more):
+        for _ in range(2):
+            wishes.append(making.wish())
+            os.kill(os.getpid(), number)
+        pytest.fail("the second one ends it at once")
+
+    def pause(recipe, folder, making, **more):
+        os.kill(os.getpid(), number)
+        assert making.wish() == "pause"
+
+    before = signal.signal(number, lambda *_: pytest.fail("it was not heard"))
+    try:
+        monkeypatch.setattr(_training, "make_checkpoint", pause)
+        done = cli("train", "reverse", *QUICK, "-o", str(tmp_path / "x"))
+        assert done.code == code
+        assert done.err.splitlines()[-1].endswith("Go on with --resume.")
+        monkeypatch.setattr(_training, "make_checkpoint", pretend)
+        assert cli("train", "reverse", *QUICK, "-o", str(tmp_path / "x")).code == code
+        assert wishes == ["go on", "pause"]
+        # As with nohup: what is to be ignored stays so, and the second one finds no end.
+        signal.signal(number, signal.SIG_IGN)
+        with pytest.raises(pytest.fail.Exception, match="the second one"):
+            cli("train", "reverse", *QUICK, "-o", str(tmp_path / "x"))
+        assert wishes == ["go on", "pause", "go on", "go on"]
+    finally:
+        signal.signal(number, before)
+
+
+@pytest.mark.parametrize("heard", [0, 100])
+def test_a_training_goes_on_when_nobody_watches_it_any_more(home, cli, monkeypatch, tmp_path, heard):
+    """`train … 2>&1 | head -1`, a log on a disk that is full: from the first word, or from the progress bar on."""
+
+    class Leaving(io.StringIO):
+        def write(self, text: str) -> int:
+            if self.tell() + len(text) > heard:
+                raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+            return super().write(text)
+
+    monkeypatch.setattr(sys, "stderr", Leaving())
+    assert cli("train", "reverse", *QUICK, *SIZES, "-o", "new").code == 0
+    assert load_checkpoint(str(tmp_path / "new"), device="cpu").metrics["samples"] == 128

@@ -1,14 +1,16 @@
 """The command line: `python -m transformer_viz COMMAND`. One file a command; a new one is one new file.
 
 A command is a module here with `HELP`, `add_arguments(parser)` and `run(arguments) -> int`. Exit codes:
-0 good, 1 a negative verdict, 2 the user's mistake, 3 our fault. torch is imported inside `run` only, so
-that help and mistakes answer at once.
+0 good, 1 a negative verdict, 2 the user's mistake or a machine that refuses, 3 our fault, 128 + N ended by signal N. torch is
+imported inside `run` only, so that help and mistakes answer at once.
 """
 
 import argparse
+import errno
 import os
 import sys
 import traceback
+from contextlib import suppress
 from importlib import import_module
 from pkgutil import iter_modules
 from types import ModuleType
@@ -19,6 +21,7 @@ from transformer_viz.commands._shared import visible
 from transformer_viz.errors import TransformerVizError
 
 MISTAKE, OUR_FAULT, INTERRUPTED = 2, 3, 130
+_FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 DEBUG_VARIABLE = "TRANSFORMER_VIZ_DEBUG"
 
 
@@ -53,10 +56,23 @@ def _failed(error: Exception) -> int:
         _say(f"{error.name} is not installed for {sys.executable}. Install it with: pip install -r requirements.txt")
         return MISTAKE
     if isinstance(error, OSError) and error.strerror:  # a full disk, a folder without permission, a name that is too long
-        _say(f"{error.filename or 'writing'}: {error.strerror}.")
+        advice = " Make room there, or write elsewhere." if error.errno in _FULL else ""
+        _say(f"{error.filename or 'writing'}: {error.strerror}.{advice}")
+        return MISTAKE
+    if _is_out_of_memory(error):
+        _say(f"this machine ran out of memory ({error}). End what else takes memory, or take shorter texts or a smaller model.")
         return MISTAKE
     _say(f"this is our fault: {type(error).__name__}: {error}. {DEBUG_VARIABLE}=1 shows where it happened; please report it.")
     return OUR_FAULT
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Also where torch says so in words only; what does not run in it has not imported it."""
+    if "torch" not in sys.modules:
+        return isinstance(error, MemoryError)
+    from transformer_viz.model import devices
+
+    return devices.is_out_of_memory(error)
 
 
 def _flushed(code: int) -> int:
@@ -110,4 +126,7 @@ def _module(name: str) -> ModuleType:
 
 def _say(message: str) -> None:
     """One line, without anything that would act on the terminal."""
-    print("transformer_viz: " + visible(" ".join(message.split())), file=sys.stderr)
+    # Whoever should hear it may have gone, or the full disk may be where it is written to: the exit code says it still.
+    with suppress(OSError, AttributeError):
+        sys.stderr.write("transformer_viz: " + visible(" ".join(message.split())) + "\n")
+        sys.stderr.flush()

@@ -4,7 +4,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,24 +20,26 @@ from transformer_viz.training.loop import Event
 from transformer_viz.training.processes import processes
 from transformer_viz.training.recipe import Recipe
 
-STOPPED = 130
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> int:
-    """Trains, and prints the evaluation; 130 when it was stopped before."""
+    """Trains, and prints the evaluation. 128 + N where signal N stopped it before, as Ctrl-C does; 130 where the page did."""
     is_first = processes().is_first
     estimate.check_memory(estimate.estimate(recipe))
     if is_first:
-        words = f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}"
-        print(_shared.visible(words), file=sys.stderr)
+        _tell(f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}")
     job = jobs.Reporter(arguments.job) if arguments.job else None
-    with _stoppable() as wish, _progress(recipe, is_first) as show, _tensorboard(arguments.tensorboard, is_first) as log:
+    with _stoppable() as heard, _progress(recipe, is_first) as show, _tensorboard(arguments.tensorboard, is_first) as log:
 
         def on_event(event: Event) -> None:
             show(event)
             log(event)
             if job:
                 job.report(event)
+
+        def wish() -> Wish:
+            return "pause" if heard else job.wish() if job else "go on"
 
         making = Making(
             device=arguments.device,
@@ -46,15 +48,15 @@ def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> in
             samples=arguments.samples,
             snapshots=arguments.snapshots,
             on_event=on_event,
-            wish=(lambda: job.wish() if wish() == "go on" else wish()) if job else wish,
+            wish=wish,
         )
         with job.alive() if job else nullcontext():
             embeddings = load_embeddings(arguments.source_embedding, arguments.target_embedding)
             metrics = make_checkpoint(recipe, folder, making, prepare=embeddings)
     if metrics is None:
         if is_first:
-            print(_shared.visible(f"stopped; {folder} holds what there is. Go on with --resume."), file=sys.stderr)
-        return STOPPED
+            _tell(f"stopped; {folder} holds what there is. Go on with --resume.")
+        return 128 + (heard or [signal.SIGINT])[0]
     if is_first:
         print_table(metrics)
         print(_shared.visible(f"written: {folder}"))
@@ -62,18 +64,22 @@ def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> in
 
 
 @contextmanager
-def _stoppable() -> Generator[Callable[[], Wish]]:
-    """The first Ctrl-C (or a polite kill) lets the step end and keeps what there is; the second one ends at once."""
-    asked: list[int] = []
+def _stoppable() -> Generator[list[int]]:
+    """Which signals were heard. The first Ctrl-C (or polite kill, or closed terminal) lets the step end and keeps what there
+    is; the second one ends at once."""
+    heard: list[int] = []
 
-    def heard(number: int, _: Any) -> None:
-        if asked:
-            raise KeyboardInterrupt
-        asked.append(number)
+    def hear(number: int, _: Any) -> None:
+        if heard:
+            raise SystemExit(128 + number)
+        heard.append(number)
 
-    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, hear)
     try:
-        yield lambda: "pause" if asked else "go on"
+        yield heard
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -81,16 +87,32 @@ def _stoppable() -> Generator[Callable[[], Wish]]:
 
 @contextmanager
 def _progress(recipe: Recipe, is_first: bool) -> Generator[Callable[[Event], None]]:
-    with tqdm(total=recipe.steps, unit="step", file=sys.stderr, disable=not is_first) as bar:
-        held_out: dict[str, str] = {}
+    """A bar for whoever watches. Nobody watching any more, or no room for the log, is no reason to end a training."""
+    try:
+        bar = tqdm(total=recipe.steps, unit="step", file=sys.stderr, disable=not is_first)
+    except OSError:
+        bar = tqdm(disable=True)
+    held_out: dict[str, str] = {}
 
-        def show(event: Event) -> None:
+    def show(event: Event) -> None:
+        if "held_out" in event.checks:
+            held_out["held_out"] = f"{event.checks['held_out']:.3f}"
+        try:
             bar.update(event.step - bar.n)
-            if "held_out" in event.checks:
-                held_out["held_out"] = f"{event.checks['held_out']:.3f}"
             bar.set_postfix(loss=f"{event.loss:.4f}", exact=f"{event.sequence_accuracy:.3f}", **held_out)
+        except OSError:
+            bar.disable = True
 
+    try:
         yield show
+    finally:
+        with suppress(OSError):
+            bar.close()
+
+
+def _tell(words: str) -> None:
+    with suppress(OSError):
+        print(_shared.visible(words), file=sys.stderr)
 
 
 @contextmanager

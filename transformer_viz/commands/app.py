@@ -2,8 +2,8 @@
 
 import argparse
 import os
+import runpy
 import socket
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
     serving.allow_hosts(arguments.allow_host)
     _check_free(arguments.address, arguments.port)
     options = [f"--server.port={arguments.port}", f"--server.address={arguments.address}", *arguments.streamlit]
-    return _become([sys.executable, "-m", "streamlit", "run", "app.py", *options])
+    return _become(["run", "app.py", *options])
 
 
 def _check_free(address: str, port: int) -> None:
@@ -58,12 +58,12 @@ def _check_free(address: str, port: int) -> None:
         raise OptionError(f"The app cannot listen on {address}, port {port}: {reason}. Choose another with --port.") from error
 
 
-def _become(command: list[str]) -> int:
-    """Runs Streamlit where `app.py` lies, where it finds its settings."""
+def _become(arguments: list[str]) -> int:
+    """Runs Streamlit in this process, where `app.py` lies and it finds its settings. So a signal stops the app and leaves
+    nothing behind, and one that comes while Streamlit is still being loaded is as quiet as any other (`__main__`)."""
     if more := os.environ.get(places.FOLDERS_VARIABLE):
         os.environ[places.FOLDERS_VARIABLE] = str(Path(more).absolute())  # seen from where the command was typed
-    if os.name == "nt":  # there a replaced process would look finished to the shell
-        return subprocess.run(command, cwd=places.ROOT, check=False).returncode
-    # Streamlit takes this process's place, so that a signal to it stops the app and leaves nothing behind.
     os.chdir(places.ROOT)
-    os.execv(command[0], command)
+    sys.argv = ["streamlit", *arguments]
+    runpy.run_module("streamlit", run_name="__main__")
+    return 0

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """0 when the checkpoint is written, 130 when training was stopped and can go on."""
+    """0 when the checkpoint is written, 128 + N when signal N stopped training (130: Ctrl-C) and it can go on."""
     recipe = _recipe(arguments)
     from transformer_viz.checkpoints import trained_folder
 
