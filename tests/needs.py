@@ -3,7 +3,9 @@
 Python, make and what `requirements-dev.txt` lists are enough for `make test`; everything else that a test uses stands here.
 """
 
+import ctypes
 import os
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 
@@ -12,13 +14,16 @@ import pytest
 from benchmarks import served
 from transformer_viz.tasks import german
 
+
 # Debian's packages. Any other name is that of a Python package.
 _DEBIAN: dict[str, Callable[[], bool]] = {
     "chromium": lambda: served.chromium() is not None,
+    # Playwright brings a Node.js that is linked with it, and a bare Debian has it not.
+    "libatomic1": lambda: sys.platform != "linux" or _loads("libatomic.so.1"),
     "trans-de-en": german.DICTIONARY.is_file,
 }
-# Where the tests in a browser must not be left out, a test that lacks it fails instead.
-_REQUIRED = {"chromium"} if os.environ.get("TRANSFORMER_VIZ_REQUIRE_BROWSER") else set()
+# Where the tests in a browser must not be left out, a test that lacks one of these fails instead.
+_REQUIRED = {"chromium", "libatomic1"} if os.environ.get("TRANSFORMER_VIZ_REQUIRE_BROWSER") else set()
 
 
 def needs(*names: str) -> pytest.MarkDecorator:
@@ -39,3 +44,11 @@ def _is_there(name: str) -> bool:
 
 def _reason(names: list[str]) -> str:
     return "; ".join(f"needs {name}: {'apt' if name in _DEBIAN else 'pip'} install {name}" for name in names)
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True

@@ -42,6 +42,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def browser(chromium: str) -> Iterator[Browser]:
+    skip_without("libatomic1")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=served.FLAGS)
         yield browser
