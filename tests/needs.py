@@ -14,7 +14,6 @@ import pytest
 from benchmarks import served
 from transformer_viz.tasks import german
 
-
 # Debian's packages. Any other name is that of a Python package.
 _DEBIAN: dict[str, Callable[[], bool]] = {
     "chromium": lambda: served.chromium() is not None,
