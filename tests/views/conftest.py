@@ -24,6 +24,7 @@ from transformer_viz.runs.jobs import Job
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.views.parts.opened import Opened
+from transformer_viz.vocabulary import END_ID
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,10 +43,15 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parent = tmp_path_factory.mktemp("saved")
     task = Reverse()
     size = len(task.source_vocabulary)
-    torch.manual_seed(1)
+    torch.manual_seed(33)
     model = Transformer(
         ModelConfig(source_vocabulary_size=size, target_vocabulary_size=size, d_model=12, n_heads=3, d_ff=7, n_encoder_layers=1)
     )
+    # So it writes something else to each text, and ends after 5 to 14 tokens and not only at the limit of 33.
+    assert model.source_embedding is not None and model.output.bias is not None
+    model.source_embedding.weight.data *= 3
+    model.target_embedding.weight.data *= 3
+    model.output.bias.data[END_ID] += 1
     metrics: dict[str, Any] = {"best_head": {"layer": 1, "head": 2}, "exact_match": 0.0, "best_head_mass": 0.1, "samples": 128}
     save_checkpoint(parent / "reverse", model, task, variant="pre-norm", recipe={}, metrics=metrics)
     return parent
