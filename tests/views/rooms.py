@@ -1,6 +1,7 @@
 """Every room of every page: as it opens, each of its tabs, and each way in which a tab can stand."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 
 from streamlit.testing.v1 import AppTest
@@ -26,14 +27,29 @@ MORE: dict[str | None, list[dict[str, object]]] = {
 HOLDING: dict[str | None, list[tuple[str, ...]]] = {"compare": [("run", "tree")], "open": [("run", "tree"), ("tree", "run")]}
 """Pages that look otherwise in a session that holds trace files: which ones, the one that was opened last first."""
 _MOST_WAYS = 6
-_found: dict[str | None, list[dict[str, object]]] = {}
-# Plain data, the same for every test: finding them takes as many runs of the app as there are rooms.
 
 
-def rooms(start: Callable[..., AppTest], page: str | None) -> Iterator[AppTest]:
-    """A session of its own for each room."""
-    for settings in ways(start, page):
-        yield enter(start, page, settings)
+@dataclass(frozen=True)
+class Room:
+    """What to set in a session for it (nothing, a tab, or a way of a switch that only this tab has), and what is there."""
+
+    settings: dict[str, object]
+    widgets: frozenset[tuple[str, str]]
+    """Type and key."""
+
+
+_found: dict[str | None, list[Room]] = {}
+# Plain data, the same for every test: finding them takes as many sessions as there are rooms. Tests that ask for them are in
+# one group, so that they run in one process.
+
+
+def rooms(start: Callable[..., AppTest], page: str | None) -> list[Room]:
+    """Every room of a page, each entered once in a session of its own."""
+    if page not in _found:
+        held = [room for names in HOLDING.get(page, []) for room in _rooms(start, page, {"opened": files(*names)})]
+        more = [_room(enter(start, page, settings), settings) for settings in MORE.get(page, [])]
+        _found[page] = [*_rooms(start, page, {}), *more, *held]
+    return _found[page]
 
 
 def enter(start: Callable[..., AppTest], page: str | None, settings: dict[str, object]) -> AppTest:
@@ -50,14 +66,6 @@ def enter(start: Callable[..., AppTest], page: str | None, settings: dict[str, o
     return at
 
 
-def ways(start: Callable[..., AppTest], page: str | None) -> list[dict[str, object]]:
-    """What to set for each room: nothing, each tab, and in each tab every way of a switch that only it has."""
-    if page not in _found:
-        held = [way for names in HOLDING.get(page, []) for way in _ways(start, page, {"opened": files(*names)})]
-        _found[page] = [*_ways(start, page, {}), *MORE.get(page, []), *held]
-    return _found[page]
-
-
 def files(*names: str) -> dict[str, Opened]:
     """What a session holds that opened these."""
     return {name: _file(name) for name in names}
@@ -70,18 +78,23 @@ def _file(name: str) -> Opened:
     return Opened(load_trace(to_bytes(trace)), f"{name}.npz", f"f-{name}")
 
 
-def _ways(start: Callable[..., AppTest], page: str | None, given: dict[str, object]) -> list[dict[str, object]]:
-    found = [given]
+def _rooms(start: Callable[..., AppTest], page: str | None, given: dict[str, object]) -> list[Room]:
     outside = enter(start, page, given)
+    found = [_room(outside, given)]
     known = {widget.key for widget in controls(outside)}
     for tabs in (widget for widget in controls(outside) if widget.type == TABS):
         for label in tabs.options:
-            found.append({**given, tabs.key: label})
             inside = enter(start, page, {**given, tabs.key: label})
+            found.append(_room(inside, {**given, tabs.key: label}))
             for switch in controls(inside):
                 if switch.type == "ButtonGroup" and switch.key not in known and len(switch.options) <= _MOST_WAYS:
-                    found += [{**given, tabs.key: label, switch.key: value} for value in _values(inside, switch)]
+                    ways = [{**given, tabs.key: label, switch.key: value} for value in _values(inside, switch)]
+                    found += [_room(enter(start, page, way), way) for way in ways]
     return found
+
+
+def _room(at: AppTest, settings: dict[str, object]) -> Room:
+    return Room(settings, frozenset((widget.type, widget.key) for widget in controls(at)))
 
 
 def _values(at: AppTest, switch: Widget) -> list[object]:

@@ -4,10 +4,10 @@ import ast
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.views.rooms import PAGES, rooms
-from tests.views.widgets import controls
 from transformer_viz.views import pages
 from transformer_viz.views.parts import link
 from transformer_viz.views.parts.controls import CONTROLS
@@ -50,8 +50,9 @@ def test_every_page_is_gone_through() -> None:
     assert [page or "" for page in PAGES] == ["" if view.ORDER == 0 else view.TITLE.lower() for view in pages()]
 
 
+@pytest.mark.xdist_group("rooms")
 def test_every_widget_is_in_the_link_or_says_why_not(start: Start, everything: Path) -> None:
-    there = {(page, widget.type, widget.key) for page in PAGES for at in rooms(start, page) for widget in controls(at)}
+    there = {(page, *widget) for page in PAGES for room in rooms(start, page) for widget in room.widgets}
     keys = {key for _, _, key in there}
     unknown = [f"{kind} {key!r} of {page or 'explore'}" for page, kind, key in there if key not in {*CONTROLS, *EXCEPTIONS}]
     assert not unknown, f"a link does not know {', '.join(sorted(unknown))}. {WHAT_TO_DO}"

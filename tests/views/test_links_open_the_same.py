@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.views.rooms import PAGES, enter, ways
+from tests.views.rooms import PAGES, enter, rooms
 from tests.views.widgets import change, controls, link_of, seen
 from transformer_viz.views.parts.controls import CONTROLS
 
@@ -28,6 +28,7 @@ def opens_the_same(start: Start, page: str | None, at: AppTest) -> None:
 ALONE = {"projector", "train_task", "train_variant"}
 
 
+@pytest.mark.xdist_group("rooms")
 @pytest.mark.parametrize("page", PAGES)
 def test_every_control(start: Start, everything: Path, page: str | None) -> None:
     """One session goes from room to room and gives every control another value; each time the link opens what is seen.
@@ -35,7 +36,7 @@ def test_every_control(start: Start, everything: Path, page: str | None) -> None
     Of those that share a key in the link, as the settings of a training do, the last one of a room is compared, with all.
     """
     at, done = enter(start, page, {}), set()
-    for settings in ways(start, page):
+    for settings in (room.settings for room in rooms(start, page)):
         for key, value in settings.items():
             at.session_state[key] = value
         if "opened" in settings:
