@@ -219,6 +219,8 @@ def model_config(recipe: Recipe, task: Task) -> ModelConfig:
         ConfigError: they cannot be; also where the task's texts would not fit.
     """
     settings = {**variants.settings(recipe.variant), **recipe.model}
+    if sizes := [name for name in settings if name.endswith("_vocabulary_size")]:
+        raise ConfigError(f"{sizes[0]} is the task's; leave it out of a recipe's model")
     config = ModelConfig.from_json(
         {
             "source_vocabulary_size": len(task.source_vocabulary),

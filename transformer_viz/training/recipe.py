@@ -1,10 +1,12 @@
 """How a checkpoint is made, as data: what is drawn, the loss, the optimizer, the schedule, the penalty, the seed."""
 
 import math
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, get_args
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from functools import cache
+from types import UnionType
+from typing import Any, Literal, TypeGuard, get_args, get_origin, get_type_hints
 
-from transformer_viz.errors import ConfigError, listed
+from transformer_viz.errors import ConfigError, listed, quoted
 
 Lengths = Literal["growing", "trained", "natural"]
 Loss = Literal["cross-entropy", "kl"]
@@ -73,12 +75,11 @@ class Recipe:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        self._check_choices()
-        if self.steps < 1 or self.batch_size < 1:
-            raise ConfigError(f"steps={self.steps}, batch_size={self.batch_size}: both must be at least 1")
-        if not math.isclose(sum(self.mix.values()), 1.0, abs_tol=1e-6):
-            raise ConfigError(f"the shares of the mix add up to {sum(self.mix.values()):g}; they must add up to 1")
-        if not 0 <= self.sharpness_from < self.sharpness_until:
+        for name, hint in _hints().items():
+            _check(name, hint, getattr(self, name))
+        if not math.isclose(sum(self.mix.values()), 1.0, abs_tol=1e-8):  # numpy wants it as exactly
+            raise ConfigError(f"the shares of the mix add up to {sum(self.mix.values()):.9g}; they must add up to 1")
+        if self.sharpness_from >= self.sharpness_until:
             raise ConfigError(
                 f"sharpness rises from {self.sharpness_from} to {self.sharpness_until}; the first must be the smaller"
             )
@@ -86,17 +87,6 @@ class Recipe:
             raise ConfigError(
                 f"epoch_size={self.epoch_size} is not possible; it is at least {len(self.mix)}, one for each source"
             )
-        for name, least, below in _RANGES:
-            value = getattr(self, name)
-            if not least <= value < below:
-                raise ConfigError(f"{name}={value!r} is not possible; it is at least {least:g} and less than {below:g}")
-        if self.patience is not None and self.patience < 1:
-            raise ConfigError(f"patience={self.patience} is not possible; it is at least 1, or None")
-
-    def _check_choices(self) -> None:
-        for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
-                raise ConfigError(f"{name}={getattr(self, name)!r} is not known; choose one of {listed(allowed)}")
 
     def learning_rate_at(self, step: int) -> float:
         """The learning rate of step `step`, counted from 0."""
@@ -147,33 +137,79 @@ class Recipe:
         Raises:
             ConfigError: unknown or missing settings, or impossible ones.
         """
-        if unknown := sorted(set(data) - {f.name for f in fields(cls)}):
-            raise ConfigError(f"unknown settings of a recipe: {listed(unknown)}")
-        settings: dict[str, Any] = {**data, "betas": tuple(data.get("betas", (0.9, 0.98)))}
-        try:
-            return cls(**settings)
-        except (TypeError, AttributeError) as error:
-            raise ConfigError(f"this is not a recipe: {error}") from error
+        known = {field.name: field for field in fields(cls)}
+        if unknown := sorted(set(data) - set(known)):
+            raise ConfigError(f"unknown settings of a recipe: {listed(map(quoted, unknown))}; known are {listed(known)}")
+        needed = {name for name, field in known.items() if field.default is MISSING and field.default_factory is MISSING}
+        if missing := sorted(needed - set(data)):
+            raise ConfigError(f"missing settings of a recipe: {listed(missing)}")
+        settings = dict(data)
+        if isinstance(data.get("betas"), list):  # JSON has no tuples
+            settings["betas"] = tuple(data["betas"])
+        return cls(**settings)
 
 
 def _along_cosine(start: float, end: float, share: float) -> float:
     return end + (start - end) / 2 * (1 + math.cos(math.pi * share))
 
 
-_CHOICES = {
-    "lengths": get_args(Lengths),
-    "loss": get_args(Loss),
-    "optimizer": get_args(OptimizerName),
-    "schedule": get_args(Schedule),
-    "precision": get_args(Precision),
+_WHOLE = {
+    "steps": (1, 10**9),
+    "batch_size": (1, 10**9),
+    "longest": (1, 4096),
+    "epoch_size": (1, 10**9),
+    "patience": (1, 10**9),
+    "seed": (0, 2**63 - 1),
 }
-_RANGES = (
-    ("label_smoothing", 0, 1),
-    ("momentum", 0, 1),
-    ("warm_up", 0, 1),
-    ("weight_decay", 0, 100),
-    ("sharpness", 0, 1e6),
-    ("learning_rate", 0, math.inf),
-    ("growing_until", 0, 1.000001),
-    ("even_lengths", 0, 1.000001),
-)
+_BELOW = {
+    "label_smoothing": 1,
+    "betas": 1,
+    "momentum": 1,
+    "epsilon": 1,
+    "warm_up": 1,
+    "weight_decay": 100,
+    "sharpness": 1e6,
+    "growing_until": 1.000001,
+    "even_lengths": 1.000001,
+    "mix": 1.000001,
+}
+_LONGEST_NAME = 100
+
+
+@cache
+def _hints() -> dict[str, Any]:
+    return get_type_hints(Recipe)
+
+
+def _check(name: str, hint: Any, value: object) -> None:
+    """Raises a ConfigError unless a field's value is of its type and within its range."""
+    may_be_null = get_origin(hint) is UnionType
+    if may_be_null and value is None:
+        return
+    kind, below = get_args(hint)[0] if may_be_null else hint, _BELOW.get(name, math.inf)
+    if kind is str:
+        allowed, what = isinstance(value, str) and len(value) <= _LONGEST_NAME, "a name"
+    elif kind is bool:
+        allowed, what = isinstance(value, bool), "true or false"
+    elif kind is int:
+        least, most = _WHOLE[name]
+        allowed, what = _is_number(value, most + 1, int) and value >= least, f"a whole number from {least} to {most}"
+    elif kind is float:
+        allowed, what = _is_number(value, below), f"a number at least 0 and less than {below:g}"
+    elif get_origin(kind) is Literal:
+        allowed, what = value in get_args(kind), f"one of {listed(get_args(kind))}"
+    elif get_origin(kind) is tuple:
+        allowed = isinstance(value, tuple) and len(value) == 2 and all(_is_number(part, below) for part in value)
+        what = f"two numbers, each at least 0 and less than {below:g}"
+    elif get_args(kind)[1] is float:
+        allowed = isinstance(value, dict) and all(isinstance(n, str) and _is_number(v, below) for n, v in value.items())
+        what = "shares by the names of the task's sources, each from 0 to 1"
+    else:
+        allowed, what = isinstance(value, dict) and all(isinstance(n, str) for n in value), "settings by their names"
+    if not allowed:
+        raise ConfigError(f"{name}={quoted(value)} is not possible; it is {what}" + (", or null" if may_be_null else ""))
+
+
+def _is_number(value: object, below: float, kind: Any = int | float) -> TypeGuard[float]:
+    # Compared, not converted: a whole number may be too large to be a float.
+    return isinstance(value, kind) and not isinstance(value, bool) and 0 <= value < min(below, 1e300)
