@@ -12,9 +12,12 @@ PAD_ID, START_ID, END_ID, UNKNOWN_ID = range(4)
 
 
 def unit(tokens: Iterable[str]) -> str:
-    """What a person calls one of them: `letter` where all are of one character, the special ones aside, and else `token`."""
+    """What a person calls one of them, the special ones aside: `letter` where all are of one character, and else `token`.
+
+    Figures alone, as in 2026-11-22, are tokens; among letters they pass for some.
+    """
     own = [token for token in tokens if token not in SPECIAL_TOKENS]
-    return "letter" if own and all(len(token) == 1 for token in own) else "token"
+    return "letter" if all(len(token) == 1 for token in own) and any(map(str.isalpha, own)) else "token"
 
 
 @dataclass(frozen=True)

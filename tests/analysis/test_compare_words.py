@@ -110,10 +110,18 @@ def test_a_number_that_is_none_is_said(hello: Trace) -> None:
 
 def test_a_wrong_output_is_called_so_unless_the_answer_is_hidden(hello: Trace) -> None:
     wrong = replace(hello, expected="something else")
-    (row,) = [row for row in table(compare(wrong, wrong)) if row.what == "writes"]
-    assert row.a == row.b == f"{hello.text} (wrong)"
-    (row,) = [row for row in table(compare(wrong, wrong), with_answer=False) if row.what == "writes"]
-    assert row.a == hello.text
+    right = replace(hello, expected=hello.text, expected_tokens=hello.output_tokens)
+    found = rows(wrong, right)
+    assert found["writes"] == (hello.text, hello.text, "same")
+    assert found["answer"][0].startswith("wrong, expected `something else`, differs from step ")
+    assert found["answer"][1:] == ("right", "differs")
+    assert rows(right, replace(wrong, expected=None, alignment=(None,) * hello.n_steps))["answer"][1:] == (
+        "not known whether it is right",
+        "not known of both",
+    )
+    hidden = table(compare(wrong, right), with_answer=False)
+    assert "answer" not in [row.what for row in hidden]
+    assert "wrong" not in str(hidden) and "something else" not in str(hidden)
 
 
 def test_long_texts_are_said_by_their_two_ends() -> None:

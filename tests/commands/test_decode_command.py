@@ -150,10 +150,12 @@ def test_the_last_line_judges(home):
     trace = decode(load_checkpoint("tiny", device="cpu"), "ab")
     right = replace(trace, text="ba", finished="end")
     assert _verdict(right) == "right"
-    assert _verdict(replace(right, text="ab")) == "the true answer is “ba”"
-    cut = _verdict(replace(right, finished="length"))
-    assert cut == f"stopped after {len(trace.steps)} tokens without <end>; the true answer is “ba”"
-    assert _verdict(replace(right, expected=None)) == "no true answer is known"
+    wrong = replace(right, text="ab", output_tokens=(), steps=(), expected_tokens=None)
+    assert _verdict(replace(wrong, output_tokens=trace.output_tokens)) == "wrong, expected “ba”"
+    cut = _verdict(replace(right, finished="length", expected_tokens=("ba", "<end>")))
+    assert cut == f"stopped after {len(trace.steps)} tokens without <end>; wrong, expected “ba”, differs from step 1 on"
+    unknown = replace(right, expected=None, expected_tokens=None, alignment=(None,) * trace.n_steps)
+    assert _verdict(unknown) == "not known whether it is right"
 
 
 def test_what_was_written_is_not_listed_as_its_own_alternative():

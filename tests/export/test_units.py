@@ -83,6 +83,8 @@ def test_the_page_says_the_same():
     [
         (("<start>", "a", "␣", "<end>"), "letter"),
         (("a", "汉", "<pad>"), "letter"),
+        (("a", "2", "!"), "letter"),
+        (("2", "0", "-"), "token"),
         (("a", "ab"), "token"),
         (("[CLS]", "a"), "token"),
         (("<start>", "<end>"), "token"),

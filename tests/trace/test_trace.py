@@ -103,7 +103,7 @@ def test_is_right_needs_the_answer_and_the_end(hello):
     assert dataclasses.replace(hello, text="olleh").is_right is True
     assert dataclasses.replace(hello, text="olleh", finished="length").is_right is False
     assert dataclasses.replace(hello, text="oleh").is_right is False
-    assert dataclasses.replace(hello, expected=None).is_right is None
+    assert dataclasses.replace(hello, expected=None, alignment=(None,) * hello.n_steps).is_right is None
 
 
 def test_true_tokens_are_those_of_the_answer_by_position(hello):

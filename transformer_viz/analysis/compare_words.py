@@ -4,13 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from transformer_viz.analysis.answer import answer, answer_words, is_given
 from transformer_viz.analysis.comparison import Comparison, Farthest
-from transformer_viz.analysis.sentences import Sentence, Style, percent_words
+from transformer_viz.analysis.sentences import Sentence, Style, percent_words, plain
 from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind, cell_words, head_label, head_title, place_words
 from transformer_viz.trace.trace import Trace
 
-TEACHER_FORCING = "teacher forcing"
-"""What a Trace calls this strategy."""
 _HOW = ("strategy", "beam_size", "length_penalty", "temperature", "top_k", "top_p", "seed")
 _LONGEST_TEXT = 48
 _NAMES = {"beam_size": "size", "length_penalty": "α"}
@@ -38,17 +37,18 @@ def verdict(comparison: Comparison) -> Sentence:
 def table(comparison: Comparison, *, with_answer: bool = True) -> list[Row]:
     """Input, model, decoding, output, and a line for each kind of attention; masks where they differ.
 
-    Without the answer it is not said which output is wrong.
+    Without the answer it is not said which output is right.
     """
     a, b = comparison.a, comparison.b
-    a_writes, b_writes = (written_words(run, with_answer=with_answer) for run in (a, b))
-    plain = [
+    a_writes, b_writes = map(written_words, (a, b))
+    answers = [_answer_row(a, b)] if with_answer and (answer(a) or answer(b)) else []
+    plain_rows = [
         Row("reads", _short(a.source), _short(b.source), _first_apart(a.source_tokens, b.source_tokens)),
         Row("model", model_words(a), model_words(b), _same(model_words(a) == model_words(b))),
         Row("decoding", how_words(a), how_words(b), _same(how_words(a) == how_words(b))),
         Row("writes", a_writes, b_writes, _outputs_apart(comparison)),
     ]
-    return [*plain, *(_kind_row(comparison, kind) for kind in KINDS), *_mask_rows(comparison)]
+    return [*plain_rows, *answers, *(_kind_row(comparison, kind) for kind in KINDS), *_mask_rows(comparison)]
 
 
 def farthest_words(found: Farthest) -> str:
@@ -81,18 +81,13 @@ def how_words(run: Trace) -> str:
     return ", ".join(words) or "not recorded"
 
 
-def written_words(run: Trace, *, with_answer: bool = True) -> str:
-    """The text, and that it is wrong where that is known."""
+def written_words(run: Trace) -> str:
+    """The text, and that it was given where it was."""
     if not run.output_tokens:
         return "not recorded"
     if is_given(run):
         return f"{_short(run.text) or 'nothing'} (given)"
-    return (_short(run.text) or "nothing") + (" (wrong)" if with_answer and run.is_right is False else "")
-
-
-def is_given(run: Trace) -> bool:
-    """Whether its output is not its own choice: teacher forcing, or tokens from elsewhere."""
-    return run.finished == "given" or run.made_by.get("strategy") == TEACHER_FORCING
+    return _short(run.text) or "nothing"
 
 
 def places_apart(a: tuple[str, ...], b: tuple[str, ...]) -> list[int]:
@@ -183,6 +178,13 @@ def _outputs_apart(comparison: Comparison) -> str:
     if not (a.output_tokens and b.output_tokens):
         return "unknown"
     return "same" if comparison.parted is None else f"from step {comparison.parted + 1} on"
+
+
+def _answer_row(a: Trace, b: Trace) -> Row:
+    """Whether each output is right; the expected one is in the words of a wrong one."""
+    first, second = (plain(answer_words(run)) for run in (a, b))
+    is_known = None not in (a.is_right, b.is_right)
+    return Row("answer", first, second, _same(answer(a) == answer(b)) if is_known else "not known of both")
 
 
 def _same(is_same: bool) -> str:

@@ -64,7 +64,8 @@ def best_head_words(trace: Trace) -> str | None:
 
 def source_unit(trace: Trace) -> str:
     """`letter` where the source is made of them, and else `token`; the frame and what is no part of the text aside."""
-    return unit(token for token, letter in zip(trace.source_tokens, trace.source_letters, strict=True) if letter is not None)
+    own = [token for token, letter in zip(trace.source_tokens, trace.source_letters, strict=True) if letter is not None]
+    return unit(own or trace.source_tokens)
 
 
 def _between(trace: Trace) -> str:

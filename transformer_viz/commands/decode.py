@@ -50,10 +50,13 @@ def _print_hypotheses(trace: "Trace") -> None:
     """The finished hypotheses of a beam search, best first."""
     if trace.search is None:
         return
+    from transformer_viz.analysis.answer import hypothesis_answer
+
     print("n-best: score, sum of log-probabilities, text")
     for number in trace.search.best:
         node = trace.search.nodes[number]
-        print(_shared.visible(f"{node.score:9.4f} {node.total:9.4f}  {node.text}"))
+        found = hypothesis_answer(trace, number)
+        print(_shared.visible(f"{node.score:9.4f} {node.total:9.4f}  {node.text}") + ("" if found is None else f"  ({found})"))
 
 
 def _others(step: "Step", most: int = 3) -> str:
@@ -62,7 +65,8 @@ def _others(step: "Step", most: int = 3) -> str:
 
 
 def _verdict(trace: "Trace") -> str:
+    from transformer_viz.analysis.answer import answer_words
+
     ending = "" if trace.finished == "end" else f"stopped after {len(trace.steps)} tokens without <end>; "
-    if trace.is_right is None:
-        return f"{ending}no true answer is known"
-    return f"{ending}right" if trace.is_right else f"{ending}the true answer is “{trace.expected}”"
+    words = "".join(f"“{text}”" if style == "code" else text for style, text in answer_words(trace))
+    return f"{ending}{words}"

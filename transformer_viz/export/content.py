@@ -15,7 +15,7 @@ from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map
 from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError, listed, shortened
-from transformer_viz.export.strips import legend, output_strip, source_strip
+from transformer_viz.export.strips import answer_mark, legend, output_strip, source_strip
 from transformer_viz.figures import templates
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title, place_labels, row_labels
 from transformer_viz.trace.trace import Trace
@@ -74,6 +74,7 @@ def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answ
         "best": best_head_words(trace) if with_answer else None,
         "source": source_strip(trace),
         "output": output_strip(trace, with_answer=with_answer),
+        "answer": answer_mark(trace, with_answer=with_answer),
         "candidates": templates.candidate_steps(trace, large=large),
         "true": templates.true_keys(trace, with_answer=with_answer),
         "kinds": {kind: _kind(trace, kind, words, large, with_answer) for kind in trace.kinds},

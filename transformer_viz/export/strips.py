@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from transformer_viz.analysis.answer import answer, answer_words
 from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.errors import shortened
 from transformer_viz.terms import Kind, place_words, visible
@@ -31,6 +32,12 @@ def source_strip(trace: Trace) -> list[dict[str, Any]]:
 def output_strip(trace: Trace, *, with_answer: bool = True) -> list[dict[str, Any]]:
     """What was written, one cell a step; where that is not recorded, what was read."""
     return [_output_token(trace, t, with_answer) for t in range(trace.n_steps)]
+
+
+def answer_mark(trace: Trace, *, with_answer: bool = True, step_name: str = "step") -> dict[str, Any] | None:
+    """Whether the output is right, for beside it: words, and what kind of words. None where nothing is to be said."""
+    found = answer(trace) if with_answer else None
+    return None if found is None else {"class": found.replace(" ", "-"), "words": answer_words(trace, step_name)}
 
 
 def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:

@@ -13,6 +13,8 @@ def summary(trace: Trace) -> dict[str, Any]:
         "source": trace.source,
         "text": trace.text,
         "expected": trace.expected,
+        "right": trace.is_right,
+        "first_wrong_step": trace.first_wrong_step,
         "finished": trace.finished,
         "mistake": trace.mistake,
         "edits": list(trace.edits),

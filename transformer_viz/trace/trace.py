@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
+from itertools import zip_longest
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +18,7 @@ import numpy as np
 from transformer_viz.errors import OptionError, TraceError, listed
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.search import PRECISIONS, Precision, Search
+from transformer_viz.vocabulary import END, PAD
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -245,8 +247,39 @@ class Trace:
 
     @property
     def is_right(self) -> bool | None:
-        """Whether the whole output is the true answer; None where there is no true answer."""
-        return None if self.expected is None else self.finished == "end" and self.text == self.expected
+        """Whether the whole output is the true answer; None where that is not known.
+
+        Without a true answer one thing is known all the same: an output that ends at a step with a true key among the
+        text's own tokens has left something out.
+        """
+        if self.expected is None:
+            return False if self._end_too_early() is not None else None
+        return self.finished == "end" and self.text == self.expected
+
+    @property
+    def first_wrong_step(self) -> int | None:
+        """The first step that is not the true answer's; None where there is none, or nothing is known of it."""
+        known = self.expected_tokens
+        if self.is_right is not False or known is None:
+            return self._end_too_early()
+        own = self.output_tokens[: self._n_own()]
+        first = next((t for t, (token, true) in enumerate(zip_longest(own, known)) if token != true), None)
+        return None if first == len(own) and self.finished != "end" else first
+
+    def _end_too_early(self) -> int | None:
+        """The step of `<end>`, where the answer is not known but the alignment has the step read a token of the text."""
+        if self.expected is not None or self.finished != "end" or END not in self.output_tokens:
+            return None
+        step = self.output_tokens.index(END)
+        key = self.alignment[step]
+        return None if key is None or self.source_letters[key] is None else step
+
+    def _n_own(self) -> int:
+        """How many output tokens there are without padding."""
+        n = len(self.output_tokens)
+        while n > 0 and self.output_tokens[n - 1] == PAD:
+            n -= 1
+        return n
 
     def true_token(self, step: int) -> str | None:
         """What should have been written at a step, by position; None where nothing is known or expected."""

@@ -7,7 +7,7 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.runs.mistakes import MISTAKES
 from transformer_viz.runs.trace_size import megabytes
-from transformer_viz.views.parts import asked, bar, focus, link, screen, style
+from transformer_viz.views.parts import asked, bar, focus, link, looks, screen, style
 from transformer_viz.views.parts.lab import (
     batch,
     certificate_tab,
@@ -119,12 +119,13 @@ def _header(now: Setup) -> None:
     size = f"{real} letters, {real + 2} tokens" if source_unit(before) == "letter" else f"{real + 2} tokens"
     words = (
         f"Sentence {now.sentence + 1} of {len(sources)}: **{literal(before.source)}** becomes "
-        f"**{literal(before.text) or '(empty)'}**. "
+        f"**{literal(before.text) or '(empty)'}**{looks.answer_of(before)}. "
         f"It has {size} with its frame, and {n - real - 2} of padding."
     )
     if now.is_changed:
         after = now.decoded(changed=True)[now.sentence]
-        words += f" With {literal(now.change_words())} it becomes **{literal(after.text) or '(empty)'}**."
+        text = f"**{literal(after.text) or '(empty)'}**{looks.answer_of(after)}"
+        words += f" With {literal(now.change_words())} it becomes {text}."
     st.markdown(words)
 
 

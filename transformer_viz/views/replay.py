@@ -141,7 +141,7 @@ def _boxes(trace: Trace) -> None:
             "Candidates of position",
             range(len(trace.steps)),
             key="position",
-            width=190,
+            width=230,
             format_func=lambda t: f"candidates at {rows[t]}",
             label_visibility="collapsed",
         )

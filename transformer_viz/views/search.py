@@ -13,7 +13,7 @@ from transformer_viz.export.programs import explore as programs
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import bar, code, focus, hypotheses, limits, link, model, stepper, style, tables
+from transformer_viz.views.parts import bar, code, focus, hypotheses, limits, link, looks, model, stepper, style, tables
 from transformer_viz.views.parts.markdown import literal
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
@@ -136,16 +136,15 @@ def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     best = search.nodes[search.best[0]]
     by_greedy = math.fsum(step.log_probability for step in greedy.steps)
     parted = first_difference(greedy, trace)
-    texts = [literal(run.text) or "(empty)" for run in (greedy, trace)]
+    texts = [f"**{literal(run.text) or '(empty)'}**{looks.answer_of(run)}" for run in (greedy, trace)]
     if parted is None:
-        return f"Greedy decoding and beam {search.settings['beam_size']} both write **{texts[0]}**, log p = {best.total:.4g}."
+        return f"Greedy decoding and beam {search.settings['beam_size']} both write {texts[0]}, log p = {best.total:.4g}."
     gain = best.total - by_greedy
     more = f"{math.exp(gain):.3g} times as probable" if gain > 0 else "less probable, but better by its score"
-    right = " Beam search is right." if trace.is_right and not greedy.is_right else ""
     size = search.settings["beam_size"]
     return (
-        f"Greedy decoding writes **{texts[0]}**, log p = {by_greedy:.4g}. Beam {size} finds **{texts[1]}**, "
-        f"log p = {best.total:.4g}: {more}. They part at step {parted + 1}.{right}"
+        f"Greedy decoding writes {texts[0]}, log p = {by_greedy:.4g}. Beam {size} finds {texts[1]}, "
+        f"log p = {best.total:.4g}: {more}. They part at step {parted + 1}."
     )
 
 

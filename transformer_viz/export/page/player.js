@@ -104,14 +104,12 @@ class Player {
   }
 
   say() {
-    const pieces = this.data.sentences[this.step].map(([style, text]) => {
-      const piece = document.createElement(style === "code" ? "code" : style === "strong" ? "strong" : "span");
-      piece.textContent = text;
-      return piece;
-    });
-    this.part("sentence").replaceChildren(...pieces);
+    this.part("sentence").replaceChildren(...pieces(this.data.sentences[this.step]));
     // Where steps are moments of a training, each has written something of its own.
     if (this.data.written) this.strip("written", this.data.written[this.step], null);
+    const answer = this.data.answers ? this.data.answers[this.step] : this.data.answer;
+    this.part("answer").className = `answer ${answer?.class ?? ""}`;
+    this.part("answer").replaceChildren(...pieces(answer?.words ?? []));
     const slider = this.part("slider");
     slider.value = String(this.step);
     slider.setAttribute("aria-valuetext", this.part("sentence").textContent);
@@ -148,6 +146,15 @@ class Player {
       this.timers.play ? this.pause() : this.play();
     }
   }
+}
+
+// The elements of a sentence.
+function pieces(sentence) {
+  return sentence.map(([style, text]) => {
+    const piece = document.createElement(style === "code" ? "code" : style === "strong" ? "strong" : "span");
+    piece.textContent = text;
+    return piece;
+  });
 }
 
 // Letters and arrows belong to whatever control has the focus; the player's own slider moves itself.

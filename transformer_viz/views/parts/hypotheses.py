@@ -6,9 +6,10 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
+from transformer_viz.analysis.answer import hypothesis_answer
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import chart, clicks, figure_file, link, screen, style
+from transformer_viz.views.parts import chart, clicks, figure_file, link, looks, screen, style
 from transformer_viz.views.parts.looks import Looks
 from transformer_viz.views.parts.markdown import literal
 
@@ -35,7 +36,7 @@ def show(trace: Trace, node: int, looks: Looks, *, greedy: Trace | None = None) 
     """The tree; beside it the finished hypotheses, and a box to choose one."""
     search = trace.search
     assert search is not None
-    left, right = st.columns([3, 1])
+    left, right = st.columns([2.8, 1])
     with left, st.container(key=_CHART):
         figure = figures.search_tree(
             trace, node, greedy=greedy, theme=style.theme(), large=looks.is_large, narrow=screen.is_narrow()
@@ -44,22 +45,26 @@ def show(trace: Trace, node: int, looks: Looks, *, greedy: Trace | None = None) 
         heard = clicks.points(lambda number: _go_to(number, len(search.nodes)))
         chart.show(figure, "search-tree-chart", words, clicks=heard)
     with right:
-        _n_best(search)
+        _n_best(trace)
         _box(search, node)
         figure_file.offer(figure, "search-tree")
 
 
 def say(shown: Trace, search: Search, node: int) -> None:
     """Which hypothesis is looked at, and how it ended."""
-    st.markdown(f"**The hypothesis {literal(shown.text) or '(empty)'}**: {STATE_WORDS[search.nodes[node].state]}.")
+    text = literal(shown.text) or "(empty)"
+    st.markdown(f"**The hypothesis {text}**{looks.answer_of(shown)}: {STATE_WORDS[search.nodes[node].state]}.")
 
 
-def _n_best(search: Search) -> None:
-    nodes = [search.nodes[number] for number in search.best]
-    rows = [
-        {"text": node.text or "(empty)", "score": round(node.score, 4), "log p": round(node.total, 4), "tokens": node.step + 1}
-        for node in nodes
-    ]
+def _n_best(trace: Trace) -> None:
+    search = trace.search
+    assert search is not None
+    rows = []
+    for number in search.best:
+        node = search.nodes[number]
+        right = {"answer": hypothesis_answer(trace, number)} if looks.current().with_answer else {}
+        numbers = {"score": round(node.score, 3), "log p": round(node.total, 3), "tokens": node.step + 1}
+        rows.append({"text": node.text or "(empty)", **right, **numbers})
     st.dataframe(pd.DataFrame(rows, index=range(1, len(rows) + 1)), height=min(330, 38 + 35 * len(rows)))
 
 

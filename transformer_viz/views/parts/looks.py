@@ -5,7 +5,10 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from transformer_viz.analysis.answer import answer_words
+from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import copy_link, link
+from transformer_viz.views.parts.markdown import said
 
 _SWITCHES = (("projector", "projector", "on"), ("hide_answer", "answer", "hidden"))
 """What a switch is called in the session and in a link, and the word that a link has where it is on."""
@@ -29,6 +32,12 @@ def start() -> None:
 def current() -> Looks:
     """As they stand."""
     return Looks(is_large=st.session_state.projector, with_answer=not st.session_state.hide_answer)
+
+
+def answer_of(trace: Trace) -> str:
+    """` (right)`, for behind an output: whether it is, as Markdown; nothing where the answer is hidden."""
+    words = answer_words(trace) if current().with_answer else ()
+    return f" ({said(words)})" if words else ""
 
 
 def link_values() -> dict[str, str | None]:

@@ -1,8 +1,16 @@
 """Text that must show literally where Streamlit reads Markdown: errors, labels, captions."""
 
+from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.terms import visible
+
 _MARKS = "\\`*_{}[]()<>#+-.!|~$:&^=\"'@/"
 
 
 def literal(text: str) -> str:
     """`text` with every mark escaped, so that `**a**`, `$x$`, `:red[x]` and `<b>` show as typed."""
     return "".join(f"\\{symbol}" if symbol in _MARKS else symbol for symbol in text)
+
+
+def said(sentence: Sentence) -> str:
+    """A sentence; what is strong in it, and pieces of the run, are bold."""
+    return "".join(literal(text) if style == "plain" else f"**{literal(visible(text))}**" for style, text in sentence)

@@ -5,7 +5,7 @@ from typing import Any
 
 from transformer_viz.analysis.heads import head_map
 from transformer_viz.analysis.moments import certainty, course, moment_sentence
-from transformer_viz.export.strips import output_strip, source_strip
+from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.terms import Kind
 from transformer_viz.trace.moments import Moment
 
@@ -45,6 +45,8 @@ def data(
         "dark": dark,
         "source": source_strip(moments[0].forced),
         "output": [_button(one, with_answer) for one in moments],
+        # A step is one of training here; that of the output is a row of the map.
+        "answers": [answer_mark(one.written, with_answer=with_answer, step_name="row") for one in moments],
         "written": [output_strip(one.written, with_answer=with_answer) for one in moments],
         "sentences": [
             moment_sentence(one, i, found, kind, layer, head, with_answer=with_answer) for i, one in enumerate(moments)

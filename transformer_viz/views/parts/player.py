@@ -14,7 +14,7 @@ import streamlit as st
 from transformer_viz.analysis.heads import Head, head_map
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.export.assets import asset
-from transformer_viz.export.strips import output_strip, source_strip
+from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.parts import plotly_js
@@ -47,6 +47,7 @@ def data(
         "dark": dark,
         "source": source_strip(trace),
         "output": output_strip(trace, with_answer=with_answer),
+        "answer": answer_mark(trace, with_answer=with_answer),
         # A run without a decoder has one sentence all the same.
         "sentences": [
             step_sentence(trace, kind, layer, head, t, with_answer=with_answer) for t in range(max(1, trace.n_steps))

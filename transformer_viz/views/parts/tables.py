@@ -17,7 +17,7 @@ from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.frame import to_frame
 from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import chart, code, export, heads, kept, limits, link
+from transformer_viz.views.parts import chart, code, export, heads, kept, limits, link, looks
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -222,7 +222,7 @@ def _notes(trace: Trace) -> None:
     facts: dict[str, Any] = {
         "source": trace.source,
         "written": trace.text,
-        "right answer": trace.expected,
+        "right answer": trace.expected if looks.current().with_answer else None,
         "ended": _ENDED[trace.finished],
         **sizes,
         "scores before the mask": ", ".join(KIND_TITLES[kind] for kind in trace.scores) or None,

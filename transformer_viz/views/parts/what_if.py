@@ -13,7 +13,7 @@ from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, cell_words, head_title, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import chart, code, figure_file, link, model, screen
+from transformer_viz.views.parts import chart, code, figure_file, link, looks, model, screen
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
@@ -192,10 +192,10 @@ def _change(checkpoint: Checkpoint) -> dict[str, Any]:
 
 def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
     parted = first_difference(before, after)
-    texts = [literal(run.text) or "(empty)" for run in (before, after)]
+    texts = [f"**{literal(run.text) or '(empty)'}**{looks.answer_of(run)}" for run in (before, after)]
     where = "They are the same." if parted is None else f"They part at step {parted + 1}."
     totals = [sum(step.log_probability for step in run.steps) for run in (before, after)]
-    st.markdown(f"**{texts[0]}** (log p = {totals[0]:.4g}) and **{texts[1]}** (log p = {totals[1]:.4g}). {where}")
+    st.markdown(f"{texts[0]}, log p = {totals[0]:.4g}, and {texts[1]}, log p = {totals[1]:.4g}. {where}")
     largest = largest_difference(before, after)
     if largest is not None:
         st.caption(

@@ -12,7 +12,7 @@ from transformer_viz.export.programs import masks as programs
 from transformer_viz.terms import KIND_TITLES, Kind, cell_words, head_label, head_title
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import asked, chart, clicks, code, figure_file, focus, link
+from transformer_viz.views.parts import asked, chart, clicks, code, figure_file, focus, link, looks
 from transformer_viz.views.parts.lab import runs
 from transformer_viz.views.parts.lab.setup import Setup, reset
 from transformer_viz.views.parts.markdown import literal
@@ -165,10 +165,11 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
 
 
 def _text_words(before: Trace, after: Trace) -> str:
+    text = f"**{literal(after.text) or '(empty)'}**{looks.answer_of(after)}"
     if before.text == after.text and before.finished == after.finished:
-        return f"It is **{literal(after.text) or '(empty)'}**."
+        return f"It is {text}."
     stopped = ", which the limit stopped" if after.finished == "length" else ""
-    return f"**{literal(before.text) or '(empty)'}** has become **{literal(after.text) or '(empty)'}**{stopped}."
+    return f"**{literal(before.text) or '(empty)'}** has become {text}{stopped}."
 
 
 def _steps(before: Trace, after: Trace) -> None:

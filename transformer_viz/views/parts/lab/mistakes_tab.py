@@ -10,7 +10,7 @@ from transformer_viz.export.programs import masks as programs
 from transformer_viz.runs.mistakes import MISTAKES, Mistake
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import asked, code
+from transformer_viz.views.parts import asked, code, looks
 from transformer_viz.views.parts.lab import runs
 from transformer_viz.views.parts.lab.setup import NO_MISTAKE, Setup
 from transformer_viz.views.parts.markdown import literal
@@ -76,7 +76,7 @@ def _effect(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[T
     before, after = decoded[setup.sentence], wrong[setup.sentence]
     words = [f"**Here:** {changed} of {len(decoded)} sentences come out differently."]
     if before.output_tokens != after.output_tokens:
-        words.append(f"{_text(before)} → {_text(after)}.")
+        words.append(f"{_text(before)} → {_text(after)}{looks.answer_of(after)}.")
     elif changed == 0:
         words.append("The output does not show it; the certificate does.")
     looked = forbidden_weight(forced, wrong_forced)
