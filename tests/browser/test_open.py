@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 import transformer_viz as tv
 from tests.browser.charts import FOCUS, wait_for_head, wait_for_step
 from tests.browser.drawn import DRAWN as PAGE_DRAWN
+from transformer_viz.terms import visible
 from transformer_viz.trace.trace import Trace
 
 pytestmark = pytest.mark.browser
@@ -127,7 +128,7 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
     at_step(page, 4)
     for part in ("source", "output"):
         shown = page.locator(f"[data-part={part}]").locator(".token").all_inner_texts()
-        assert [text.replace("␣", " ") for text in shown] == tokens
+        assert shown == [visible(token) for token in tokens]
     expect(page.locator("[data-part=sentence]")).to_contain_text(HOSTILE[2])
     expect(page.locator(".st-key-bar")).to_contain_text(HOSTILE[0])
     labels = page.locator(f"{FOCUS} .ytick").all_text_contents()
@@ -143,7 +144,7 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
     exported = open_page(event.value.path().read_text(encoding="utf-8"))
     exported.wait_for_function(PAGE_DRAWN)
     shown = exported.locator("[data-part=source] .token").all_inner_texts()
-    assert [text.replace("␣", " ") for text in shown] == tokens
+    assert shown == [visible(token) for token in tokens]
     assert exported.evaluate("() => window.hacked") is None
 
 

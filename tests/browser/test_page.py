@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.drawn import DRAWN, go, same_as_the_figure
 from tests.figures.conftest import build
+from transformer_viz.analysis.answer import answer_words
 from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.terms import Kind
@@ -58,6 +59,7 @@ def test_dark_and_narrow_are_the_figures_own(open_page: Callable[..., Page]) -> 
 def test_heads_with_masks_of_their_own(open_page: Callable[..., Page], edited: Trace) -> None:
     assert edited.mask_reasons["cross"].ndim == 4
     page = open_page(tv.export.html(edited))
+    expect(page.locator("[data-part=answer]")).to_have_text("".join(text for _, text in answer_words(edited)))
     for kind, layer, head in (("cross", 1, 2), ("cross", 0, 0), ("decoder", 0, 1), ("decoder", 0, "mean"), ("cross", 1, "max")):
         go(page, kind, layer, head, 5)
         same_as_the_figure(page, edited, kind, layer, head, 5)
