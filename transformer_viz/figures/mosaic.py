@@ -22,8 +22,8 @@ from transformer_viz.trace.trace import Trace
 
 _CAPTION_SHARE = 0.17
 """Height of a tile's caption, as a share of the tile."""
-_CAPTIONS_ACROSS, _SMALLEST_CAPTION = 132, 6
-"""So many pixels of letters' size side by side have room for their captions: 12 for 11 heads, 8 for 16."""
+_CAPTIONS_ACROSS, _SMALLEST_CAPTION = 112, 6
+"""So many pixels of letters' size side by side have room for their captions: 12 for 9 heads, 7 for 16."""
 _QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}
 EXACT_UP_TO, _EXACT_CELLS = 32, 20_000
 """Tokens, and cells of all heads together, up to which the weights travel as float32; beyond, in 250 shades."""
