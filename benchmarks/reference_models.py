@@ -101,9 +101,10 @@ class PlainAttention(nn.Module):
 class PlainBlock(nn.Module):
     """x + norm(f(x)) for every sublayer."""
 
-    def __init__(self, config: ModelConfig, n_attentions: int) -> None:
+    def __init__(self, config: ModelConfig, n_attentions: int, dropout: float) -> None:
         super().__init__()
         width = config.d_model
+        self.dropout = nn.Dropout(dropout)
         self.attentions = nn.ModuleList(PlainAttention(config) for _ in range(n_attentions))
         self.feed = nn.Sequential(nn.Linear(width, config.d_ff), nn.ReLU(), nn.Linear(config.d_ff, width))
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(n_attentions + 1))
@@ -111,12 +112,12 @@ class PlainBlock(nn.Module):
     def forward(self, x: Tensor, memory: Tensor | None, masks: list[Tensor]) -> Tensor:
         """(batch, length, d_model) -> the same; the second attention, where there is one, looks at `memory`."""
         for attention, norm, mask, other in zip(self.attentions, self.norms, masks, (None, memory), strict=False):
-            x = x + norm(attention(x, x if other is None else other, mask))
+            x = x + self.dropout(norm(attention(x, x if other is None else other, mask)))
         return x + self.norms[-1](self.feed(x))
 
 
 class Plain(nn.Module):
-    """The published reversal model as its article describes it: 1+1 layers, masks of -1e9, dropout on the embeddings."""
+    """The published reversal model as its article writes it: 1+1 layers, masks of -1e9, dropout on the encoder's attention."""
 
     table: Tensor
 
@@ -126,9 +127,8 @@ class Plain(nn.Module):
         self.source_embedding, self.target_embedding = (
             nn.Embedding(n, c.d_model) for n in (c.source_vocabulary_size, c.target_vocabulary_size)
         )
-        self.encoder, self.decoder = PlainBlock(c, 1), PlainBlock(c, 2)
+        self.encoder, self.decoder = PlainBlock(c, 1, c.dropout), PlainBlock(c, 2, 0.0)
         self.output = nn.Linear(c.d_model, c.target_vocabulary_size)
-        self.dropout = nn.Dropout(c.dropout)
         self.register_buffer("table", sinusoid(c.max_positions, c.d_model, 1e4).float(), persistent=False)
 
     def forward(
@@ -137,9 +137,9 @@ class Plain(nn.Module):
         """As `Transformer.forward`; there is no tap."""
         n = target.shape[1]
         x = self.source_embedding(source) * math.sqrt(self.config.d_model) + self.table[: source.shape[1]]
-        memory = self.encoder(self.dropout(x), None, [_minus(source, source_padding)])
+        memory = self.encoder(x, None, [_minus(source, source_padding)])
         future = torch.full((n, n), -1e9, device=target.device).triu(1) + _minus(target, target_padding)
-        y = self.dropout(self.target_embedding(target) + self.table[:n])
+        y = self.target_embedding(target) + self.table[:n]
         return self.output(self.decoder(y, memory, [future, _minus(source, source_padding)]))
 
 

@@ -199,7 +199,7 @@ SMALL = {"d_model": 22, "n_heads": 5, "d_ff": 17, "n_encoder_layers": 2, "n_deco
         {"position": "none", "initialization": "xavier"},
         variants.settings("bias-free") | SMALL | {"d_k": 7, "d_v": 7},
         variants.settings("torch-reference") | SMALL,
-        variants.settings("shared-norm"),
+        variants.settings("shared-norm") | SMALL,
         {"norm": "pre", "shared_norm": True, "embedding_norm": True, "norm_affine": False},
     ],
     ids=[
@@ -221,7 +221,7 @@ def test_every_switch_is_its_plain_formula(make_model, ids, settings, with_paddi
 
 
 def test_a_shared_norm_is_one_module_and_is_saved_once(make_model):
-    model = make_model(1, **variants.settings("shared-norm"))
+    model = make_model(1, **variants.settings("shared-norm") | SMALL)
     norms = [name for name in model.state_dict() if "norm" in name]
     blocks = [name for name in norms if name.startswith(("encoder.", "decoder."))]
     assert sorted(blocks) == sorted(

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from transformer_viz import checkpoints, decode, load_checkpoint
 from transformer_viz.errors import CheckpointError, OptionError
+from transformer_viz.model import variants
 from transformer_viz.runs.growing import STATE, snapshot_steps
 from transformer_viz.runs.make_checkpoint import Making, make_checkpoint, make_model
 from transformer_viz.tasks.reverse import Reverse
@@ -26,11 +28,12 @@ from transformer_viz.training.state import load_state, save_state
 
 ROOT = Path(__file__).resolve().parents[2]
 TASK = Reverse("abcd", 7, (2, 5))
+SMALL: dict[str, Any] = {"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1}
 RECIPE = Recipe(
     task="reverse",
     variant="pre-norm",
     task_options=TASK.options(),
-    model={"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1, "dropout": 0.2},
+    model={**SMALL, "dropout": 0.2},
     mix={"uniform": 1.0},
     steps=60,
     batch_size=7,
@@ -105,6 +108,22 @@ def test_early_stop_waits_for_its_patience(tmp_path):
     assert metrics is not None
     assert len([event for event in events if event.checks]) == 3
     assert metrics["stopped_at"] == events[-1].step == 30
+
+
+def test_a_training_goes_on_with_the_model_that_it_was_begun_with(tmp_path, monkeypatch):
+    """A variant's settings may be others by then: where dropout acts, say, or its published size."""
+    recipe = replace(RECIPE, variant="post-norm", model={})
+    old = {**SMALL, "norm": "post", "dropout": 0.3, "dropout_in": "embeddings"}
+    monkeypatch.setattr(variants, "settings", lambda name: old)
+    make_checkpoint(recipe, tmp_path / "straight", QUIET)
+    calls = count()
+    make_checkpoint(recipe, tmp_path / "cut", replace(QUIET, wish=lambda: "pause" if next(calls) > 20 else "go on"))
+    assert (tmp_path / "cut" / STATE).exists()
+    monkeypatch.setattr(variants, "settings", lambda name: {**old, "d_model": 24, "dropout_in": "everywhere"})
+    make_checkpoint(recipe, tmp_path / "cut", replace(QUIET, resume=True))
+    assert weights(tmp_path / "cut") == weights(tmp_path / "straight")
+    config = load_checkpoint(str(tmp_path / "cut"), device="cpu").model.config
+    assert (config.d_model, config.dropout_in) == (12, "embeddings")
 
 
 def test_what_cannot_be_resumed_is_said(tmp_path):

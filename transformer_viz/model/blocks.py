@@ -3,6 +3,7 @@
 Holds the parameters; the attention itself is the pure function in `attention.py`.
 """
 
+import math
 from collections.abc import Callable
 from typing import assert_never
 
@@ -10,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model.attention import attend
-from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.config import DropoutSite, ModelConfig
 from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.tap import Site, Tap
 from transformer_viz.terms import Kind
@@ -24,12 +25,23 @@ class MultiHeadAttention(nn.Module):
         self.kind: Kind = kind
         self.layer = layer
         self.n_heads = config.n_heads
-        self.dropout = config.block_dropout
+        self.dropout = config.dropout_at("elsewhere")
         keys, values = config.n_heads * config.key_width, config.n_heads * config.value_width
         self.query = nn.Linear(config.d_model, keys, bias=config.attention_bias)
         self.key = nn.Linear(config.d_model, keys, bias=config.attention_bias)
         self.value = nn.Linear(config.d_model, values, bias=config.attention_bias)
         self.out = nn.Linear(values, config.d_model, bias=config.attention_bias)
+
+    def initialize_as_torch(self) -> None:
+        """As `nn.MultiheadAttention`: queries, keys and values are one Xavier matrix, and no bias is other than 0."""
+        parts = (self.query, self.key, self.value)
+        bound = math.sqrt(6 / (self.query.in_features + sum(part.out_features for part in parts)))
+        for part in parts:
+            nn.init.uniform_(part.weight, -bound, bound)
+        nn.init.xavier_uniform_(self.out.weight)
+        for linear in (*parts, self.out):
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
 
     def keys_and_values(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(batch, key, d_model) -> keys and values, (batch, head, key, d_head)."""
@@ -70,7 +82,7 @@ class FeedForward(nn.Module):
         self.inner = nn.Linear(config.d_model, config.d_ff, bias=config.feed_forward_bias)
         self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.feed_forward_bias)
         self.activation = F.relu if config.activation == "relu" else F.gelu
-        self.dropout = Dropout(config.block_dropout)
+        self.dropout = Dropout(config.dropout_at("elsewhere"))
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, d_model) -> (…, d_model)."""
@@ -80,11 +92,11 @@ class FeedForward(nn.Module):
 class Residual(nn.Module):
     """The way round a sublayer: where the norm stands, and dropout on what is added."""
 
-    def __init__(self, config: ModelConfig) -> None:
+    def __init__(self, config: ModelConfig, place: DropoutSite = "elsewhere") -> None:
         super().__init__()
         self.placement = config.norm
         self.norm = None if config.shared_norm else layer_norm(config)
-        self.dropout = Dropout(config.block_dropout)
+        self.dropout = Dropout(config.dropout_at(place))
 
     def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None = None) -> Tensor:
         """(batch, length, d_model) -> the same; `shared` is the block's one norm, where it has one."""
@@ -114,7 +126,7 @@ class EncoderLayer(nn.Module):
         self.norm = layer_norm(config) if config.shared_norm else None
         self.attention = MultiHeadAttention(config, "encoder", layer)
         self.feed_forward = FeedForward(config)
-        self.around_attention = Residual(config)
+        self.around_attention = Residual(config, "encoder-attention")
         self.around_feed_forward = Residual(config)
 
     def forward(self, x: Tensor, masked: Tensor | None, tap: Tap | None = None) -> Tensor:

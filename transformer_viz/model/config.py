@@ -13,7 +13,8 @@ PositionEncoding = Literal["sinusoid", "learned", "none"]
 EmbeddingScale = Literal["none", "encoder", "both"]
 Initialization = Literal["torch", "xavier-stacks", "xavier"]
 Activation = Literal["relu", "gelu"]
-DropoutPlace = Literal["everywhere", "embeddings"]
+DropoutPlace = Literal["everywhere", "embeddings", "encoder-attention"]
+DropoutSite = Literal["embeddings", "encoder-attention", "elsewhere"]
 TiedEmbeddings = Literal["none", "output", "all"]
 
 MAX_POSITIONS = 4096
@@ -44,7 +45,8 @@ class ModelConfig:
     dropout: float = 0.0
     """Probability with which a number is dropped in training."""
     dropout_in: DropoutPlace = "everywhere"
-    """everywhere: embeddings, attention weights, feed-forward layer, every sublayer's output; embeddings: only there."""
+    """everywhere: embeddings, attention weights, feed-forward layer, what every sublayer adds; embeddings: only there, with
+    their positions; encoder-attention: only on what the encoder's self-attention adds."""
     activation: Activation = "relu"
     norm: NormPlacement = "pre"
     """pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))."""
@@ -70,6 +72,8 @@ class ModelConfig:
     max_positions: int = 512
     """The longest sequence, special tokens included."""
     initialization: Initialization = "torch"
+    """torch: each layer's own; xavier: uniform Xavier on every matrix; xavier-stacks: as `torch.nn.Transformer` draws its
+    stacks, uniform Xavier with queries, keys and values as one matrix, and attention biases of 0."""
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():
@@ -92,10 +96,9 @@ class ModelConfig:
         """d_k, filled in."""
         return self.d_k or self.d_model // self.n_heads
 
-    @property
-    def block_dropout(self) -> float:
-        """Dropout inside the blocks of both stacks."""
-        return self.dropout if self.dropout_in == "everywhere" else 0.0
+    def dropout_at(self, place: DropoutSite) -> float:
+        """Dropout at one place in the model."""
+        return self.dropout if self.dropout_in in (place, "everywhere") else 0.0
 
     @property
     def value_width(self) -> int:

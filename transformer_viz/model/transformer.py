@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model import first_numbers
-from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, layer_norm
+from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, layer_norm
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.incremental import IncrementalDecoder
@@ -31,7 +31,7 @@ class Transformer(nn.Module):
         self.target_embedding = _embedding(config.target_vocabulary_size, config.d_model)
         self.positions = Positions(config)
         self.source_norm, self.target_norm = (layer_norm(config) if config.embedding_norm else nn.Identity() for _ in range(2))
-        self.embedding_dropout = Dropout(config.dropout)
+        self.embedding_dropout = Dropout(config.dropout_at("embeddings"))
         self.encoder = nn.ModuleList(EncoderLayer(config, i) for i in range(config.n_encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config, i) for i in range(config.n_decoder_layers))
         self.encoder_norm = layer_norm(config) if config.final_norm else nn.Identity()
@@ -113,12 +113,19 @@ class Transformer(nn.Module):
         return self.embedding_dropout(norm(self.positions(x)))
 
     def _initialize(self) -> None:
-        if self.config.initialization == "torch" or not first_numbers.wanted():
+        if not first_numbers.wanted():
             return
-        everything = self.config.initialization == "xavier"
-        for name, parameter in self.named_parameters():
-            if parameter.dim() > 1 and (everything or name.startswith(("encoder.", "decoder."))):
-                nn.init.xavier_uniform_(parameter)
+        if self.config.initialization == "xavier":
+            for parameter in self.parameters():
+                if parameter.dim() > 1:
+                    nn.init.xavier_uniform_(parameter)
+        elif self.config.initialization == "xavier-stacks":
+            for module in (*self.encoder.modules(), *self.decoder.modules()):
+                if isinstance(module, MultiHeadAttention):
+                    module.initialize_as_torch()
+                elif isinstance(module, FeedForward):
+                    nn.init.xavier_uniform_(module.inner.weight)
+                    nn.init.xavier_uniform_(module.outer.weight)
 
 
 class TiedOutput(nn.Module):

@@ -117,6 +117,11 @@ def check_place(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) ->
     return True
 
 
+def begun_model(folder: Path) -> Mapping[str, Any]:
+    """The settings of the model with which the training in a folder was begun."""
+    return _object(folder, "model")
+
+
 @contextmanager
 def alone(folder: Path) -> Generator[None]:
     """Nobody else trains into the folder meanwhile. The lock is a file beside it, since the folder itself may be replaced.

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from transformer_viz.model import devices, variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.runs.evaluate import check_samples, evaluate
-from transformer_viz.runs.growing import GrowingCheckpoint, alone, check_place, snapshot_steps
+from transformer_viz.runs.growing import GrowingCheckpoint, alone, begun_model, check_place, snapshot_steps
 from transformer_viz.runs.probe import Probe
 from transformer_viz.tasks import Task
 from transformer_viz.training.ahead import Ahead, BatchAt, n_makers
@@ -98,7 +98,9 @@ def make_checkpoint(
     with alone(folder) if mine.is_first else nullcontext():
         goes_on = check_place(folder, recipe, resume=making.resume, replace=making.replace)
         with workers(where, mine) as group, devices.memory_errors(where, _LESS_MEMORY):
-            checkpoint = _untrained(recipe, task, folder, where, prepare)
+            model = make_model(recipe, task, begun_model(folder) if goes_on else None)
+            prepare(model)
+            checkpoint = Checkpoint(folder.name, folder, model.to(where), task, recipe.variant, recipe.to_json(), {}, where)
             trainer = Trainer(checkpoint.model, _batches(recipe, task, where, group), recipe, where, group)
             return _Maker(checkpoint, trainer, recipe, making, group).make(goes_on)
 
@@ -189,15 +191,6 @@ class _Maker:
         return {"best": self.best, "checks_since_best": self.checks_since_best}
 
 
-def _untrained(
-    recipe: Recipe, task: Task, folder: Path, where: torch.device, prepare: Callable[[Transformer], None]
-) -> Checkpoint:
-    model = make_model(recipe, task)
-    prepare(model)
-    model.to(where)
-    return Checkpoint(folder.name, folder, model, task, recipe.variant, recipe.to_json(), {}, where)
-
-
 def _batches(recipe: Recipe, task: Task, where: torch.device, group: Workers) -> BatchAt:
     batch_at = batches(recipe, task, where)
     # Fixed texts need no makers: their batches are made on the device.
@@ -205,27 +198,33 @@ def _batches(recipe: Recipe, task: Task, where: torch.device, group: Workers) ->
     return Ahead(batch_at, recipe.steps, makers) if makers else batch_at
 
 
-def make_model(recipe: Recipe, task: Task) -> Transformer:
-    """The untrained model of a recipe; the same one for the same seed."""
-    config = model_config(recipe, task)
+def make_model(recipe: Recipe, task: Task, begun: Mapping[str, Any] | None = None) -> Transformer:
+    """The untrained model of a recipe; the same one for the same seed. `begun` as in `model_config`."""
+    config = model_config(recipe, task, begun)
     torch.manual_seed(recipe.seed)
     return Transformer(config)
 
 
-def model_config(recipe: Recipe, task: Task) -> ModelConfig:
+def model_config(recipe: Recipe, task: Task, begun: Mapping[str, Any] | None = None) -> ModelConfig:
     """The sizes and switches of a recipe's model.
+
+    Args:
+        recipe: says what differs from its variant.
+        task: has the vocabularies.
+        begun: settings of the model with which a training was begun. They stand in the place of the variant's, which may
+            have become others since.
 
     Raises:
         ConfigError: they cannot be; also where the task's texts would not fit.
     """
-    settings = {**variants.settings(recipe.variant), **recipe.model}
-    if sizes := [name for name in settings if name.endswith("_vocabulary_size")]:
+    if sizes := [name for name in recipe.model if name.endswith("_vocabulary_size")]:
         raise ConfigError(f"{sizes[0]} is the task's; leave it out of a recipe's model")
     config = ModelConfig.from_json(
         {
+            **(variants.settings(recipe.variant) if begun is None else begun),
+            **recipe.model,
             "source_vocabulary_size": len(task.source_vocabulary),
             "target_vocabulary_size": len(task.target_vocabulary),
-            **settings,
         }
     )
     longest = max(task.evaluated_lengths[-1], task.max_target_length if task.natural_lengths else 0)

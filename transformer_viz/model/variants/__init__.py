@@ -4,6 +4,7 @@ Every module's docstring names its source and the axes on which it differs from 
 """
 
 from importlib import import_module
+from inspect import cleandoc
 from pkgutil import iter_modules
 from typing import Any
 
@@ -21,6 +22,20 @@ def settings(name: str) -> dict[str, Any]:
     Raises:
         ConfigError: no such variant; the message lists the known ones.
     """
+    return dict(_module(name).SETTINGS)
+
+
+def description(name: str) -> str:
+    """What it is, its source, and what of the source is corrected: its module's docstring, a line for each paragraph.
+
+    Raises:
+        ConfigError: no such variant.
+    """
+    paragraphs = cleandoc(_module(name).__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _module(name: str) -> Any:
     if name not in names():
         raise ConfigError(f"variant {name!r} is not known; choose one of {listed(names())}")
-    return dict(import_module(f"{__name__}.{name.replace('-', '_')}").SETTINGS)
+    return import_module(f"{__name__}.{name.replace('-', '_')}")

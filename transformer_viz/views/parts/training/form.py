@@ -30,6 +30,7 @@ SWITCHES = {
     "tied_embeddings": "Tied embeddings",
     "activation": "Activation",
     "initialization": "Initialization",
+    "dropout_in": "Dropout acts on",
     "final_norm": "Final norms",
     "norm_affine": "Norms learn weight and bias",
     "shared_norm": "One norm a block",
@@ -60,6 +61,7 @@ _HELP = {
     "d_model": "Width of the residual stream",
     "d_ff": "Width of the feed-forward layer",
     "norm": "pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))",
+    "dropout_in": "everywhere, on embeddings with their positions only, or only on what the encoder's self-attention adds",
     "sharpness": "Weight of the cross-attention's entropy in the loss: sharp rows, wherever they point",
     "tied_embeddings": "output: the output projection is the target embedding; all: the source embedding too",
 }
@@ -72,6 +74,8 @@ def show() -> Recipe | None:
     left, right = st.columns(2)
     left.selectbox("Task", tasks.names(), key="train_task", on_change=_reset, help="What is learned")
     right.selectbox("Variant", variants.names(), key="train_variant", on_change=_reset, help="Which published architecture")
+    summary, _, more = variants.description(state.train_variant).partition("\n\n")
+    right.caption(literal(summary), help=literal(more))
     if "train_n_heads" not in state and not _fill({}):
         return None
     with st.expander("Sizes", expanded=True):
@@ -175,7 +179,7 @@ def _config(recipe: Recipe) -> ModelConfig:
 def _switchboard() -> None:
     bools = [name for name in SWITCHES if _HINTS[name] is bool]
     choices = [name for name in SWITCHES if name not in bools]
-    for column, name in zip(st.columns(3) * 2, choices, strict=True):
+    for column, name in zip(st.columns(3) * 3, choices, strict=False):
         column.selectbox(SWITCHES[name], get_args(_HINTS[name]), key=f"train_{name}", help=_HELP.get(name))
     for column, name in zip(st.columns(4) * 2, bools, strict=False):
         column.toggle(SWITCHES[name], key=f"train_{name}")
