@@ -1,8 +1,77 @@
-"""The app's charts, in the page."""
+"""The app's charts, in the page, and waiting for them: each wait is for a condition, and none for a time."""
 
-from playwright.sync_api import Page
+from typing import Any
+
+import numpy as np
+from playwright.sync_api import Locator, Page, TimeoutError
 
 FOCUS = ".st-key-focus .js-plotly-plot"
+AT_REST = """() => new Promise((resolve, reject) => {
+  const look = LOOK, end = performance.now() + PATIENCE_MS;
+  const isIdle = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
+    && [...document.querySelectorAll('.js-plotly-plot')].every((chart) => chart.__drawn || !chart.clientWidth);
+  let last = null, since = 0;
+  const again = () => {
+    const now = isIdle() ? JSON.stringify([location.href, look()]) : null;
+    if (now === null || now !== last) [last, since] = [now, performance.now()];
+    else if (performance.now() - since > REST_MS) return resolve(JSON.parse(now)[1]);
+    if (performance.now() > end) return reject(Error('the page does not come to rest'));
+    setTimeout(again, 50);
+  };
+  again();
+})"""
+"""Until Python and the charts have nothing to do, and for REST_MS nothing of what LOOK sees has changed."""
+REST_MS = 400
+"""A little more than the 300 that a step rests before it is reported."""
+PATIENCE_MS = 60_000
+NUMBERS = """([selector, wanted, tolerance]) => {
+  const rows = document.querySelector(selector)?._fullData?.[0]?.z;
+  const isSame = (have, want) => want === null ? have === null || Number.isNaN(have) : Math.abs(have - want) <= tolerance;
+  return rows?.length === wanted.length && wanted.every((row, i) => row.every((want, k) => isSame(rows[i][k], want)));
+}"""
+
+
+def at_rest(page: Page, look: str = "() => null") -> Any:
+    """What `look` sees once the page has come to rest.
+
+    Args:
+        page: with the app.
+        look: a function in JavaScript; what it returns must not change any more.
+    """
+    source = AT_REST.replace("LOOK", look).replace("REST_MS", str(REST_MS)).replace("PATIENCE_MS", str(PATIENCE_MS))
+    return page.evaluate(source)
+
+
+def drawn(page: Page, chart: str = FOCUS) -> np.ndarray:
+    """The weights that the browser holds, (query, key); what is blank or masked is NaN."""
+    z = page.evaluate(f"document.querySelector('{chart}')._fullData[0].z.map(row => [...row].map(w => isNaN(w) ? null : w))")
+    return np.array([[np.nan if w is None else w for w in row] for row in z])
+
+
+def wait_for_weights(page: Page, weights: np.ndarray, atol: float, chart: str = FOCUS) -> None:
+    """Until the chart holds these numbers, (query, key), up to `atol`; NaN is a blank cell."""
+    wanted = [[None if np.isnan(weight) else float(weight) for weight in row] for row in weights]
+    try:
+        page.wait_for_function(NUMBERS, arg=[chart, wanted, atol])
+    except TimeoutError:
+        np.testing.assert_allclose(drawn(page, chart), weights, atol=atol)
+        raise
+
+
+def bring_into_view(box: Locator) -> None:
+    """Until the page has stopped scrolling: an open list closes when it scrolls."""
+    box.evaluate(
+        """(box) => new Promise((done) => {
+          box.scrollIntoView({ block: 'center', behavior: 'instant' });
+          let last = NaN, same = 0;
+          const look = () => {
+            const now = box.getBoundingClientRect().top;
+            [same, last] = [now === last ? same + 1 : 0, now];
+            same > 10 ? done() : requestAnimationFrame(look);
+          };
+          look();
+        })"""
+    )
 
 
 def wait_until_drawn(page: Page, chart: str = FOCUS) -> None:

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from benchmarks import served
-from tests.browser.charts import FOCUS, wait_for_head, wait_for_step
+from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step
 
 pytestmark = pytest.mark.browser
 
@@ -45,8 +45,7 @@ def test_another_figure_is_drawn_into_the_same_chart(page: Page, server: str) ->
     assert len(ticks) == rows == 4
     assert ticks[1].startswith("2·")
     # The two mosaics of which one was, and one is, the focus; the third is as it was.
-    page.wait_for_timeout(500)
-    assert page.evaluate("window.drawings") == 3
+    assert at_rest(page, "() => window.drawings") == 3
 
 
 def test_a_figure_that_stands_there_already_is_not_drawn_again(page: Page, server: str) -> None:
@@ -54,8 +53,7 @@ def test_a_figure_that_stands_there_already_is_not_drawn_again(page: Page, serve
     page.evaluate(COUNT)
     page.get_by_text("Show the code").first.click()
     expect(page.locator("[data-testid=stCode]")).to_contain_text("abc")
-    page.wait_for_timeout(500)
-    assert page.evaluate("window.drawings") == 0
+    assert at_rest(page, "() => window.drawings") == 0
 
 
 def test_a_chart_follows_the_width_of_the_page_and_keeps_its_step(page: Page, server: str) -> None:

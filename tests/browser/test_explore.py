@@ -1,14 +1,15 @@
 """The main job, in a real browser: type, step, click a tile, share the link. The shipped checkpoints are used."""
 
+import contextlib
 import re
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocket, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, wait_for_head, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
 from transformer_viz.views.parts import plotly_js
 
 pytestmark = pytest.mark.browser
@@ -47,14 +48,6 @@ def run_of(page: Page) -> str:
 
 def step_of(page: Page) -> int:
     return page.evaluate(f"document.querySelector('{FOCUS}').__step")
-
-
-def drawn(page: Page) -> np.ndarray:
-    """The weights that the browser holds, (query, key); what is blank or masked is NaN."""
-    z: Any = page.evaluate(
-        f"document.querySelector('{FOCUS}')._fullData[0].z.map(row => [...row].map(w => isNaN(w) ? null : w))"
-    )
-    return np.array([[np.nan if w is None else w for w in row] for row in z])
 
 
 def sentence(page: Page) -> str:
@@ -97,22 +90,22 @@ def test_what_is_drawn_is_what_the_model_did(page: Page, server: str, checkpoint
     page.keyboard.press("Escape")
     page.locator("[data-part=output] button").last.click()
     wait_for_step(page, 17)
-    page.wait_for_timeout(200)
     assert trace.cross_attentions is not None
-    np.testing.assert_allclose(drawn(page), trace.cross_attentions[best["layer"], best["head"]], atol=1e-5)
+    wait_for_weights(page, trace.cross_attentions[best["layer"], best["head"]], 1e-5)
 
 
-def test_the_keyboard_steps_and_rows_to_come_are_blank(page: Page, server: str) -> None:
+def test_the_keyboard_steps_and_rows_to_come_are_blank(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_app(page, server)
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Home")
     for _ in range(3):
         page.keyboard.press("ArrowRight")
     wait_for_step(page, 3)
-    page.wait_for_timeout(200)
-    rows = drawn(page)
-    assert np.isfinite(rows[:4]).all()
-    assert np.isnan(rows[4:]).all()
+    best, weights = checkpoint.metrics["best_head"], tv.decode(checkpoint, "reversethis").cross_attentions
+    assert weights is not None
+    so_far = weights[best["layer"], best["head"]].copy()
+    so_far[4:] = np.nan
+    wait_for_weights(page, so_far, 1e-5)
     assert sentence(page).startswith("Step 4 of 12: having written sih")
     expect(page).to_have_url(re.compile(r"[?&]step=4\b"))
 
@@ -123,8 +116,11 @@ def test_keys_belong_to_the_text_field_while_it_has_the_focus(page: Page, server
     page.get_by_label("Source text").focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Home")
-    page.wait_for_timeout(300)
+    # A step is taken while its key is pressed, and drawn before anything is asked of the page.
     assert step_of(page) == before
+    page.get_by_label("Source text").blur()
+    page.keyboard.press("Home")
+    assert step_of(page) == 0 != before
 
 
 def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, server: str) -> None:
@@ -147,20 +143,23 @@ def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, ser
 
 
 def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(page: Page, server: str) -> None:
-    """The report goes out 300 ms after the step; here the click on a tile comes before, at and after that."""
+    """The report goes out 300 ms after the step; here the click on a tile comes before that, and before its answer."""
+    sockets: list[WebSocket] = []
+    page.on("websocket", lambda socket: sockets.append(socket))
     open_app(page, server)
-    for turn, delay in enumerate((0, 50, 150, 225, 275)):
-        page.locator("[data-part=output] button").nth(turn + 1).click()
-        page.wait_for_timeout(delay)
+    for turn, is_before in enumerate((True, False, True, False)):
+        at_rest(page)
+        with contextlib.nullcontext() if is_before else sockets[-1].expect_event("framesent"):
+            page.locator("[data-part=output] button").nth(turn + 1).click()
         tile = page.locator(".st-key-mosaic-decoder .js-plotly-plot")
         box = tile.bounding_box()
         assert box is not None
         head = turn % 4
         tile.click(position={"x": box["width"] * (head + 0.5) / 4, "y": box["height"] * 0.8})
         wait_for_head(page, "decoder", 1, head)
-        page.wait_for_timeout(800)
-        expect(page).to_have_url(re.compile(rf"kind=decoder.*head={head + 1}\b"))
-        expect(page).to_have_url(re.compile(rf"[?&]step={turn + 2}\b"))
+        at_rest(page)
+        assert re.search(rf"kind=decoder.*head={head + 1}\b", page.url)
+        assert re.search(rf"[?&]step={turn + 2}\b", page.url)
 
 
 def test_a_link_opens_the_same_view(page: Page, server: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.charts import wait_for_step, wait_until_drawn
+from tests.browser.charts import at_rest, bring_into_view, wait_for_step, wait_until_drawn
 from tests.browser.conftest import PATIENCE_MS
 
 pytestmark = pytest.mark.browser
@@ -48,16 +48,10 @@ def another(browser: Browser) -> Iterator[Callable[[str], Page]]:
 
 def settled(page: Page) -> dict[str, Any]:
     """What is to be seen once nothing moves any more."""
-    expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
-    expect(page.locator("[data-testid=stException]")).to_have_count(0)
-    before: dict[str, Any] = {}
-    for _ in range(60):
-        page.wait_for_timeout(1000)
-        now = page.evaluate(SEEN)
-        if now == before and now["boxes"]:
-            return now
-        before = now
-    raise AssertionError("the page does not come to rest")
+    page.wait_for_selector(".stMain input:not([type=range]), .stMain textarea", state="attached")
+    seen = at_rest(page, SEEN)
+    assert page.locator("[data-testid=stException]").count() == 0
+    return seen
 
 
 def same_in_another(page: Page, another: Callable[[str], Page], *keys: str) -> None:
@@ -73,9 +67,7 @@ def same_in_another(page: Page, another: Callable[[str], Page], *keys: str) -> N
 
 def choose(page: Page, label: str, option: str) -> None:
     box = page.get_by_role("combobox", name=label)
-    # A list closes when the page scrolls.
-    box.scroll_into_view_if_needed()
-    page.wait_for_timeout(500)
+    bring_into_view(box)
     box.click()
     page.get_by_role("option", name=option, exact=True).click()
 

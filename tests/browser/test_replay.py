@@ -4,7 +4,6 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from benchmarks import served
-from tests.browser.charts import FOCUS, wait_for_head, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
 from transformer_viz.checkpoints import FOLDERS_VARIABLE, save_checkpoint
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
@@ -50,16 +49,6 @@ def server(folder: Path) -> Iterator[str]:
             os.environ[FOLDERS_VARIABLE] = before
 
 
-def wait_for_moment(page: Page, place: int) -> None:
-    wait_for_step(page, place)
-    page.wait_for_timeout(200)
-
-
-def drawn(page: Page) -> np.ndarray:
-    z: Any = page.evaluate(f"document.querySelector('{FOCUS}')._fullData[0].z.map(row => [...row])")
-    return np.array(z)
-
-
 def candidates(page: Page) -> list[float]:
     return page.evaluate(f"[...document.querySelector('{FOCUS}')._fullData.find(t => t.type === 'bar').x]")
 
@@ -67,14 +56,14 @@ def candidates(page: Page) -> list[float]:
 def test_arrow_keys_step_through_training_and_a_link_opens_the_same_moment(page: Page, server: str, folder: Path) -> None:
     moments = tv.replay(tv.load_checkpoint(str(folder / NAME), device="cpu"), TEXT)
     page.goto(f"{server}/replay?checkpoint={NAME}&text={TEXT}&layer=2&head=3&position=4")
-    wait_for_moment(page, 4)
+    wait_for_step(page, 4)
     expect(page.locator("[data-part=output] button")).to_have_text([str(step) for step in STEPS])
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Home")
     for place, moment in enumerate(moments):
-        wait_for_moment(page, place)
+        wait_for_step(page, place)
         assert moment.forced.cross_attentions is not None
-        np.testing.assert_allclose(drawn(page), moment.forced.cross_attentions[1, 2], atol=1e-6)
+        wait_for_weights(page, moment.forced.cross_attentions[1, 2], 1e-6)
         best = [max(p, 1e-4) for _, p in moment.forced.steps[3].candidates[:5]]
         # The sixth is the target's own token where the five best do not have it.
         np.testing.assert_allclose(candidates(page)[:5], best, atol=1e-6)
@@ -83,21 +72,21 @@ def test_arrow_keys_step_through_training_and_a_link_opens_the_same_moment(page:
         page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("ArrowLeft")
-    wait_for_moment(page, 2)
+    wait_for_step(page, 2)
     expect(page).to_have_url(re.compile(r"[?&]moment=3\b"))
     # The small maps follow once the moment has rested, and the film stays where it is.
     expect(page.locator(".stMain")).to_contain_text("All heads. After 3 steps of training")
-    wait_for_moment(page, 2)
+    wait_for_step(page, 2)
     sentence = page.locator("[data-part=sentence]").inner_text()
     assert sentence.startswith("After 3 steps of training the model writes")
     page.goto(page.url)
-    wait_for_moment(page, 2)
+    wait_for_step(page, 2)
     expect(page.locator("[data-part=sentence]")).to_have_text(sentence)
 
 
 def test_a_click_on_a_tile_takes_the_moment_with_it(page: Page, server: str) -> None:
     page.goto(f"{server}/replay?checkpoint={NAME}&text={TEXT}&layer=2&head=3")
-    wait_for_moment(page, 4)
+    wait_for_step(page, 4)
     page.locator("[data-part=output] button").nth(1).click()
     expect(page.locator(".stMain")).to_contain_text("All heads. After 1 step of training")
     wait_until_drawn(page, ".st-key-mosaic-cross .js-plotly-plot")
@@ -107,6 +96,6 @@ def test_a_click_on_a_tile_takes_the_moment_with_it(page: Page, server: str) -> 
     # Layer 1, head 1 of 2 x 3.
     tile.click(position={"x": box["width"] * 0.15, "y": box["height"] * 0.35})
     wait_for_head(page, "cross", 0, 0)
-    wait_for_moment(page, 1)
+    wait_for_step(page, 1)
     expect(page).to_have_url(re.compile(r"moment=1\b"))
     expect(page.locator("[data-part=sentence]")).to_contain_text("layer 1 head 1")

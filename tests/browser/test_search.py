@@ -2,12 +2,11 @@
 
 import re
 
-import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, bring_into_view, wait_for_step, wait_for_weights, wait_until_drawn
 from transformer_viz.trace.hypotheses import at_node
 
 pytestmark = pytest.mark.browser
@@ -56,9 +55,8 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     page.keyboard.press("End")
     wait_for_step(page, len(branch.steps) - 1)
     layer, head = page.evaluate(f"(({{ layer, head }}) => [layer, head])(document.querySelector('{FOCUS}').__drawn)")
-    z = page.evaluate(f"document.querySelector('{FOCUS}')._fullData[0].z.map(row => [...row])")
     assert branch.cross_attentions is not None
-    np.testing.assert_allclose(np.array(z), branch.cross_attentions[layer, head], atol=1e-6)
+    wait_for_weights(page, branch.cross_attentions[layer, head], 1e-6)
     expect(page).to_have_url(re.compile(rf"node={number + 1}\b"))
 
 
@@ -68,10 +66,8 @@ def test_another_token_changes_the_output(page: Page, server: str) -> None:
     wait_for_step(page, 1)
     page.get_by_role("tab", name="What if").click()
     expect(page.get_by_role("spinbutton", name="at step")).to_have_value("2")
-    # A list closes when the page scrolls.
     box = page.get_by_role("combobox", name="written")
-    box.scroll_into_view_if_needed()
-    page.wait_for_timeout(500)
+    bring_into_view(box)
     # Of a hundred tokens the box holds only those in sight: typing finds the one that is wanted.
     box.click()
     page.keyboard.type("x")
