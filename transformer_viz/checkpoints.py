@@ -396,7 +396,9 @@ def _difference(given: Mapping[str, list[int]], wanted: Mapping[str, list[int]])
 
 
 def _some(names: list[str], most: int = 4) -> str:
-    return listed(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    # A name that anyone may have written: one that is no ordinary one is quoted, and so shown on one line.
+    shown = [name if name.isprintable() and len(name) <= 120 else quoted(name) for name in names[:most]]
+    return listed(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def csv(rows: list[Mapping[str, Any]]) -> str:

@@ -47,7 +47,7 @@ class Where:
         """In words; numbers count from 1."""
         numbered = (("layer", self.layer), ("head", self.head), ("query", self.query), ("key", self.key))
         tokens = {"query": self.query_token, "key": self.key_token}
-        words = [self.field.replace("_", " "), *([KIND_TITLES[self.kind]] if self.kind else [])]
+        words = [shortened(self.field.replace("_", " "), _LONGEST), *([KIND_TITLES[self.kind]] if self.kind else [])]
         for name, number in (*numbered, ("position", self.position)):
             if number is not None:
                 words.append(

@@ -17,10 +17,24 @@ def head_map(trace: Trace, kind: Kind, layer: int, head: Head) -> np.ndarray:
     Raises:
         OptionError: the run has no such kind, layer or head; the message names the possible ones.
     """
+    return _one_of(_heads(trace, kind, layer), head)
+
+
+def head_row(trace: Trace, kind: Kind, layer: int, head: Head, query: int) -> np.ndarray:
+    """One row of `head_map`, (key,), without computing the others."""
+    return _one_of(_heads(trace, kind, layer)[:, query], head)
+
+
+def _heads(trace: Trace, kind: Kind, layer: int) -> np.ndarray:
+    """(head, query, key) of a layer."""
     weights = trace.attentions(kind)
     if weights is None:
         raise OptionError(f"this run has no {kind} attention; it has {', '.join(trace.kinds)}")
-    heads = weights[trace.layer_place(kind, layer)]
+    return weights[trace.layer_place(kind, layer)]
+
+
+def _one_of(heads: np.ndarray, head: Head) -> np.ndarray:
+    """(head, …) -> (…)"""
     if head == "mean":
         return heads.mean(0, dtype=np.float32)
     if head == "max":

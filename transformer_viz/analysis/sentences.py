@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.heads import Head, head_map
+from transformer_viz.analysis.heads import Head, head_row
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import shortened
 from transformer_viz.terms import Kind, head_label, head_title, place_words
@@ -109,7 +109,7 @@ def _writes(trace: Trace, step: int, joined: str) -> list[tuple[Style, str]]:
 
 
 def _look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tuple[Style, str]]:
-    row = head_map(trace, kind, layer, head)[step]
+    row = head_row(trace, kind, layer, head, step)
     if not np.isfinite(row).all():
         return [("plain", "has no numbers here")]
     if not row.any():

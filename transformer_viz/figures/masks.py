@@ -48,26 +48,30 @@ def mask(
         matrix = matrix[trace.layer_place(kind, layer_or_first(trace, kind, layer)), head]
     codes = [0, *cells.codes_in(matrix)]
     frames = [] if before is None else [_frames(_differs(matrix > 0, before), colours)]
-    return go.Figure(
-        [reasons.cells(matrix, theme), *frames, *reasons.legend(codes, theme)],
-        {
-            **base_layout(colours, 12),
-            "showlegend": True,
-            "title": {
-                "text": f"{KIND_TITLES[kind]}: {(matrix > 0).sum()} of {matrix.size} cells masked",
-                "font": {"size": 14},
-                "y": 1,
-                "yref": "container",
-                "yanchor": "top",
-                "pad": {"t": 6},
-            },
-            "xaxis": cells.key_axis(trace.keys(kind), kind, colours, 11, tickangle=-90),
-            "yaxis": cells.query_axis(cells.query_labels(trace.queries(kind), None), trace.queries(kind), kind, colours, 11),
-            "legend": _legend(1.0),
-            "height": height,
-            "margin": {"t": 76, "l": 8, "r": 8, "b": 8},
+    title = f"{KIND_TITLES[kind]}: {(matrix > 0).sum()} of {matrix.size} cells masked"
+    drawn = [reasons.cells(matrix, theme), *frames, *reasons.legend(codes, theme)]
+    return go.Figure(drawn, mask_layout(trace, kind, title, colours, height))
+
+
+def mask_layout(trace: Trace, kind: Kind, title: str, colours: Theme, height: int = 330) -> dict[str, Any]:
+    """The layout of `mask`."""
+    return {
+        **base_layout(colours, 12),
+        "showlegend": True,
+        "title": {
+            "text": title,
+            "font": {"size": 14},
+            "y": 1,
+            "yref": "container",
+            "yanchor": "top",
+            "pad": {"t": 6},
         },
-    )
+        "xaxis": cells.key_axis(trace.keys(kind), kind, colours, 11, tickangle=-90),
+        "yaxis": cells.query_axis(cells.query_labels(trace.queries(kind), None), trace.queries(kind), kind, colours, 11),
+        "legend": _legend(1.0),
+        "height": height,
+        "margin": {"t": 76, "l": 8, "r": 8, "b": 8},
+    }
 
 
 def mask_grid(

@@ -41,7 +41,8 @@ def colour(code: int, theme: ThemeName) -> str:
 
 def cells(reasons: np.ndarray, theme: ThemeName, gap: int = 1, **options: Any) -> go.Heatmap:
     """One heatmap of reasons (query, key); the hover says each cell in words, and the axes name its query and key."""
-    words = {code: hover_words(code) for code in REASON_WORDS}
+    words = np.full(max(Reason) + 1, "", object)
+    words[list(REASON_WORDS)] = [hover_words(code) for code in REASON_WORDS]
     return go.Heatmap(
         z=reasons.astype(np.uint8),
         zmin=-0.5,
@@ -50,7 +51,8 @@ def cells(reasons: np.ndarray, theme: ThemeName, gap: int = 1, **options: Any) -
         showscale=False,
         xgap=gap,
         ygap=gap,
-        text=[[words[code] for code in row] for row in reasons.tolist()],
+        # An array, which Plotly does not look through cell by cell.
+        text=words[reasons],
         hovertemplate="query %{y}<br>key %{x}<br>%{text}<extra></extra>",
         **options,
     )

@@ -13,6 +13,7 @@ import plotly.graph_objects as go
 from transformer_viz.figures import cells
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures import reasons as reason_cells
+from transformer_viz.figures.plain import Plain
 from transformer_viz.figures.player import _alone, _arrangement, _Picture
 from transformer_viz.figures.theme import LIGHT, ThemeName, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
@@ -110,14 +111,11 @@ def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_
 
 
 def _mask_parts(trace: Trace, kind: Kind, codes: list[int], theme: ThemeName) -> dict[str, Any]:
-    figure = masks_figure.mask(trace, kind, theme=theme)
-    figure.data = [drawn for drawn in figure.data if isinstance(drawn, go.Heatmap)]
-    # Where heads have masks of their own, the legend names what occurs in any of them.
-    figure.add_traces(reason_cells.legend(codes, theme))
-    plain = _plain(figure)
+    # One cell stands for all, since numbers are left out. Where heads have masks of their own, the legend is of them all.
+    drawn = [reason_cells.cells(np.zeros((1, 1), np.uint8), theme), *reason_cells.legend(codes, theme)]
+    plain = _plain(go.Figure(drawn, masks_figure.mask_layout(trace, kind, KIND_TITLES[kind], theme_of(theme))))
     heatmap, *legend = plain["data"]
     del heatmap["z"], heatmap["text"]
-    plain["layout"]["title"]["text"] = KIND_TITLES[kind]
     return {"heatmap": heatmap, "legend": legend, "layout": plain["layout"]}
 
 
@@ -131,9 +129,8 @@ def _size(large: bool) -> int:
     return 17 if large else 13
 
 
-def _without_numbers(drawn: Any) -> dict[str, Any]:
-    plain = _plain(go.Figure([drawn]))["data"][0]
-    return {key: value for key, value in plain.items() if key not in _FILLED_IN}
+def _without_numbers(drawn: Plain) -> dict[str, Any]:
+    return _plain(go.Figure([{key: value for key, value in drawn.items() if key not in _FILLED_IN}]))["data"][0]
 
 
 def _plain(figure: go.Figure) -> dict[str, Any]:

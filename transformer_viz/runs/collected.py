@@ -11,6 +11,7 @@ from torch import Tensor
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.stepwise import Decoded
+from transformer_viz.errors import CheckpointError
 from transformer_viz.model import masks
 from transformer_viz.runs import mistakes
 from transformer_viz.runs.ranked import steps_of
@@ -72,6 +73,8 @@ class Collected:
     def trace(self, i: int, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
         task = checkpoint.task
+        if made.mistake is None and not made.edits:
+            check_finite(self.logits[i], checkpoint)
         n_own, n_source = self.lengths[i], len(sentence.source_tokens)
         n_steps = n_own + sentence.n_padded_steps
         ids, token_of = self.ids[i][:n_steps], task.target_vocabulary.tokens.__getitem__
@@ -129,6 +132,15 @@ class Collected:
             masked = whole[i if len(whole) > 1 else 0, ..., :n_queries, :n_keys]
             found[kind] = _coded(masked, _reason_of_masked(*rule), self.weights[kind].shape[2])
         return found
+
+
+def check_finite(logits: Tensor, checkpoint: Checkpoint) -> None:
+    """Raises a CheckpointError unless all logits are finite: weights can be finite and so large that their sums are not."""
+    if not bool(logits.isfinite().all()):
+        raise CheckpointError(
+            f"{checkpoint.name} computes numbers that are not finite for this text: its weights are too large. "
+            "Train it again or copy it again."
+        )
 
 
 def made_by(

@@ -9,7 +9,7 @@ from torch import Tensor
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Beam, Searched
 from transformer_viz.model import masks
-from transformer_viz.runs.collected import Made, Sentence
+from transformer_viz.runs.collected import Made, Sentence, check_finite
 from transformer_viz.runs.ranked import candidates_of
 from transformer_viz.trace.hypotheses import hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
@@ -39,6 +39,8 @@ def traces_of(
     traces = []
     for i, (found, sentence) in enumerate(zip(searches, sentences, strict=True)):
         n_source = len(sentence.source_tokens)
+        logits = torch.stack(found.logits)
+        check_finite(logits, checkpoint)
         n_steps = 1 + max(node.step for node in found.nodes)
         search = Search(
             nodes=_nodes(found, checkpoint),
@@ -46,7 +48,7 @@ def traces_of(
             decoder_rows=_rows(found, decoder, n_steps, precision),
             cross_rows=_rows(found, cross, n_source, precision),
             alignment=tuple(checkpoint.task.alignment(checkpoint.task.read(sentence.source), n_steps)),
-            candidates=candidates_of(torch.stack(found.logits), n_candidates, token_of),
+            candidates=candidates_of(logits, n_candidates, token_of),
             settings={"beam_size": how.size, "length_penalty": how.length_penalty, "n_best": how.n_best, "stop": how.stop},
         )
         own = None if encoder is None else _own(encoder[i, ..., :n_source, :n_source], precision)

@@ -1,0 +1,461 @@
+"""Damaged checkpoints by a seeded generator, and everything that is done with a checkpoint done with each."""
+
+import json
+import os
+import random
+import shutil
+import socket
+import struct
+from collections.abc import Callable
+from contextlib import chdir, suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from tests.conftest import write_snapshots
+from tests.fuzz.watch import Watch
+from transformer_viz import checkpoints, tasks
+from transformer_viz.checkpoints import load_checkpoint, load_snapshot, save_checkpoint, snapshots
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.runs.growing import STATE, check_place
+from transformer_viz.training.defaults import recipe_for
+from transformer_viz.training.recipe import Recipe
+
+HTML = ("<script>alert(1)</script>", "$x$", "\u202e", "\x1b[31m", "a\nb", "%{x}", "́" * 50, "👩‍👩‍👧‍👦", "/etc/passwd", "../..")
+NUMBERS: tuple[Any, ...] = (
+    0,
+    1,
+    -1,
+    2,
+    3,
+    0.5,
+    -0.5,
+    1.0,
+    255,
+    4096,
+    8192,
+    65536,
+    2**31,
+    2**63,
+    10**20,
+    10**400,
+    1e300,
+    -1e300,
+    5e-324,
+)
+VALUES: tuple[Any, ...] = (
+    *(None, True, False, "", "x", "1", "nan", [], [[]], {}, {"a": [1]}, [None], "a" * 5000, [0] * 5000, {"": ""}),
+    *NUMBERS,
+    *HTML,
+)
+RAW = (
+    "NaN",
+    "Infinity",
+    "-Infinity",
+    "1e999",
+    "1" * 5000,
+    '"\\ud800"',
+    "[" * 500 + "]" * 500,
+    '{"a":1,"a":2}',
+    "[" * 99999,
+    "0x1",
+    "01",
+)
+_TYPES = (torch.int32, torch.uint8, torch.bool, torch.int64, torch.bfloat16, torch.float16)
+_LARGEST_HOLE = 64 * 2**20
+Damage = Callable[[Path, random.Random], None]
+
+
+# Good ones
+
+
+def make_good(home: Path) -> list[Path]:
+    """One checkpoint of each kind that differs in how it is read."""
+    kinds: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+        ("reverse", {"alphabet": "-abc d\\", "max_length": 7, "trained_lengths": [2, 4]}, {}),
+        ("numbers", {}, {"position": "learned", "norm": "post"}),
+        ("german-toy", {}, {"tied_embeddings": "output", "d_k": 2, "d_v": 3}),
+        ("sort", {"alphabet": "abcdef"}, {"tied_embeddings": "all", "n_decoder_layers": 1, "position": "none"}),
+    )
+    return [_save(home / f"good-{name}", name, options, model) for name, options, model in kinds]
+
+
+def _save(folder: Path, name: str, options: dict[str, Any], more: dict[str, Any]) -> Path:
+    task = tasks.make(name, options)
+    sizes = {"source_vocabulary_size": len(task.source_vocabulary), "target_vocabulary_size": len(task.target_vocabulary)}
+    torch.manual_seed(5)
+    widths = {"d_model": 6, "n_heads": 3, "d_ff": 5, "n_encoder_layers": 1, "n_decoder_layers": 2, "max_positions": 40}
+    settings: dict[str, Any] = {**sizes, **widths, **more}
+    model = Transformer(ModelConfig(**settings))
+    head = {"best_head": {"layer": 0, "head": 2}, "best_head_mass": 0.125, "judged_by": "fresh", "samples": 10}
+    metrics = {"exact_match": 0.25, **head, "failures": [{"source": "ab", "output": "a"}], "by_length": {"2": 0.5}}
+    recipe = recipe_for("reverse").to_json()
+    save_checkpoint(folder, model, task, variant="pre-norm", recipe=recipe, metrics=metrics, history=[{"step": 1, "loss": 2.0}])
+    write_snapshots(folder, (0, 1, 3))
+    save_file({"model.x": torch.zeros(1)}, folder / STATE, {"state": json.dumps({"step": 1, "history": []})})
+    return folder
+
+
+# What is done to them
+
+
+def field(folder: Path, rng: random.Random) -> None:
+    """One to three places of the description with another value, without it, or twice."""
+    data = _config(folder)
+    for _ in range(rng.choice((1, 1, 1, 1, 2, 3))):
+        at, key = _place(data, rng)
+        way = rng.random()
+        if way < 0.12:
+            del at[key]
+        elif way < 0.2 and isinstance(at, dict):
+            at[rng.choice(("", "x", "__class__", "n_layers", "a" * 3000, *HTML))] = rng.choice(VALUES)
+        elif way < 0.3 and isinstance(at, list):
+            at.extend([at[key]] * rng.choice((1, 2, 3000)))
+        else:
+            at[key] = rng.choice(VALUES)
+    _write(folder, json.dumps(data))
+
+
+def setting(folder: Path, rng: random.Random) -> None:
+    """A setting of the model."""
+    data = _config(folder)
+    name = rng.choice(sorted(data["model"]))
+    data["model"][name] = rng.choice(VALUES)
+    _write(folder, json.dumps(data))
+
+
+def option(folder: Path, rng: random.Random) -> None:
+    """Another task, or an option of the task."""
+    data = _config(folder)
+    task = data["task"]
+    if rng.random() < 0.3:
+        task["name"] = rng.choice([*tasks.names(), "__init__", "task", "../reverse", "letters"])
+    else:
+        names = ["alphabet", "max_length", "trained_lengths", "held_out_share", "by", "vocabularies", "self", "name"]
+        odd: list[Any] = ["ab", "aa", [1, 3], [3, 1], [1, 2, 3], [1.5, 3], ["a", "b"], {"a": 1, "b": 2}, "é" * 9, "👍🏽"]
+        task["options"][rng.choice(names)] = rng.choice([*VALUES, *odd])
+    _write(folder, json.dumps(data))
+
+
+def raw(folder: Path, rng: random.Random) -> None:
+    """A value that only the text of JSON can have."""
+    text = (folder / "config.json").read_text(encoding="utf-8")
+    data = json.loads(text)
+    at, key = _place(data, rng)
+    at[key] = "\0HERE"
+    _write(folder, json.dumps(data).replace('"\\u0000HERE"', rng.choice(RAW)))
+
+
+def text(folder: Path, rng: random.Random) -> None:
+    """The text of the description damaged."""
+    path = folder / "config.json"
+    data = path.read_bytes()
+    place = rng.randrange(len(data))
+    way = rng.randrange(7)
+    if way == 0:
+        data = data[:place]
+    elif way == 1:
+        data = _flipped(data, rng, len(data))
+    elif way == 2:
+        data = data[:place] + rng.choice((b"\xff", b"\xed\xa0\x80", b"\x00", b"\xf4\x90\x80\x80", b"\\ud800")) + data[place:]
+    elif way == 3:
+        data = rng.choice((b"\xef\xbb\xbf", b"\xff\xfe", b" " * 100_000)) + data
+    elif way == 4:
+        data = data + rng.choice((b"}", b"x", b"\n" * 100_000, b" " * 5 * 2**20))
+    elif way == 5:
+        data = rng.choice(RAW).encode()
+    else:
+        data = rng.choice((b"", b"null", b"[]", b"{}", b"\x80\x04N.", b"PK\x03\x04", b"GIF89a"))
+    path.write_bytes(data)
+
+
+def bytes_of_weights(folder: Path, rng: random.Random) -> None:
+    """A file of weights, a snapshot or the state of a training with other bytes."""
+    path = _some_tensors(folder, rng)
+    data = path.read_bytes()
+    header = 8 + int.from_bytes(data[:8], "little")
+    way = rng.randrange(6)
+    if way == 0:
+        data = data[: rng.randrange(len(data))]
+    elif way == 1:
+        data = _flipped(data, rng, header)
+    elif way == 2:
+        data = _flipped(data, rng, len(data))
+    elif way == 3:
+        data = data + rng.randbytes(rng.choice((1, 4, 4096)))
+    elif way == 4:
+        length = rng.choice((0, 1, header, len(data), 2**20, 100_000_000, 2**31, 2**63, 2**64 - 1))
+        data = struct.pack("<Q", length) + data[8:]
+    else:
+        names = json.loads(data[8:header])
+        name = rng.choice(sorted(names))
+        names[name] = rng.choice(({"dtype": "F32", "shape": [2**62, 8], "data_offsets": [0, 4]}, rng.choice(VALUES)))
+        if rng.random() < 0.5:
+            names |= {
+                f"{name}{i}": {"dtype": "F32", "shape": [0], "data_offsets": [0, 0]} for i in range(rng.choice((1, 5000)))
+            }
+        text = json.dumps(names).encode()
+        data = struct.pack("<Q", len(text)) + text + data[header:]
+    path.write_bytes(data)
+
+
+def tensors(folder: Path, rng: random.Random) -> None:
+    """A whole file of other names, shapes, types or numbers."""
+    path = _some_tensors(folder, rng)
+    found = load_file(path)
+    name = rng.choice(sorted(found))
+    tensor = found[name]
+    changed: dict[str, Callable[[], torch.Tensor]] = {
+        "type": lambda: tensor.to(
+            rng.choice((torch.int32, torch.uint8, torch.bool, torch.int64, torch.bfloat16, torch.float16))
+        ),
+        "shape": lambda: tensor[None] if rng.random() < 0.5 else tensor.reshape(-1)[: rng.randrange(tensor.numel() + 1)],
+        "number": lambda: torch.full_like(tensor.float(), rng.choice((float("nan"), float("inf"), 3e38, -3e38, 1e-45))),
+        "complex": lambda: tensor.float().to(torch.complex64),
+    }
+    way = rng.choice([*changed, "name", "gone", "more"])
+    if way in changed:
+        found[name] = changed[way]().contiguous()
+    elif way == "more":
+        found[rng.choice((*HTML, "x" * 5000, "output.weight.weight"))] = torch.zeros(1)
+    else:
+        del found[name]
+        if way == "name":
+            found[rng.choice((*HTML, name.upper(), "x" * 5000))] = tensor
+    save_file(found, path)
+
+
+def special(folder: Path, rng: random.Random) -> None:
+    """No regular file under the name of one; or one with a hole."""
+    names = ["config.json", "model.safetensors", "history.csv", "snapshots", STATE, "snapshots/step-000001.safetensors"]
+    names += ["snapshots/step-000007.safetensors", "new.file"]
+    path = folder / rng.choice(names)
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
+    links = [
+        "/dev/zero",
+        "/dev/random",
+        "/dev/null",
+        "/dev/tty",
+        "nowhere",
+        path.name,
+        "..",
+        "/proc/self/mem",
+        "/proc/self/environ",
+    ]
+    links += ["config.json", "model.safetensors", "/etc/passwd", "/dev/fd/0", "/proc/kmsg"]
+    way = rng.randrange(6)
+    if way == 0:
+        os.mkfifo(path)
+    elif way == 1:
+        with chdir(path.parent), socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(path.name)
+    elif way == 2:
+        path.mkdir()
+    elif way == 3:
+        path.touch()
+        os.truncate(path, rng.choice((0, 1, 8, 2**20, 2**33, 2**43)))
+    else:
+        path.symlink_to(rng.choice(links))
+
+
+def sizes(folder: Path, rng: random.Random) -> None:
+    """As large as a description may say, with the weights as they were, or with a file of those sizes made of a hole.
+
+    A hole of hundreds of megabytes is left out: it takes what a model of that size takes, and nothing tells one from the other.
+    """
+    data = _config(folder)
+    large = {
+        "d_model": 8192,
+        "d_ff": 65536,
+        "max_positions": 4096,
+        "n_encoder_layers": 64,
+        "n_decoder_layers": 64,
+        "n_heads": 128,
+    }
+    large |= {"d_k": 8192, "d_v": 8192, "source_vocabulary_size": 10**6, "target_vocabulary_size": 10**6}
+    for name in rng.sample(sorted(large), rng.choice((1, 1, 2, 3, len(large)))):
+        data["model"][name] = large[name]
+    _write(folder, json.dumps(data))
+    if rng.random() < 0.3:
+        header = _header(data["model"])
+        if header is not None and header[1] < _LARGEST_HOLE:
+            with (folder / "model.safetensors").open("wb") as file:
+                file.write(struct.pack("<Q", len(header[0])) + header[0])
+                file.truncate(8 + len(header[0]) + header[1])
+
+
+def vocabulary(folder: Path, rng: random.Random) -> None:
+    """Other tokens: odd, long, twice, very many."""
+    data = _config(folder)
+    tokens = data["vocabularies"][rng.choice(("source", "target"))]
+    way = rng.randrange(5)
+    if way == 0:
+        tokens[rng.randrange(len(tokens))] = rng.choice((*HTML, "", " ", "<pad>", "a" * 200, "a" * 201, "a" * 100_000, "\x00"))
+    elif way == 1:
+        tokens.append(rng.choice(tokens))
+    elif way == 2:
+        tokens.extend(f"t{i}" for i in range(rng.choice((1, 1000, 200_000))))
+    elif way == 3:
+        rng.shuffle(tokens)
+    else:
+        del tokens[rng.randrange(len(tokens)) :]
+    for side in ("source", "target"):
+        data["model"][f"{side}_vocabulary_size"] = max(4, len(data["vocabularies"][side]))
+    _write(folder, json.dumps(data))
+    _fit_weights(folder, data["model"])
+
+
+def folders(folder: Path, rng: random.Random) -> None:
+    """Files and folders that do not belong there, or are not there."""
+    for _ in range(rng.choice((1, 3))):
+        name = rng.choice(
+            ("x.txt", "snapshots/step-1.safetensors", "snapshots/step-999999999.safetensors", "history.csv", "-rf", "a\nb")
+        )
+        (folder / name).write_bytes(rng.choice((b"", b"step,loss\n1,nan\n", rng.randbytes(50))))
+    gone = rng.choice(("config.json", "model.safetensors", "history.csv", "snapshots", "", ""))
+    if gone == "snapshots":
+        shutil.rmtree(folder / gone)
+    elif gone:
+        (folder / gone).unlink()
+
+
+WAYS: dict[str, Damage] = {
+    way.__name__: way
+    for way in (field, setting, option, raw, text, bytes_of_weights, tensors, special, sizes, vocabulary, folders)
+}
+OFTEN = (*WAYS, "field", "setting", "special")
+
+
+def _config(folder: Path) -> Any:
+    return json.loads((folder / "config.json").read_text(encoding="utf-8"))
+
+
+def _write(folder: Path, text: str) -> None:
+    (folder / "config.json").write_text(text, encoding="utf-8", errors="surrogatepass")
+
+
+def _place(data: Any, rng: random.Random) -> tuple[Any, Any]:
+    """A list or object of the description, and one of its places."""
+    at = data
+    while True:
+        key = rng.choice(list(at) if isinstance(at, dict) else range(len(at)))
+        if not isinstance(at[key], dict | list) or not at[key] or rng.random() < 0.25:
+            return at, key
+        at = at[key]
+
+
+def _flipped(data: bytes, rng: random.Random, below: int) -> bytes:
+    changed = bytearray(data)
+    for _ in range(rng.choice((1, 1, 3, 20))):
+        changed[rng.randrange(min(below, len(data)))] ^= 1 << rng.randrange(8)
+    return bytes(changed)
+
+
+def _some_tensors(folder: Path, rng: random.Random) -> Path:
+    return rng.choice([folder / "model.safetensors"] * 3 + [folder / "snapshots" / "step-000001.safetensors", folder / STATE])
+
+
+def _header(settings: dict[str, Any]) -> tuple[bytes, int] | None:
+    """Names and shapes of a model of these sizes, and the bytes of its numbers; None where there is no such model."""
+    try:
+        shapes = checkpoints._shapes(ModelConfig(**settings))
+    except TransformerVizError:
+        return None
+    found, end = {}, 0
+    for name, shape in shapes:
+        begin, end = end, end + 4 * torch.Size(shape).numel()
+        found[name] = {"dtype": "F32", "shape": list(shape), "data_offsets": [begin, end]}
+    return json.dumps(found).encode(), end
+
+
+def _fit_weights(folder: Path, settings: dict[str, Any]) -> None:
+    """Weights of the sizes that the description says, where such a model can be."""
+    torch.manual_seed(1)
+    with suppress(TransformerVizError):
+        save_file(Transformer(ModelConfig(**settings)).state_dict(), folder / "model.safetensors")
+
+
+# What is done with them
+
+
+def try_one(home: Path, good: list[Path], rng: random.Random, watch: Watch) -> None:
+    """Damages a copy of a good checkpoint, and lists, loads, decodes, replays and resumes it."""
+    bad = home / "bad"
+    shutil.copytree(rng.choice(good), bad, symlinks=True)
+    way = rng.choice(OFTEN)
+    WAYS[way](bad, rng)
+    with watch.file(way):
+        error = _listed(bad, good, watch)
+        _loaded(bad, error, rng, watch)
+        _resumed(bad, watch)
+    shutil.rmtree(bad)
+
+
+def _listed(bad: Path, good: list[Path], watch: Watch) -> str | None:
+    """Whatever the folder holds, the others are usable, and its reason stands beside them."""
+    with watch.use("list"):
+        entries = {entry.name: entry for entry in checkpoints.entries()}
+    assert all(entries[folder.name].error is None for folder in good)
+    error = entries["bad"].error
+    if error is not None:
+        watch.check_said(error)
+    code, out = watch.command("checkpoints", "--json")
+    assert code == 0
+    assert {row["name"]: row["error"] for row in json.loads(out)["checkpoints"]} == {n: e.error for n, e in entries.items()}
+    assert watch.command("checkpoints")[0] == 0
+    watch.count("usable" if error is None else "listed with its reason")
+    return error
+
+
+def _loaded(bad: Path, error: str | None, rng: random.Random, watch: Watch) -> None:
+    checkpoint, refused = None, ""
+    try:
+        with watch.use("load"):
+            checkpoint = load_checkpoint("bad", "cpu")
+    except TransformerVizError as said:
+        refused = str(said)
+    if checkpoint is None:
+        watch.check_said(refused)
+        assert error in (None, refused)
+        assert watch.command("decode", "abc", "--checkpoint", "bad")[0] == 2
+        return
+    assert error is None, "what is listed as damaged is loaded"
+    text = checkpoint.task.examples()[0].text
+    watch.command("decode", "--checkpoint", "bad", "--max-length", "5", "--", text)
+    watch.command("decode", "--json", "--checkpoint", "bad", "--max-length", "5", "--strategy", "beam", "--", text)
+    watch.command("trace", "--checkpoint", "bad", "--max-length", "5", "--force", "-o", str(bad.parent / "run.npz"), "--", text)
+    for step in list(snapshots(bad))[:3]:
+        try:
+            with watch.use("snapshot"):
+                load_snapshot(checkpoint, step)
+        except TransformerVizError as refused:
+            watch.check_said(str(refused))
+    watch.count("loaded")
+
+
+def _resumed(bad: Path, watch: Watch) -> None:
+    """Before a training goes on with the folder, and with its description for a recipe."""
+    try:
+        check_place(bad, recipe_for("reverse"), resume=True, replace=False)
+        Recipe.from_json(checkpoints._read_config(bad)["recipe"])
+    except TransformerVizError as refused:
+        watch.check_said(str(refused).replace(watch.secret, ""))
+
+
+def run(folder: Path, n: int, seed: int, *, budget: bool) -> Watch:
+    """`n` damaged checkpoints, one after the other in the same home, whose folder nobody names."""
+    home = folder / "home"
+    good = make_good(home)
+    watch = Watch(folder, budget=budget)
+    rng = random.Random(seed)
+    for folder in good:
+        load_checkpoint(folder.name, "cpu")
+    for _ in range(n):
+        try_one(home, good, rng, watch)
+    return watch

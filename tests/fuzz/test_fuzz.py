@@ -1,0 +1,53 @@
+"""Damaged checkpoints and hostile traces: a few of each here, many in processes of their own, held to seconds and bytes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fuzz import checkpoints as damaged
+from tests.fuzz import traces as hostile
+from transformer_viz import checkpoints
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def in_a_process(kind: str, folder: Path, n: int, seed: int) -> dict[str, Any]:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-W", "error", "-m", "tests.fuzz.program", kind, str(folder), str(n), str(seed)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout)
+
+
+def test_a_few_damaged_checkpoints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "folders", lambda: [tmp_path / "home"])
+    outcomes = damaged.run(tmp_path, 30, 0, budget=False).outcomes
+    assert outcomes["usable"] + outcomes["listed with its reason"] == 30
+    assert min(outcomes["usable"], outcomes["listed with its reason"]) > 3
+
+
+def test_a_few_hostile_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcomes = hostile.run(tmp_path, 30, 0, budget=False).outcomes
+    assert outcomes["drawn"] + outcomes["TraceError"] + outcomes.get("TraceTooLargeHere", 0) == 30
+    assert min(outcomes["drawn"], outcomes["TraceError"]) > 3
+
+
+@pytest.mark.slow
+def test_a_thousand_damaged_checkpoints(tmp_path: Path) -> None:
+    outcomes = in_a_process("checkpoints", tmp_path, 1000, 1)["outcomes"]
+    assert outcomes["usable"] + outcomes["listed with its reason"] == 1000
+    assert min(outcomes["usable"], outcomes["listed with its reason"]) > 200
+
+
+@pytest.mark.slow
+def test_five_thousand_hostile_traces(tmp_path: Path) -> None:
+    outcomes = in_a_process("traces", tmp_path, 5000, 1)["outcomes"]
+    assert outcomes["drawn"] + outcomes["TraceError"] + outcomes["TraceTooLargeHere"] == 5000
+    assert min(outcomes["drawn"], outcomes["TraceError"]) > 1000
+    assert outcomes["TraceTooLargeHere"] > 200
