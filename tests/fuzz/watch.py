@@ -14,7 +14,8 @@ from transformer_viz.commands import main
 MOST_SECONDS, MOST_BYTES = 2.0, 500 * 10**6
 """Of the processor, for one thing that is done with a file; and of memory, above what the process had before."""
 MOST_SAID = 2000
-_HANGS_AFTER = 60
+_HANGS_AFTER = 600
+"""Seconds by the clock: what waits for a pipe waits for ever, and a busy machine for a minute."""
 
 
 class Watch:
