@@ -1,27 +1,26 @@
 """The leak certificate for a model that is not ours: any callable from (source ids, target ids) to logits.
 
 Nothing can be seen but the output, and padding is a token like any other: replacing it would make it a real
-one. So padding is tested by appending more of it, and the future by replacing later target ids.
+one. So padding is tested by appending more of it, the future by replacing later target ids, and the length by cutting them off.
 """
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer_viz.errors import OptionError
+from transformer_viz.runs.answers import Answers, Logits
+from transformer_viz.runs.changes import Rows, is_no_distribution
 from transformer_viz.runs.mask_report import Finding, MaskReport, Rule, verdict_of
-from transformer_viz.runs.worst import Worst, relative_row_change
+from transformer_viz.runs.worst import Worst
 
-EQUAL_SHAPES, OTHER_SHAPES = 1e-6, 1e-4
-"""Tolerances, relative to the largest logit. At another shape a kernel may add in another order."""
 _PADS = (1, 2, 7)
-_PER_SHAPE = 8
 _LEAST_PAIRS = 200
+_AT_LEAST, _NUMBERS = 8, 4_000_000
+"""Pairs of one shape: so many, and more where one answer has fewer numbers than this."""
+_POOL = 12
 _LONGEST = 512
-
-Logits = Callable[[Tensor, Tensor], Any]
 
 
 def check_callable(
@@ -51,44 +50,78 @@ def check_callable(
     real = _real_ids(vocabulary_size, pad_id, avoid)
     if isinstance(max_length, bool) or not isinstance(max_length, int) or not 2 <= max_length <= _LONGEST:
         raise OptionError(f"max_length={max_length!r} is not possible; it is a whole number from 2 to {_LONGEST}")
-    check = _Check(f, real, pad_id, replacements, torch.Generator().manual_seed(seed))
+    answers = Answers(f)
     with torch.no_grad():
-        for n_source, n_target in _shapes(max_length):
-            if not check.shape(n_source, n_target):
-                break
-    return check.report()
+        while True:
+            computed_in = answers.computed_in
+            check = _Check(answers, _Ids(real, seed), pad_id, replacements, max_length)
+            check.run()
+            if answers.computed_in == computed_in:
+                return check.report()
+            # What was seen so far was measured by a finer rule than the callable can be computed by: once more.
+
+
+class _Ids:
+    """Draws ids."""
+
+    def __init__(self, real: Tensor, seed: int) -> None:
+        self.real = real
+        self.generator = torch.Generator().manual_seed(seed)
+        self.next_pool()
+
+    def next_pool(self) -> None:
+        """Half of the ids come from a few, so that some are there twice however large the vocabulary is."""
+        self.pool = self.real[self.numbers(len(self.real), _POOL)]
+
+    def numbers(self, below: int, *shape: int) -> Tensor:
+        """Random whole numbers from 0."""
+        return torch.randint(below, shape, generator=self.generator)
+
+    def drawn(self, *shape: int) -> Tensor:
+        """Random real ids."""
+        anywhere, pooled = self.real[self.numbers(len(self.real), *shape)], self.pool[self.numbers(_POOL, *shape)]
+        return torch.where(self.numbers(2, *shape) == 1, anywhere, pooled)
+
+    def others(self, ids: Tensor) -> Tensor:
+        """Random real ids, each different from the one that stands there."""
+        place = torch.searchsorted(self.real, ids.contiguous())
+        shifted = self.real[(place + 1 + self.numbers(len(self.real) - 1, *ids.shape)) % len(self.real)]
+        drawn = self.drawn(*ids.shape)
+        return torch.where(drawn == ids, shifted, drawn)
 
 
 class _Check:
     """One check of one callable."""
 
-    def __init__(self, f: Logits, real: Tensor, pad_id: int | None, replacements: int, generator: torch.Generator) -> None:
-        self.f, self.real, self.pad_id = f, real, pad_id
-        self.replacements, self.generator = replacements, generator
+    def __init__(self, answers: Answers, ids: _Ids, pad_id: int | None, replacements: int, max_length: int) -> None:
+        self.answers, self.ids, self.pad_id = answers, ids, pad_id
+        self.replacements, self.max_length = replacements, max_length
         self.worst = Worst()
+        self.notes: list[str] = []
         self.is_deterministic = True
         self.n_pairs = self.n_perturbed = 0
         self.farthest_leak = self.farthest_possible = 0
+        self.shortest = {"source": 1, "target": 1}
+        self.refusal = self.refused_alone = ""
 
-    def shape(self, n_source: int, n_target: int) -> bool:
-        """All rules on some pairs of one shape; False when the callable does not answer twice alike."""
-        source, target = self._drawn(n_source), self._drawn(n_target)
-        base = self._ask(source, target)
-        self.n_pairs += len(source)
-        again = self._ask(source, target)
-        if float(relative_row_change(again, base).max()) > EQUAL_SHAPES:
-            self.is_deterministic = False
-            return False
-        self.worst.see_output("finite", (~base.isfinite().all(-1)).float(), 0.0)
-        self._future(source, target, base)
-        self._company(source, target, base)
-        if self.pad_id is not None:
-            self._padding(source, target, base)
-        return True
+    def run(self) -> None:
+        """All rules on all shapes, until the callable does not answer twice alike."""
+        self._find_shortest()
+        at_once = min(-(-_LEAST_PAIRS // self.max_length), _NUMBERS // (self.max_length * len(self.ids.real)))
+        at_once = max(at_once, _AT_LEAST)
+        for n_source, n_target in self._shapes(-(-_LEAST_PAIRS // (at_once * self.max_length))):
+            self.ids.next_pool()
+            if not self._shape(self.ids.drawn(at_once, n_source), self.ids.drawn(at_once, n_target)):
+                return
 
     def report(self) -> MaskReport:
         """What all shapes together say."""
+        self.notes += self.worst.leave_out_what_the_future_explains()
         findings: tuple[Finding, ...] = self.worst.findings() if self.is_deterministic else ()
+        if self.refused_alone:
+            self.notes.append(self.refused_alone)
+        if self.pad_id is None:
+            self.notes.append("Note: padding was not checked, since pad_id is None.")
         return MaskReport(
             verdict=verdict_of(findings) if self.is_deterministic else "not deterministic",
             findings=findings,
@@ -96,49 +129,145 @@ class _Check:
             checked=self.worst.checked,
             pairs=self.n_pairs,
             replacements=self.n_perturbed,
-            notes=() if self.pad_id is not None else ("Note: padding was not checked, since pad_id is None.",),
+            notes=tuple(self.notes),
             subject="the callable",
+            precision=self.answers.precision,
         )
 
-    def _future(self, source: Tensor, target: Tensor, base: Tensor) -> None:
+    # ---- lengths
+
+    def _find_shortest(self) -> None:
+        """A callable may take no short source or target, or one length only. The longest it has to take."""
+        longest = self.max_length
+        source, target = self.ids.drawn(2, longest), self.ids.drawn(2, longest)
+        ask = self.answers.as_it_is
+        ask(source, target)
+        some = {"source": lambda n: (source[:, :n], target), "target": lambda n: (source, target[:, :n])}
+        for side, cut in some.items():
+            taken = (n for n in range(1, longest) if self._tried(ask, *cut(n)) is not None)
+            self.shortest[side] = shortest = next(taken, longest)
+            if shortest > 1:
+                unchecked = "its length and padding at its end" if shortest == longest else "shorter ones"
+                fewest = f"the callable takes no {side} of fewer than {shortest} tokens"
+                self.notes.append(f"Note: {unchecked} were not checked, since {fewest}. {self.refusal}")
+
+    def _tried(self, ask: Callable[[Tensor, Tensor], Tensor], source: Tensor, target: Tensor) -> Tensor | None:
+        """The answer to a smaller question than one that was answered; None where it is refused."""
+        try:
+            return ask(source, target)
+        except OptionError as error:
+            self.refusal = f"It says: {str(error.__cause__ or error)[:200]}"
+            return None
+
+    def _is_fixed(self, side: str) -> bool:
+        return self.shortest[side] == self.max_length
+
+    def _shapes(self, rounds: int) -> list[tuple[int, int]]:
+        """All source lengths, each with some target length; in every round all target lengths occur."""
+        shapes = []
+        for _ in range(rounds):
+            targets = torch.randperm(self.max_length, generator=self.ids.generator) + 1
+            shapes += enumerate(targets.tolist(), start=1)
+        return [(max(n, self.shortest["source"]), max(m, self.shortest["target"])) for n, m in shapes]
+
+    # ---- the rules
+
+    def _shape(self, source: Tensor, target: Tensor) -> bool:
+        """All rules on some pairs of one shape; False when the callable does not answer twice alike."""
+        own, again = (self.answers.as_it_is(source, target) for _ in range(2))
+        self.n_pairs += len(source)
+        self.is_deterministic = float(Rows.of(own).change(again).max()) <= self.answers.own_tolerance.other_shape
+        if not self.is_deterministic:
+            return False
+        if target.shape[1] == self.max_length:
+            self.answers.look_outside((source, target), (self.ids.others(source), self.ids.others(target)))
+        base = Rows.of(self.answers(source, target))
+        self.answers.compare(own, base)
+        self.worst.see_output("finite", is_no_distribution(own).float(), 0.0)
+        self._future(source, target, base)
+        self._company(source, target, base)
+        self._length(source, target, base)
+        if self.pad_id is not None:
+            self._pad(source, target, base, self.pad_id)
+        # Once more at the end: a callable may remember what it was asked.
+        change = base.change(self.answers(source, target))
+        self.is_deterministic = float(change.max()) <= self.answers.tolerance.same_shape
+        return self.is_deterministic
+
+    def _future(self, source: Tensor, target: Tensor, base: Rows) -> None:
         """One later token at a time, and all of them."""
+        allowed = self.answers.tolerance.same_shape
         for key in range(1, target.shape[1]):
             for turn in range(self.replacements + 1):
                 other = target.clone()
                 end = target.shape[1] if turn == 0 else key + 1
-                other[:, key:end] = self._others(target[:, key:end])
+                other[:, key:end] = self.ids.others(target[:, key:end])
                 after = self._ask(source, other)[:, :key]
-                self._compare("future", after, base[:, :key], EQUAL_SHAPES, key)
+                self._compare("future", after, base[:, :key], allowed, key)
                 if turn > 0:
-                    changed = (relative_row_change(after, base[:, :key]) > EQUAL_SHAPES).any(0).nonzero()[:, 0].tolist()
+                    changed = (base[:, :key].change(after) > allowed).any(0).nonzero()[:, 0].tolist()
                     self.farthest_possible = max(self.farthest_possible, key)
                     self.farthest_leak = max([self.farthest_leak, *(key - step for step in changed)])
 
-    def _company(self, source: Tensor, target: Tensor, base: Tensor) -> None:
-        """The first pair alone, and with other neighbours."""
-        self._compare("company", self._ask(source[:1], target[:1]), base[:1], OTHER_SHAPES)
-        other = self._ask(
-            torch.cat([source[:1], self._drawn(source.shape[1])[1:]]), torch.cat([target[:1], self._drawn(target.shape[1])[1:]])
-        )
-        self._compare("company", other[:1], base[:1], OTHER_SHAPES)
+    def _length(self, source: Tensor, target: Tensor, base: Rows) -> None:
+        """The target without its end."""
+        for n in range(self.shortest["target"], target.shape[1]):
+            after = self._ask(source, target[:, :n])
+            self._compare("target length", after, base[:, :n], self.answers.tolerance.other_shape, n)
 
-    def _padding(self, source: Tensor, target: Tensor, base: Tensor) -> None:
+    def _company(self, source: Tensor, target: Tensor, base: Rows) -> None:
+        """The first and the last pair alone, and each half of the batch beside another half."""
+        allowed, last = self.answers.tolerance, len(source) - 1
+        for i in (slice(0, 1), slice(last, last + 1)):
+            alone = self._tried(self._ask, source[i], target[i])
+            if alone is None:
+                self.refused_alone = f"Note: the callable does not take every pair alone. {self.refusal}"
+            else:
+                self._compare("company", alone, base[i], allowed.other_shape)
+        is_first = (torch.arange(len(source)) <= last // 2)[:, None]
+        for is_kept in (is_first, ~is_first):
+            others = (torch.where(is_kept, ids, self.ids.drawn(*ids.shape)) for ids in (source, target))
+            kept = is_kept[:, 0]
+            self._compare("company", self._ask(*others)[kept], base[kept], allowed.same_shape)
+
+    def _pad(self, source: Tensor, target: Tensor, base: Rows, pad_id: int) -> None:
+        """More of it at the end of all, and some in place of tokens in every second pair."""
+        allowed = self.answers.tolerance
         for n in _PADS:
-            pads = torch.full((len(source), n), self.pad_id or 0)
-            self._compare("source padding", self._ask(torch.cat([source, pads], 1), target), base, OTHER_SHAPES)
-            longer = self._ask(source, torch.cat([target, pads], 1))
-            self._compare("target padding", longer[:, : target.shape[1]], base, OTHER_SHAPES)
-        # Uneven sentences in one batch: every second source is cut and filled up.
-        cut = max(1, source.shape[1] // 2)
-        if cut < source.shape[1]:
-            uneven = source.clone()
-            uneven[1::2, cut:] = self.pad_id or 0
-            mixed = self._ask(uneven, target)
-            self._compare("company", mixed[1::2], self._ask(source[1::2, :cut], target[1::2]), OTHER_SHAPES)
+            pads = torch.full((len(source), n), pad_id)
+            if not self._is_fixed("source"):
+                self._compare("source padding", self._ask(torch.cat([source, pads], 1), target), base, allowed.other_shape)
+            if not self._is_fixed("target"):
+                longer = self._ask(source, torch.cat([target, pads], 1))
+                self._compare("target padding", longer[:, : target.shape[1]], base, allowed.other_shape)
+        self._pad_some_sources(source, target, base, pad_id)
+        for key in range(1, target.shape[1]):
+            uneven = target.clone()
+            uneven[1::2, key:] = pad_id
+            mixed = self._ask(source, uneven)
+            self._compare("target padding", mixed[1::2, :key], base[1::2, :key], allowed.same_shape)
+            self._compare("company", mixed[0::2], base[0::2], allowed.same_shape)
 
-    def _compare(self, rule: Rule, after: Tensor, before: Tensor, tolerance: float, key: int | None = None) -> None:
+    def _pad_some_sources(self, source: Tensor, target: Tensor, base: Rows, pad_id: int) -> None:
+        cut = source.shape[1] // 2
+        if cut < self.shortest["source"] and not self._is_fixed("source"):
+            return
+        uneven = source.clone()
+        uneven[1::2, cut:] = pad_id
+        mixed, allowed = self._ask(uneven, target), self.answers.tolerance
+        self._compare("company", mixed[0::2], base[0::2], allowed.same_shape)
+        if not self._is_fixed("source"):
+            alone = Rows.of(self._ask(source[1::2, :cut], target[1::2]))
+            self._compare("company", mixed[1::2], alone, allowed.other_shape)
+
+    def _ask(self, source: Tensor, target: Tensor) -> Tensor:
         self.n_perturbed += 1
-        self.worst.see_output(rule, relative_row_change(after, before), tolerance, key)
+        return self.answers(source, target)
+
+    def _compare(self, rule: Rule, after: Tensor, before: Rows, tolerance: float, key: int | None = None) -> None:
+        self.worst.see_output(rule, before.change(after), tolerance, key)
+
+    # ---- what it means
 
     def _causes(self, findings: tuple[Finding, ...]) -> tuple[str, ...]:
         """Only what the output alone can tell apart."""
@@ -149,39 +278,6 @@ class _Check:
             return ()
         # One token too many in each layer reaches as far as there are layers; no mask at all reaches everything.
         return ("no-causal",) if self.farthest_leak == self.farthest_possible else ("causal-off-by-one",)
-
-    def _ask(self, source: Tensor, target: Tensor) -> Tensor:
-        # Copies: a callable may write into what it is given.
-        try:
-            logits = self.f(source.clone(), target.clone())
-        except Exception as error:
-            raise OptionError(
-                f"the callable failed on source ids {tuple(source.shape)} and target ids {tuple(target.shape)}: "
-                f"{type(error).__name__}: {str(error)[:300]}. It is called with two int64 tensors (batch, length); "
-                "max_length says how long they may be."
-            ) from error
-        if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != target.shape:
-            given = f"a tensor {tuple(logits.shape)}" if isinstance(logits, Tensor) else type(logits).__name__
-            raise OptionError(
-                f"the callable returned {given} for target ids {tuple(target.shape)}; "
-                f"logits of the shape ({target.shape[0]}, {target.shape[1]}, vocabulary) are needed, batch first"
-            )
-        return logits.detach().cpu().double()
-
-    def _drawn(self, length: int) -> Tensor:
-        return self.real[torch.randint(len(self.real), (_PER_SHAPE, length), generator=self.generator)]
-
-    def _others(self, ids: Tensor) -> Tensor:
-        """Random real ids, each different from the one that stands there."""
-        shift = torch.randint(1, len(self.real), ids.shape, generator=self.generator)
-        return self.real[(torch.searchsorted(self.real, ids.contiguous()) + shift) % len(self.real)]
-
-
-def _shapes(max_length: int) -> list[tuple[int, int]]:
-    """All source lengths against all target lengths in turn, until there are enough pairs."""
-    lengths = range(1, max_length + 1)
-    rounds = -(-_LEAST_PAIRS // (_PER_SHAPE * max_length))
-    return [(n, (n * 5 + 3 * turn) % max_length + 1) for turn in range(rounds) for n in lengths]
 
 
 def _real_ids(vocabulary_size: int | None, pad_id: int | None, avoid: Iterable[int]) -> Tensor:

@@ -4,6 +4,7 @@ For a checkpoint of ours attention is visible, and the padding mask is given bes
 position holds a random token and must still change nothing. `check_callable.py` is for other people's models.
 """
 
+import copy
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,20 +19,20 @@ from transformer_viz.edits import Edit
 from transformer_viz.errors import OptionError
 from transformer_viz.model import devices
 from transformer_viz.model.tap import compose
+from transformer_viz.model.transformer import Transformer
 from transformer_viz.runs import mistakes
+from transformer_viz.runs.changes import TOLERANCES, Rows, is_no_distribution, name_of, row_change
 from transformer_viz.runs.check_callable import check_callable
 from transformer_viz.runs.diagnosis import Seen, causes
 from transformer_viz.runs.edit_tap import changing_tap, kind_sizes
-from transformer_viz.runs.mask_report import MaskReport, Rule, verdict_of
+from transformer_viz.runs.mask_report import MaskReport, Precision, Rule, Tolerance, verdict_of
 from transformer_viz.runs.mistakes import Mistake
-from transformer_viz.runs.worst import Worst, relative_row_change, row_change
+from transformer_viz.runs.worst import Worst
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.training.batch import padded
 from transformer_viz.vocabulary import PAD_ID, SPECIAL_TOKENS, START
 
-EQUAL_SHAPES, OTHER_SHAPES = 1e-6, 1e-4
-"""Tolerances: of weights absolute, of logits relative. At another shape a kernel may add in another order."""
 _PAIRS = 16
 _EXTRA_PADDING = 3
 _MOST_REPLACEMENTS = 100
@@ -114,19 +115,28 @@ class _Check:
         self.rng = rng
         self.worst = Worst()
         self.n_perturbed = 0
+        # What is masked adds exactly nothing, in float32 too; only where the shape is another does rounding differ.
+        own = _type_of(checkpoint.model)
+        self.model = checkpoint.model if own == torch.float64 else _in(torch.float32, checkpoint.model)
+        self.fine = _in(torch.float32 if checkpoint.device.type == "mps" else torch.float64, checkpoint.model)
         self.batch = self._pairs()
         sizes = kind_sizes(checkpoint.model.config)
         plain_edits.check(self.edits, sizes, self.batch.source.shape[1], self.batch.target.shape[1])
-        self.base = self._run(self.batch)
+        self.base, self.fine_base = self._run(self.batch), self._run(self.batch, self.fine)
+        self.rows, self.fine_rows = Rows.of(self.base.logits), Rows.of(self.fine_base.logits)
 
     def report(self) -> MaskReport:
         """Everything, one rule after the other."""
-        self._check_finite()
+        self._check_finite(self.base)
+        if _type_of(self.checkpoint.model) not in (torch.float32, torch.float64):
+            self._check_finite(self._run(self.batch, self.checkpoint.model))
         self._check_target()
+        self._check_target_length()
         self._check_source_padding()
         self._check_company()
         seen = Seen(self.base.weights, self.batch.source_padding, self.batch.target_padding)
         self._weigh_forbidden(seen)
+        notes = [*self.worst.leave_out_what_the_future_explains(), *self._notes(seen)]
         findings = self.worst.findings()
         return MaskReport(
             verdict=verdict_of(findings),
@@ -135,17 +145,25 @@ class _Check:
             checked=self.worst.checked,
             pairs=len(self.batch.source),
             replacements=self.n_perturbed,
-            notes=self._notes(seen),
+            notes=tuple(notes),
             subject=self._subject(),
+            precision=self.precision,
         )
+
+    @property
+    def precision(self) -> Precision:
+        """What the checkpoint is of, and what is let pass."""
+        own, same, other = (_type_of(model) for model in (self.checkpoint.model, self.model, self.fine))
+        computed_in = name_of(same) if same == other else f"{name_of(same)} and {name_of(other)}"
+        return Precision(name_of(own), computed_in, Tolerance(TOLERANCES[same].same_shape, TOLERANCES[other].other_shape))
 
     # ---- the rules
 
-    def _check_finite(self) -> None:
+    def _check_finite(self, seen: _Pass) -> None:
         for kind in KINDS:
-            broken = ~self.base.weights[kind].isfinite().all(-1)
+            broken = ~seen.weights[kind].isfinite().all(-1)
             self.worst.see_attention("finite", broken.float(), kind, 0.0)
-        self.worst.see_output("finite", (~self.base.logits.isfinite().all(-1)).float(), 0.0)
+        self.worst.see_output("finite", is_no_distribution(seen.logits).float(), 0.0)
 
     def _check_target(self) -> None:
         """Replaces each target position: later than a query, or padding."""
@@ -157,6 +175,20 @@ class _Check:
                 after = self._run(self._with_target(key))
                 for rule, sentences in (("future", ~is_padding), ("target padding", is_padding)):
                     self._compare(rule, after, {"decoder": before, "cross": before}, sentences, key)
+
+    def _check_target_length(self) -> None:
+        """The target without its end. Up to eight lengths, spread evenly: each is a pass of its own."""
+        real, allowed = ~self.batch.target_padding, self.precision.tolerance.other_shape
+        longest = real.shape[1]
+        for n in sorted({int(n) for n in np.linspace(1, longest - 1, min(8, longest - 1)).round()}):
+            target, padding, steps = self.batch.target[:, :n], self.batch.target_padding[:, :n], real[:, :n]
+            after = self._run(_Batch(self.batch.source, self.batch.source_padding, target, padding), self.fine)
+            for kind in ("decoder", "cross"):
+                before = self.fine_base.weights[kind][..., :n, : n if kind == "decoder" else None]
+                change = torch.where(steps[:, None, None], row_change(after.weights[kind], before), 0.0)
+                self.worst.see_attention("target length", change, kind, allowed, n)
+            change = torch.where(steps, self.fine_rows[:, :n].change(after.logits), 0.0)
+            self.worst.see_output("target length", change, allowed, n)
 
     def _check_source_padding(self) -> None:
         """Replaces each padded source position by a real token; the mask still says padding."""
@@ -172,6 +204,7 @@ class _Check:
 
     def _check_company(self) -> None:
         """Each sentence alone, unpadded, against its rows in the batch."""
+        allowed = self.precision.tolerance.other_shape
         for i in range(len(self.batch.source)):
             n_source, n_target = (int((~p[i]).sum()) for p in (self.batch.source_padding, self.batch.target_padding))
             nothing = torch.zeros(1, 1, dtype=torch.bool)
@@ -181,24 +214,25 @@ class _Check:
                     nothing.expand(1, n_source),
                     self.batch.target[i : i + 1, :n_target],
                     nothing.expand(1, n_target),
-                )
+                ),
+                self.fine,
             )
             sizes = {"encoder": (n_source, n_source), "decoder": (n_target, n_target), "cross": (n_target, n_source)}
             for kind in KINDS:
                 q, k = sizes[kind]
-                change = row_change(self.base.weights[kind][i : i + 1, ..., :q, :k], alone.weights[kind])
-                self.worst.see_attention("company", change, kind, OTHER_SHAPES)
-            change = relative_row_change(self.base.logits[i : i + 1, :n_target], alone.logits)
-            self.worst.see_output("company", change, OTHER_SHAPES)
+                change = row_change(self.fine_base.weights[kind][i : i + 1, ..., :q, :k], alone.weights[kind])
+                self.worst.see_attention("company", change, kind, allowed)
+            self.worst.see_output("company", self.fine_rows[i : i + 1, :n_target].change(alone.logits), allowed)
 
     def _compare(self, rule: Rule, after: _Pass, rows: dict[Kind, Tensor], sentences: Tensor, key: int) -> None:
         """`rows`, bool (batch, query), must not have changed in `sentences`, bool (batch,)."""
+        allowed = self.precision.tolerance.same_shape
         for kind, mine in rows.items():
             change = row_change(after.weights[kind], self.base.weights[kind])
             mine = (mine & sentences[:, None])[:, None, None, :]
-            self.worst.see_attention(rule, torch.where(mine, change, 0.0), kind, EQUAL_SHAPES, key)
-        change = relative_row_change(after.logits, self.base.logits)
-        self.worst.see_output(rule, torch.where(rows["decoder"] & sentences[:, None], change, 0.0), EQUAL_SHAPES, key)
+            self.worst.see_attention(rule, torch.where(mine, change, 0.0), kind, allowed, key)
+        change = self.rows.change(after.logits)
+        self.worst.see_output(rule, torch.where(rows["decoder"] & sentences[:, None], change, 0.0), allowed, key)
 
     def _weigh_forbidden(self, seen: Seen) -> None:
         """The largest weight of a real query on a key that the rule forbids, by rule."""
@@ -261,22 +295,30 @@ class _Check:
         drawn = torch.from_numpy(self.rng.integers(first, vocabulary_size, len(ids)))
         return torch.where(drawn == ids, first + (drawn - first + 1) % n_real, drawn)
 
-    def _run(self, batch: _Batch) -> _Pass:
+    def _run(self, batch: _Batch, model: Transformer | None = None) -> _Pass:
         self.n_perturbed += 1
-        model, device = self.checkpoint.model, self.checkpoint.device
+        model, device = model or self.model, self.checkpoint.device
         recorder = Recorder(("weights", "mask"))
         changing = changing_tap(self.edits, self.mistake, model.config)
         tap = recorder if changing is None else compose(changing, recorder)
         ids = (batch.source, batch.target, batch.source_padding, batch.target_padding)
         logits = model(*(each.to(device) for each in ids), tap=tap)
         weights, masked = ({kind: _gathered(recorder, kind, name) for kind in KINDS} for name in ("weights", "mask"))
-        return _Pass(weights, masked, logits.cpu())
+        return _Pass(weights, masked, logits.cpu().double())
 
     def _subject(self) -> str:
         words = f"checkpoint {self.checkpoint.name}"
         if self.mistake is not None:
             words += f" with the mistake {self.mistake.name}"
         return f"{words} with {len(self.edits)} edits" if self.edits else words
+
+
+def _in(dtype: torch.dtype, model: Transformer) -> Transformer:
+    return model if _type_of(model) == dtype else copy.deepcopy(model).to(dtype)
+
+
+def _type_of(model: Transformer) -> torch.dtype:
+    return next(model.parameters()).dtype
 
 
 def _gathered(recorder: Recorder, kind: Kind, name: Any) -> Tensor:

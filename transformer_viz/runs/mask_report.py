@@ -7,15 +7,47 @@ from typing import Any, Literal
 from transformer_viz.runs.mistakes import MISTAKES
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 
-Rule = Literal["future", "source padding", "target padding", "company", "finite"]
+Rule = Literal["future", "target length", "source padding", "target padding", "company", "finite"]
 RULES: dict[Rule, str] = {
     "future": "a later target token changes nothing at an earlier step",
+    "target length": "how long the target is changes nothing at an earlier step",
     "source padding": "padding of the source changes nothing",
     "target padding": "padding of the target changes nothing",
     "company": "a sentence in a padded batch is what it is alone",
-    "finite": "every number is finite",
+    "finite": "every number is finite, but −∞ for a banned token",
 }
 Verdict = Literal["sound", "leaking", "faulty", "not deterministic"]
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """How much rounding may change: a weight by this much, an output's number by this much of its size (docs/masks.md)."""
+
+    same_shape: float
+    other_shape: float
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What the model is of, and what it was checked in.
+
+    Attributes:
+        own: the floating type that it answers in.
+        computed_in: the one that it was computed in for the check.
+        tolerance: what was let pass.
+        why_coarser: why it was not float64; empty where it was.
+    """
+
+    own: str
+    computed_in: str
+    tolerance: Tolerance
+    why_coarser: str = ""
+
+    def __str__(self) -> str:
+        same, other = self.tolerance.same_shape, self.tolerance.other_shape
+        allowed = f"{same:.0e}" if same == other else f"{same:.0e}, and {other:.0e} where the length or the batch is another"
+        words = f"Computed in {self.computed_in}" + ("" if self.own == self.computed_in else f", the model's own is {self.own}")
+        return words + (f" ({self.why_coarser})" if self.why_coarser else "") + f". Allowed is a change of {allowed}."
 
 
 @dataclass(frozen=True)
@@ -40,14 +72,14 @@ class Finding:
 
     Attributes:
         rule: which rule.
-        size: how much changed: in weights (0 to 1), or in logits relative to the largest of them.
+        size: how much changed: in weights (0 to 1), or in logits relative to their size (see `changes.Rows`).
         tolerance: what would have been let pass.
         count: how many rows (of attention or logits) changed more than that.
         kind: which attention; None where only the output shows it.
         layer: of the worst attention row.
         head: of the worst attention row.
         query: position of the row that changed.
-        key: position of the token that was replaced.
+        key: position of the token that was replaced, or of the first that was cut off.
         look: where attention is visible, the largest weight on a key that this rule forbids.
     """
 
@@ -76,6 +108,8 @@ class Finding:
         by = "by an amount that is not finite" if math.isinf(self.size) else f"by {self.size:.2g}"
         what = {
             "future": f"changed {by} when the later target token {_nth(self.key)} was replaced",
+            "target length": f"changed {by} when the target was cut off before token {_nth(self.key)}: it depends on the "
+            "length of the target, which is not known while it is written",
             "source padding": f"changed {by} when {_padding('source', self.key)}",
             "target padding": f"changed {by} when {_padding('target', self.key)}",
             "company": f"differs {by} between a padded batch and the sentence alone",
@@ -96,6 +130,7 @@ class MaskReport:
         replacements: how many perturbed batches were run.
         notes: what is no leak but worth knowing.
         subject: what was checked, in words.
+        precision: what it was computed in, and what was let pass.
     """
 
     verdict: Verdict
@@ -106,6 +141,7 @@ class MaskReport:
     replacements: int
     notes: tuple[str, ...] = ()
     subject: str = "the model"
+    precision: Precision | None = None
 
     @property
     def sound(self) -> bool:
@@ -130,7 +166,8 @@ class MaskReport:
                 )
 
     def __str__(self) -> str:
-        lines = [self.headline, *(f"- {finding.rule}: {finding}" for finding in self.findings)]
+        computed = [] if self.precision is None else [str(self.precision)]
+        lines = [self.headline, *computed, *(f"- {finding.rule}: {finding}" for finding in self.findings)]
         for name in self.causes:
             lines += [
                 f"This looks like “{MISTAKES[name].title}” ({name}).",
@@ -153,6 +190,7 @@ class MaskReport:
             "pairs": self.pairs,
             "replacements": self.replacements,
             "notes": list(self.notes),
+            "precision": None if self.precision is None else asdict(self.precision),
         }
 
 
@@ -176,7 +214,9 @@ def _nth(position: int | None) -> str:
 def _padding(side: str, position: int | None) -> str:
     """A position that was given other ids; or none, where padding was appended."""
     return (
-        f"padding was appended to the {side}" if position is None else f"{side} padding at position {position + 1} was replaced"
+        f"padding was put at the end of the {side}"
+        if position is None
+        else f"{side} padding at position {position + 1} was replaced"
     )
 
 

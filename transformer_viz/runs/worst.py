@@ -27,7 +27,7 @@ class Worst:
             self._attention[rule] = _worse(self._attention.get(rule), found)
 
     def see_output(self, rule: Rule, change: Tensor, tolerance: float, key: int | None = None) -> None:
-        """`change` (batch, step): how much each step's logits changed, relative to the largest of them."""
+        """`change` (batch, step): how much each step's logits changed (see `changes.Rows`)."""
         size, count = self._seen(rule, change, tolerance)
         if size > tolerance:
             _, query = _place(change)
@@ -48,6 +48,15 @@ class Worst:
         worst = {rule: self._attention.get(rule) or self._output[rule] for rule in rules}
         return tuple(replace(found, look=self.looks.get(rule)) for rule, found in worst.items())
 
+    def leave_out_what_the_future_explains(self) -> list[str]:
+        """Where later tokens are seen, a target without them is another one, whatever its length does. Notes that say so."""
+        broken = {*self._attention, *self._output}
+        if not {"future", "target length"} <= broken:
+            return []
+        for seen in (self.checked, self._attention, self._output):
+            seen.pop("target length", None)
+        return ["Note: whether a step also depends on how long the target is cannot be told as long as it sees later tokens."]
+
     def _seen(self, rule: Rule, change: Tensor, tolerance: float) -> tuple[float, int]:
         if not change.numel():
             self.checked.setdefault(rule, 0.0)
@@ -55,19 +64,6 @@ class Worst:
         size = float(change.max())
         self.checked[rule] = max(self.checked.get(rule, 0.0), size)
         return size, int((change > tolerance).sum())
-
-
-def row_change(after: Tensor, before: Tensor) -> Tensor:
-    """(…, n) twice -> (…): the largest difference in each row; infinite where one is NaN or infinite."""
-    difference = (after - before).abs().nan_to_num(nan=float("inf"), posinf=float("inf"))
-    both_nan = after.isnan() & before.isnan()
-    return torch.where(both_nan, 0.0, difference).amax(-1)
-
-
-def relative_row_change(after: Tensor, before: Tensor) -> Tensor:
-    """As `row_change`, divided by the largest finite number in `before` (at least 1)."""
-    largest = before[before.isfinite()].abs().max().clamp_min(1.0) if bool(before.isfinite().any()) else 1.0
-    return row_change(after, before) / largest
 
 
 def _place(change: Tensor) -> list[int]:
