@@ -151,6 +151,66 @@ def test_a_tiny_leak_is_seen_and_a_constant_is_sound():
     assert tv.check_masks(lambda source, target: torch.ones(*target.shape, V), vocabulary_size=V).sound
 
 
+def test_a_large_logit_and_tiny_ones_hide_no_leak():
+    embedding = torch.randn(20, 20, generator=torch.Generator().manual_seed(0))
+
+    def whole(source, target):
+        return embedding[target].sum(1, keepdim=True).expand(-1, target.shape[1], -1).clone()
+
+    def banned(source, target):
+        x = whole(source, target)
+        x[..., 0] = -1e9
+        return x
+
+    for f in (banned, lambda source, target: whole(source, target) * 1e-7):
+        report = tv.check_masks(f, vocabulary_size=20, pad_id=None, replacements=1)
+        assert [finding.rule for finding in report.findings] == ["future"]
+
+
+def test_a_ban_of_minus_infinity_is_deterministic_and_sound():
+    def banning(source, target):
+        return torch.ones(*target.shape, V).cumsum(-1).masked_fill(torch.arange(V) == 3, -torch.inf)
+
+    assert tv.check_masks(banning, vocabulary_size=V, replacements=1).sound
+
+
+def test_half_precision_is_sound_and_what_was_allowed_is_said():
+    model = Other().bfloat16().eval()
+    model.places.data = model.places.data.bfloat16()
+    report = tv.check_masks(model, vocabulary_size=V, max_length=4, replacements=1)
+    assert report.sound
+    precision = report.to_json()["precision"]
+    assert (precision["own"], precision["computed_in"], precision["why_coarser"]) == ("bfloat16", "float64", "")
+    assert precision["tolerance"] == {"same_shape": 1e-9, "other_shape": 1e-9}
+    assert "Computed in float64, the model's own is bfloat16. Allowed is a change of 1e-09." in str(report)
+
+
+def test_a_model_that_depends_on_the_length_of_the_target_is_named():
+    def from_the_end(source, target):
+        return torch.arange(target.shape[1]).flip(0)[None, :, None] * torch.ones(len(target), 1, V)
+
+    report = tv.check_masks(from_the_end, vocabulary_size=V, pad_id=None, replacements=1)
+    assert [finding.rule for finding in report.findings] == ["target length"]
+    assert "it depends on the length of the target" in str(report)
+    assert report.verdict == "leaking" and report.causes == ()
+    assert report.to_json()["findings"][0]["rule"] == "target length"
+
+
+@pytest.mark.parametrize(
+    ("least", "unchecked"), [(5, "length and padding at its end were not checked"), (3, "shorter ones were not checked")]
+)
+def test_a_callable_that_takes_no_short_targets_is_checked_at_what_it_takes(least, unchecked):
+    def long_only(source, target):
+        if not least <= target.shape[1] <= 12:
+            raise ValueError(f"{least} tokens are needed")
+        return torch.ones(*target.shape, V).cumsum(1)
+
+    report = tv.check_masks(long_only, vocabulary_size=V, pad_id=0, max_length=5, replacements=1)
+    assert report.sound
+    (note,) = report.notes
+    assert f"{unchecked} were not checked" in note and f"{least} tokens are needed" in note
+
+
 def test_a_batch_that_mixes_its_sentences_is_caught():
     def mixing(source, target):
         return torch.ones(*target.shape, V) * source.float().mean()

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from tests.runs.zoo.broken import OverTime, over_embeddings, with_column
+from tests.runs.zoo.broken import OverTime, masked_by, over_embeddings, with_column
 from tests.runs.zoo.parts import (
     PAD,
     Cases,
@@ -122,6 +122,9 @@ def masked_by_the_lowest_number() -> Model:
         -1
     )
     return model
+
+
+SOUND.put("a_mask_of_minus_forty", lambda: masked_by(-40))
 
 
 @SOUND.models()

@@ -33,7 +33,8 @@ def show(setup: Setup) -> None:
     """A button, and the verdict."""
     st.markdown(
         "Every token that a query must not see is replaced by random others, one position after the other: later target tokens "
-        "and all padding. If any row of attention or any logit changes, something leaks."
+        "and all padding. The target is cut off, too: how long it is must not show. If any row of attention or any logit "
+        "changes, something leaks."
     )
     with_change = f" with {setup.change_words()}" if setup.is_changed else ""
     if st.button(
@@ -62,5 +63,7 @@ def _report(report: MaskReport) -> None:
         for rule, size in report.checked.items()
     ]
     st.table(pd.DataFrame(rows).set_index("rule"))
+    if report.precision is not None:
+        st.caption(literal(str(report.precision)))
     for note in report.notes:
         st.markdown(literal(note))
