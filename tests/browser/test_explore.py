@@ -2,14 +2,15 @@
 
 import contextlib
 import re
+from collections.abc import Callable, Generator
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, WebSocket, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import FOCUS, PATIENCE_MS, at_rest, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
 from transformer_viz.views.parts import plotly_js
 
 pytestmark = pytest.mark.browser
@@ -142,24 +143,68 @@ def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, ser
     assert sentence(page).startswith("Step 8 of 12")
 
 
-def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(page: Page, server: str) -> None:
-    """The report goes out 300 ms after the step; here the click on a tile comes before that, and before its answer."""
-    sockets: list[WebSocket] = []
-    page.on("websocket", lambda socket: sockets.append(socket))
+class Between:
+    """Between the page and Python: what Python says can be held back, so that what the page says meets it on its way."""
+
+    def __init__(self, page: Page) -> None:
+        self.page, self.said, self.is_holding = page, 0, False
+        self.held: list[Callable[[], None]] = []
+        page.route_web_socket("**/_stcore/stream", self._join)
+
+    def _join(self, socket: WebSocketRoute) -> None:
+        server = socket.connect_to_server()
+        socket.on_message(lambda message: self._pass_on(server, message))
+        server.on_message(lambda message: self._answer(socket, message))
+
+    def _pass_on(self, server: WebSocketRoute, message: str | bytes) -> None:
+        self.said += 1
+        server.send(message)
+
+    def _answer(self, socket: WebSocketRoute, message: str | bytes) -> None:
+        if self.is_holding:
+            self.held.append(lambda: socket.send(message))
+        else:
+            socket.send(message)
+
+    def wait_until_said(self, count: int) -> None:
+        """Until the page has said so much since the answers are held back."""
+        for _ in range(PATIENCE_MS // 10):
+            if self.said >= count:
+                return
+            self.page.wait_for_timeout(10)
+        raise AssertionError("the page does not say it")
+
+    @contextlib.contextmanager
+    def answers_held(self) -> Generator[None]:
+        self.said, self.is_holding = 0, True
+        yield
+        self.is_holding = False
+        for answer in self.held:
+            answer()
+        self.held.clear()
+
+
+@pytest.mark.parametrize("is_reported_first", [False, True])
+def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(
+    page: Page, server: str, is_reported_first: bool
+) -> None:
+    """A report that goes out before the answer to the click says what the boxes said before it; and the other way round."""
+    between = Between(page)
     open_app(page, server)
-    for turn, is_before in enumerate((True, False, True, False)):
-        at_rest(page)
-        with contextlib.nullcontext() if is_before else sockets[-1].expect_event("framesent"):
-            page.locator("[data-part=output] button").nth(turn + 1).click()
-        tile = page.locator(".st-key-mosaic-decoder .js-plotly-plot")
-        box = tile.bounding_box()
+    at_rest(page)
+    for head in (0, 2):
+        box = page.locator(".st-key-mosaic-decoder .js-plotly-plot").bounding_box()
         assert box is not None
-        head = turn % 4
-        tile.click(position={"x": box["width"] * (head + 0.5) / 4, "y": box["height"] * 0.8})
+        with between.answers_held():
+            page.locator("[data-part=output] button").nth(head + 1).click()
+            if is_reported_first:
+                between.wait_until_said(1)
+            page.mouse.click(box["x"] + box["width"] * (head + 0.5) / 4, box["y"] + box["height"] * 0.8)
+            between.wait_until_said(2)
         wait_for_head(page, "decoder", 1, head)
         at_rest(page)
         assert re.search(rf"kind=decoder.*head={head + 1}\b", page.url)
-        assert re.search(rf"[?&]step={turn + 2}\b", page.url)
+        assert re.search(rf"[?&]step={head + 2}\b", page.url)
 
 
 def test_a_link_opens_the_same_view(page: Page, server: str) -> None:
