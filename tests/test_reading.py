@@ -125,6 +125,17 @@ def test_damaged_tensors(tmp_path, data):
         pass
 
 
+def test_a_file_that_memory_has_no_room_for(tmp_path, monkeypatch):
+    def full(*_: Any, **__: Any) -> None:
+        raise MemoryError("Cannot allocate memory (os error 12)")
+
+    path = tmp_path / "a.safetensors"
+    save_file({"a": np.zeros(1)}, path)
+    monkeypatch.setattr("safetensors.safe_open", full)
+    with pytest.raises(FileError, match="needs more memory than there is"), reading.tensors(path, MOST, MOST):
+        pass
+
+
 def test_a_long_header_is_not_opened(tmp_path):
     """Its names would become objects: 100 MB of them are allowed by the format."""
     path = tmp_path / "a.safetensors"

@@ -92,13 +92,15 @@ def tensors(path: str | PathLike[str], most: int, most_header: int) -> Generator
 
     with opened(path, most) as file:
         length = int.from_bytes(_read(file, 8), "little")
-        if length > most_header:
+        if not length or length > most_header:
             raise FileError(f"it is no safetensors file, or names more than {most_header:,} bytes of tensors")
         # The library opens names only. This one stands for what was opened, whatever has been put under the other since.
         name = Path("/dev/fd") / str(file.fileno())
         try:
             with safe_open(name if name.exists() else path, framework="pt") as found:
                 yield found
+        except MemoryError:  # there is no room to map it, however little of it is read
+            raise FileError("it needs more memory than there is") from None
         except (SafetensorError, OSError) as error:
             raise FileError(f"it is no whole safetensors file ({shortened(str(error), 200)})") from error
 
