@@ -124,7 +124,8 @@ def many(parts: Members, rng: random.Random) -> Members:
             continue
         if rng.random() < 0.5:
             continue
-        times = rng.choice((2, 100, 20_000))
+        # What is repeated may be endless words already.
+        times = rng.choice((2, 100, 20_000)) if len(parts["meta.json"]) < 2**16 else 2
         if isinstance(found, dict):
             at[place[-1]] = {**found, **{f"x{i}": i for i in range(times)}}
         else:
