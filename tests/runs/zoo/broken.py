@@ -51,6 +51,7 @@ SCALED = {
     "_in_one_column_of_many_constant_ones": lambda x: torch.cat([torch.full_like(x, -1e9), x[..., :1]], -1),
     "_where_most_tokens_are_banned": lambda x: x.where(x >= x.topk(3).values[..., 2:], torch.finfo(x.dtype).min),
     "_in_a_tiny_column": lambda x: torch.cat([x[..., :1] * 1e-7, torch.ones_like(x)], -1),
+    "_beside_many_bans": lambda x: (x / 1000).masked_fill(torch.arange(V) > 2, -1e9),
     "_in_rows_between_huge_ones": lambda x: x * torch.where(torch.arange(x.shape[1]) % 2 == 0, 1, 1e9)[:, None],
     "_in_float64": lambda x: x.double(),
     "_in_float16": lambda x: x.half(),
@@ -371,6 +372,13 @@ def whether_padding_follows(source: Tensor, target: Tensor) -> Tensor:
     return logits(source, target) + F.pad(target[:, 1:] == PAD, (0, 1))[..., None] * W[0]
 
 
+@BROKEN.functions("target padding")
+def whether_padding_follows_in_the_only_length(source: Tensor, target: Tensor) -> Tensor:
+    if target.shape[1] != 3:
+        raise ValueError("3 tokens are needed")
+    return whether_padding_follows(source, target)
+
+
 @BROKEN.functions("target length")
 def a_sum_divided_by_the_length(source: Tensor, target: Tensor) -> Tensor:
     return embedded(target).cumsum(1) / target.shape[1] @ W
@@ -485,6 +493,13 @@ def the_sentence_before(source: Tensor, target: Tensor) -> Tensor:
 @BROKEN.functions("company")
 def all_sentences_before(source: Tensor, target: Tensor) -> Tensor:
     return logits(source, target) + F.pad(read(source)[:-1].cumsum(0), (0, 0, 0, 0, 1, 0)) @ W
+
+
+@BROKEN.functions("company", pad_id=None)
+def all_sentences_before_where_none_may_come_alone(source: Tensor, target: Tensor) -> Tensor:
+    if len(source) < 2:
+        raise ValueError("two sentences are needed")
+    return all_sentences_before(source, target)
 
 
 @BROKEN.functions("company")
