@@ -1,4 +1,4 @@
-"""What whoever starts the app may set for the people who open it: the names it answers to, and limits.
+"""What whoever starts the app may set for the people who open it: the names it answers to, limits, and whether they may train.
 
 All of it is in environment variables, so that `streamlit run app.py` has it as well as the command `app`.
 """
@@ -11,10 +11,13 @@ from dataclasses import dataclass, fields
 from transformer_viz.errors import OptionError
 
 HOSTS_VARIABLE = "TRANSFORMER_VIZ_ALLOW_HOSTS"
+NO_TRAINING_VARIABLE = "TRANSFORMER_VIZ_NO_TRAINING"
+OWNER_VARIABLE = "TRANSFORMER_VIZ_OWNER"
 _MB = 2**20
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")
 _LONGEST_HOST = 253
+_SECRET = re.compile(r"[A-Za-z0-9_-]{16,200}")
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,8 @@ class Limits:
     """Uploaded files that are held or arriving, of all sessions together."""
     upload_bytes_per_session: int = 192 * _MB
     """The same, of one session."""
+    trained_bytes: int = 2 * 10**9
+    """What people have trained here, and what a training that is to start would write."""
 
 
 def variable(limit: str) -> str:
@@ -50,6 +55,25 @@ def _whole(name: str, text: str) -> int:
     if not re.fullmatch(r"0*[1-9][0-9]{0,17}", text, re.ASCII):
         raise OptionError(f"{variable(name)} is {text[:40]!r}. It takes a whole number from 1, without a unit.")
     return int(text)
+
+
+def trains() -> bool:
+    """Whether people may train from the page. Only a plain no leaves it open where the variable is set."""
+    return os.environ.get(NO_TRAINING_VARIABLE, "").strip().lower() in ("", "0", "false", "no", "off")
+
+
+def chosen_secret() -> str | None:
+    """The owner's secret, where whoever starts the server has chosen it.
+
+    Raises:
+        OptionError: it is too easy to guess, or does not fit into an address.
+    """
+    given = os.environ.get(OWNER_VARIABLE)
+    if given is not None and not _SECRET.fullmatch(given):
+        raise OptionError(
+            f"{OWNER_VARIABLE} is not possible. It takes 16 to 200 letters, figures, - and _, which nobody can guess."
+        )
+    return given
 
 
 def allowed_hosts() -> tuple[str, ...]:

@@ -98,3 +98,27 @@ def test_without_streamlit(mistake, started, monkeypatch):
     line = mistake("app")
     assert "streamlit is not installed" in line
     assert "requirements.txt" in line
+
+
+def test_what_is_said_of_trainings_reaches_the_server(cli, started, monkeypatch, free_port):
+    """Through the environment, as for `streamlit run`."""
+    names = (serving.NO_TRAINING_VARIABLE, serving.variable("trained_bytes"), serving.OWNER_VARIABLE)
+    for name in names:
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    assert cli("app", "--port", str(free_port)).code == 0
+    assert serving.trains() and serving.limits().trained_bytes == 2 * 10**9
+    assert cli("app", "--port", str(free_port), "--no-training", "--max-trained-bytes", "5000").code == 0
+    assert not serving.trains() and serving.limits().trained_bytes == 5000
+
+
+@pytest.mark.parametrize("given", ["0", "-1", "2GB", "1e9"])
+def test_impossible_limits_of_trainings(mistake, started, given):
+    assert f"'{given}'" in mistake("app", "--max-trained-bytes", given)
+    assert not started
+
+
+def test_an_owners_secret_that_could_be_guessed_is_refused_at_once(mistake, started, monkeypatch):
+    monkeypatch.setenv(serving.OWNER_VARIABLE, "1234")
+    assert "16 to 200 letters" in mistake("app")
+    assert not started

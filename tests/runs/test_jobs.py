@@ -13,6 +13,7 @@ from transformer_viz import checkpoints, load_checkpoint, places
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.runs import estimate, jobs, locks
 from transformer_viz.runs.jobs import Job
+from transformer_viz.runs.visitor import Visitor
 from transformer_viz.training.recipe import Recipe
 
 RECIPE = Recipe(
@@ -25,6 +26,7 @@ RECIPE = Recipe(
     batch_size=7,
     learning_rate=0.01,
 )
+ME = Visitor("t" * 43)
 ENDLESS = {**RECIPE.to_json(), "steps": 10**6}
 
 
@@ -50,10 +52,10 @@ def until(holds: Callable[[], bool], seconds: float = 120) -> None:
 
 
 def test_a_job_runs_to_its_end_and_leaves_an_ordinary_checkpoint(trained):
-    job = jobs.start(RECIPE, "one")
+    job = jobs.start(RECIPE, "one", ME)
     assert job.state in ("starting", "running")
     with pytest.raises(OptionError, match="one is being trained"):
-        jobs.start(RECIPE, "two")
+        jobs.start(RECIPE, "two", ME)
     until(lambda: job.state == "finished")
     assert [row["step"] for row in job.events()][-1] == 60
     assert "held_out" in job.events()[-1]
@@ -64,21 +66,21 @@ def test_a_job_runs_to_its_end_and_leaves_an_ordinary_checkpoint(trained):
     assert [known.name for known in jobs.jobs()] == ["one"]
     assert jobs.jobs()[0].recipe == RECIPE
     with pytest.raises(OptionError, match="checkpoint one already"):
-        jobs.start(RECIPE, "one")
-    job.discard()
+        jobs.start(RECIPE, "one", ME)
+    job.discard(ME)
     assert not job.folder.exists()
     assert jobs.jobs() == []
 
 
 def test_pause_resume_stop_and_a_kill(trained):
     """Guards a training that a page can no longer reach, or that is lost when its process is."""
-    job = jobs.start(Recipe.from_json(ENDLESS), "long.name-1")
+    job = jobs.start(Recipe.from_json(ENDLESS), "long.name-1", ME)
     until(lambda: bool(job.events()))
-    job.wish("pause")
+    job.wish("pause", ME)
     until(lambda: job.state == "paused")
     paused_at = job.events()[-1]["step"]
     load_checkpoint(str(job.folder), device="cpu")
-    jobs.go_on(job)
+    jobs.go_on(job, ME)
     until(lambda: job.events()[-1]["step"] > paused_at)
     trained[-1].send_signal(signal.SIGKILL)
     trained[-1].wait()
@@ -86,9 +88,9 @@ def test_pause_resume_stop_and_a_kill(trained):
     load_checkpoint(str(job.folder), device="cpu")
     # A process that was killed leaves no word, but lets go of its lock.
     assert job.state == "failed"
-    jobs.go_on(job)
+    jobs.go_on(job, ME)
     until(lambda: job.state == "running")
-    job.wish("stop")
+    job.wish("stop", ME)
     until(lambda: job.state == "finished")
     assert load_checkpoint(str(job.folder), device="cpu").metrics["stopped_at"] == job.events()[-1]["step"]
     steps = [row["step"] for row in job.events()]
@@ -96,16 +98,19 @@ def test_pause_resume_stop_and_a_kill(trained):
 
 
 def test_a_training_that_cannot_work_says_why(trained):
-    job = jobs.start(Recipe.from_json({**RECIPE.to_json(), "model": {"d_model": 13}}), "bad")
+    with pytest.raises(ConfigError, match="n_heads=4 does not divide d_model=13"):
+        jobs.start(Recipe.from_json({**RECIPE.to_json(), "model": {"d_model": 13}}), "bad", ME)
+    assert jobs.jobs() == []
+    job = jobs.start(Recipe.from_json({**RECIPE.to_json(), "learning_rate": 1e30}), "bad", ME)
     until(lambda: job.state == "failed")
-    assert "n_heads=4 does not divide d_model=13" in job.words()
+    assert "fell apart" in job.words()
     assert "Traceback" not in job.words()
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "x" * 101, "naïve", "a b"])
 def test_names_never_leave_the_folder(trained, name):
     with pytest.raises(OptionError, match="is no name"):
-        jobs.start(RECIPE, name)
+        jobs.start(RECIPE, name, ME)
     assert not trained
 
 
@@ -129,11 +134,11 @@ def test_events_of_a_life_that_was_lost_did_not_happen(tmp_path):
 def test_too_many_are_refused(trained, monkeypatch, tmp_path):
     monkeypatch.setattr(jobs, "MOST_JOBS", 0)
     with pytest.raises(OptionError, match="Discard one"):
-        jobs.start(RECIPE, "one")
+        jobs.start(RECIPE, "one", ME)
 
 
 def test_a_process_that_dies_while_it_starts_has_failed_at_once(trained):
-    job = jobs.start(RECIPE, "one")
+    job = jobs.start(RECIPE, "one", ME)
     assert job.state == "starting"
     trained[-1].kill()
     trained[-1].wait()
@@ -142,11 +147,11 @@ def test_a_process_that_dies_while_it_starts_has_failed_at_once(trained):
 
 
 def test_discarding_one_leaves_another_whose_name_goes_on(trained):
-    first = jobs.start(RECIPE, "one")
+    first = jobs.start(RECIPE, "one", ME)
     trained[-1].kill()
     trained[-1].wait()
-    jobs.start(RECIPE, "one.lock")
-    first.discard()
+    jobs.start(RECIPE, "one.lock", ME)
+    first.discard(ME)
     assert [job.name for job in jobs.jobs()] == ["one.lock"]
 
 
@@ -154,11 +159,11 @@ def test_given_embeddings_are_trained_with_and_removed_with_the_job(trained):
     """Frozen, so that the checkpoint holds them as they were given."""
     matrix = torch.randn(8, 12, generator=torch.Generator().manual_seed(3))
     recipe = Recipe.from_json({**RECIPE.to_json(), "frozen_embeddings": True, "steps": 3})
-    job = jobs.start(recipe, "one", {"target": matrix})
+    job = jobs.start(recipe, "one", ME, {"target": matrix})
     until(lambda: job.state == "finished")
     model = load_checkpoint(str(job.folder), device="cpu").model
     assert torch.equal(model.target_embedding.weight, matrix)
-    job.discard()
+    job.discard(ME)
     assert not list(job.place.parent.glob("one*"))
 
 

@@ -24,6 +24,7 @@ from transformer_viz.runs.jobs import Job
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.views.parts.opened import Opened
+from transformer_viz.views.server import visitors
 from transformer_viz.vocabulary import END_ID
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,7 +152,19 @@ def visit() -> Callable[[AppTest, str | None], AppTest]:
 
 
 @pytest.fixture
-def start(folder: Path) -> Callable[..., AppTest]:
+def browser(monkeypatch: pytest.MonkeyPatch) -> Callable[[str | None], None]:
+    """`browser(token)`: whose browser the next runs are of; None, as at the beginning, keeps no cookies."""
+
+    def use(token: str | None) -> None:
+        # AppTest has no handshake, from which a session has its cookies.
+        monkeypatch.setattr(type(st.context), "cookies", {} if token is None else {visitors.COOKIE: token})
+
+    use(None)
+    return use
+
+
+@pytest.fixture
+def start(folder: Path, browser: Callable[[str | None], None]) -> Callable[..., AppTest]:
     def run(page: str | None = None, held: Mapping[str, Opened] = MappingProxyType({}), /, **query: str) -> AppTest:
         """`held` are the trace files that the session holds; no link can bring them."""
         at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)

@@ -11,7 +11,7 @@ from streamlit import cli_util
 
 from tests.test_imports import python
 from transformer_viz import views
-from transformer_viz.views.server import beforehand, lifespan, opening, stopping
+from transformer_viz.views.server import beforehand, lifespan, opening, owner, stopping
 
 
 @pytest.fixture
@@ -46,12 +46,13 @@ def lives(seconds: float = 0.2) -> None:
     asyncio.run(life())
 
 
-@pytest.mark.parametrize("address", ["localhost", "0.0.0.0"])
-def test_the_browser_opens_on_this_machine(options, opened, monkeypatch, address):
+@pytest.mark.parametrize(("address", "more"), [("localhost", ""), ("0.0.0.0", "?owner=secret")])
+def test_the_browser_opens_on_this_machine(options, opened, monkeypatch, address, more):
     monkeypatch.setattr(beforehand, "begin", Mock())
+    monkeypatch.setattr(owner, "secret", lambda: more.partition("=")[2])
     options["server.address"] = address
     lives()
-    assert opened() == ["http://localhost:8501"]
+    assert opened() == [f"http://localhost:8501{more}"]
 
 
 def test_where_nobody_sits_no_browser_opens(options, monkeypatch):

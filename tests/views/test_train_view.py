@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transformer_viz import tasks
-from transformer_viz.runs import jobs
+from transformer_viz import serving, tasks
+from transformer_viz.runs import estimate, jobs
 from transformer_viz.runs.jobs import Job
+from transformer_viz.runs.visitor import Visitor
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.parts.training import form
+from transformer_viz.views.server import owner
 
 given: dict[str, Any] = {}
 """The embeddings of the last start."""
@@ -25,7 +27,7 @@ def begun(folder, monkeypatch, tmp_path) -> list[tuple[Recipe, str]]:
     calls: list[tuple[Recipe, str]] = []
     given.clear()
 
-    def start(recipe, name, embeddings):
+    def start(recipe, name, visitor, embeddings):
         calls.append((recipe, name))
         given.update(embeddings)
         return Job(name, tmp_path / ".jobs" / name, recipe, 0.0)
@@ -33,6 +35,9 @@ def begun(folder, monkeypatch, tmp_path) -> list[tuple[Recipe, str]]:
     monkeypatch.setattr(jobs, "start", start)
     monkeypatch.setattr(jobs, "jobs", list)
     return calls
+
+
+ANNA, BORIS = "a" * 43, "b" * 43
 
 
 def press(at: Any) -> Any:
@@ -106,21 +111,22 @@ def test_heads_that_do_not_divide_are_said_and_nothing_is_lost(start, begun):
     assert not any(button.label == "Start training" for button in at.button)
 
 
-def test_a_model_that_is_too_large_for_a_page_is_refused(start, begun):
+def test_a_model_that_is_too_large_for_a_page_is_refused(start, folder):
     at = start("train", set="d_model=1024,d_ff=4096,n_encoder_layers=12,n_decoder_layers=12")
     press(at)
-    assert not begun
     assert any("at most 60,000,000" in error.value for error in at.error)
+    assert jobs.jobs() == []
 
 
 @pytest.mark.parametrize("state", ["starting", "running", "paused", "finished", "failed"])
-def test_a_job_is_shown_in_every_state(start, folder, monkeypatch, tmp_path, state):
+def test_a_job_is_shown_in_every_state(start, browser, folder, monkeypatch, tmp_path, state):
     rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20, "mass_0_1": i / 30, "at": float(i)} for i in range(1, 9)]
     place = tmp_path / ".jobs" / "mine"
     place.parent.mkdir()
     (tmp_path / ".jobs" / "mine.events").write_text("\n".join(json.dumps(row) for row in rows))
-    job = Job("mine", place, recipe_for("reverse"), 0.0)
+    job = Job("mine", place, recipe_for("reverse"), 0.0, Visitor(ANNA).mark)
     monkeypatch.setattr(jobs, "jobs", lambda: [job])
+    browser(ANNA)
     monkeypatch.setattr(Job, "state", property(lambda self: state))
     at = start("train")
     assert not at.exception
@@ -134,6 +140,84 @@ def test_a_job_is_shown_in_every_state(start, folder, monkeypatch, tmp_path, sta
     }[state]
     assert labels - {"Start training"} == wanted
     assert "40.0% of held-out texts right" in at.get("progress")[0].proto.text
+
+
+# Whose it is
+
+
+@pytest.fixture
+def annas(folder, monkeypatch, tmp_path) -> Job:
+    """A training of Anna's; what would be launched is not, and its state is what the test says."""
+    monkeypatch.setattr(jobs, "trained_folder", lambda: tmp_path / "trained")
+    monkeypatch.setattr(jobs, "_launch", lambda job: None)
+    monkeypatch.setattr(estimate, "_speed", lambda: 1e9)
+    job = jobs.start(recipe_for("reverse"), "annas", Visitor(ANNA))
+    rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20} for i in range(1, 9)]
+    jobs._file(job.place, "events").write_text("\n".join(map(json.dumps, rows)))
+    monkeypatch.setattr(Job, "state", property(lambda self: "running"))
+    return job
+
+
+def labels(at: Any) -> set[str]:
+    return {button.label for button in at.button} & {"Pause", "Stop and keep", "Go on", "Discard", "Start training"}
+
+
+@pytest.mark.parametrize("state", ["running", "paused", "finished", "failed"])
+def test_another_browser_sees_the_progress_and_no_buttons(start, browser, annas, monkeypatch, state):
+    """By the link, too, that names the training; and the starter sees it as before after a reload."""
+    monkeypatch.setattr(Job, "state", property(lambda self: state))
+    wanted = {"running": {"Pause", "Stop and keep"}, "finished": {"Discard"}}.get(state, {"Go on", "Discard"})
+    for token, buttons in ((ANNA, wanted), (BORIS, set()), (None, set()), (ANNA, wanted)):
+        browser(token)
+        at = start("train", job="annas")
+        assert not at.exception
+        assert "40.0% of held-out texts right" in at.get("progress")[0].proto.text
+        assert labels(at) == {"Start training", *buttons}
+        assert any("Started in another browser" in caption.value for caption in at.caption) == (token != ANNA)
+
+
+def test_the_owner_sees_whose_it_is_and_may_stop_it(start, browser, annas, monkeypatch):
+    browser(BORIS)
+    monkeypatch.setattr(owner, "is_owner", lambda *_: True)
+    at = start("train")
+    assert any("as the owner of this server" in caption.value for caption in at.caption)
+    next(button for button in at.button if button.label == "Stop and keep").click().run()
+    assert jobs._file(annas.place, "wish").read_text() == "stop"
+
+
+def test_a_button_that_is_pressed_is_asked_again_whose_it_is(start, browser, annas):
+    """A page that still shows its buttons when the browser is another one, as a forged message would."""
+    browser(ANNA)
+    at = start("train")
+    stop = next(button for button in at.button if button.label == "Stop and keep")
+    browser(BORIS)
+    stop.click().run()
+    assert any("annas was started in another browser" in error.value for error in at.error)
+    assert not jobs._file(annas.place, "wish").exists()
+
+
+def test_a_browser_without_cookies_manages_what_it_started_while_its_page_is_open(start, browser, annas):
+    """Nothing of it is in the link, and another one without cookies is another one."""
+    jobs._file(annas.place, "json").unlink()
+    browser(None)
+    first, second = start("train"), start("train")
+    press(first)
+    (job,) = jobs.jobs()
+    assert labels(first) >= {"Pause", "Stop and keep"}
+    assert labels(second.run()) == {"Start training"}
+    token = first.session_state["visitor_token"]
+    assert Visitor(token).mark == job.mark
+    assert token not in str(first.query_params)
+
+
+def test_where_training_is_closed_the_page_says_why(start, browser, annas, monkeypatch):
+    monkeypatch.setenv(serving.NO_TRAINING_VARIABLE, "1")
+    monkeypatch.setattr(Job, "state", property(lambda self: "paused"))
+    browser(ANNA)
+    at = start("train")
+    assert any("--no-training" in info.value.replace("\\", "") for info in at.info)
+    assert labels(at) == {"Discard"}
+    assert at.number_input(key="train_steps").value == recipe_for("reverse").steps
 
 
 def test_every_field_of_the_form_has_a_place_in_the_model_or_the_recipe():

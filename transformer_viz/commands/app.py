@@ -28,6 +28,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="a name under which the app may be opened, beside this machine's own; may be given several times",
     )
+    parser.add_argument("--no-training", action="store_true", help="nobody can start a training from the page")
+    parser.add_argument(
+        "--max-trained-bytes",
+        type=_shared.whole(1, 10**15),
+        metavar="N",
+        help="what trainings from the page may take on the disk, together with all that was trained before (2000000000)",
+    )
     parser.add_argument(
         "streamlit",
         nargs="*",
@@ -40,7 +47,12 @@ def run(arguments: argparse.Namespace) -> int:
     """The app's exit code; it runs until it is stopped."""
     if find_spec("streamlit") is None:
         raise ModuleNotFoundError(name="streamlit")
+    if arguments.no_training:
+        os.environ[serving.NO_TRAINING_VARIABLE] = "1"
+    if arguments.max_trained_bytes is not None:
+        os.environ[serving.variable("trained_bytes")] = str(arguments.max_trained_bytes)
     serving.limits()  # a wrong one is said before anything is started
+    serving.chosen_secret()
     serving.allow_hosts(arguments.allow_host)
     _check_free(arguments.address, arguments.port)
     options = [f"--server.port={arguments.port}", f"--server.address={arguments.address}", *arguments.streamlit]

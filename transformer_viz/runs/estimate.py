@@ -13,6 +13,7 @@ from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
+from transformer_viz.runs.growing import snapshot_steps
 from transformer_viz.runs.make_checkpoint import model_config
 from transformer_viz.tasks import Task
 from transformer_viz.training.batches import batches
@@ -25,6 +26,10 @@ _COPIES = {"adam": 4, "adamw": 4, "sgd": 3}
 """Weights, gradients and the optimizer's moments."""
 _RUNTIME = 350 * 2**20
 """What Python and torch take by themselves."""
+_WORDS = 4 * 2**20
+"""Bytes of what a training writes beside its tensors: their names, the history, the events."""
+MOST_PARAMETERS = 60_000_000
+"""Of a model that is trained from a page that anybody can open."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +81,20 @@ def check_memory(needed: Estimate, share: float = 0.8) -> None:
         )
 
 
-def too_large(parameters: int, most: int) -> ConfigError:
-    """The refusal of a model that is too large for a page that anybody can open."""
-    return ConfigError(
-        f"this model has {parameters:,} parameters; from the page at most {most:,} can be trained. "
-        "Take smaller widths or fewer layers, or train it from the command line"
-    )
+def check_parameters(needed: Estimate) -> None:
+    """Raises a ConfigError for a model that is too large for a page that anybody can open."""
+    if needed.parameters > MOST_PARAMETERS:
+        raise ConfigError(
+            f"this model has {needed.parameters:,} parameters; from the page at most {MOST_PARAMETERS:,} can be trained. "
+            "Take smaller widths or fewer layers, or train it from the command line"
+        )
+
+
+def folder_bytes(needed: Estimate, recipe: Recipe, snapshots: int) -> int:
+    """The most bytes that a training's folder has at any moment: the model, the state, the snapshots in half precision, and
+    once more the largest of them, since a file is made beside the one that it replaces."""
+    state = (_COPIES[recipe.optimizer] - 1) * needed.file_bytes
+    return needed.file_bytes + 2 * state + len(snapshot_steps(recipe, snapshots)) * needed.file_bytes // 2 + _WORDS
 
 
 def memory_of_machine() -> int | None:

@@ -8,13 +8,12 @@ from transformer_viz.export.programs import training as programs
 from transformer_viz.runs import estimate, jobs
 from transformer_viz.runs.jobs import Job
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.views.parts import code, kept, link, model, screen
+from transformer_viz.views.parts import code, kept, link, model, screen, visitor
 from transformer_viz.views.parts.markdown import literal
 from transformer_viz.views.parts.training import embeddings, form, progress
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
-MOST_PARAMETERS = 60_000_000
 _EVERY_SECONDS = 2.0
 _LONGEST_NAME, _LONGEST_PROBE = 100, 200
 
@@ -88,7 +87,11 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
     if "train_name" not in state:
         state.train_name = link.take_text("name", _LONGEST_NAME) or _free_name(recipe)
     st.text_input("Name of the checkpoint", key="train_name", max_chars=_LONGEST_NAME)
-    st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, needed, files))
+    try:
+        jobs.check_open()
+        st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, files))
+    except TransformerVizError as error:
+        st.info(literal(str(error)), icon=":material/lock:")
     if said := state.pop("train_refused", None):
         st.error(literal(said), icon=":material/error:")
     _show_command(recipe, state.train_name.strip(), {side: file.name for side, file in files.items()}, "code")
@@ -105,13 +108,10 @@ def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str
     code.show(programs.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold, language="bash")
 
 
-def _begin(recipe: Recipe, needed: estimate.Estimate, files: embeddings.Files) -> None:
+def _begin(recipe: Recipe, files: embeddings.Files) -> None:
     state = st.session_state
     try:
-        if needed.parameters > MOST_PARAMETERS:
-            raise estimate.too_large(needed.parameters, MOST_PARAMETERS)
-        estimate.check_memory(needed)
-        job = jobs.start(recipe, state.train_name.strip(), embeddings.matrices(files))
+        job = jobs.start(recipe, state.train_name.strip(), visitor.of_session(), embeddings.matrices(files))
     except TransformerVizError as error:
         state.train_refused = str(error)
         return

@@ -22,6 +22,7 @@ from transformer_viz.views.server.hosts import Hosts
 from transformer_viz.views.server.routes import Routes
 from transformer_viz.views.server.sessions import LARGEST_MESSAGE, Sessions
 from transformer_viz.views.server.uploads import Uploads
+from transformer_viz.views.server.visitors import Visitors
 
 _MISTAKE = 2
 
@@ -45,6 +46,7 @@ def middleware(pages: Iterable[str]) -> list[Middleware]:
     """
     try:
         limits, hosts = serving.limits(), serving.allowed_hosts()
+        serving.chosen_secret()
     except OptionError as error:
         print(f"transformer_viz: {error}", file=sys.stderr)
         raise SystemExit(_MISTAKE) from None
@@ -53,6 +55,7 @@ def middleware(pages: Iterable[str]) -> list[Middleware]:
         Middleware(SecurityHeaders, page=folder / "index.html"),
         Middleware(Hosts, allowed=hosts),
         Middleware(Routes),
+        Middleware(Visitors),
         Middleware(AcceptedEncodings),
         Middleware(Files, folder=folder, pages=pages),
         Middleware(Sessions, limits=limits),

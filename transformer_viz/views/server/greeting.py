@@ -7,15 +7,20 @@ import socket
 
 import streamlit as st
 
+from transformer_viz.views.server import owner
+
 _EVERY_ADDRESS = {"0.0.0.0", "::"}
 
 
 def words() -> str:
-    """One line for this machine, and one for the room if others can come in."""
+    """One line for this machine, one for the room if others can come in, and then one for the server's owner."""
     address = st.get_option("server.address") or "0.0.0.0"
-    lines = [f"Transformer Viz is at {url('localhost' if address in _EVERY_ADDRESS else address)} - Ctrl-C stops it."]
+    here = url("localhost" if address in _EVERY_ADDRESS else address)
+    lines = [f"Transformer Viz is at {here} - Ctrl-C stops it."]
     if address in _EVERY_ADDRESS:
         lines.append(f"Others in the room open {url(_address_in_network() or socket.gethostname())}")
+    if not owner.is_local():
+        lines.append(f"You alone, to manage everybody's trainings, open {owner.with_secret(here)}")
     return "\n".join(lines)
 
 

@@ -6,6 +6,8 @@ from contextlib import suppress
 
 import streamlit as st
 
+from transformer_viz.views.server import owner
+
 # The server listens in the moment after it was told that the app is ready.
 _SECONDS = 0.3
 
@@ -24,4 +26,4 @@ def _open() -> None:
 
         option = "browser.serverAddress" if config.is_manually_set("browser.serverAddress") else "server.address"
         address = server_util.get_display_address(st.get_option(option) or "localhost")
-        cli_util.open_browser(server_util.get_url(address))
+        cli_util.open_browser(owner.with_secret(server_util.get_url(address)))

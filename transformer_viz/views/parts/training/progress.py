@@ -2,12 +2,13 @@
 
 import math
 import time
+from collections.abc import Callable
 from typing import Literal
 
 import pandas as pd
 import streamlit as st
 
-from transformer_viz import checkpoints, figures
+from transformer_viz import checkpoints, figures, serving
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.training import head_columns
 from transformer_viz.runs import jobs
@@ -15,7 +16,7 @@ from transformer_viz.runs.decode import decode
 from transformer_viz.runs.jobs import Job
 from transformer_viz.terms import head_title
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.parts import chart, figure_file, model, screen, style
+from transformer_viz.views.parts import chart, figure_file, model, screen, style, visitor
 from transformer_viz.views.parts.markdown import literal
 
 _MOST_MOMENTS = 12
@@ -63,21 +64,35 @@ def _header(job: Job, state: jobs.State, rows: list[dict]) -> None:
 
 
 def _buttons(job: Job, state: jobs.State) -> None:
+    who = visitor.of_session()
+    may_manage = who.may_manage(job.mark)
     with st.container(horizontal=True):
-        if state in ("running", "starting"):
-            st.button(
-                "Pause", icon=":material/pause:", on_click=job.wish, args=("pause",), help="Keeps everything; go on later"
-            )
-            words = "Ends here, judges what there is, and keeps it"
-            st.button("Stop and keep", icon=":material/stop:", on_click=job.wish, args=("stop",), help=words)
-        if state in ("paused", "failed"):
-            st.button("Go on", icon=":material/play_arrow:", on_click=_go_on, args=(job,), type="primary")
-        if state in ("paused", "failed", "finished"):
-            st.button("Discard", icon=":material/delete:", on_click=_discard, args=(job,), help="Removes the checkpoint too")
+        if may_manage:
+            _manage(job, state)
         if state == "finished":
             st.button("Open in Explore", icon=":material/grid_on:", on_click=_open, args=(job,), type="primary")
+    if not may_manage:
+        st.caption(
+            "Started in another browser: from there, or by the owner of this server, it can be paused, stopped and discarded."
+        )
+    elif not who.is_mine(job.mark):
+        st.caption("Started in another browser. You may manage it as the owner of this server.")
     if said := st.session_state.pop("train_said", None):
         st.error(literal(said), icon=":material/error:")
+
+
+def _manage(job: Job, state: jobs.State) -> None:
+    """The buttons of whoever may use them; `jobs` asks again when one is pressed."""
+    if state in ("running", "starting"):
+        words = "Keeps everything; go on later"
+        st.button("Pause", icon=":material/pause:", on_click=_do, args=(job.wish, "pause"), help=words)
+        words = "Ends here, judges what there is, and keeps it"
+        st.button("Stop and keep", icon=":material/stop:", on_click=_do, args=(job.wish, "stop"), help=words)
+    if state in ("paused", "failed") and serving.trains():
+        st.button("Go on", icon=":material/play_arrow:", on_click=_do, args=(jobs.go_on, job), type="primary")
+    if state in ("paused", "failed", "finished"):
+        words = "Removes the checkpoint too"
+        st.button("Discard", icon=":material/delete:", on_click=_do, args=(job.discard,), help=words)
 
 
 def _attention(job: Job, rows: list[dict]) -> None:
@@ -141,15 +156,12 @@ def _duration(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
 
 
-def _go_on(job: Job) -> None:
+def _do(act: Callable[..., None], *arguments: object) -> None:
+    """Does it for whoever looks at the page, or keeps what is said against it."""
     try:
-        jobs.go_on(job)
+        act(*arguments, visitor.of_session())
     except TransformerVizError as error:
         st.session_state.train_said = str(error)
-
-
-def _discard(job: Job) -> None:
-    job.discard()
     model.entries.clear()
 
 
