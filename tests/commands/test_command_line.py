@@ -7,9 +7,10 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from transformer_viz import __version__, commands
+from transformer_viz import Trace, __version__, commands
 from transformer_viz.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -165,30 +166,39 @@ def test_decoding_in_a_process_gives_pure_json(home):
     assert done.stdout.count(b"\n") == 1
 
 
-def test_exit_codes_reach_the_shell(home):
+@pytest.fixture
+def diff(tmp_path) -> list[str]:
+    """Arguments of a command that prints several lines without torch, which would take two seconds to begin."""
+    for word in ("abc", "abd"):
+        Trace.from_arrays(cross=np.ones((1, 1, 1, 1)), source_tokens=[word], target_tokens=["x"]).save(tmp_path / f"{word}.npz")
+    return ["diff", *(str(tmp_path / f"{word}.npz") for word in ("abc", "abd"))]
+
+
+def test_exit_codes_reach_the_shell(diff):
     assert program("--version").returncode == 0
-    done = program("decode", "xyz", "--checkpoint", str(home / "tiny"))
+    assert program(*diff).returncode == 1
+    done = program("diff", diff[1], "nowhere.npz")
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.count(b"\n") == 1
     assert b"Traceback" not in done.stderr
 
 
-def test_what_the_terminal_cannot_show_is_escaped(home):
-    """Quotation marks on an ASCII terminal; guards a UnicodeEncodeError that calls itself our fault."""
-    done = program("decode", "a b", "--checkpoint", str(home / "tiny"), PYTHONIOENCODING="ascii")
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert rb"\u201cb a\u201d" in done.stdout
+def test_what_the_terminal_cannot_show_is_escaped(diff):
+    """An arrow on an ASCII terminal; guards a UnicodeEncodeError that calls itself our fault."""
+    done = program(*diff, PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert rb"'abc' \u2192 'abd'" in done.stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pipes of another kind")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_reader_that_goes_away_is_no_error(unbuffered):
+def test_a_reader_that_goes_away_is_no_error(diff, unbuffered):
     """`python -m transformer_viz … | head -1`: whether the pipe breaks while printing or when the rest is written out."""
     read, write = os.pipe()
     os.close(read)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "transformer_viz", "checkpoints", "--json"],
+            [sys.executable, "-m", "transformer_viz", "diff", diff[1], diff[1]],
             stdout=write,
             stderr=subprocess.PIPE,
             check=False,
@@ -202,10 +212,10 @@ def test_a_reader_that_goes_away_is_no_error(unbuffered):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-def test_a_full_disk_is_told_in_one_line(unbuffered):
+def test_a_full_disk_is_told_in_one_line(diff, unbuffered):
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "transformer_viz", "checkpoints"],
+            [sys.executable, "-m", "transformer_viz", *diff],
             stdout=full,
             stderr=subprocess.PIPE,
             check=False,

@@ -84,7 +84,8 @@ def _flushed(code: int) -> int:
         return _reader_has_gone()
     except OSError as error:
         _close_output()
-        return code or _failed(error)
+        # A command that failed has said so; one that found a difference has not, now that nobody can read it.
+        return code if code >= MISTAKE else _failed(error)
     return code
 
 
