@@ -122,7 +122,7 @@ def test_the_app_and_the_command_line_make_the_same_run_in_two_processes(home, t
         return done
 
     tiny, ours, theirs = str(home / "tiny"), str(tmp_path / "ours.npz"), str(tmp_path / "theirs.npz")
-    python("-m", "transformer_viz", "trace", "ab d", "--checkpoint", tiny, "--device", "cpu", "-o", ours)
+    assert cli("trace", "ab d", "--checkpoint", tiny, "--device", "cpu", "-o", ours).code == 0
     python("-c", APP, tiny, "ab d", theirs)
     blocked = "import sys; sys.modules['torch'] = None; from transformer_viz.commands import main; sys.exit(main(sys.argv[1:]))"
     done = python("-c", blocked, "diff", ours, theirs, "--json")
