@@ -10,7 +10,7 @@ PIP := -m pip install --quiet --disable-pip-version-check $(addprefix --constrai
 # Which build of a package it is, as in torch 2.13.0+cpu, is left to the machine.
 FREEZE := -m pip freeze --exclude-editable | sed 's/+.*//'
 
-.PHONY: help app test test-all lint lock locked bench screenshots clean
+.PHONY: help app check test test-all lint lock locked bench screenshots clean
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
@@ -20,6 +20,13 @@ app: $(VENV)/.app-installed ## start the app; PORT=8501 is where it listens
 
 # In as many processes as there are cores; those in a browser share one.
 PYTEST := "$(BIN)/python" -m pytest --numprocesses auto --dist loadgroup
+
+# What catches most faults in a minute: the numbers, the pictures and the arrows of the house; no page, no process, no fuzzing.
+QUICK := tests/analysis tests/decoding tests/figures tests/model tests/tasks tests/trace tests/test_imports.py tests/test_edits.py \
+	--ignore tests/model/test_incremental.py --ignore tests/trace/test_fuzz.py --ignore tests/trace/test_hostile_files.py \
+	--ignore tests/trace/test_hostile_descriptions.py
+check: lint ## formatting, lint, types and the quick tests, in less than a minute
+	$(PYTEST) -m "not slow and not browser" $(QUICK)
 
 test: $(VENV)/.dev-installed ## run the tests but the slow ones; those in a browser need Chromium
 	$(PYTEST) -m "not slow"

@@ -15,7 +15,7 @@ from benchmarks import table
 from benchmarks.machine import is_busy, machine
 from benchmarks.measure import Report, Skipped
 
-GROUPS = ("decoding", "training", "pictures", "app", "start", "large", "sessions", "room")
+GROUPS = ("decoding", "training", "pictures", "app", "start", "large", "sessions", "room", "strangers")
 OUTPUT = Path("build/bench.json")
 
 

@@ -13,7 +13,9 @@ from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_play
 
 from benchmarks import served
 from tests.needs import skip_without
+from transformer_viz.serving import OWNER_VARIABLE
 
+OWNER_SECRET = "the-owner-of-the-tests-server"
 # A busy machine may be slow; what is asserted is that things happen, not how fast.
 PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
@@ -36,8 +38,9 @@ def chromium() -> str:
 
 @pytest.fixture(scope="package")
 def server() -> Iterator[str]:
-    with served.app() as url:
-        yield url
+    # With a secret of its owner nobody is the owner just for being on this machine.
+    with served.server(environment={OWNER_VARIABLE: OWNER_SECRET}) as running:
+        yield running.url
 
 
 @pytest.fixture(scope="package")

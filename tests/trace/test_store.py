@@ -133,7 +133,7 @@ def test_a_path_bytes_and_open_files_are_read_alike(hello, saved, same, tmp_path
 def test_a_caller_sets_how_large_a_file_may_be(hello, saved):
     unpacked = sum(info.file_size for info in zipfile.ZipFile(io.BytesIO(saved)).infolist())
     assert load_trace(saved, max_bytes=len(saved), max_unpacked=16 * unpacked).text == hello.text
-    with pytest.raises(TraceError, match=rf"{len(saved)} bytes; at most {len(saved) - 1}"):
+    with pytest.raises(TraceError, match=rf"{len(saved):,} bytes; at most {len(saved) - 1:,}"):
         load_trace(saved, max_bytes=len(saved) - 1)
     with pytest.raises(TraceError, match="unpacks to more than"):
         load_trace(saved, max_unpacked=unpacked - 1)

@@ -1,0 +1,79 @@
+"""In a classroom: another browser sees a training and cannot stop it; whoever started it and the server's owner can."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import OWNER_SECRET
+from transformer_viz import places
+from transformer_viz.runs import jobs, locks
+from transformer_viz.runs.jobs import Job
+from transformer_viz.runs.visitor import Visitor
+from transformer_viz.training.defaults import recipe_for
+from transformer_viz.views.server.visitors import COOKIE
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def training() -> Iterator[Job]:
+    """A training that says it runs, where the server looks for it; nobody trains."""
+    name = f"of-a-test-{os.getpid()}"
+    folder = places.trained() / ".jobs"
+    folder.mkdir(parents=True, exist_ok=True)
+    job = Job(name, folder / name, recipe_for("reverse"), 9e9)
+    try:
+        with locks.held(jobs._file(job.place, "lock")):
+            yield job
+    finally:
+        for kind in jobs._KINDS:
+            jobs._file(job.place, kind).unlink(missing_ok=True)
+
+
+def begun_by(job: Job, token: str) -> None:
+    data = {"recipe": job.recipe.to_json(), "started": job.started, "mark": Visitor(token).mark}
+    jobs._file(job.place, "json").write_text(json.dumps(data))
+
+
+def watched(page: Page, server: str, job: Job) -> Locator:
+    """The button that stops it, once the page shows how far it is."""
+    page.goto(f"{server}/train?job={job.name}")
+    expect(page.get_by_text(f"step 0 of {job.recipe.steps:,}")).to_be_visible()
+    return page.get_by_role("button", name="Stop and keep")
+
+
+def test_only_its_starter_and_the_owner_can_stop_a_training(browser: Browser, server: str, training: Job) -> None:
+    with ExitStack() as stack:
+        pages = [stack.enter_context(browser.new_context()).new_page() for _ in range(3)]
+        starter, stranger, owner = pages
+        starter.goto(f"{server}/train")
+        (token,) = [cookie.get("value", "") for cookie in starter.context.cookies() if cookie.get("name") == COOKIE]
+        begun_by(training, token)
+        owner.goto(f"{server}/train?owner={OWNER_SECRET}&task=copy")
+        expect(owner).to_have_url(f"{server}/train?task=copy")
+        for page in pages:
+            stop = watched(page, server, training)
+            if page is stranger:
+                expect(page.get_by_text("Started in another browser")).to_be_visible()
+                expect(stop).to_have_count(0)
+            else:
+                stop.click()
+                _until(page, jobs._file(training.place, "wish"))
+            assert "transformer_viz" not in page.evaluate("document.cookie")
+            assert token not in page.content() + page.url
+            assert OWNER_SECRET not in page.content() + page.url
+
+
+def _until(page: Page, wish: Path) -> None:
+    """Until the training would hear it; then it is forgotten."""
+    for _ in range(1000):
+        if wish.exists():
+            break
+        page.wait_for_timeout(20)
+    assert wish.read_text() == "stop"
+    wish.unlink()
