@@ -116,7 +116,7 @@ def test_masks_and_numbers_are_a_click_away(open_page: Callable[..., Page], edit
         assert z == reasons.tolist()
         assert f"{(reasons > 0).sum()} of {reasons.size} cells masked" in title
         want = plain(figures.mask(edited, kind, 1, 2).to_dict())["data"][0]
-        assert page.evaluate(f"document.querySelectorAll('.mask')[{place}].data[0].text") == want["text"]
+        assert page.evaluate(f"document.querySelectorAll('.mask')[{place}].data[0].text") == np.asarray(want["text"]).tolist()
     page.get_by_text("This row in numbers").click()
     assert edited.cross_attentions is not None
     # A section fills itself when it opens, and its words are shown only once it is.

@@ -243,6 +243,7 @@ class Keyboard:
             os.write(1, b"cleaned up")
 sys.stdin = Keyboard()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is started to ignore it
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # and what nohup starts ignores this
 sys.argv[1:] = ["decode", "-"]
 run()
 """
