@@ -22,10 +22,11 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under pytest-xdist one process gets all of them, and as the largest group gets them first."""
+    """Under pytest-xdist two processes, each with a server and a Chromium, begin with them: the largest groups come first."""
+    files = sorted({item.path for item in items if item.get_closest_marker("browser")})
     for item in items:
         if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.xdist_group("browser"))
+            item.add_marker(pytest.mark.xdist_group(f"browser {files.index(item.path) % 2}"))
 
 
 @pytest.fixture(scope="session")

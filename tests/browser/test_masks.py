@@ -117,7 +117,7 @@ def test_a_click_on_a_row_shows_its_numbers(page: Page, server: str) -> None:
 
 
 def test_a_mistake_in_the_gallery_and_the_certificate_that_names_it(page: Page, server: str) -> None:
-    open_masks(page, server, sources="aaaaaaaa\nreversethis", tab="Mistakes")
+    open_masks(page, server, checkpoint="reverse-small", sources="aaaaaaaa\nreversethis", tab="Mistakes")
     card = page.locator(".st-key-mistake-source-mask-forgotten")
     expect(card).to_contain_text("Forbidden keys get")
     card.get_by_role("button", name="Make this mistake").click()
@@ -127,7 +127,7 @@ def test_a_mistake_in_the_gallery_and_the_certificate_that_names_it(page: Page, 
     expect(page.get_by_text("This looks like Source mask forgotten in decoding")).to_be_visible()
     assert "Leaking" in words(page)
     page.get_by_role("button", name="Reset all").click()
-    expect(page.get_by_role("button", name="Check reverse", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Check reverse-small", exact=True)).to_be_visible()
     page.get_by_role("button", name=re.compile("^Check reverse")).click()
     expect(page.get_by_text("Sound: nothing that must not be seen")).to_be_visible()
 
