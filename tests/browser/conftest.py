@@ -4,12 +4,13 @@ They end with the last of these tests (`scope="package"`): as long as Playwright
 of the same process could not start one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize, expect, sync_playwright
 
 from benchmarks import served
 from tests.needs import skip_without
@@ -18,6 +19,7 @@ from transformer_viz.serving import OWNER_VARIABLE
 OWNER_SECRET = "the-owner-of-the-tests-server"
 # A busy machine may be slow; what is asserted is that things happen, not how fast.
 PATIENCE_MS = 60_000
+SIZE: ViewportSize = {"width": 1440, "height": 900}
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -53,21 +55,76 @@ def browser(chromium: str) -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A page that fails its test at the end if a script failed or a request left the machine."""
+def _tab(browser: Browser) -> Page:
     # Playwright waits for conditions by `eval`, which the content policy forbids; test_policy.py has the pages under it.
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
-    page = context.new_page()
+    page = browser.new_context(viewport=SIZE, bypass_csp=True).new_page()
     page.set_default_timeout(PATIENCE_MS)
+    return page
+
+
+@pytest.fixture(scope="package")
+def tabs(browser: Browser) -> Iterator[list[Page]]:
+    """The only pages of two browsers. A page whose scripts are loaded opens the app again in a third of the time."""
+    pages = [_tab(browser), _tab(browser)]
+    yield pages
+    for page in pages:
+        page.context.close()
+
+
+@pytest.fixture
+def page(tabs: list[Page]) -> Iterator[Page]:
+    """A page that knows nothing of the tests before; it fails its test at the end if a script failed or a request left."""
+    with _watched(tabs[0]) as page:
+        yield page
+        _forget(page)
+
+
+@pytest.fixture
+def another(tabs: list[Page]) -> Iterator[Page]:
+    """A page, likewise, of a browser that knows nothing of the first."""
+    with _watched(tabs[1]) as page:
+        yield page
+        _forget(page)
+
+
+@pytest.fixture
+def new_page(browser: Browser) -> Iterator[Page]:
+    """A page, likewise, of a browser that has loaded nothing before."""
+    with _watched(_tab(browser)) as page:
+        yield page
+        page.context.close()
+
+
+@contextmanager
+def _watched(page: Page) -> Generator[Page]:
     strayed: list[str] = []
     errors: list[str] = []
-    page.on("request", lambda request: None if _is_here(request.url) else strayed.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    yield page
-    context.close()
+
+    def on_request(request: Request) -> None:
+        if not _is_here(request.url):
+            strayed.append(request.url)
+
+    def on_error(error: Error) -> None:
+        errors.append(str(error))
+
+    page.on("request", on_request)
+    page.on("pageerror", on_error)
+    try:
+        yield page
+    finally:
+        page.remove_listener("request", on_request)
+        page.remove_listener("pageerror", on_error)
     assert not strayed, f"requests left the machine: {strayed}"
     assert not errors, f"scripts failed: {errors}"
+
+
+def _forget(page: Page) -> None:
+    if page.url != "about:blank":
+        page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    page.goto("about:blank")
+    page.context.clear_cookies()
+    page.context.clear_permissions()
+    page.set_viewport_size(SIZE)
 
 
 def _is_here(url: str) -> bool:

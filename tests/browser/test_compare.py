@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import wait_until_drawn
@@ -36,7 +36,7 @@ def small() -> tv.Checkpoint:
     return tv.load_checkpoint("reverse-small", device="cpu")
 
 
-def test_a_link_opens_the_same_in_another_browser(page: Page, browser: Browser, server: str, small: tv.Checkpoint) -> None:
+def test_a_link_opens_the_same_in_another_browser(page: Page, another: Page, server: str, small: tv.Checkpoint) -> None:
     a = tv.decode(small, "reversethis")
     b = tv.decode(load_snapshot(small, 227), "reversethat", strategy="sample", temperature=1.5, seed=3)
     laid = tv.compare(a, b).one_head("decoder", 0, 2, None, 1)
@@ -45,15 +45,12 @@ def test_a_link_opens_the_same_in_another_browser(page: Page, browser: Browser, 
     np.testing.assert_array_equal(shown, np.where(laid.masked == 3, np.nan, laid.difference))
     expect(page).to_have_url(re.compile("b_temperature=1.5"))
     words = page.locator(".compare").inner_text()
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
-    other = context.new_page()
-    other.goto(page.url)
-    np.testing.assert_array_equal(difference(other), shown)
-    assert other.locator(".compare").inner_text() == words
+    another.goto(page.url)
+    np.testing.assert_array_equal(difference(another), shown)
+    assert another.locator(".compare").inner_text() == words
     for label in ("A: source text", "B: source text"):
-        expect(other.get_by_label(label)).to_have_value(page.get_by_label(label).input_value())
-    assert other.url == page.url
-    context.close()
+        expect(another.get_by_label(label)).to_have_value(page.get_by_label(label).input_value())
+    assert another.url == page.url
 
 
 def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads(page: Page, server: str) -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import re
 from collections.abc import Callable, Generator
-from typing import Any
 
 import numpy as np
 import pytest
@@ -186,10 +185,10 @@ class Between:
 
 @pytest.mark.parametrize("is_reported_first", [False, True])
 def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(
-    page: Page, server: str, is_reported_first: bool
+    new_page: Page, server: str, is_reported_first: bool
 ) -> None:
     """A report that goes out before the answer to the click says what the boxes said before it; and the other way round."""
-    between = Between(page)
+    page, between = new_page, Between(new_page)  # a route of a websocket stays for good
     open_app(page, server)
     at_rest(page)
     for head in (0, 2):
@@ -255,26 +254,21 @@ def test_playing_goes_to_the_end(page: Page, server: str) -> None:
     expect(page.get_by_role("button", name="Play")).to_be_visible()
 
 
-def test_two_people_do_not_meet(page: Page, server: str, browser: Any) -> None:
+def test_two_people_do_not_meet(page: Page, another: Page, server: str) -> None:
     """What one session types is never seen by another."""
     open_app(page, server)
-    other_context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
-    other = other_context.new_page()
-    open_app(other, server)
+    open_app(another, server)
     enter(page, "mine only")
-    enter(other, "yours")
+    enter(another, "yours")
     assert "".join(output(page)) == "ylno␣enim<end>"
-    assert "".join(output(other)) == "sruoy<end>"
-    other_context.close()
+    assert "".join(output(another)) == "sruoy<end>"
 
 
-def test_a_phone_has_the_candidates_below_the_map(browser: Any, server: str) -> None:
-    context = browser.new_context(viewport={"width": 390, "height": 844}, bypass_csp=True)
-    page = context.new_page()
+def test_a_phone_has_the_candidates_below_the_map(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
     open_app(page, server)
     page.wait_for_function(f"document.querySelector('{FOCUS}').layout.xaxis.domain[1] === 1")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    context.close()
 
 
 def test_candidates_in_the_browser_are_the_steps(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:

@@ -12,7 +12,8 @@ from transformer_viz.views.server import index
 pytestmark = pytest.mark.browser
 
 
-def test_scripts_are_asked_for_early_and_once(page: Page, server: str) -> None:
+def test_scripts_are_asked_for_early_and_once(new_page: Page, server: str) -> None:
+    page = new_page
     asked: list[str] = []
     page.on("request", lambda request: asked.append(urlsplit(request.url).path))
     page.goto(server)

@@ -1,13 +1,11 @@
 """A link copied in one browser opens the same view in another: one rich state of every page, on the shipped checkpoints."""
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.charts import at_rest, bring_into_view, wait_for_step, wait_until_drawn
-from tests.browser.conftest import PATIENCE_MS
 
 pytestmark = pytest.mark.browser
 
@@ -28,24 +26,6 @@ SEEN = """() => {
 }"""
 
 
-@pytest.fixture
-def another(browser: Browser) -> Iterator[Callable[[str], Page]]:
-    """Opens a link in a browser that knows nothing of the first."""
-    contexts = []
-
-    def open_link(url: str) -> Page:
-        context = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        page.goto(url)
-        return page
-
-    yield open_link
-    for context in contexts:
-        context.close()
-
-
 def settled(page: Page) -> dict[str, Any]:
     """What is to be seen once nothing moves any more."""
     page.wait_for_selector(".stMain input:not([type=range]), .stMain textarea", state="attached")
@@ -54,13 +34,13 @@ def settled(page: Page) -> dict[str, Any]:
     return seen
 
 
-def same_in_another(page: Page, another: Callable[[str], Page], *keys: str) -> None:
+def same_in_another(page: Page, another: Page, *keys: str) -> None:
     for key in keys:
         page.wait_for_function("(key) => new URLSearchParams(location.search).has(key)", arg=key)
     here = settled(page)
-    opened = another(page.url)
-    expect(opened.locator(".js-plotly-plot .main-svg:first-child")).to_have_count(len(here["charts"]))
-    there = settled(opened)
+    another.goto(page.url)
+    expect(another.locator(".js-plotly-plot .main-svg:first-child")).to_have_count(len(here["charts"]))
+    there = settled(another)
     for what in here:
         assert there[what] == here[what], what
 
@@ -72,7 +52,7 @@ def choose(page: Page, label: str, option: str) -> None:
     page.get_by_role("option", name=option, exact=True).click()
 
 
-def test_explore(page: Page, server: str, another: Callable[[str], Page]) -> None:
+def test_explore(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/?text=hello")
     page.get_by_role("radio", name="decoder self-attention").click()
     page.wait_for_function("location.search.includes('kind=decoder')")
@@ -99,7 +79,7 @@ def test_a_closed_tab_keeps_what_was_typed(page: Page, server: str) -> None:
     assert "begin=xy" in page.url
 
 
-def test_masks(page: Page, server: str, another: Callable[[str], Page]) -> None:
+def test_masks(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/masks?sources=hello%0Aab&mask=cross:1-2")
     page.get_by_role("tab", name="Change and run again").click()
     choose(page, "A click on the mask", "flips the row")
@@ -108,7 +88,7 @@ def test_masks(page: Page, server: str, another: Callable[[str], Page]) -> None:
     same_in_another(page, another, "mask", "tab", "click", "reach", "mistake")
 
 
-def test_search(page: Page, server: str, another: Callable[[str], Page]) -> None:
+def test_search(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/search")
     box = page.get_by_role("spinbutton", name="Beam size")
     box.fill("3")
@@ -121,7 +101,7 @@ def test_search(page: Page, server: str, another: Callable[[str], Page]) -> None
     same_in_another(page, another, "beam", "tables", "tint")
 
 
-def test_train(page: Page, server: str, another: Callable[[str], Page]) -> None:
+def test_train(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/train")
     choose(page, "Task", "sort")
     page.wait_for_function("location.search.includes('task=sort')")
@@ -131,7 +111,7 @@ def test_train(page: Page, server: str, another: Callable[[str], Page]) -> None:
     same_in_another(page, another, "task", "set")
 
 
-def test_replay(page: Page, server: str, another: Callable[[str], Page]) -> None:
+def test_replay(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/replay?text=abcabd&checkpoint=reverse-small")
     wait_until_drawn(page)
     page.locator("[data-part=output] button").nth(3).click()
@@ -151,7 +131,7 @@ def test_the_button_copies_what_the_address_bar_says(page: Page, server: str) ->
     assert {"text=hello", "step=2", "projector=on"} <= set(page.url.split("?")[1].split("&"))
 
 
-def test_the_code_follows_the_player_and_stays_open_in_a_link(page: Page, server: str, another: Callable[[str], Page]) -> None:
+def test_the_code_follows_the_player_and_stays_open_in_a_link(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/?text=hello")
     expect(page.locator(".js-plotly-plot .main-svg:first-child")).to_have_count(4)
     expect(page.locator("[data-testid=stCode]")).to_have_count(0)

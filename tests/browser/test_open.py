@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import FOCUS, wait_for_head, wait_for_step
@@ -56,7 +56,7 @@ def at_step(page: Page, step: int) -> None:
 
 
 def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
-    page: Page, browser: Browser, server: str, trace: Trace, tmp_path: Path
+    page: Page, another: Page, server: str, trace: Trace, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine & more.npz"
     trace.save(path)
@@ -75,15 +75,13 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     page.get_by_role("tab", name="Masks in force").click()
     expect(page).to_have_url(re.compile("tables=Masks"))
     # The link in another browser: it has the place, and asks for the file.
-    other = browser.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True).new_page()
-    other.goto(page.url)
-    expect(other.locator(".stMain")).to_contain_text("This link was made with the trace file mine & more.npz.")
-    drop(other, path)
-    at_step(other, 6)
-    wait_for_head(other, "cross", 3, 0)
-    np.testing.assert_allclose(focus_map(other)[:7], trace.cross_attentions[3, 0, :7], atol=1e-6)
-    expect(other.get_by_role("tab", name="Masks in force")).to_have_attribute("aria-selected", "true")
-    other.context.close()
+    another.goto(page.url)
+    expect(another.locator(".stMain")).to_contain_text("This link was made with the trace file mine & more.npz.")
+    drop(another, path)
+    at_step(another, 6)
+    wait_for_head(another, "cross", 3, 0)
+    np.testing.assert_allclose(focus_map(another)[:7], trace.cross_attentions[3, 0, :7], atol=1e-6)
+    expect(another.get_by_role("tab", name="Masks in force")).to_have_attribute("aria-selected", "true")
     # Elsewhere and back: what was opened is still there.
     page.get_by_role("link", name="Masks").click()
     expect(page.locator(".st-key-lab_tab")).to_be_visible()
