@@ -4,7 +4,7 @@ import streamlit as st
 
 from transformer_viz.views import names, pages, server
 from transformer_viz.views.parts import plotly_js, settle, style, text_first
-from transformer_viz.views.server import beforehand
+from transformer_viz.views.server import beforehand, turns
 
 
 def page() -> None:
@@ -13,15 +13,16 @@ def page() -> None:
     style.apply()
     plotly_js.provide()
     beforehand.wait()
-    st.navigation(
-        [
-            st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=view.TITLE.lower(), default=view.ORDER == 0)
-            for view in pages()
-        ],
-        position="top",
-    ).run()
-    text_first.drawn()
-    settle.settle()
+    with turns.turn():
+        st.navigation(
+            [
+                st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=view.TITLE.lower(), default=view.ORDER == 0)
+                for view in pages()
+            ],
+            position="top",
+        ).run()
+        text_first.drawn()
+        settle.settle()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,8 @@ import time
 
 import streamlit as st
 
+from transformer_viz.views.server import turns
+
 _SECONDS = 0.5
 _KEY = "_has_drawn"
 
@@ -15,7 +17,8 @@ _KEY = "_has_drawn"
 def hold() -> None:
     """Waits, in the first run of a session and in no other. Without a browser nobody is waited for."""
     if not st.session_state.get(_KEY) and st.context.headers:
-        time.sleep(_SECONDS)
+        with turns.aside():
+            time.sleep(_SECONDS)
     drawn()
 
 
