@@ -8,7 +8,7 @@ turn.
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 AT_ONCE = 2
@@ -22,7 +22,7 @@ _begun: dict[int, float] = {}
 
 
 @contextmanager
-def turn() -> Iterator[None]:
+def turn() -> Generator[None]:
     """Waits for a turn, and has it as long as the block lasts."""
     _begin()
     try:
@@ -32,7 +32,7 @@ def turn() -> Iterator[None]:
 
 
 @contextmanager
-def aside() -> Iterator[None]:
+def aside() -> Generator[None]:
     """Within a turn: lets others go on while the block lasts, which only waits."""
     had_turn = _end()
     try:
@@ -83,6 +83,5 @@ def _wake() -> None:
 
 def _until_next() -> float:
     """Seconds until the next turn, if nobody is done before."""
-    now = time.monotonic()
-    short = sorted(begun for begun in _begun.values() if now - begun < LONG)
-    return short[-AT_ONCE] + LONG - now if len(short) >= AT_ONCE else 0
+    begun = sorted(_begun.values())
+    return begun[-AT_ONCE] + LONG - time.monotonic() if len(begun) >= AT_ONCE else 0
