@@ -3,7 +3,7 @@
 import streamlit as st
 
 from transformer_viz.views import names, pages, server
-from transformer_viz.views.parts import plotly_js, settle, style, text_first
+from transformer_viz.views.parts import plotly_js, style, text_first
 from transformer_viz.views.server import beforehand, turns
 
 
@@ -22,7 +22,6 @@ def page() -> None:
             position="top",
         ).run()
         text_first.drawn()
-        settle.settle()
 
 
 if __name__ == "__main__":

@@ -6,16 +6,19 @@ this machine's loopback, which may have more sessions than another machine.
 
 import asyncio
 import http.client
+import os
 import re
 import socket
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -27,6 +30,7 @@ from websockets.typing import Origin, Subprotocol
 
 from benchmarks import browser, served
 from benchmarks.measure import Line, Number, Report, Target
+from transformer_viz.places import FOLDERS_VARIABLE
 
 TITLE = "a class of thirty beside a stranger"
 VISITORS, SECONDS = 30, 30
@@ -40,7 +44,23 @@ _MB = 2**20
 def measure(report: Report) -> None:
     """The class alone, then with the stranger, on the same server; beside it a bare page that nobody opens."""
     strangers: list[Stranger] = [_pages_of_others, _other_names, *[_uploads] * 4, _slow, _large, _deaf, _idle]
-    with served.server() as server, served.server(browser.PLAIN) as bare:
+    with TemporaryDirectory() as folder:
+        _odd_folders(Path(folder))
+        _measure(report, strangers, {FOLDERS_VARIABLE: folder})
+
+
+def _odd_folders(root: Path) -> None:
+    """Checkpoints that nobody can use: every page lists them, and reads their settings."""
+    for name in ("endless", "pipe", "null"):
+        (root / name).mkdir()
+        (root / name / "model.safetensors").write_bytes(b"")
+    (root / "endless" / "config.json").symlink_to("/dev/zero")
+    os.mkfifo(root / "pipe" / "config.json")
+    (root / "null" / "config.json").write_text('{"model": {"n_encoder_layers": null}}')
+
+
+def _measure(report: Report, strangers: list["Stranger"], environment: Mapping[str, str]) -> None:
+    with served.server(environment=environment) as server, served.server(browser.PLAIN) as bare:
         alone = asyncio.run(_class(server, bare, []))
         beside = asyncio.run(_class(server, bare, strangers))
     words = f"an answer of /_stcore/health, {VISITORS} sessions at work"
