@@ -88,6 +88,7 @@ def test_masks(page: Page, server: str, another: Page) -> None:
     same_in_another(page, another, "mask", "tab", "click", "reach", "mistake")
 
 
+@pytest.mark.slow
 def test_search(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/search")
     box = page.get_by_role("spinbutton", name="Beam size")
@@ -101,6 +102,7 @@ def test_search(page: Page, server: str, another: Page) -> None:
     same_in_another(page, another, "beam", "tables", "tint")
 
 
+@pytest.mark.slow
 def test_train(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/train")
     choose(page, "Task", "sort")
@@ -111,6 +113,7 @@ def test_train(page: Page, server: str, another: Page) -> None:
     same_in_another(page, another, "task", "set")
 
 
+@pytest.mark.slow
 def test_replay(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/replay?text=abcabd&checkpoint=reverse-small")
     wait_until_drawn(page)

@@ -13,7 +13,7 @@ from transformer_viz.runs.mistakes import MISTAKES
 V = 11
 
 
-@pytest.fixture(scope="module", params=["reverse", "reverse-small"])
+@pytest.fixture(scope="module", params=["reverse-small", pytest.param("reverse", marks=pytest.mark.slow)])
 def shipped(request):
     return tv.load_checkpoint(request.param, "cpu")
 
