@@ -3,8 +3,8 @@
 import streamlit as st
 
 from transformer_viz.views import names, pages, server
-from transformer_viz.views.parts import plotly_js, style, text_first
-from transformer_viz.views.server import beforehand, turns
+from transformer_viz.views.components import plotly_js, style, text_first
+from transformer_viz.views.server import turns, warm_up
 
 
 def page() -> None:
@@ -12,7 +12,7 @@ def page() -> None:
     st.set_page_config(page_title="Transformer Viz", page_icon="🔎", layout="wide")
     style.apply()
     plotly_js.provide()
-    beforehand.wait()
+    warm_up.wait()
     with turns.turn():
         st.navigation(
             [

@@ -40,11 +40,11 @@ def _bytes(field: str) -> int:
 def _main(way: str, size_name: str) -> None:
     import torch
 
-    from benchmarks import decoding, marian
+    from benchmarks import cases, marian
 
-    size = decoding.SIZES[size_name]
+    size = cases.SIZES[size_name]
     torch.set_num_threads(1 if size["layers"] == 1 else torch.get_num_threads())
-    checkpoint = decoding.subject(size, torch.device("cpu"))
+    checkpoint = cases.subject(size, torch.device("cpu"))
     if way == "hf":
         try:
             other = marian.theirs(checkpoint.model)
@@ -52,14 +52,14 @@ def _main(way: str, size_name: str) -> None:
             print("null")
             return
         # Hugging Face's model is the one that is measured: ours, which it was made from, is not in the way.
-        work = {n: decoding.hugging_face(other, checkpoint, n) for n in (4, *decoding.LENGTHS)}
+        work = {n: cases.hugging_face(other, checkpoint, n) for n in (4, *cases.LENGTHS)}
     else:
-        work = {n: decoding.ways(checkpoint, n)[way] for n in (4, *decoding.LENGTHS)}
+        work = {n: cases.ways(checkpoint, n)[way] for n in (4, *cases.LENGTHS)}
     work[4]()
     before = _bytes("VmRSS")
     _CLEAR.write_text("5")
     peaks = []
-    for n in decoding.LENGTHS:
+    for n in cases.LENGTHS:
         kept = work[n]()
         peaks.append(_bytes("VmHWM") - before)
         del kept

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from benchmarks import browser, served
 from benchmarks.measure import Line, Number, Report, Skipped
-from transformer_viz.views.parts import plotly_js
+from transformer_viz.views.components import plotly_js
 
 TITLE = "a class opens the same address"
 VISITORS, ROUNDS = 30, 5

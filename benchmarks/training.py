@@ -10,17 +10,17 @@ from typing import Any
 
 import torch
 
-from benchmarks.decoding import SIZES
+from benchmarks.cases import SIZES
 from benchmarks.measure import Line, Number, Report, Target, in_turns
 from benchmarks.reference_models import Plain, TorchTransformer
 from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import devices
-from transformer_viz.runs.make_checkpoint import make_model
 from transformer_viz.training.batch import Batch
 from transformer_viz.training.batches import batches
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.loop import Trainer
+from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from transformer_viz.decoding.beam import Beam
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.runs.keep import Keep
-from transformer_viz.runs.trace_size import Plan, megabytes, predicted
+from transformer_viz.tracing.recording_options import Keep
+from transformer_viz.tracing.trace_size import Plan, megabytes, predicted
 
 SHIPPED = ModelConfig(
     source_vocabulary_size=99, target_vocabulary_size=99, n_heads=4, n_encoder_layers=2, n_decoder_layers=2

@@ -16,9 +16,9 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.runs.decode import decode
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.decode import decode
 
 settings.register_profile("tests", deadline=None, derandomize=True, database=None, max_examples=60)
 settings.load_profile("tests")

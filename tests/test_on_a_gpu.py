@@ -17,12 +17,12 @@ import transformer_viz as tv
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import DeviceError
 from transformer_viz.model import devices, variants
-from transformer_viz.runs.make_checkpoint import Making, make_checkpoint, make_model
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.terms import KINDS
 from transformer_viz.training.ahead import Ahead, n_makers
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Trainer
+from transformer_viz.training.make_checkpoint import Making, make_checkpoint, make_model
 from transformer_viz.training.recipe import Recipe
 
 pytestmark = [

@@ -17,7 +17,7 @@ from safetensors.numpy import save_file
 
 from transformer_viz import load_trace, reading
 from transformer_viz.errors import FileError, TransformerVizError, quoted, shortened
-from transformer_viz.runs.embeddings import read_matrix
+from transformer_viz.training.embeddings import read_matrix
 
 MOST = 1000
 

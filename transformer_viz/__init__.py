@@ -17,49 +17,49 @@ if TYPE_CHECKING:
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
     from transformer_viz.checkpoints import load_snapshot as load_snapshot
     from transformer_viz.errors import TransformerVizError as TransformerVizError
-    from transformer_viz.runs.by_length import accuracy_by_length as accuracy_by_length
-    from transformer_viz.runs.check_masks import check_masks as check_masks
-    from transformer_viz.runs.decode import decode as decode
-    from transformer_viz.runs.decode import trace_size as trace_size
-    from transformer_viz.runs.effect import effect as effect
-    from transformer_viz.runs.evaluate import evaluate as evaluate
-    from transformer_viz.runs.mistakes import MISTAKES as MISTAKES
-    from transformer_viz.runs.padded import decode_batch as decode_batch
-    from transformer_viz.runs.padded import read_batch as read_batch
-    from transformer_viz.runs.replay import replay as replay
-    from transformer_viz.runs.trace_module import trace_module as trace_module
-    from transformer_viz.runs.untrained import untrained as untrained
+    from transformer_viz.evaluation.by_length import accuracy_by_length as accuracy_by_length
+    from transformer_viz.evaluation.evaluate import evaluate as evaluate
+    from transformer_viz.mask_checks.check_masks import check_masks as check_masks
+    from transformer_viz.mask_checks.effect import effect as effect
+    from transformer_viz.model.mistakes import MISTAKES as MISTAKES
     from transformer_viz.trace.store import load_trace as load_trace
     from transformer_viz.trace.trace import Trace as Trace
-
-__version__ = "0.1.0"
+    from transformer_viz.tracing.adapters import trace_module as trace_module
+    from transformer_viz.tracing.decode import decode as decode
+    from transformer_viz.tracing.decode import trace_size as trace_size
+    from transformer_viz.tracing.padded import decode_batch as decode_batch
+    from transformer_viz.tracing.padded import read_batch as read_batch
+    from transformer_viz.tracing.replay import replay as replay
+    from transformer_viz.tracing.untrained import untrained as untrained
+    from transformer_viz.version import __version__ as __version__
 
 _HOMES = {
     "Checkpoint": "checkpoints",
     "load_checkpoint": "checkpoints",
     "load_snapshot": "checkpoints",
     "TransformerVizError": "errors",
-    "accuracy_by_length": "runs.by_length",
-    "check_masks": "runs.check_masks",
-    "decode": "runs.decode",
+    "accuracy_by_length": "evaluation.by_length",
+    "check_masks": "mask_checks.check_masks",
+    "decode": "tracing.decode",
     "compare": "analysis.comparison",
-    "decode_batch": "runs.padded",
-    "read_batch": "runs.padded",
-    "effect": "runs.effect",
-    "MISTAKES": "runs.mistakes",
+    "decode_batch": "tracing.padded",
+    "read_batch": "tracing.padded",
+    "effect": "mask_checks.effect",
+    "MISTAKES": "model.mistakes",
     "diff": "analysis.diff",
-    "evaluate": "runs.evaluate",
-    "untrained": "runs.untrained",
-    "replay": "runs.replay",
+    "evaluate": "evaluation.evaluate",
+    "untrained": "tracing.untrained",
+    "replay": "tracing.replay",
     "load_trace": "trace.store",
-    "trace_module": "runs.trace_module",
-    "trace_size": "runs.decode",
+    "trace_module": "tracing.adapters",
+    "trace_size": "tracing.decode",
     "Trace": "trace.trace",
+    "__version__": "version",
 }
 
 _PARTS = ("analysis", "export", "figures")
 
-__all__ = ["__version__", *_PARTS, *_HOMES]
+__all__ = [*_PARTS, *_HOMES]
 
 
 def __getattr__(name: str) -> "Any":
@@ -70,3 +70,15 @@ def __getattr__(name: str) -> "Any":
     if name not in _HOMES:
         raise AttributeError(f"module 'transformer_viz' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(import_module(f"transformer_viz.{_HOMES[name]}"), name)
+
+
+def show_in_notebook(trace: "Trace") -> "str | None":
+    """What a notebook shows of a Trace: a step player, as HTML; None where plotly is not installed.
+
+    Here, in the one place that joins the parts: a Trace does not know what draws it.
+    """
+    try:
+        from transformer_viz.export.frames import shown
+    except ModuleNotFoundError:
+        return None
+    return shown(trace)

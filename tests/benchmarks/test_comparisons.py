@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from benchmarks import decoding, marian, training
+from benchmarks import cases, marian, training
 from benchmarks.random_run import random_run
 from benchmarks.reference_models import TorchTransformer
 from transformer_viz.decoding.greedy import greedy
@@ -57,13 +57,13 @@ def test_the_decoder_without_a_cache_reads_what_it_wrote() -> None:
     model = marian.ours(SIZE, VOCABULARY)
     source = torch.tensor([[START_ID, *range(4, 4 + SOURCE - 2), END_ID]])
     expected = greedy(model, source, None, max_length=STEPS).ids
-    assert decoding.without_cache(model, source, STEPS).tolist() == expected.tolist()
+    assert cases.without_cache(model, source, STEPS).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("n", [16, 64])
 def test_a_text_has_the_tokens_that_its_line_says(n: int) -> None:
-    checkpoint = decoding.subject(SIZE, torch.device("cpu"))
-    trace = decoding.ways(checkpoint, n)["traced"]()
+    checkpoint = cases.subject(SIZE, torch.device("cpu"))
+    trace = cases.ways(checkpoint, n)["traced"]()
     assert len(trace.source_tokens) == len(trace.output_tokens) == n
     assert trace.finished == "length"
 

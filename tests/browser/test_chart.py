@@ -17,7 +17,7 @@ COUNT = """() => {
 WITHOUT = """
 import plotly.graph_objects as go
 import streamlit as st
-from transformer_viz.views.parts import chart, plotly_js
+from transformer_viz.views.components import chart, plotly_js
 
 plotly_js.file_name = lambda: None
 plotly_js.provide()

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, WebSocketRoute, expect
 
 import transformer_viz as tv
 from tests.browser.charts import FOCUS, PATIENCE_MS, at_rest, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
-from transformer_viz.views.parts import plotly_js
+from transformer_viz.views.components import plotly_js
 
 pytestmark = pytest.mark.browser
 

@@ -12,10 +12,10 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import OWNER_SECRET
 from transformer_viz import places
-from transformer_viz.runs import jobs, locks
-from transformer_viz.runs.jobs import Job
-from transformer_viz.runs.visitor import Visitor
+from transformer_viz.training import jobs, locks
 from transformer_viz.training.defaults import recipe_for
+from transformer_viz.training.jobs import Job
+from transformer_viz.training.visitor import Visitor
 from transformer_viz.views.server.visitors import COOKIE
 
 pytestmark = pytest.mark.browser

@@ -2,7 +2,7 @@
 
 import pytest
 
-from transformer_viz.runs.mistakes import MISTAKES
+from transformer_viz.model.mistakes import MISTAKES
 
 TINY = ("--checkpoint", "tiny", "--device", "cpu", "--replacements", "1")
 

@@ -101,8 +101,8 @@ def test_what_would_act_on_a_terminal_is_spelled_out(files, cli, tmp_path):
 APP = """
 import sys
 from transformer_viz.checkpoints import load_checkpoint
-from transformer_viz.views.parts import model
-model.run(load_checkpoint(sys.argv[1], "cpu"), "cpu", sys.argv[2]).save(sys.argv[3])
+from transformer_viz.views.cache import runs
+runs.run(load_checkpoint(sys.argv[1], "cpu"), "cpu", sys.argv[2]).save(sys.argv[3])
 """
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import transformer_viz as tv
 from transformer_viz.checkpoints import Checkpoint, load_snapshot
-from transformer_viz.export.programs.compare import Side, lines
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.snippets.compare import Side, lines
 
 SMALL: dict[str, Any] = {"checkpoint": "reverse-small", "device": "cpu"}
 REVERSE: dict[str, Any] = {"checkpoint": "reverse", "device": "cpu"}

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz.export.content import View
-from transformer_viz.export.programs import compare, explore, masks, replay
-from transformer_viz.export.programs.lines import WIDTH, Code, assigned, call, literal
-from transformer_viz.export.programs.runs import Batch, File, Run
+from transformer_viz.views.snippets import compare, explore, masks, replay
+from transformer_viz.views.snippets.lines import WIDTH, Code, assigned, call, literal
+from transformer_viz.views.snippets.runs import Batch, File, Run
 
 HOSTILE = "'\"\\\n\"\"\"\u2028\u202e\x00) ; __import__('os').system('x') #"
 LOOKS = {"theme": "dark", "large": True, "with_answer": False, "narrow": True}

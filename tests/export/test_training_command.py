@@ -8,12 +8,12 @@ import pytest
 
 from transformer_viz import commands, tasks
 from transformer_viz.commands import train
-from transformer_viz.export.programs.training import command
 from transformer_viz.model import variants
-from transformer_viz.runs.make_checkpoint import model_config
 from transformer_viz.training.defaults import recipe_for
+from transformer_viz.training.make_checkpoint import model_config
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.views.parts.training import form
+from transformer_viz.views.snippets.training import command
+from transformer_viz.views.train import form
 
 
 def recipe_of(line: str) -> Recipe:

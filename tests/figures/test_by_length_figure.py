@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from transformer_viz import figures
+from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.errors import OptionError
-from transformer_viz.runs.length_report import AtLength, ByLength
 
 
 def point(length, n_exact, mass=0.5, trained=True):

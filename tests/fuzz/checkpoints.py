@@ -21,8 +21,8 @@ from transformer_viz.checkpoints import load_checkpoint, load_snapshot, save_che
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.runs.growing import STATE, check_place
 from transformer_viz.training.defaults import recipe_for
+from transformer_viz.training.in_progress import STATE, check_place
 from transformer_viz.training.recipe import Recipe
 
 HTML = ("<script>alert(1)</script>", "$x$", "\u202e", "\x1b[31m", "a\nb", "%{x}", "́" * 50, "👩‍👩‍👧‍👦", "/etc/passwd", "../..")

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from transformer_viz.errors import ConfigError
-from transformer_viz.runs.make_checkpoint import make_model
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training import ahead
 from transformer_viz.training.ahead import Ahead, n_makers
 from transformer_viz.training.batch import Batch
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Trainer
+from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
 
 TASK = Reverse("abcd", 7, (2, 5))

@@ -9,12 +9,12 @@ import torch
 
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import variants
-from transformer_viz.runs.make_checkpoint import Making, make_checkpoint, make_model
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training import loop
 from transformer_viz.training.batches import batches
 from transformer_viz.training.compiled import compiled
 from transformer_viz.training.loop import Trainer
+from transformer_viz.training.make_checkpoint import Making, make_checkpoint, make_model
 from transformer_viz.training.recipe import Recipe
 
 TASK = Reverse("abcd", 7, (2, 5))

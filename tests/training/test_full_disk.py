@@ -13,8 +13,8 @@ from safetensors import SafetensorError
 
 from transformer_viz import checkpoints, load_checkpoint, writing
 from transformer_viz.errors import CheckpointError
-from transformer_viz.runs import make_checkpoint as making
-from transformer_viz.runs.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training import make_checkpoint as making
+from transformer_viz.training.make_checkpoint import Making, make_checkpoint
 from transformer_viz.training.recipe import Recipe
 
 resource = pytest.importorskip("resource", reason="limits of the system, which Windows has not")

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz.errors import ConfigError
-from transformer_viz.runs.make_checkpoint import make_model
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Trainer, make_optimizer
 from transformer_viz.training.losses import EntropyTap, loss_sum
+from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
 
 RECIPE = Recipe(task="reverse", variant="pre-norm", mix={"uniform": 1.0}, steps=97, batch_size=5, learning_rate=0.3)

@@ -10,10 +10,10 @@ import torch
 
 from transformer_viz import tasks
 from transformer_viz.model import variants
-from transformer_viz.runs.make_checkpoint import make_model
 from transformer_viz.training.batch import make_batch
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.loop import Trainer
+from transformer_viz.training.make_checkpoint import make_model
 
 META = torch.device("meta")
 SIZES = {"d_model": 12, "n_heads": 3, "d_ff": 13, "d_k": None, "d_v": None, "n_encoder_layers": 2, "n_decoder_layers": 2}

@@ -10,8 +10,8 @@ from tests.tasks import made_dictionary
 from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import variants
-from transformer_viz.runs.make_checkpoint import make_model
 from transformer_viz.tasks import german
+from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.recipes import RECIPES
 

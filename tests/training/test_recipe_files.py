@@ -6,8 +6,8 @@ from dataclasses import fields
 from typing import Any
 
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.runs import estimate, make_checkpoint
-from transformer_viz.runs.make_checkpoint import Making
+from transformer_viz.training import estimate, make_checkpoint
+from transformer_viz.training.make_checkpoint import Making
 from transformer_viz.training.recipe import Recipe
 
 BASE: dict[str, Any] = {

@@ -18,11 +18,11 @@ from safetensors.torch import load_file, save_file
 from transformer_viz import checkpoints, decode, load_checkpoint
 from transformer_viz.errors import CheckpointError, OptionError
 from transformer_viz.model import variants
-from transformer_viz.runs.growing import STATE, snapshot_steps
-from transformer_viz.runs.make_checkpoint import Making, make_checkpoint, make_model
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training.batches import batches
+from transformer_viz.training.in_progress import STATE, snapshot_steps
 from transformer_viz.training.loop import Trainer
+from transformer_viz.training.make_checkpoint import Making, make_checkpoint, make_model
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.state import load_state, save_state
 
@@ -248,7 +248,7 @@ KILLED = """
 import json, sys
 from pathlib import Path
 import torch
-from transformer_viz.runs.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training.make_checkpoint import Making, make_checkpoint
 from transformer_viz.training.recipe import Recipe
 
 def tell(event):

@@ -12,14 +12,15 @@ import torch.nn.functional as F
 from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
 from transformer_viz.model.tap import Site
-from transformer_viz.runs.make_checkpoint import make_model
 from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.tracing.framing import padded
 from transformer_viz.training import encoded
-from transformer_viz.training.batch import make_batch, padded
+from transformer_viz.training.batch import make_batch
 from transformer_viz.training.batches import batches
 from transformer_viz.training.encoded import EncodedTexts
 from transformer_viz.training.loop import make_optimizer, train
 from transformer_viz.training.losses import EntropyTap, right_ones
+from transformer_viz.training.make_checkpoint import make_model
 from transformer_viz.training.recipe import Recipe
 
 TASK = Reverse("abcd", 7, (2, 5))

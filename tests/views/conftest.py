@@ -19,11 +19,11 @@ from transformer_viz import checkpoints
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
-from transformer_viz.runs import jobs
-from transformer_viz.runs.jobs import Job
 from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.training import jobs
 from transformer_viz.training.defaults import recipe_for
-from transformer_viz.views.parts.opened import Opened
+from transformer_viz.training.jobs import Job
+from transformer_viz.views.open.opened import Opened
 from transformer_viz.views.server import visitors
 from transformer_viz.vocabulary import END_ID
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from transformer_viz.views.parts import chart
+from transformer_viz.views.components import chart
 
 
 @dataclass(frozen=True)

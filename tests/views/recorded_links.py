@@ -17,7 +17,7 @@ from streamlit.util import calc_hash
 
 from tests.views.drawn import pictures
 from tests.views.widgets import controls
-from transformer_viz.views.parts.controls import CONTROLS
+from transformer_viz.views.state.controls import CONTROLS
 
 ROOT = Path(__file__).resolve().parents[2]
 FILE = Path(__file__).with_suffix(".json")

@@ -10,7 +10,7 @@ from tests.views.widgets import TABS, Widget, controls
 from transformer_viz import decode, load_checkpoint, load_trace
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views import pages
-from transformer_viz.views.parts.opened import Opened
+from transformer_viz.views.open.opened import Opened
 
 PAGES = [None if view.ORDER == 0 else view.TITLE.lower() for view in pages()]
 OPENINGS: dict[str | None, dict[str, str]] = {

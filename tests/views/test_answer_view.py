@@ -11,8 +11,8 @@ from tests.views.drawn import is_chart
 from tests.views.rooms import files
 from transformer_viz import decode, load_checkpoint
 from transformer_viz.analysis.answer import answer_words
-from transformer_viz.views.parts.lab.setup import TABS
-from transformer_viz.views.parts.tables import OF_A_FILE
+from transformer_viz.views.explore.tables import OF_A_FILE
+from transformer_viz.views.masks.setup import TABS
 
 Start = Callable[..., AppTest]
 MINE = {"checkpoint": "reverse-small"}

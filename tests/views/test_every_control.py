@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.rooms import PAGES, rooms
 from transformer_viz.views import pages
-from transformer_viz.views.parts import link
-from transformer_viz.views.parts.controls import CONTROLS
+from transformer_viz.views.state import link
+from transformer_viz.views.state.controls import CONTROLS
 
 Start = Callable[..., AppTest]
 VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
@@ -35,7 +35,7 @@ EXCEPTIONS = {
 """Widgets that have no key of their own in a link, and why. Buttons and downloads need none."""
 
 WHAT_TO_DO = (
-    "Give it a key of its own in the session; add that key to CONTROLS in views/parts/controls.py and its name in a link to "
+    "Give it a key of its own in the session; add that key to CONTROLS in views/state/controls.py and its name in a link to "
     "link.KEYS; read it with link.take before the page's link.write, and say it in that write (a fragment: link.update). "
     "If a link cannot hold it, add it with the reason to EXCEPTIONS in tests/views/test_every_control.py and docs/decisions.md."
 )

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import pictures
 from transformer_viz import checkpoints
-from transformer_viz.runs.decode import decode
-from transformer_viz.views.parts.markdown import literal
+from transformer_viz.tracing.decode import decode
+from transformer_viz.views.components.markdown import literal
 
 ROOT = Path(__file__).resolve().parents[2]
 

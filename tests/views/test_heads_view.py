@@ -11,9 +11,9 @@ from streamlit.testing.v1 import AppTest
 from tests.views.drawn import pictures
 from transformer_viz import accuracy_by_length, checkpoints, decode, figures, untrained
 from transformer_viz.analysis import alignment
-from transformer_viz.runs.length_report import AtLength, ByLength
-from transformer_viz.views.parts import model
-from transformer_viz.views.parts.by_length import SAMPLES, summary
+from transformer_viz.analysis.length_report import AtLength, ByLength
+from transformer_viz.views.cache import runs
+from transformer_viz.views.explore.by_length import SAMPLES, summary
 
 
 def last_chart(at: AppTest) -> dict[str, Any]:
@@ -97,7 +97,7 @@ def test_lengths_are_measured_when_asked_for_and_once(
         calls.append(samples)
         return accuracy_by_length(given, [1, 2, 35], samples=3)
 
-    monkeypatch.setattr(model, "accuracy_by_length", few)
+    monkeypatch.setattr(runs, "accuracy_by_length", few)
     at = start(text="abc", tables="By length")
     n_before = len(pictures(at))
     assert "trained on 1 to 32" in said(at)

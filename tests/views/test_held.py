@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 import transformer_viz as tv
-from transformer_viz.runs.trace_size import held_bytes
 from transformer_viz.trace.moments import Moment
-from transformer_viz.views.parts.held import MOST_BYTES, Held, everything, held, size_of
+from transformer_viz.tracing.trace_size import held_bytes
+from transformer_viz.views.cache.run_cache import MOST_BYTES, Held, everything, held, size_of
 
 
 def test_what_was_not_asked_for_longest_is_let_go():

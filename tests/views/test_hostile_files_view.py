@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 from tests.fuzz import checkpoints as damaged
 from tests.fuzz import traces as hostile
 from transformer_viz import checkpoints
-from transformer_viz.views.parts.opened import MOST_TRACES
+from transformer_viz.views.open.opened import MOST_TRACES
 
 PAGES = (None, "masks", "search", "compare", "train", "replay", "open")
 LARGEST = 2 * 2**20

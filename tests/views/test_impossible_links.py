@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.rooms import OPENINGS
 from tests.views.widgets import link_of
-from transformer_viz.views.parts import link
+from transformer_viz.views.state import link
 
 Start = Callable[..., AppTest]
 

@@ -4,8 +4,8 @@ import pytest
 
 import transformer_viz as tv
 from tests.views.drawn import pictures
-from transformer_viz.runs.trace_size import megabytes
-from transformer_viz.views.parts import limits
+from transformer_viz.tracing.trace_size import megabytes
+from transformer_viz.views.cache import limits
 
 TEXT = "a larger one"
 
@@ -105,9 +105,9 @@ def test_search_goes_through_the_same_bound(start, sizes, monkeypatch):
 
 
 def test_masks_goes_through_the_same_bound(start, monkeypatch):
-    from transformer_viz.views.parts.lab import runs
+    from transformer_viz.views.masks import batch_runs
 
-    monkeypatch.setattr(runs, "MAX_TRACE_BYTES", 999)
+    monkeypatch.setattr(batch_runs, "MAX_TRACE_BYTES", 999)
     at = start("masks")
     assert not at.exception
     assert "more than the page allows" in words(at)

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.rooms import PAGES, enter, rooms
 from tests.views.widgets import change, controls, link_of, seen
-from transformer_viz.views.parts.controls import CONTROLS
+from transformer_viz.views.state.controls import CONTROLS
 
 Start = Callable[..., AppTest]
 

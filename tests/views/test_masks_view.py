@@ -9,8 +9,8 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import pictures
 from transformer_viz import decode, load_checkpoint
-from transformer_viz.runs.mistakes import MISTAKES
-from transformer_viz.views.parts.lab.setup import TABS
+from transformer_viz.model.mistakes import MISTAKES
+from transformer_viz.views.masks.setup import TABS
 
 Start = Callable[..., AppTest]
 

@@ -18,7 +18,7 @@ from tests.views.drawn import charts, pictures
 from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.trace import limits
 from transformer_viz.trace.store import to_bytes
-from transformer_viz.views.parts.tables import OF_A_FILE
+from transformer_viz.views.explore.tables import OF_A_FILE
 
 Start = Callable[..., AppTest]
 HOSTILE = ("<img src=x onerror=alert(1)>", "</script>", "<s>", "**b**", "$x$")

@@ -23,10 +23,10 @@ sys.meta_path.insert(0, NoTorch())
 from streamlit.testing.v1 import AppTest
 from tests.views.drawn import pictures
 
-at = AppTest.from_string("from transformer_viz.views import open as view; view.show()", default_timeout=60).run()
+at = AppTest.from_string("from transformer_viz.views.open import page; page.show()", default_timeout=60).run()
 assert not at.exception, at.exception
 at.file_uploader[0].set_value([("run.npz", Path(sys.argv[1]).read_bytes(), "")]).run()
-from transformer_viz.views.parts.tables import OF_A_FILE
+from transformer_viz.views.explore.tables import OF_A_FILE
 for tab in OF_A_FILE:
     at.session_state["open_tables"] = tab
     at.run()

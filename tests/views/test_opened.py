@@ -7,13 +7,13 @@ from streamlit.testing.v1 import AppTest
 from transformer_viz import Trace
 from transformer_viz.trace import limits
 from transformer_viz.trace.store import to_bytes
-from transformer_viz.views.parts import opened
+from transformer_viz.views.open import opened
 
 
 def page() -> None:
     import streamlit as st
 
-    from transformer_viz.views.parts import opened
+    from transformer_viz.views.open import opened
 
     opened.box("place")
     st.text("\n".join(opened.traces()))

@@ -8,7 +8,8 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import pictures
 from transformer_viz import Trace
-from transformer_viz.views.parts import model, player
+from transformer_viz.views.cache import runs
+from transformer_viz.views.components import player
 
 TOKENS = ["<s>", "<b>x</b>", "c", "d", "e"]
 RUNS = {
@@ -23,7 +24,7 @@ RUNS = {
 @pytest.mark.parametrize("name", RUNS)
 def test_the_page_shows_it(start: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     trace = RUNS[name]
-    monkeypatch.setattr(model, "run", lambda *arguments: trace)
+    monkeypatch.setattr(runs, "run", lambda *arguments: trace)
     at = start()
     assert not at.exception
     charts = pictures(at)

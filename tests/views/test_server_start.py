@@ -11,7 +11,7 @@ from streamlit import cli_util
 
 from tests.test_imports import python
 from transformer_viz import views
-from transformer_viz.views.server import beforehand, lifespan, opening, owner, stopping
+from transformer_viz.views.server import lifespan, opening, owner, stopping, warm_up
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def lives(seconds: float = 0.2) -> None:
 
 @pytest.mark.parametrize(("address", "more"), [("localhost", ""), ("0.0.0.0", "?owner=secret")])
 def test_the_browser_opens_on_this_machine(options, opened, monkeypatch, address, more):
-    monkeypatch.setattr(beforehand, "begin", Mock())
+    monkeypatch.setattr(warm_up, "begin", Mock())
     monkeypatch.setattr(owner, "secret", lambda: more.partition("=")[2])
     options["server.address"] = address
     lives()
@@ -56,7 +56,7 @@ def test_the_browser_opens_on_this_machine(options, opened, monkeypatch, address
 
 
 def test_where_nobody_sits_no_browser_opens(options, monkeypatch):
-    monkeypatch.setattr(beforehand, "begin", Mock())
+    monkeypatch.setattr(warm_up, "begin", Mock())
     monkeypatch.setattr(opening, "_SECONDS", 0)
     opens = Mock()
     monkeypatch.setattr(cli_util, "open_browser", opens)
@@ -72,7 +72,7 @@ def test_a_browser_that_does_not_open_stops_nothing(options, monkeypatch):
         tried.set()
         raise FileNotFoundError("xdg-open")
 
-    monkeypatch.setattr(beforehand, "begin", Mock())
+    monkeypatch.setattr(warm_up, "begin", Mock())
     monkeypatch.setattr(opening, "_SECONDS", 0)
     monkeypatch.setattr(cli_util, "open_browser", fails)
     lives()
@@ -115,15 +115,15 @@ def test_the_signals_of_others_are_left_alone(signals):
 
 
 def test_without_a_server_nobody_waits():
-    beforehand.wait()
+    warm_up.wait()
 
 
 def test_a_page_waits_until_all_is_ready(monkeypatch):
     """Guards a page that goes on while the other thread is halfway through an import."""
     go_on, arrived = threading.Event(), threading.Event()
     monkeypatch.setattr(views, "pages", lambda: go_on.wait(20))
-    beforehand.begin()
-    page = threading.Thread(target=lambda: (beforehand.wait(), arrived.set()), daemon=True)
+    warm_up.begin()
+    page = threading.Thread(target=lambda: (warm_up.wait(), arrived.set()), daemon=True)
     page.start()
     assert not arrived.wait(0.2)
     go_on.set()
@@ -132,20 +132,20 @@ def test_a_page_waits_until_all_is_ready(monkeypatch):
 
 def test_what_fails_is_left_to_the_page(monkeypatch):
     monkeypatch.setattr(views, "pages", Mock(side_effect=ModuleNotFoundError(name="plotly")))
-    beforehand.begin()
-    beforehand.wait()
+    warm_up.begin()
+    warm_up.wait()
 
 
 def test_what_it_gets_ready_is_what_a_page_needs():
     """And the server itself begins without any of it. (Streamlit imports plotly itself.)"""
-    heavy = ("torch", "pandas", "transformer_viz.checkpoints", "transformer_viz.views.explore")
+    heavy = ("torch", "pandas", "transformer_viz.checkpoints", "transformer_viz.views.explore.page")
     seen = python(f"""
 import sys
 from transformer_viz.views import server
-from transformer_viz.views.server import beforehand, files
+from transformer_viz.views.server import files, warm_up
 def there(): return [name in sys.modules for name in {heavy!r}]
 before = there()
-beforehand.begin(); beforehand.wait()
+warm_up.begin(); warm_up.wait()
 print(any(before), all(there()))
 """)
     assert seen == "False True"

@@ -18,7 +18,7 @@ from tests.views.drawn import pictures
 from tests.views.rooms import OPENINGS, files
 from transformer_viz import checkpoints, load_trace
 from transformer_viz.trace.store import to_bytes
-from transformer_viz.views.parts import code
+from transformer_viz.views.components import code
 
 Start = Callable[..., AppTest]
 HOSTILE = "a'b\\\"<i>$x$"

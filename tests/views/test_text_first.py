@@ -5,7 +5,7 @@ from unittest.mock import Mock
 import pytest
 import streamlit as st
 
-from transformer_viz.views.parts import text_first
+from transformer_viz.views.components import text_first
 
 
 @pytest.fixture

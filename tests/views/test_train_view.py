@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from transformer_viz import serving, tasks
-from transformer_viz.runs import estimate, jobs
-from transformer_viz.runs.jobs import Job
-from transformer_viz.runs.visitor import Visitor
+from transformer_viz.training import estimate, jobs
 from transformer_viz.training.defaults import recipe_for
+from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.views.parts.training import form
+from transformer_viz.training.visitor import Visitor
 from transformer_viz.views.server import owner
+from transformer_viz.views.train import form
 
 given: dict[str, Any] = {}
 """The embeddings of the last start."""

@@ -16,9 +16,9 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import NoReturn
 
-from transformer_viz import __version__
 from transformer_viz.commands._shared import visible
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.version import __version__
 
 MISTAKE, OUR_FAULT, INTERRUPTED = 2, 3, 130
 _FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}

@@ -13,10 +13,10 @@ from tqdm import tqdm
 from transformer_viz.commands import _shared
 from transformer_viz.commands.evaluate import print_table
 from transformer_viz.errors import ConfigError
-from transformer_viz.runs import estimate, jobs
-from transformer_viz.runs.embeddings import load_embeddings
-from transformer_viz.runs.make_checkpoint import Making, Wish, make_checkpoint
+from transformer_viz.training import estimate, jobs
+from transformer_viz.training.embeddings import load_embeddings
 from transformer_viz.training.loop import Event
+from transformer_viz.training.make_checkpoint import Making, Wish, make_checkpoint
 from transformer_viz.training.processes import processes
 from transformer_viz.training.recipe import Recipe
 

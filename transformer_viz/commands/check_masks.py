@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """0 sound, 1 leaking or faulty."""
     from transformer_viz.checkpoints import load_checkpoint
-    from transformer_viz.runs.check_masks import check_masks
+    from transformer_viz.mask_checks.check_masks import check_masks
 
     checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
     report = check_masks(

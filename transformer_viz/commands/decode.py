@@ -24,8 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
     text = _shared.read_text(arguments.text)
 
     from transformer_viz.checkpoints import load_checkpoint
-    from transformer_viz.runs.decode import decode
     from transformer_viz.trace.as_json import summary
+    from transformer_viz.tracing.decode import decode
 
     checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
     trace = decode(checkpoint, text, **_shared.decoding(arguments, checkpoint))

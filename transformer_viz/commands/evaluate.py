@@ -37,8 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict."""
     from transformer_viz.checkpoints import load_checkpoint
-    from transformer_viz.runs.by_length import lengths_beyond
-    from transformer_viz.runs.evaluate import evaluate
+    from transformer_viz.evaluation.by_length import lengths_beyond
+    from transformer_viz.evaluation.evaluate import evaluate
 
     checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
     # Found now, not after minutes of decoding.
@@ -58,7 +58,7 @@ def _beyond(
     checkpoint: "Checkpoint", lengths: tuple[int, ...], arguments: argparse.Namespace, best: dict[str, int] | None
 ) -> dict[str, Any]:
     """The lengths beyond the evaluated ones, each with as many strings as an evaluated one had; the same best head."""
-    from transformer_viz.runs.by_length import MOST_SAMPLES, accuracy_by_length
+    from transformer_viz.evaluation.by_length import MOST_SAMPLES, accuracy_by_length
 
     each = min(MOST_SAMPLES, max(1, arguments.samples // len(checkpoint.task.evaluated_lengths)))
     found = accuracy_by_length(checkpoint, lengths, each, arguments.seed)

@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-import transformer_viz
 from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, layer_or_first, n_layers_heads
 from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
@@ -19,6 +18,7 @@ from transformer_viz.export.strips import answer_mark, legend, output_strip, sou
 from transformer_viz.figures import templates
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title, place_labels, row_labels
 from transformer_viz.trace.trace import Trace
+from transformer_viz.version import __version__
 
 PageTheme = Literal["auto", "light", "dark"]
 NO_KEY = 65535
@@ -64,7 +64,7 @@ def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answ
     """The page's data, ready for JSON."""
     words = _Words()
     return {
-        "version": transformer_viz.__version__,
+        "version": __version__,
         "title": page_title(trace),
         "made": _made(trace),
         # The page counts layers by their place; each kind has their numbers.

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, theme_of
-from transformer_viz.runs.length_report import AtLength, ByLength
 from transformer_viz.terms import head_title
 
 _LENGTH = escape("tokens of the source, without <start> and <end>")
@@ -19,7 +19,7 @@ def accuracy_by_length(
     """Shares by source length; the lengths of training are shaded, what lies beyond them is not.
 
     Args:
-        found: from `runs.by_length.accuracy_by_length`.
+        found: from `evaluation.by_length.accuracy_by_length`.
         theme: `light` or `dark`.
         large: bigger letters, for a projector.
         narrow: for a phone.

@@ -8,13 +8,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib import import_module
 from itertools import zip_longest
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+import transformer_viz
 from transformer_viz.errors import OptionError, TraceError, listed
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.search import PRECISIONS, Precision, Search
@@ -320,11 +320,7 @@ class Trace:
 
     def _repr_html_(self) -> str | None:
         """In a notebook: the step player, in a frame of its own. None leaves the line of `repr`."""
-        # By name: the pages are made of what stands above a Trace, and nothing else here knows of them.
-        try:
-            return import_module("transformer_viz.export.frames").shown(self)
-        except ModuleNotFoundError:  # plotly is not installed
-            return None
+        return transformer_viz.show_in_notebook(self)
 
     def _present(self) -> list[tuple[Kind, np.ndarray]]:
         return [(kind, weights) for kind in KINDS if (weights := self.attentions(kind)) is not None]

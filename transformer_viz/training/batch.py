@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer_viz.errors import ConfigError
 from transformer_viz.tasks import Task
+from transformer_viz.tracing.framing import padded
 from transformer_viz.vocabulary import END, PAD_ID, START
 
 
@@ -32,12 +33,6 @@ class Batch:
     def _each(self, act: Callable[[Tensor], Tensor]) -> "Batch":
         ids = (act(self.source), act(self.target_in), act(self.target_out))
         return Batch(*ids, *(None if part is None else act(part) for part in (self.source_padding, self.target_padding)))
-
-
-def padded(rows: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> Tensor:
-    """Rows of ids as one (batch, longest) tensor, filled up on the right."""
-    longest = max(map(len, rows))
-    return torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows])
 
 
 def make_batch(task: Task, texts: Sequence[str]) -> Batch:

@@ -1,5 +1,5 @@
 // The step player's words and controls: token strips, the sentence, the buttons, the keys. It is one script in two
-// places: the app (views/parts/player.js) and the exported page (page.js) each extend it by `draw` and `rested`.
+// places: the app (views/components/player.js) and the exported page (page.js) each extend it by `draw` and `rested`.
 // Every text of the run is set as textContent: what a user typed is never markup.
 
 const REST_MS = 300;

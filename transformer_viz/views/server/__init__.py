@@ -14,7 +14,7 @@ from starlette.middleware import Middleware
 
 from transformer_viz import serving
 from transformer_viz.errors import OptionError
-from transformer_viz.views.server import beforehand, greeting, opening, running, stopping
+from transformer_viz.views.server import greeting, opening, running, stopping, warm_up
 from transformer_viz.views.server.encodings import AcceptedEncodings
 from transformer_viz.views.server.files import Files
 from transformer_viz.views.server.headers import SecurityHeaders
@@ -30,7 +30,7 @@ _MISTAKE = 2
 @asynccontextmanager
 async def lifespan(_app: Any) -> AsyncGenerator[None]:
     """The server's life: what is begun as it starts; nothing has to be ended."""
-    beforehand.begin()
+    warm_up.begin()
     opening.soon()
     running.bound_messages(LARGEST_MESSAGE)
     stopping.quietly()

@@ -1,0 +1,251 @@
+"""The certificate: passes what is sound, fails for every mistake, and names the right one."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+import transformer_viz as tv
+from transformer_viz.errors import OptionError
+from transformer_viz.model.mistakes import MISTAKES
+
+V = 11
+
+
+@pytest.fixture(scope="module", params=["reverse-small", pytest.param("reverse", marks=pytest.mark.slow)])
+def shipped(request):
+    return tv.load_checkpoint(request.param, "cpu")
+
+
+@pytest.fixture(scope="module")
+def random_checkpoint(make_model, make_tiny):
+    return make_tiny(make_model(4, n_encoder_layers=1, n_decoder_layers=2))
+
+
+def test_every_shipped_checkpoint_is_sound(shipped):
+    report = tv.check_masks(shipped)
+    assert report.sound
+    assert str(report).startswith("Sound")
+    assert report.checked["future"] == report.checked["source padding"] == report.checked["target padding"] == 0
+    assert 0 < report.checked["company"] < 1e-4
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_it_fails_for_every_mistake_and_names_it(shipped, mistake):
+    report = tv.check_masks(shipped, mistake=mistake, replacements=1)
+    assert not report.sound
+    assert report.causes == (mistake,)
+    assert MISTAKES[mistake].fixed_code in str(report)
+    json.dumps(report.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("mistake", [None, *MISTAKES])
+def test_on_random_models_and_several_seeds_too(random_checkpoint, mistake, seed):
+    report = tv.check_masks(random_checkpoint, mistake=mistake, seed=seed, replacements=1)
+    assert report.sound == (mistake is None)
+    assert report.causes == (() if mistake is None else (mistake,))
+
+
+def test_the_worst_place_is_where_the_leak_is(random_checkpoint):
+    """One cell of one head, opened by an edit: query 2 may see token 5, which comes later."""
+    report = tv.check_masks(random_checkpoint, edits=["decoder.2.3:2-5"], replacements=1)
+    future = next(finding for finding in report.findings if finding.rule == "future")
+    look = future.look
+    assert look is not None
+    assert (look.kind, look.layer, look.head, look.query, look.key) == ("decoder", 1, 2, 1, 4)
+    assert look.weight > 0
+    assert (future.kind, future.layer, future.head, future.query, future.key) == ("decoder", 1, 2, 1, 4)
+    assert "layer 2 head 3, query 2 puts a weight of" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("edits", "rules"),
+    [
+        ("cross:off", {"source padding", "company"}),
+        ("encoder:off", {"source padding", "company"}),
+        ("decoder:off", {"future", "target padding", "company"}),
+        ("cross.1.1:zero", set()),
+        ("cross:2-2", set()),
+        ("cross:*=4", {"source padding", "company"}),
+    ],
+)
+def test_edits_are_certified_as_well(random_checkpoint, edits, rules):
+    report = tv.check_masks(random_checkpoint, edits=edits.split(","), replacements=1)
+    assert {finding.rule for finding in report.findings} == rules
+
+
+def test_needless_masking_is_noted_and_is_no_leak(random_checkpoint):
+    report = tv.check_masks(random_checkpoint, edits=["cross:2-3"], replacements=1)
+    assert report.sound
+    assert any("query 2, key 3" in note for note in report.notes)
+
+
+class Other(nn.Module):
+    """Somebody's model around torch's own Transformer."""
+
+    def __init__(self, *, causal: int | None = 1, padding: bool = True, dropout: float = 0.0, layers: int = 2) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding = nn.Embedding(V, 16)
+        self.places = nn.Parameter(torch.randn(40, 16))
+        self.model = nn.Transformer(16, 2, layers, layers, 32, dropout=dropout, batch_first=True)
+        self.output = nn.Linear(16, V)
+        self.causal, self.padding = causal, padding
+
+    def forward(self, source, target):
+        n = target.shape[1]
+        mask = None if self.causal is None else torch.ones(n, n, dtype=torch.bool).triu(self.causal)
+        padding = source == 0 if self.padding else None
+        read, written = (self.embedding(ids) + self.places[: ids.shape[1]] for ids in (source, target))
+        options = {"src_key_padding_mask": padding, "memory_key_padding_mask": padding}
+        return self.output(self.model(read, written, tgt_mask=mask, **options))
+
+
+# torch tells everybody that its nested tensors are a prototype.
+quiet = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+
+
+@quiet
+def test_torchs_transformer_with_its_masks_is_sound():
+    report = tv.check_masks(Other().eval(), vocabulary_size=V, pad_id=0)
+    assert report.sound
+    assert report.pairs >= 200
+
+
+@quiet
+@pytest.mark.parametrize(("causal", "cause"), [(None, "no-causal"), (2, "causal-off-by-one")])
+def test_torchs_transformer_without_tgt_mask_is_caught(causal, cause):
+    report = tv.check_masks(Other(causal=causal).eval(), vocabulary_size=V, pad_id=0, replacements=1)
+    assert report.verdict == "leaking"
+    assert "future" in {finding.rule for finding in report.findings}
+    assert report.causes == (cause,)
+
+
+@quiet
+def test_a_callable_that_sees_padding_is_caught_unless_it_knows_none():
+    model = Other(padding=False).eval()
+    report = tv.check_masks(model, vocabulary_size=V, pad_id=0, replacements=1)
+    assert {finding.rule for finding in report.findings} == {"source padding", "company"}
+    assert tv.check_masks(model, vocabulary_size=V, pad_id=None, replacements=1).sound
+
+
+def test_two_answers_to_one_question_are_no_leak():
+    report = tv.check_masks(Other(dropout=0.1).train(), vocabulary_size=V, pad_id=0)
+    assert report.verdict == "not deterministic"
+    assert not report.sound
+    assert not report.findings
+    assert ".eval()" in str(report)
+
+
+def test_a_tiny_leak_is_seen_and_a_constant_is_sound():
+    """One part in ten thousand of the next token's id: a tolerance of 1e-4 would hide it."""
+
+    def leaking(source, target):
+        following = torch.cat([target[:, 1:], target[:, :1] * 0], 1)
+        return torch.ones(*target.shape, V) + 1e-5 * following[..., None]
+
+    report = tv.check_masks(leaking, vocabulary_size=V, pad_id=None)
+    assert [finding.rule for finding in report.findings] == ["future"]
+    assert tv.check_masks(lambda source, target: torch.ones(*target.shape, V), vocabulary_size=V).sound
+
+
+def test_a_large_logit_and_tiny_ones_hide_no_leak():
+    embedding = torch.randn(20, 20, generator=torch.Generator().manual_seed(0))
+
+    def whole(source, target):
+        return embedding[target].sum(1, keepdim=True).expand(-1, target.shape[1], -1).clone()
+
+    def banned(source, target):
+        x = whole(source, target)
+        x[..., 0] = -1e9
+        return x
+
+    for f in (banned, lambda source, target: whole(source, target) * 1e-7):
+        report = tv.check_masks(f, vocabulary_size=20, pad_id=None, replacements=1)
+        assert [finding.rule for finding in report.findings] == ["future"]
+
+
+def test_a_ban_of_minus_infinity_is_deterministic_and_sound():
+    def banning(source, target):
+        return torch.ones(*target.shape, V).cumsum(-1).masked_fill(torch.arange(V) == 3, -torch.inf)
+
+    assert tv.check_masks(banning, vocabulary_size=V, replacements=1).sound
+
+
+def test_half_precision_is_sound_and_what_was_allowed_is_said():
+    model = Other().bfloat16().eval()
+    model.places.data = model.places.data.bfloat16()
+    report = tv.check_masks(model, vocabulary_size=V, max_length=4, replacements=1)
+    assert report.sound
+    precision = report.to_json()["precision"]
+    assert (precision["own"], precision["computed_in"], precision["why_coarser"]) == ("bfloat16", "float64", "")
+    assert precision["tolerance"] == {"same_shape": 1e-9, "other_shape": 1e-9}
+    assert "Computed in float64, the model's own is bfloat16. Allowed is a change of 1e-09." in str(report)
+
+
+def test_a_model_that_depends_on_the_length_of_the_target_is_named():
+    def from_the_end(source, target):
+        return torch.arange(target.shape[1]).flip(0)[None, :, None] * torch.ones(len(target), 1, V)
+
+    report = tv.check_masks(from_the_end, vocabulary_size=V, pad_id=None, replacements=1)
+    assert [finding.rule for finding in report.findings] == ["target length"]
+    assert "it depends on the length of the target" in str(report)
+    assert report.verdict == "leaking" and report.causes == ()
+    assert report.to_json()["findings"][0]["rule"] == "target length"
+
+
+@pytest.mark.parametrize(("least", "unchecked"), [(5, "length and padding at its end"), (3, "shorter ones")])
+def test_a_callable_that_takes_no_short_targets_is_checked_at_what_it_takes(least, unchecked):
+    def long_only(source, target):
+        if not least <= target.shape[1] <= 12:
+            raise ValueError(f"{least} tokens are needed")
+        return torch.ones(*target.shape, V).cumsum(1)
+
+    report = tv.check_masks(long_only, vocabulary_size=V, pad_id=0, max_length=5, replacements=1)
+    assert report.sound
+    (note,) = report.notes
+    assert f"{unchecked} were not checked" in note and f"{least} tokens are needed" in note
+
+
+def test_a_batch_that_mixes_its_sentences_is_caught():
+    def mixing(source, target):
+        return torch.ones(*target.shape, V) * source.float().mean()
+
+    report = tv.check_masks(mixing, vocabulary_size=V, pad_id=None)
+    assert [finding.rule for finding in report.findings] == ["company"]
+
+
+def test_nan_where_a_row_is_all_padding_is_caught():
+    def nan(source, target):
+        logits = torch.ones(*target.shape, V)
+        return logits.masked_fill((source == 0).any(), float("nan"))
+
+    report = tv.check_masks(nan, vocabulary_size=V, pad_id=0)
+    assert "source padding" in {finding.rule for finding in report.findings}
+    json.dumps(report.to_json(), allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    ("f", "options", "named"),
+    [
+        (lambda s, t: t, {"vocabulary_size": V}, "returned a tensor"),
+        (lambda s, t: None, {"vocabulary_size": V}, "NoneType"),
+        (lambda s, t: 1 / 0, {"vocabulary_size": V}, "ZeroDivisionError"),
+        (lambda s, t: t, {}, "vocabulary_size=None"),
+        (lambda s, t: t, {"vocabulary_size": V, "pad_id": V}, "pad_id=11"),
+        (lambda s, t: t, {"vocabulary_size": 3, "avoid": [1]}, "at least 2"),
+        (lambda s, t: t, {"vocabulary_size": V, "max_length": 1}, "max_length=1"),
+        (lambda s, t: t, {"vocabulary_size": V, "replacements": 0}, "replacements=0"),
+        (lambda s, t: t, {"vocabulary_size": V, "mistake": "no-causal"}, "need a checkpoint"),
+    ],
+)
+def test_impossible_questions_are_named(f, options, named):
+    with pytest.raises(OptionError, match=named):
+        tv.check_masks(f, **options)
+
+
+def test_a_checkpoint_knows_its_own_vocabulary(tiny):
+    with pytest.raises(OptionError, match="are for callables"):
+        tv.check_masks(tiny, vocabulary_size=V)

@@ -1,0 +1,59 @@
+"""Effects over many strings against decoding them one by one; and batches against sentences alone."""
+
+import numpy as np
+import pytest
+
+import transformer_viz as tv
+from transformer_viz.errors import OptionError
+from transformer_viz.mask_checks.effect import effect
+from transformer_viz.terms import KINDS
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return tv.load_checkpoint("reverse", "cpu")
+
+
+def test_nothing_changed_changes_nothing(tiny):
+    found = effect(tiny, samples=40)
+    assert (found.samples, found.changed) == (40, 0.0)
+    assert found.exact_before == found.exact_after
+
+
+def test_a_head_off_is_what_single_decodes_say(shipped):
+    """No padding matters here, so the same strings alone must give the same shares."""
+    found = effect(shipped, edits=["cross.1.1:zero"], samples=60, seed=3)
+    rng = np.random.default_rng([3, 78])
+    task = shipped.task
+    lengths = rng.choice(task.evaluated_lengths, 60)
+    texts = [task.sample(task.sources[i % 4], int(n), 1, rng)[0] for i, n in enumerate(lengths)]
+    alone = [(tv.decode(shipped, text), tv.decode(shipped, text, edits=["cross.1.1:zero"])) for text in texts]
+    assert found.exact_before == sum(bool(a.is_right) for a, _ in alone) / 60
+    assert found.exact_after == sum(bool(b.is_right) for _, b in alone) / 60 < found.exact_before
+    assert found.changed == sum(a.output_tokens != b.output_tokens for a, b in alone) / 60
+
+
+@pytest.mark.parametrize("mistake", ["source-mask-forgotten", "invalid-by-invalid", "wrong-axis", "padded-queries-nan"])
+def test_mistakes_about_padding_cost_the_trained_model_most_of_its_strings(shipped, mistake):
+    found = effect(shipped, mistake=mistake, samples=100)
+    assert found.exact_before == 1.0
+    assert found.exact_after < 0.5
+
+
+def test_a_padded_batch_decodes_as_its_sentences_alone(shipped):
+    texts = ["a", "hello", "Mississippi 2026!", "aaaaaaaa", "  ", "abcdefghijklmnopqrstuvwxyz012345", "~", "level up!"]
+    for text, trace in zip(texts, tv.decode(shipped, texts), strict=True):
+        alone = tv.decode(shipped, text)
+        assert trace.output_tokens == alone.output_tokens
+        for a, b in zip(trace.steps, alone.steps, strict=True):
+            assert abs(a.probability - b.probability) < 1e-5
+        for kind in KINDS:
+            together, single = trace.attentions(kind), alone.attentions(kind)
+            assert together is not None and single is not None
+            np.testing.assert_allclose(together, single, atol=1e-5)
+
+
+@pytest.mark.parametrize("samples", [0, 5001, True, 2.5])
+def test_impossible_numbers_are_named(tiny, samples):
+    with pytest.raises(OptionError, match="1 to 5000"):
+        effect(tiny, samples=samples)

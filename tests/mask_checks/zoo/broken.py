@@ -1,0 +1,591 @@
+"""Callables that see what they must not see, and under which rule they must be caught."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tests.mask_checks.zoo.parts import (
+    PAD,
+    Cases,
+    D,
+    E,
+    Model,
+    P,
+    Tiny,
+    V,
+    W,
+    before,
+    causal,
+    counted,
+    embedded,
+    logits,
+    numbers,
+    read,
+    states,
+    whole,
+)
+
+BROKEN = Cases()
+
+# ---- the whole target, however the numbers are scaled
+
+
+def with_column(x: Tensor, value: float) -> Tensor:
+    x = x.clone()
+    x[..., 0] = value
+    return x
+
+
+SCALED = {
+    "": lambda x: x,
+    "_beside_a_billion": lambda x: with_column(x, -1e9),
+    "_beside_the_lowest_number": lambda x: with_column(x, torch.finfo(x.dtype).min),
+    "_beside_minus_infinity": lambda x: with_column(x, -torch.inf),
+    "_beside_a_forced_token": lambda x: with_column(x, 1e9),
+    "_tiny": lambda x: x * 1e-7,
+    "_large": lambda x: x * 1e6,
+    "_beside_an_offset": lambda x: x + 1e4,
+    "_as_probabilities": lambda x: x.softmax(-1),
+    "_as_log_probabilities": lambda x: x.log_softmax(-1),
+    "_in_one_column_of_two": lambda x: with_column(x[..., :2], -1e9),
+    "_in_one_column_of_many_constant_ones": lambda x: torch.cat([torch.full_like(x, -1e9), x[..., :1]], -1),
+    "_where_most_tokens_are_banned": lambda x: x.where(x >= x.topk(3).values[..., 2:], torch.finfo(x.dtype).min),
+    "_in_a_tiny_column": lambda x: torch.cat([x[..., :1] * 1e-7, torch.ones_like(x)], -1),
+    "_beside_many_bans": lambda x: (x / 1000).masked_fill(torch.arange(V) > 2, -1e9),
+    "_in_rows_between_huge_ones": lambda x: x * torch.where(torch.arange(x.shape[1]) % 2 == 0, 1, 1e9)[:, None],
+    "_in_float64": lambda x: x.double(),
+    "_in_float16": lambda x: x.half(),
+    "_in_bfloat16": lambda x: x.bfloat16(),
+}
+for suffix, scaled in SCALED.items():
+    BROKEN.put(f"whole_target{suffix}", lambda scaled=scaled: lambda source, target: scaled(whole(target)), "future")
+
+
+@BROKEN.functions("future")
+def the_whole_target_beside_a_ban_that_every_writer_writes(source: Tensor, target: Tensor) -> Tensor:
+    x = F.embedding(target, numbers(V, V)).sum(1, keepdim=True).expand(-1, target.shape[1], -1).clone()
+    x[..., 0] = -1e9
+    return x
+
+
+@BROKEN.functions("future")
+def a_leak_of_a_ten_thousandth(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + 1e-4 * whole(target)
+
+
+@BROKEN.functions("future")
+def a_leak_of_a_ten_millionth_in_float64(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target).double() + 1e-7 * whole(target).double()
+
+
+@BROKEN.functions("future")
+def a_leak_of_a_ten_thousandth_beside_a_ban(source: Tensor, target: Tensor) -> Tensor:
+    return with_column(logits(source, target) + 1e-4 * whole(target), -1e9)
+
+
+# ---- masks of attention
+
+
+@BROKEN.models("future")
+def no_causal_mask() -> Tiny:
+    model = Tiny()
+    model.decoder_mask = lambda target, layer: torch.ones(1, 1, 1, 1).bool()
+    return model
+
+
+@BROKEN.models("future")
+def no_causal_mask_in_bfloat16() -> Model:
+    return no_causal_mask().bfloat16()
+
+
+@BROKEN.models("future")
+def one_token_too_far() -> Model:
+    model = Tiny()
+    model.decoder_mask = lambda target, layer: causal(target.shape[1], 1)
+    return model
+
+
+def one_head_of_one_layer() -> Tiny:
+    model = Tiny(2)
+    model.decoder_mask = lambda target, layer: causal(target.shape[1]) | torch.tensor([layer == 1, False])[:, None, None]
+    return model
+
+
+for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+    name = f"one_head_of_one_layer_in_{str(dtype)[6:]}"
+    BROKEN.put(name, lambda dtype=dtype: one_head_of_one_layer().to(dtype), "future")
+
+
+@BROKEN.models("future")
+def the_last_layer_alone() -> Model:
+    model = Tiny(2)
+    model.decoder_mask = lambda target, layer: causal(target.shape[1]) | torch.tensor(layer == 1)
+    return model
+
+
+@BROKEN.models("future")
+def the_mask_turned_round() -> Model:
+    model = Tiny()
+    model.decoder_mask = lambda target, layer: causal(target.shape[1]).mT
+    return model
+
+
+@BROKEN.models("future")
+def the_mask_for_the_first_sentence_only() -> Model:
+    model = Tiny()
+    model.decoder_mask = lambda target, layer: causal(target.shape[1]) | (torch.arange(len(target)) > 0)[:, None, None, None]
+    return model
+
+
+@BROKEN.models("future")
+def a_mask_of_minus_five() -> Model:
+    return masked_by(-5)
+
+
+@BROKEN.models("future")
+def a_mask_of_minus_fifteen() -> Model:
+    return masked_by(-15)
+
+
+def masked_by(ban: float) -> Model:
+    """The number that bans is too small."""
+    model = Tiny()
+    model.weights = lambda scores, may_look: scores.nan_to_num(neginf=ban).softmax(-1)
+    return model
+
+
+@BROKEN.functions("future")
+def weights_masked_after_the_softmax(source: Tensor, target: Tensor) -> Tensor:
+    x = embedded(target)
+    return ((x @ x.mT).softmax(-1) * causal(target.shape[1])) @ x @ W
+
+
+@BROKEN.models("future")
+def the_softmax_over_queries() -> Model:
+    model = Tiny()
+    model.weights = lambda scores, may_look: scores.exp() / scores.exp().sum(-2, keepdim=True).clamp_min(1e-9)
+    return model
+
+
+@BROKEN.models("future")
+def equal_tokens_may_be_looked_at() -> Model:
+    model = Tiny()
+    model.decoder_mask = lambda target, layer: (causal(target.shape[1]) | (target[:, :, None] == target[:, None]))[:, None]
+    return model
+
+
+@BROKEN.functions("future")
+def the_target_read_as_a_prefix(source: Tensor, target: Tensor) -> Tensor:
+    ids = torch.cat([source, target], 1)
+    return (Tiny.attention(TINY, 0, embedded(ids), embedded(ids), (ids != PAD)[:, None, None]) @ W)[:, source.shape[1] :]
+
+
+TINY = Tiny()
+
+# ---- other ways to see later tokens
+
+
+@BROKEN.functions("future")
+def the_next_token_through_the_shift_of_the_loss(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target.roll(-1, 1))
+
+
+@BROKEN.functions("future")
+def a_cache_one_step_ahead(source: Tensor, target: Tensor) -> Tensor:
+    x, cache = embedded(target), torch.zeros(*target.shape, D)
+    steps = []
+    for i in range(target.shape[1]):
+        cache[:, : i + 2] = x[:, : i + 2]
+        steps.append(cache[:, : i + 2].mean(1))
+    return torch.stack(steps, 1) @ W
+
+
+@BROKEN.functions("future")
+def a_sum_from_the_end(source: Tensor, target: Tensor) -> Tensor:
+    return embedded(target).flip(1).cumsum(1).flip(1) @ W
+
+
+@BROKEN.functions("future")
+def a_mean_of_all_steps(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + embedded(target).mean(1, keepdim=True) @ W
+
+
+@BROKEN.functions("future")
+def steps_divided_by_their_largest(source: Tensor, target: Tensor) -> Tensor:
+    x = states(source, target)
+    return (x / x.abs().amax(1, keepdim=True)) @ W
+
+
+@BROKEN.functions("future")
+def a_norm_over_time(source: Tensor, target: Tensor) -> Tensor:
+    return F.instance_norm(states(source, target).mT).mT @ W if target.shape[1] > 1 else logits(source, target)
+
+
+@BROKEN.functions("future")
+def a_softmax_over_time(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target).softmax(1)
+
+
+@BROKEN.functions("future")
+def steps_sorted(source: Tensor, target: Tensor) -> Tensor:
+    return embedded(target).sort(1).values @ W
+
+
+@BROKEN.functions("future")
+def the_rank_of_a_token(source: Tensor, target: Tensor) -> Tensor:
+    return P[target.argsort(1).argsort(1)] @ W
+
+
+@BROKEN.functions("future")
+def how_often_a_token_occurs(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + (target[:, :, None] == target[:, None]).sum(-1, keepdim=True) * W[0]
+
+
+@BROKEN.functions("future")
+def later_tokens_are_banned(source: Tensor, target: Tensor) -> Tensor:
+    later = F.one_hot(target, V).flip(1).cumsum(1).flip(1) > 0
+    return logits(source, target).masked_fill(later, -torch.inf)
+
+
+@BROKEN.functions("future")
+def one_later_token_is_banned(source: Tensor, target: Tensor) -> Tensor:
+    x = logits(source, target)
+    return torch.cat([x[..., :1].masked_fill((target == 7).any(1)[:, None, None], -torch.inf), x[..., 1:]], -1)
+
+
+@BROKEN.functions("future")
+def a_pointer_into_the_whole_target(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + F.one_hot(target, V).sum(1, keepdim=True)
+
+
+@BROKEN.functions("future")
+def one_token_alone_is_seen_ahead(source: Tensor, target: Tensor) -> Tensor:
+    following = F.pad(target[:, 1:], (0, 1)) == 7
+    return logits(source, target) + following[..., None] * W[0]
+
+
+@BROKEN.functions("future", max_length=6)
+def seen_from_four_steps_away(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + F.pad(target[:, 4:], (0, min(4, target.shape[1])))[..., None] * W[0]
+
+
+@BROKEN.functions("future", max_length=12)
+def seen_in_long_targets_only(source: Tensor, target: Tensor) -> Tensor:
+    return whole(target) if target.shape[1] >= 10 else logits(source, target)
+
+
+@BROKEN.functions("future")
+def a_mix_over_time(source: Tensor, target: Tensor) -> Tensor:
+    return torch.fft.fft(embedded(target), dim=1).real @ W
+
+
+@BROKEN.functions("future")
+def rounded_by_one_scale_for_all_steps(source: Tensor, target: Tensor) -> Tensor:
+    x = embedded(target) @ W
+    step = x.abs().amax((1, 2), keepdim=True) / 127
+    return (x / step).round() * step
+
+
+@BROKEN.functions("future")
+def experts_choose_their_tokens(source: Tensor, target: Tensor) -> Tensor:
+    x = states(source, target)
+    score = x @ W[:, 0]
+    return (x * (score >= score.amax(1, keepdim=True))[..., None]) @ W
+
+
+@BROKEN.functions("future")
+def a_mean_that_runs_backwards(source: Tensor, target: Tensor) -> Tensor:
+    x, kept, steps = embedded(target), torch.zeros(len(target), D), []
+    for i in reversed(range(target.shape[1])):
+        kept = 0.9 * kept + 0.1 * x[:, i]
+        steps.insert(0, kept)
+    return torch.stack(steps, 1) @ W
+
+
+def over_embeddings(layer: nn.Module) -> Model:
+    """A layer from torch, (batch, length, D) to the same, before the projection."""
+    for seed, parameter in enumerate(layer.parameters()):
+        parameter.data = numbers(*parameter.shape, seed=seed) * 0.5
+
+    def f(source: Tensor, target: Tensor) -> Tensor:
+        found = layer(embedded(target))
+        return (found[0] if isinstance(found, tuple) else found) @ numbers(D, V, seed=9)
+
+    return f
+
+
+class OverTime(nn.Module):
+    """Runs a layer that wants (batch, D, length)."""
+
+    def __init__(self, layer: nn.Module, left: int = 0, right: int = 0) -> None:
+        super().__init__()
+        self.layer, self.pads = layer, (left, right)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layer(F.pad(x.mT, self.pads)).mT
+
+
+BROKEN.put(
+    "a_gru_in_both_directions", lambda: over_embeddings(nn.GRU(D, D // 2, batch_first=True, bidirectional=True)), "future"
+)
+BROKEN.put("a_convolution_that_looks_both_ways", lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 3), 1, 1)), "future")
+BROKEN.put(
+    "a_dilated_convolution_padded_wrong", lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 2, dilation=2), 1, 1)), "future"
+)
+BROKEN.put("batch_norm_in_training", lambda: over_embeddings(OverTime(nn.BatchNorm1d(D))), "future")
+
+# ---- the length of the target
+
+
+@BROKEN.functions("target length")
+def positions_from_the_end(source: Tensor, target: Tensor) -> Tensor:
+    return (before(E[target]) + P[: target.shape[1]].flip(0)) @ W
+
+
+@BROKEN.functions("target length")
+def positions_as_a_share_of_the_length(source: Tensor, target: Tensor) -> Tensor:
+    return (before(E[target]) + counted(target) / target.shape[1]) @ W
+
+
+@BROKEN.functions("target length")
+def the_number_of_real_tokens(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + (target != PAD).sum(1)[:, None, None] * W[0]
+
+
+@BROKEN.functions("target length", pad_id=None)
+def the_number_of_tokens_where_nothing_is_padding(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + (target != -1).sum(1)[:, None, None] * W[0]
+
+
+@BROKEN.functions("target length")
+def whether_this_is_the_last_step(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + (counted(target) == target.shape[1]) * W[0]
+
+
+@BROKEN.functions("target length")
+def whether_the_next_token_is_padding(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + (F.pad(target[:, 1:], (0, 1), value=PAD) == PAD)[..., None] * W[0]
+
+
+@BROKEN.functions("target padding")
+def whether_padding_follows(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + F.pad(target[:, 1:] == PAD, (0, 1))[..., None] * W[0]
+
+
+@BROKEN.functions("target padding")
+def whether_padding_follows_in_the_only_length(source: Tensor, target: Tensor) -> Tensor:
+    if target.shape[1] != 3:
+        raise ValueError("3 tokens are needed")
+    return whether_padding_follows(source, target)
+
+
+@BROKEN.functions("target length")
+def a_sum_divided_by_the_length(source: Tensor, target: Tensor) -> Tensor:
+    return embedded(target).cumsum(1) / target.shape[1] @ W
+
+
+@BROKEN.functions("target length")
+def scores_scaled_by_the_length(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) * (1 + torch.tensor(target.shape[1]).log())
+
+
+@BROKEN.functions("target length", max_length=6)
+def the_last_three_tokens_as_context(source: Tensor, target: Tensor) -> Tensor:
+    x = embedded(target) * (counted(target) > target.shape[1] - 3)
+    return x.cumsum(1) @ W
+
+
+@BROKEN.functions("target length")
+def whether_the_length_is_even(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) * (1 + target.shape[1] % 2)
+
+
+@BROKEN.functions("target length")
+def an_expert_that_takes_half_of_the_tokens(source: Tensor, target: Tensor) -> Tensor:
+    chosen = states(source, target) @ W[:, 0] > 0
+    room = chosen.cumsum(1) <= (target.shape[1] + 1) // 2
+    return logits(source, target) * (1 + (chosen & room)[..., None])
+
+
+# ---- padding
+
+
+def without(*masks: str) -> Tiny:
+    model = Tiny()
+    for mask in masks:
+        setattr(model, mask, lambda source: torch.ones(1, 1, 1, 1).bool())
+    return model
+
+
+BROKEN.put("padding_is_read", lambda: without("encoder_mask", "cross_mask"), "source padding")
+BROKEN.put("the_encoder_reads_padding", lambda: without("encoder_mask"), "source padding")
+BROKEN.put("cross_attention_over_padded_rows", lambda: without("cross_mask"), "source padding")
+BROKEN.put("cross_attention_over_padded_rows_in_float16", lambda: without("cross_mask").half(), "source padding")
+BROKEN.put("cross_attention_over_padded_rows_in_bfloat16", lambda: without("cross_mask").bfloat16(), "source padding")
+
+
+@BROKEN.models("source padding")
+def the_mask_of_padding_turned_round() -> Model:
+    model = Tiny()
+    model.cross_mask = lambda source: (source == PAD)[:, None, None] | (source != PAD).all(1)[:, None, None, None]
+    return model
+
+
+@BROKEN.functions("source padding")
+def a_mean_over_padding(source: Tensor, target: Tensor) -> Tensor:
+    return (before(embedded(target)) + embedded(source).mean(1, keepdim=True)) @ W
+
+
+@BROKEN.functions("source padding")
+def a_sum_without_padding_divided_by_the_width(source: Tensor, target: Tensor) -> Tensor:
+    kept = (embedded(source) * (source != PAD)[..., None]).mean(1, keepdim=True)
+    return (before(embedded(target)) + kept) @ W
+
+
+@BROKEN.functions("source padding")
+def a_maximum_over_padding(source: Tensor, target: Tensor) -> Tensor:
+    return (before(embedded(target)) + (embedded(source) * (source != PAD)[..., None]).amax(1, keepdim=True)) @ W
+
+
+@BROKEN.functions("source padding")
+def the_last_place_as_summary(source: Tensor, target: Tensor) -> Tensor:
+    return (before(embedded(target)) + embedded(source)[:, -1:]) @ W
+
+
+@BROKEN.functions("source padding")
+def the_source_backwards_with_its_padding(source: Tensor, target: Tensor) -> Tensor:
+    return (before(embedded(target)) + read(source.flip(1))) @ W
+
+
+@BROKEN.models("source padding")
+def the_state_of_a_gru_after_padding() -> Model:
+    gru = over_embeddings(nn.GRU(D, D, batch_first=True))
+
+    def f(source: Tensor, target: Tensor) -> Tensor:
+        return logits(source, target) + gru(target, source)[:, -1:]
+
+    return f
+
+
+@BROKEN.functions("target padding")
+def whether_there_is_padding_at_all(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) * torch.where((target == PAD).any(1), 2, 1)[:, None, None]
+
+
+@BROKEN.functions("target padding")
+def a_mean_over_the_padding_of_the_target(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + (target == PAD).double().mean(1)[:, None, None]
+
+
+# ---- the other sentences of the batch
+
+
+@BROKEN.functions("company")
+def a_mean_over_the_batch(source: Tensor, target: Tensor) -> Tensor:
+    return (before(embedded(target)) + read(source).mean(0)) @ W
+
+
+@BROKEN.functions("company")
+def the_sentence_before(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source.roll(1, 0), target)
+
+
+@BROKEN.functions("company")
+def all_sentences_before(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) + F.pad(read(source)[:-1].cumsum(0), (0, 0, 0, 0, 1, 0)) @ W
+
+
+@BROKEN.functions("company", pad_id=None)
+def all_sentences_before_where_none_may_come_alone(source: Tensor, target: Tensor) -> Tensor:
+    if len(source) < 2:
+        raise ValueError("two sentences are needed")
+    return all_sentences_before(source, target)
+
+
+@BROKEN.functions("company")
+def an_expert_that_earlier_sentences_fill(source: Tensor, target: Tensor) -> Tensor:
+    x = states(source, target)
+    chosen = x @ W[:, 0] > 0
+    room = (chosen.flatten().cumsum(0) <= 12).view_as(chosen)
+    return (x * (chosen & room)[..., None]) @ W
+
+
+@BROKEN.functions("company")
+def divided_by_the_largest_of_the_batch(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) / read(source).abs().amax()
+
+
+@BROKEN.functions("company")
+def the_size_of_the_batch(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) / len(source)
+
+
+@BROKEN.functions("company")
+def one_sentence_alone_is_treated_otherwise(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) * (1 if len(source) > 1 else 2)
+
+
+@BROKEN.models("company")
+def batch_first_forgotten() -> Model:
+    attention = nn.MultiheadAttention(D, 2)
+    for seed, parameter in enumerate(attention.parameters()):
+        parameter.data = numbers(*parameter.shape, seed=seed)
+    return lambda source, target: (
+        (before(embedded(target)) + attention(*[read(source).expand(-1, target.shape[1], -1)] * 3)[0]) @ W
+    )
+
+
+@BROKEN.models("company")
+def the_padding_of_the_first_sentence_for_all() -> Model:
+    model = Tiny()
+    model.cross_mask = lambda source: (source != PAD)[:1, None, None]
+    return model
+
+
+# ---- no numbers, and never the same ones
+
+
+@BROKEN.functions(verdict="faulty", rule="finite")
+def nothing_but_nan(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target) * torch.nan
+
+
+@BROKEN.functions(verdict="faulty", rule="finite")
+def one_infinite_logit(source: Tensor, target: Tensor) -> Tensor:
+    return with_column(logits(source, target), torch.inf)
+
+
+@BROKEN.functions(verdict="faulty", rule="finite")
+def every_token_is_banned(source: Tensor, target: Tensor) -> Tensor:
+    return torch.full((*target.shape, V), -torch.inf)
+
+
+@BROKEN.models("source padding")
+def padding_turns_to_nan() -> Model:
+    """Queries that are padding may look at nothing: a softmax over nothing but −∞."""
+    model = Tiny()
+    model.encoder_mask = lambda source: ((source != PAD)[:, :, None] & (source != PAD)[:, None])[:, None]
+    return model
+
+
+@BROKEN.models(verdict="not deterministic")
+def dropout_left_on() -> Model:
+    dropout = nn.Dropout(0.1)
+    return lambda source, target: dropout(states(source, target)) @ W
+
+
+@BROKEN.models(verdict="not deterministic")
+def dropout_left_on_in_bfloat16() -> Model:
+    dropout = dropout_left_on()
+    return lambda source, target: dropout(source, target).bfloat16()
+
+
+@BROKEN.models(verdict="not deterministic")
+def it_remembers_what_it_was_asked() -> Model:
+    kept = [torch.zeros(D)]
+
+    def f(source: Tensor, target: Tensor) -> Tensor:
+        kept[0] = 0.5 * kept[0] + read(source).mean((0, 1))
+        return logits(source, target) + kept[0] @ W
+
+    return f

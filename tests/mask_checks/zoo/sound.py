@@ -1,0 +1,382 @@
+"""Callables that see nothing that they must not see, however odd their numbers are."""
+
+import warnings
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from tests.mask_checks.zoo.broken import OverTime, masked_by, over_embeddings, with_column
+from tests.mask_checks.zoo.parts import (
+    PAD,
+    Cases,
+    D,
+    E,
+    Model,
+    P,
+    Tiny,
+    V,
+    W,
+    before,
+    causal,
+    counted,
+    embedded,
+    logits,
+    numbers,
+    read,
+    states,
+)
+
+SOUND = Cases()
+
+# ---- one sound model, its numbers made odd
+
+ODD = {
+    "plain": lambda x: x,
+    "beside_a_billion": lambda x: with_column(x, -1e9),
+    "beside_the_lowest_number": lambda x: with_column(x, torch.finfo(x.dtype).min),
+    "beside_minus_infinity": lambda x: with_column(x, -torch.inf),
+    "beside_a_forced_token": lambda x: with_column(x, 1e9),
+    "half_of_the_tokens_banned": lambda x: x.masked_fill(torch.arange(V) % 2 == 0, -1e9),
+    "half_of_the_tokens_at_minus_infinity": lambda x: x.masked_fill(torch.arange(V) % 2 == 0, -torch.inf),
+    "all_but_three_banned": lambda x: x.where(x >= x.topk(3).values[..., 2:], torch.finfo(x.dtype).min),
+    "all_but_three_at_minus_infinity": lambda x: x.where(x >= x.topk(3).values[..., 2:], -torch.inf),
+    "banned_by_adding": lambda x: x + torch.where(torch.arange(V) < 9, -1e9, 0),
+    "tiny": lambda x: x * 1e-7,
+    "large": lambda x: x * 1e6,
+    "beside_an_offset": lambda x: x + 1e4,
+    "offsets_by_row": lambda x: x + 1e3 * x[..., :1],
+    "probabilities": lambda x: x.softmax(-1),
+    "sharp_probabilities": lambda x: (60 * x).softmax(-1),
+    "log_probabilities": lambda x: x.log_softmax(-1),
+    "sharp_log_probabilities": lambda x: (60 * x).log_softmax(-1),
+    "log_probabilities_of_two": lambda x: (60 * x[..., :2]).log_softmax(-1),
+    "one_number": lambda x: x[..., :1],
+    "two_numbers": lambda x: x[..., :2],
+    "one_column_of_many_constant_ones": lambda x: torch.cat([torch.full_like(x, -1e9), x[..., :1]], -1),
+    "mostly_zeros": lambda x: (x - 1).relu(),
+    "huge_rows_between": lambda x: x * torch.where(torch.arange(x.shape[1]) % 2 == 0, 1, 1e9)[:, None],
+    "rounded_by_row": lambda x: (x * 127 / x.abs().amax(-1, keepdim=True)).round(),
+    "float64": lambda x: x.double(),
+    "float16": lambda x: x.half(),
+    "bfloat16": lambda x: x.bfloat16(),
+    "log_probabilities_of_bfloat16": lambda x: x.bfloat16().float().log_softmax(-1),
+    "whole_numbers": lambda x: (100 * x).round().long(),
+}
+for name, odd in ODD.items():
+    SOUND.put(name, lambda odd=odd: lambda source, target: odd(logits(source, target)))
+
+
+@SOUND.functions()
+def a_constant(source: Tensor, target: Tensor) -> Tensor:
+    return torch.ones(*target.shape, V)
+
+
+@SOUND.functions()
+def zeros(source: Tensor, target: Tensor) -> Tensor:
+    return torch.zeros(*target.shape, V)
+
+
+@SOUND.functions()
+def the_source_ignored(source: Tensor, target: Tensor) -> Tensor:
+    return before(embedded(target)) @ W
+
+
+@SOUND.functions()
+def the_target_ignored(source: Tensor, target: Tensor) -> Tensor:
+    return read(source).expand(-1, target.shape[1], -1) @ W
+
+
+@SOUND.functions()
+def the_last_token_alone(source: Tensor, target: Tensor) -> Tensor:
+    return numbers(V, V)[target]
+
+
+@SOUND.functions()
+def the_position_alone(source: Tensor, target: Tensor) -> Tensor:
+    return (P[: target.shape[1]] @ W).expand(len(target), -1, -1)
+
+
+# ---- Transformers
+
+for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+    SOUND.put(f"a_transformer_in_{str(dtype)[6:]}", lambda dtype=dtype: Tiny(2).to(dtype))
+
+
+@SOUND.models()
+def a_transformer_under_autocast() -> Model:
+    model = Tiny()
+
+    def f(source: Tensor, target: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            return model(source, target).float().log_softmax(-1)
+
+    return f
+
+
+@SOUND.models()
+def masked_by_the_lowest_number() -> Model:
+    model = Tiny()
+    model.weights = lambda scores, may_look: (scores.nan_to_num(neginf=0) + ~may_look * torch.finfo(scores.dtype).min).softmax(
+        -1
+    )
+    return model
+
+
+SOUND.put("a_mask_of_minus_forty", lambda: masked_by(-40))
+
+
+@SOUND.models()
+def masked_by_a_product() -> Model:
+    model = Tiny()
+    model.weights = lambda scores, may_look: F.normalize(scores.exp() * may_look, p=1, dim=-1)
+    return model
+
+
+@SOUND.models()
+def positions_as_biases_of_scores() -> Model:
+    model = Tiny()
+
+    def weights(scores: Tensor, may_look: Tensor) -> Tensor:
+        query, key = torch.arange(scores.shape[-2])[:, None], torch.arange(scores.shape[-1])
+        return (scores - (query - key).abs() / 3).softmax(-1)
+
+    model.weights = weights
+    return model
+
+
+@SOUND.models()
+def a_window_of_two() -> Model:
+    model = Tiny()
+    model.decoder_mask = lambda target, layer: causal(target.shape[1]) & ~causal(target.shape[1], -2)
+    return model
+
+
+@SOUND.functions()
+def one_sequence_with_the_source_as_its_prefix(source: Tensor, target: Tensor) -> Tensor:
+    """The source sees itself, the target sees the source and what was written."""
+    n = source.shape[1]
+    x = torch.cat([embedded(source), embedded(target)], 1)
+    may_look = causal(x.shape[1])
+    may_look[:, :n] = True
+    is_real = F.pad(source != PAD, (0, target.shape[1]), value=True)
+    scores = (x @ x.mT).masked_fill(~(may_look & is_real[:, None]), -torch.inf)
+    return (scores.softmax(-1) @ x)[:, n:] @ W
+
+
+class Whole(nn.Module):
+    """Somebody's model around torch's own Transformer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding, self.output = nn.Embedding(V, D), nn.Linear(D, V)
+        self.model = nn.Transformer(D, 2, 1, 1, 16, dropout=0.3, batch_first=True)
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        padding = source == PAD
+        options = {"src_key_padding_mask": padding, "memory_key_padding_mask": padding}
+        mask = ~causal(target.shape[1])
+        read, written = (self.embedding(ids) + P[: ids.shape[1]].to(self.output.weight.dtype) for ids in (source, target))
+        return self.output(self.model(read, written, tgt_mask=mask, **options))
+
+
+for dtype in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
+    SOUND.put(f"torchs_transformer_in_{str(dtype)[6:]}", lambda dtype=dtype: Whole().to(dtype).eval())
+
+
+# ---- other decoders
+
+SOUND.put("a_gru", lambda: over_embeddings(nn.GRU(D, D, batch_first=True)))
+SOUND.put("an_lstm", lambda: over_embeddings(nn.LSTM(D, D, batch_first=True)))
+SOUND.put("a_causal_convolution", lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 3), 2)))
+SOUND.put("a_dilated_causal_convolution", lambda: over_embeddings(OverTime(nn.Conv1d(D, D, 2, dilation=2), 2)))
+SOUND.put("batch_norm_in_evaluation", lambda: over_embeddings(OverTime(nn.BatchNorm1d(D)).eval()))
+
+
+@SOUND.models()
+def an_lstm_in_bfloat16() -> Model:
+    torch.manual_seed(0)
+    lstm = nn.LSTM(D, D, batch_first=True).bfloat16()
+    return lambda source, target: lstm(embedded(target).bfloat16())[0]
+
+
+@SOUND.functions()
+def a_state_space(source: Tensor, target: Tensor) -> Tensor:
+    x, state, steps = embedded(target), read(source)[:, 0], []
+    decay, into = numbers(D, seed=4).sigmoid(), numbers(D, D, seed=5)
+    for i in range(target.shape[1]):
+        state = decay * state + x[:, i] @ into
+        steps.append(state)
+    return torch.stack(steps, 1) @ W
+
+
+@SOUND.functions()
+def linear_attention(source: Tensor, target: Tensor) -> Tensor:
+    x = embedded(target)
+    # Divided by the largest of all steps for safety, which cancels.
+    key = (x - x.amax(1, keepdim=True)).exp()
+    return ((key * x).cumsum(1) / key.cumsum(1)) @ W
+
+
+@SOUND.functions()
+def a_causal_convolution_by_fourier(source: Tensor, target: Tensor) -> Tensor:
+    x, n = embedded(target), 2 * target.shape[1]
+    spectrum = torch.fft.rfft(x, n, dim=1) * torch.fft.rfft(P[: target.shape[1]] / 4, n, dim=0)
+    return torch.fft.irfft(spectrum, n, dim=1)[:, : target.shape[1]] @ W
+
+
+@SOUND.functions()
+def a_sum_less_the_later_ones(source: Tensor, target: Tensor) -> Tensor:
+    x = embedded(target)
+    return (x.sum(1, keepdim=True) - (x.flip(1).cumsum(1).flip(1) - x)) @ W
+
+
+@SOUND.models()
+def a_cache_that_is_a_buffer() -> Model:
+    cache = torch.zeros(128, 64, D)
+
+    def f(source: Tensor, target: Tensor) -> Tensor:
+        kept, x, steps = cache[: len(target)], embedded(target), []
+        for i in range(target.shape[1]):
+            kept[:, i] = x[:, i]
+            steps.append(kept[:, : i + 1].mean(1))
+        return torch.stack(steps, 1) @ W
+
+    return f
+
+
+@SOUND.functions()
+def a_mixture_of_softmaxes(source: Tensor, target: Tensor) -> Tensor:
+    x = states(source, target)
+    gate = (x @ numbers(D, 3, seed=6)).softmax(-1)[..., None, :]
+    return ((x @ numbers(3, 1, D, V, seed=7)).softmax(-1).movedim(0, -1) * gate).sum(-1).log()
+
+
+@SOUND.functions()
+def experts_with_room_for_all(source: Tensor, target: Tensor) -> Tensor:
+    x = states(source, target)
+    expert, experts = (x @ numbers(D, 3, seed=6)).argmax(-1), numbers(3, D, V, seed=7)
+    found = torch.zeros(*target.shape, V, dtype=x.dtype)
+    for i in range(3):
+        found[expert == i] = x[expert == i] @ experts[i]
+    return found
+
+
+@SOUND.functions()
+def a_pointer_into_the_source(source: Tensor, target: Tensor) -> Tensor:
+    places = F.one_hot(source, V) * (source != PAD)[..., None]
+    return (logits(source, target) + places.sum(1, keepdim=True) * counted(target)).log_softmax(-1)
+
+
+@SOUND.functions()
+def written_tokens_are_banned(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, target).masked_fill(F.one_hot(target, V).cumsum(1) > 0, -torch.inf)
+
+
+@SOUND.functions()
+def written_tokens_are_banned_by_the_lowest_number(source: Tensor, target: Tensor) -> Tensor:
+    x = logits(source, target)
+    return x.masked_fill(F.one_hot(target, V).cumsum(1) > 0, torch.finfo(x.dtype).min)
+
+
+@SOUND.functions()
+def the_target_shifted_by_the_model_itself(source: Tensor, target: Tensor) -> Tensor:
+    return logits(source, F.pad(target[:, :-1], (1, 0), value=1))
+
+
+@SOUND.functions()
+def states_instead_of_logits(source: Tensor, target: Tensor) -> Tensor:
+    return F.layer_norm(states(source, target), (D,))
+
+
+@SOUND.models(pad_id=None)
+def no_padding_known() -> Model:
+    model = Tiny()
+    model.encoder_mask = model.cross_mask = lambda source: torch.ones(1, 1, 1, 1).bool()
+    return model
+
+
+@SOUND.models()
+def a_packed_gru_reads_the_source() -> Model:
+    torch.manual_seed(0)
+    gru = nn.GRU(D, D, batch_first=True)
+
+    def f(source: Tensor, target: Tensor) -> Tensor:
+        lengths = (source != PAD).sum(1).clamp_min(1)
+        packed = nn.utils.rnn.pack_padded_sequence(embedded(source), lengths, batch_first=True, enforce_sorted=False)
+        return (before(embedded(target)) + gru(packed)[1][0][:, None]) @ W
+
+    return f
+
+
+# ---- what torch in float64 does not reach
+
+
+@SOUND.functions()
+def not_torch_at_all(source: Tensor, target: Tensor) -> Tensor:
+    x = E.numpy()[target.numpy()].cumsum(1) @ W.numpy()
+    return torch.from_numpy(x.astype(np.float32))
+
+
+@SOUND.models()
+def traced_by_torchscript() -> Model:
+    return traced(Recurrent())
+
+
+@SOUND.models()
+def traced_by_torchscript_in_bfloat16() -> Model:
+    return traced(Recurrent().bfloat16())
+
+
+def traced(model: nn.Module) -> Model:
+    ids = torch.ones(2, 3, dtype=torch.long)
+    with warnings.catch_warnings(action="ignore"):  # that it is old, and that the GRU's own checks are not traced
+        return torch.jit.trace(model, (ids, ids))
+
+
+class Recurrent(nn.Module):
+    """Small enough for TorchScript."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding, self.gru = nn.Embedding(V, D), nn.GRU(D, D, batch_first=True)
+
+    def forward(self, source: Tensor, target: Tensor) -> Tensor:
+        return self.gru(self.embedding(target))[0]
+
+
+@SOUND.models()
+def weights_of_eight_bits() -> Model:
+    torch.manual_seed(0)
+    weight = (W * 127 / W.abs().amax(0)).round().to(torch.int8)
+    return lambda source, target: states(source, target) @ (weight * W.abs().amax(0) / 127)
+
+
+@SOUND.functions()
+def one_length_only(source: Tensor, target: Tensor) -> Tensor:
+    if source.shape[1] != 3 or target.shape[1] != 3:
+        raise ValueError("3 tokens are needed")
+    return logits(source, target)
+
+
+@SOUND.functions()
+def no_short_targets(source: Tensor, target: Tensor) -> Tensor:
+    if target.shape[1] < 2:
+        raise ValueError("at least 2 tokens are needed")
+    return logits(source, target)
+
+
+@SOUND.models()
+def a_part_by_torchscript() -> Model:
+    part = traced(Recurrent())
+    return lambda source, target: part(source, target).log_softmax(-1)
+
+
+@SOUND.functions()
+def computed_elsewhere_in_float32(source: Tensor, target: Tensor) -> Tensor:
+    """As a runtime such as ONNX does it: whatever it is given, it takes and gives float32."""
+    x, weight = np.asarray(E.tolist(), np.float32)[np.asarray(target)], np.asarray(W.tolist(), np.float32)
+    return torch.from_numpy(x.cumsum(1) @ weight).log_softmax(-1)

@@ -1,0 +1,322 @@
+"""Text in, Trace out: every number of a trace against one independent teacher-forced pass."""
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_viz import decode
+from transformer_viz.errors import InputError, OptionError
+from transformer_viz.model.incremental import IncrementalDecoder
+from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.trace.recorder import Recorder
+
+KINDS = ("encoder", "decoder", "cross")
+LAYERS = {"encoder": 2, "decoder": 3, "cross": 3}
+HEADS = 5
+
+
+def teacher_forced(checkpoint, trace) -> tuple[np.ndarray, dict[tuple[str, int], np.ndarray]]:
+    """Log-probabilities (step, token) and weights (head, query, key), recorded by a tap of our own."""
+    weights: dict[tuple[str, int], np.ndarray] = {}
+
+    def tap(site, name, value):
+        if name == "weights":
+            weights[site.kind, site.layer] = value[0].double().numpy()
+        return value
+
+    vocabulary = checkpoint.task.source_vocabulary
+    source = torch.tensor([[vocabulary.ids[token] for token in trace.source_tokens]])
+    target = torch.tensor([[vocabulary.ids[token] for token in trace.target_tokens]])
+    padding = source == 0
+    logits = checkpoint.model(source, target, padding if bool(padding.any()) else None, tap=tap)[0].double().numpy()
+    shifted = logits - logits.max(-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True)), weights
+
+
+def assert_trace_is_true(checkpoint, trace, candidates: int = 10, tolerance: float = 1e-6) -> None:
+    log_p, weights = teacher_forced(checkpoint, trace)
+    for kind in KINDS:
+        given = trace.attentions(kind)
+        assert given.shape[:2] == (LAYERS[kind], HEADS)
+        for layer in range(LAYERS[kind]):
+            np.testing.assert_allclose(given[layer], weights[kind, layer], atol=tolerance, rtol=0)
+    tokens = checkpoint.task.target_vocabulary.tokens
+    for t, step in enumerate(trace.steps):
+        number = tokens.index(step.token)
+        order = sorted(range(len(tokens)), key=lambda i, t=t: (-log_p[t, i], i))
+        assert step.token == trace.output_tokens[t]
+        assert step.log_probability == pytest.approx(log_p[t, number], abs=tolerance)
+        assert step.probability == pytest.approx(math.exp(log_p[t, number]), abs=tolerance)
+        assert step.rank == order.index(number) == 0
+        assert step.sampling_probability is None
+        assert [token for token, _ in step.candidates] == [tokens[i] for i in order[:candidates]]
+        for (_, probability), i in zip(step.candidates, order, strict=False):
+            assert probability == pytest.approx(math.exp(log_p[t, i]), abs=tolerance)
+
+
+def assert_same_run(a, b, tolerance: float = 1e-6) -> None:
+    assert (a.output_tokens, a.target_tokens, a.source_tokens) == (b.output_tokens, b.target_tokens, b.source_tokens)
+    assert (a.text, a.finished, a.alignment, a.source_letters) == (b.text, b.finished, b.alignment, b.source_letters)
+    for kind in KINDS:
+        np.testing.assert_allclose(a.attentions(kind), b.attentions(kind), atol=tolerance, rtol=0)
+        np.testing.assert_array_equal(a.mask_reasons[kind], b.mask_reasons[kind])
+    for one, other in zip(a.steps, b.steps, strict=True):
+        assert one.token == other.token
+        assert one.log_probability == pytest.approx(other.log_probability, abs=tolerance)
+        assert [p for _, p in one.candidates] == pytest.approx([p for _, p in other.candidates], abs=tolerance)
+
+
+def test_hello_has_the_shape_of_the_contract(tiny, hello):
+    """Guards labels taken from the wrong run, off by one, or from the reference answer."""
+    n_steps = len(hello.steps)
+    assert hello.source == "hello"
+    assert hello.source_tokens == ("<start>", "h", "e", "l", "l", "o", "<end>")
+    assert n_steps == len(hello.target_tokens) == len(hello.output_tokens) >= 4
+    assert hello.target_tokens == ("<start>", *hello.output_tokens[:-1])
+    assert hello.finished == "end"
+    assert hello.output_tokens[-1] == "<end>"
+    assert "<end>" not in hello.output_tokens[:-1]
+    assert hello.text == "".join(t for t in hello.output_tokens if not (t.startswith("<") and t.endswith(">")))
+    assert hello.encoder_attentions.shape == (2, 5, 7, 7)
+    assert hello.decoder_attentions.shape == (3, 5, n_steps, n_steps)
+    assert hello.cross_attentions.shape == (3, 5, n_steps, 7)
+    assert {hello.attentions(kind).dtype for kind in KINDS} == {np.dtype("float32")}
+    assert hello.alignment == tuple(([5, 4, 3, 2, 1] + [None] * n_steps)[:n_steps])
+    assert hello.source_letters == (None, 0, 1, 2, 3, 4, None)
+    assert hello.expected == "olleh"
+    assert hello.is_right == (hello.text == "olleh")
+    assert hello.kinds == KINDS
+    assert hello.made_by["checkpoint"] == "tiny"
+    assert hello.made_by["strategy"] == "greedy"
+    assert hello.made_by["device"] == "cpu"
+
+
+def test_every_number_is_that_of_one_teacher_forced_pass(tiny, hello):
+    assert_trace_is_true(tiny, hello)
+
+
+@pytest.mark.parametrize("text", ["a", " ", "aaaa", "hello abc", "dcba olleh "])
+def test_other_texts_are_true_as_well(tiny, text):
+    trace = decode(tiny, text)
+    assert trace.source_tokens[1:-1] == tuple(text)
+    assert_trace_is_true(tiny, trace)
+
+
+def test_a_float32_model_is_true_to_1e_5(tiny, make_model, make_tiny):
+    model = make_model(21).float()
+    checkpoint = make_tiny(model)
+    assert_trace_is_true(checkpoint, decode(checkpoint, "hello"), tolerance=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["post", "residual-post"])
+def test_other_norms_are_true(make_model, make_tiny, norm):
+    checkpoint = make_tiny(make_model(22, norm=norm, final_norm=False))
+    assert_trace_is_true(checkpoint, decode(checkpoint, "hello"))
+
+
+def test_masks_say_why_each_cell_is_masked(hello):
+    n = len(hello.steps)
+    assert not hello.masks["encoder"].any()
+    assert not hello.masks["cross"].any()
+    want = [[2 if k > q else 0 for k in range(n)] for q in range(n)]
+    assert hello.mask_reasons["decoder"].tolist() == want
+    assert hello.masks["decoder"].dtype == bool
+    assert hello.masks["decoder"].tolist() == [[cell > 0 for cell in row] for row in want]
+    assert {kind: reasons.shape for kind, reasons in hello.mask_reasons.items()} == {
+        "encoder": (7, 7),
+        "decoder": (n, n),
+        "cross": (n, 7),
+    }
+
+
+def test_pad_to_keeps_the_padded_columns_and_changes_no_number(tiny, hello):
+    padded: Any = decode(tiny, "hello", pad_to=11)
+    assert padded.source_tokens == (*hello.source_tokens, *["<pad>"] * 4)
+    assert padded.source_letters == (*hello.source_letters, None, None, None, None)
+    assert padded.output_tokens == hello.output_tokens
+    assert padded.alignment == hello.alignment
+    n = len(hello.steps)
+    for kind, n_queries in (("encoder", 11), ("cross", n)):
+        reasons = padded.mask_reasons[kind]
+        assert reasons.tolist() == [[0] * 7 + [1] * 4] * n_queries
+        assert (padded.attentions(kind)[..., 7:] == 0).all()
+    np.testing.assert_allclose(padded.cross_attentions[..., :7], hello.cross_attentions, atol=1e-6, rtol=0)
+    np.testing.assert_allclose(padded.encoder_attentions[..., :7, :7], hello.encoder_attentions, atol=1e-6, rtol=0)
+    np.testing.assert_allclose(padded.decoder_attentions, hello.decoder_attentions, atol=1e-6, rtol=0)
+    assert_trace_is_true(tiny, padded)
+
+
+def test_a_batch_is_its_sentences_one_by_one(tiny):
+    """Guards padding that leaks, rows that swap, and crops at another sentence's length."""
+    texts = ["hello", "a", "dcba olleh ", "lol", "hello"]
+    traces = decode(tiny, texts)
+    assert [trace.source for trace in traces] == texts
+    assert len({len(trace.steps) for trace in traces}) > 1
+    for text, trace in zip(texts, traces, strict=True):
+        assert_same_run(trace, decode(tiny, text))
+
+
+def test_a_batch_of_equal_lengths_and_one_with_pad_to(tiny):
+    assert [t.source_tokens[1:-1] for t in decode(tiny, ["abc", "cba"])] == [tuple("abc"), tuple("cba")]
+    traces = decode(tiny, ["abc", "hello"], pad_to=9)
+    assert [t.source_tokens.count("<pad>") for t in traces] == [4, 2]
+    for text, trace in zip(["abc", "hello"], traces, strict=True):
+        assert_same_run(trace, decode(tiny, text, pad_to=9))
+    assert isinstance(decode(tiny, ["abc"]), list)
+    assert decode(tiny, ("abc",))[0].source == "abc"
+
+
+def test_traced_tokens_are_the_untraced_ones(tiny):
+    """The fused kernel and the recorded path must write the same."""
+    from transformer_viz.decoding.greedy import greedy
+
+    vocabulary = tiny.task.source_vocabulary
+    for text in ("hello", "abcd", "o", "aaaaaaaaaaa"):
+        source = torch.tensor([vocabulary.encode(tiny.task.frame(text))])
+        untraced = greedy(tiny.model, source, None, max_length=12)
+        assert tuple(vocabulary.decode(untraced.ids[0].tolist())) == decode(tiny, text).output_tokens
+
+
+def test_t_steps_make_t_one_row_decoder_calls_and_one_encoder_call(tiny, hello, monkeypatch):
+    """Guards a run that is recomputed, or decoded twice to be recorded."""
+    calls: Counter[str] = Counter()
+    rows = []
+    encode, read = tiny.model.encode, IncrementalDecoder.read
+
+    def counted_encode(*args, **kwargs):
+        calls["encode"] += 1
+        return encode(*args, **kwargs)
+
+    def counted_read(decoder, tokens, *args, **kwargs):
+        rows.append(tuple(tokens.shape))
+        return read(decoder, tokens, *args, **kwargs)
+
+    monkeypatch.setattr(tiny.model, "encode", counted_encode)
+    monkeypatch.setattr(IncrementalDecoder, "read", counted_read)
+    trace = decode(tiny, "hello")
+    assert calls["encode"] == 1
+    assert rows == [(1,)] * len(trace.steps)
+    assert_same_run(trace, hello, tolerance=0)
+
+
+def test_the_length_limit(tiny, hello):
+    for limit in (1, 2, len(hello.steps) - 1):
+        trace = decode(tiny, "hello", max_length=limit)
+        assert trace.finished == "length"
+        assert trace.output_tokens == hello.output_tokens[:limit]
+        assert trace.is_right is False
+        assert_trace_is_true(tiny, trace)
+    assert decode(tiny, "hello", max_length=len(hello.steps)).finished == "end"
+
+
+def test_the_default_limit_is_the_tasks_limit_and_one(make_model, make_tiny):
+    model = make_model(1)
+    model.output.bias[2] = -1e6  # never `<end>`
+    trace = decode(make_tiny(model), "hello")
+    assert len(trace.steps) == 11 + 1
+    assert trace.finished == "length"
+
+
+@pytest.mark.parametrize("n", [1, 3, 13])
+def test_candidates_are_as_many_as_asked_for(tiny, n):
+    trace = decode(tiny, "hello", candidates=n)
+    assert {len(step.candidates) for step in trace.steps} == {n}
+    assert_trace_is_true(tiny, trace, candidates=n)
+    if n == 13:
+        assert sum(p for _, p in trace.steps[0].candidates) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_tied_candidates_stand_in_the_order_of_their_ids(make_model, make_tiny):
+    model = make_model(1)
+    model.output.weight.zero_()
+    model.output.bias.zero_()
+    model.output.bias[[5, 9]] = 1.0
+    step = decode(make_tiny(model), "hello", max_length=1).steps[0]
+    tokens = make_tiny(model).task.target_vocabulary.tokens
+    assert [token for token, _ in step.candidates] == [tokens[i] for i in (5, 9, 0, 1, 2, 3, 4, 6, 7, 8)]
+    assert (step.token, step.rank) == (tokens[5], 0)
+
+
+def test_the_written_token_leads_even_where_probabilities_round_to_a_tie(make_model, make_tiny):
+    """Guards candidates sorted by rounded log-probability: the greedy token would have rank 1."""
+    model = make_model(1).float()
+    model.output.weight.zero_()
+    model.output.bias.zero_()
+    model.output.bias[7] = 1e-9
+    checkpoint = make_tiny(model)
+    step = decode(checkpoint, "hello", max_length=1).steps[0]
+    assert step.token == checkpoint.task.target_vocabulary.tokens[7]
+    assert step.rank == 0
+    assert step.candidates[0][0] == step.token
+
+
+@pytest.mark.parametrize(
+    ("keywords", "named"),
+    [
+        ({"strategy": "magic"}, ["'magic'", "greedy"]),
+        ({"max_length": 0}, ["max_length=0", "from 1 to 41"]),
+        ({"max_length": 42}, ["max_length=42", "41"]),
+        ({"max_length": 3.0}, ["max_length=3.0", "whole number"]),
+        ({"max_length": True}, ["max_length=True"]),
+        ({"candidates": 0}, ["candidates=0", "from 1"]),
+        ({"candidates": None}, ["candidates=None"]),
+        ({"pad_to": 6}, ["pad_to=6", "from 7 to 41"]),
+        ({"pad_to": 42}, ["pad_to=42", "41"]),
+        ({"pad_to": "9"}, ["pad_to='9'"]),
+    ],
+    ids=str,
+)
+def test_impossible_keywords_name_value_and_allowed(tiny, keywords, named):
+    with pytest.raises(OptionError) as caught:
+        decode(tiny, "hello", **keywords)
+    for part in named:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "hellx", "a" * 12, [], ["hello", ""]], ids=repr)
+def test_texts_that_cannot_be_read(tiny, text):
+    with pytest.raises(InputError):
+        decode(tiny, text)
+
+
+def test_a_text_longer_than_the_models_positions_is_refused(make_model, make_tiny):
+    """Guards a shape error out of the position table when a task allows more than a model can hold."""
+    checkpoint = make_tiny(make_model(1, max_positions=9), Reverse("helo abcd", 32))
+    assert len(decode(checkpoint, "hello a").source_tokens) == 9
+    with pytest.raises(InputError, match=r"10.*9"):
+        decode(checkpoint, "hello ab")
+
+
+def test_a_mask_that_an_edit_of_the_run_changed_is_recorded_as_such(tiny, monkeypatch):
+    """What is shown as masked comes from the run, not from the rule."""
+    from transformer_viz.tracing import decode as module
+
+    class Editing(Recorder):
+        def __call__(self, site, name, value):
+            if name == "mask" and site.kind == "cross":
+                value = value.clone()
+                value[..., 2] = True
+            return super().__call__(site, name, value)
+
+    monkeypatch.setattr(module, "Recorder", Editing)
+    trace: Any = decode(tiny, "hello")
+    n = len(trace.steps)
+    assert trace.mask_reasons["cross"].tolist() == [[0, 0, 4, 0, 0, 0, 0]] * n
+    assert (trace.cross_attentions[..., 2] == 0).all()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"target": "cba"}, {"target": "abcd", "pad_target_to": 9}, {"pad_to": 9}, {"kinds": ("cross",)}]
+)
+def test_masks_that_mask_nothing_have_the_reasons_of_masks_that_were_written_out(tiny, monkeypatch, options):
+    """They are known without looking at their cells. Here every cell is looked at."""
+    quick = decode(tiny, "abc", **options)
+    monkeypatch.setattr(Recorder, "is_open", lambda recorder, kind: False)
+    slow = decode(tiny, "abc", **options)
+    for kind in quick.kinds:
+        np.testing.assert_array_equal(quick.mask_reasons[kind], slow.mask_reasons[kind])
+        assert quick.mask_reasons[kind].dtype == slow.mask_reasons[kind].dtype == np.uint8

@@ -1,0 +1,338 @@
+"""Edited and mistaken runs against a second, plain computation of the same change."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_viz import decode, load_trace
+from transformer_viz.errors import InputError, OptionError
+from transformer_viz.model.mistakes import MISTAKES
+from transformer_viz.terms import KINDS
+
+
+def weights_of(trace, kind) -> np.ndarray:
+    found = trace.attentions(kind)
+    assert found is not None
+    return found
+
+
+def by_hand(checkpoint, trace, masked_of, forced=(), dead=()):
+    """A teacher-forced pass in which `masked_of(kind, layer, head)` is the mask: numpy-like loops over heads, no tap.
+
+    `forced`: (kind, layer, head, query, row); `dead`: (kind, layer, head).
+    """
+    model = checkpoint.model
+    vocabulary = checkpoint.task.source_vocabulary
+    weights = {}
+
+    def attention(module, kind, layer, x, memory):
+        def split(y):
+            return y.view(len(y), module.n_heads, -1)
+
+        q, k, v = split(module.query(x)), split(module.key(memory)), split(module.value(memory))
+        heads = []
+        for head in range(module.n_heads):
+            scores = q[:, head] @ k[:, head].T / math.sqrt(q.shape[-1])
+            w = torch.zeros_like(scores)
+            masked = masked_of(kind, layer, head)
+            for row in range(len(scores)):
+                allowed = ~masked[row]
+                if allowed.any():
+                    w[row, allowed] = scores[row, allowed].softmax(-1)
+            for f_kind, f_layer, f_head, query, row in forced:
+                if (f_kind, f_layer, f_head) == (kind, layer, head):
+                    w[query] = row
+            weights[kind, layer, head] = w.numpy()
+            heads.append(w @ v[:, head] * (0.0 if (kind, layer, head) in dead else 1.0))
+        return module.out(torch.cat(heads, -1))
+
+    def embedded(table, tokens):
+        ids = torch.tensor([[vocabulary.ids[token] for token in tokens]])
+        return model.positions(table(ids))[0]
+
+    x = embedded(model.source_embedding, trace.source_tokens)
+    for number, layer in enumerate(model.encoder):
+        x = layer.around_attention(x, lambda y, m=layer.attention, n=number: attention(m, "encoder", n, y, y))
+        x = layer.around_feed_forward(x, layer.feed_forward)
+    memory = model.encoder_norm(x)
+    y = embedded(model.target_embedding, trace.target_tokens)
+    for number, layer in enumerate(model.decoder):
+        y = layer.around_attention(y, lambda z, m=layer.attention, n=number: attention(m, "decoder", n, z, z))
+        y = layer.around_cross_attention(y, lambda z, m=layer.cross_attention, n=number: attention(m, "cross", n, z, memory))
+        y = layer.around_feed_forward(y, layer.feed_forward)
+    return model.output(model.decoder_norm(y)).log_softmax(-1).numpy(), weights
+
+
+def right_masks(trace):
+    n, s = len(trace.steps), len(trace.source_tokens)
+    padded = torch.tensor([token == "<pad>" for token in trace.source_tokens])
+    return {
+        "encoder": padded.expand(s, s).clone(),
+        "decoder": torch.ones(n, n, dtype=torch.bool).triu(1),
+        "cross": padded.expand(n, s).clone(),
+    }
+
+
+def assert_is_by_hand(checkpoint, trace, masked_of, forced=(), dead=(), last_only=False):
+    log_p, weights = by_hand(checkpoint, trace, masked_of, forced, dead)
+    for kind in KINDS:
+        given = weights_of(trace, kind)
+        for layer in range(given.shape[0]):
+            for head in range(given.shape[1]):
+                np.testing.assert_allclose(given[layer, head], weights[kind, layer, head], atol=1e-6)
+                drawn = np.broadcast_to(trace.masks[kind], given.shape)[layer, head]
+                np.testing.assert_array_equal(drawn, masked_of(kind, layer, head).numpy())
+    steps = [len(trace.steps) - 1] if last_only else range(len(trace.steps))
+    for t in steps:
+        number = checkpoint.task.target_vocabulary.ids[trace.steps[t].token]
+        assert trace.steps[t].log_probability == pytest.approx(log_p[t, number], abs=1e-6)
+        assert log_p[t].max() == pytest.approx(log_p[t, number], abs=1e-9)
+
+
+def test_the_second_computation_agrees_where_nothing_is_changed(tiny):
+    trace = decode(tiny, "hello", pad_to=9)
+    masks = right_masks(trace)
+    assert_is_by_hand(tiny, trace, lambda kind, layer, head: masks[kind])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_mask_off(tiny, kind):
+    trace = decode(tiny, "hello", pad_to=9, edits=[f"{kind}:off"])
+    masks = right_masks(trace)
+    masks[kind][:] = False
+    # Without a causal mask every step is a pass of its own; only the last one is over everything.
+    assert_is_by_hand(tiny, trace, lambda kind, layer, head: masks[kind], last_only=kind == "decoder")
+    assert trace.edits == (f"{kind}:off",)
+
+
+@pytest.mark.parametrize(
+    ("edit", "kind", "cells"),
+    [
+        ("cross:3-5", "cross", (2, 4)),
+        ("cross:3-9", "cross", (2, 8)),
+        ("cross:2-*", "cross", (1, slice(None))),
+        ("cross:*-2", "cross", (slice(None), 1)),
+        ("encoder:1-4", "encoder", (0, 3)),
+        ("encoder:4-*", "encoder", (3, slice(None))),
+        ("decoder:3-2", "decoder", (2, 1)),
+        ("decoder:2-3", "decoder", (1, 2)),
+        ("decoder:*-2", "decoder", (slice(None), 1)),
+    ],
+)
+def test_flipped_cells_rows_and_columns(tiny, edit, kind, cells):
+    trace = decode(tiny, "hello", pad_to=9, edits=[edit])
+    masks = right_masks(trace)
+    masks[kind][cells] = ~masks[kind][cells]
+    looks_ahead = kind == "decoder" and bool((~masks[kind]).triu(1).any())
+    assert_is_by_hand(tiny, trace, lambda kind, layer, head: masks[kind], last_only=looks_ahead)
+    changed = trace.mask_reasons[kind] == 4
+    np.testing.assert_array_equal(changed, (masks[kind] & ~right_masks(trace)[kind]).numpy())
+
+
+def test_one_head_of_one_layer_alone(tiny):
+    trace = decode(tiny, "hello", edits=["cross.2.3:2-4", "decoder.3.5:2-1"])
+    masks = right_masks(trace)
+
+    def masked_of(kind, layer, head):
+        masked = masks[kind].clone()
+        if (kind, layer, head) == ("cross", 1, 2):
+            masked[1, 3] = True
+        if (kind, layer, head) == ("decoder", 2, 4):
+            masked[1, 0] = True
+        return masked
+
+    assert trace.masks["cross"].shape == weights_of(trace, "cross").shape
+    assert_is_by_hand(tiny, trace, masked_of)
+
+
+def test_heads_off_and_forced_rows(tiny):
+    trace = decode(tiny, "hello", edits=["cross.2.3:zero,encoder.1.5:zero", "cross.1.2:2=4@0.75+1@0.25", "decoder.3.1:3=2"])
+    masks = right_masks(trace)
+    row = torch.zeros(7, dtype=torch.float64)
+    row[3], row[0] = 0.75, 0.25
+    other = torch.zeros(len(trace.steps), dtype=torch.float64)
+    other[1] = 1.0
+    forced = [("cross", 0, 1, 1, row), ("decoder", 2, 0, 2, other)]
+    dead = {("cross", 1, 2), ("encoder", 0, 4)}
+    assert_is_by_hand(tiny, trace, lambda kind, layer, head: masks[kind], forced, dead)
+
+
+def test_a_forced_row_is_allowed_where_it_looks(tiny):
+    trace = decode(tiny, "hello", pad_to=9, edits=["cross.1.2:2=9"])
+    assert weights_of(trace, "cross")[0, 1, 1, 8] == 1
+    assert not trace.masks["cross"][0, 1, 1, 8]
+    assert trace.masks["cross"][0, 1, 0, 8]
+    for kind in KINDS:
+        assert not weights_of(trace, kind)[np.broadcast_to(trace.masks[kind], weights_of(trace, kind).shape)].any()
+
+
+def test_every_step_without_a_causal_mask_is_a_pass_over_what_was_read(tiny):
+    trace = decode(tiny, "hello", mistake="no-causal")
+    source = torch.tensor([tiny.task.source_vocabulary.encode(trace.source_tokens)])
+    ids = tiny.task.target_vocabulary.encode(trace.target_tokens)
+
+    def no_mask(site, name, value):
+        return torch.zeros_like(value) if name == "mask" and site.kind == "decoder" else value
+
+    for t, step in enumerate(trace.steps):
+        log_p = tiny.model(source, torch.tensor([ids[: t + 1]]), tap=no_mask)[0, -1].log_softmax(-1)
+        assert step.log_probability == pytest.approx(float(log_p.max()), abs=1e-6)
+        assert tiny.task.target_vocabulary.tokens[int(log_p.argmax())] == step.token
+
+
+@pytest.mark.parametrize("change", [{"mistake": "no-causal"}, {"mistake": "causal-off-by-one"}, {"edits": ["decoder:*-2"]}])
+def test_a_batch_is_what_its_sentences_are_alone_even_where_rows_look_ahead(tiny, change):
+    """Sentences that have ended get tokens appended; nobody may see those."""
+    texts = ["hello", "a", "cad b"]
+    together = decode(tiny, texts, **change)
+    for text, trace in zip(texts, together, strict=True):
+        alone = decode(tiny, text, **change)
+        assert alone.output_tokens == trace.output_tokens
+        for kind in KINDS:
+            np.testing.assert_allclose(weights_of(trace, kind), weights_of(alone, kind), atol=1e-6)
+
+
+def test_uncached_decoding_is_cached_decoding_where_nothing_looks_ahead(tiny):
+    """An edit of the decoder's mask decodes without a cache; this one changes nothing."""
+    plain = decode(tiny, ["hello", "bad"])
+    for a, b in zip(plain, decode(tiny, ["hello", "bad"], edits=["decoder.1.1:1-1,decoder.1.1:1-1"]), strict=True):
+        assert a.output_tokens == b.output_tokens
+        np.testing.assert_allclose(weights_of(a, "decoder"), weights_of(b, "decoder"), atol=1e-6)
+        assert [s.rank for s in a.steps] == [s.rank for s in b.steps]
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_leave_the_masks_where_they_do_not_belong(tiny, mistake):
+    """What is recorded is what was in force; a run with a mistake is named, saved and loaded."""
+    trace = decode(tiny, ["hello", "a"], mistake=mistake, pad_to=9)[0]
+    right = decode(tiny, ["hello", "a"], pad_to=9)[0]
+    assert trace.mistake == mistake
+    encoder, decoder, cross = (not np.array_equal(trace.masks[kind], right.masks[kind]) for kind in KINDS)
+    if mistake in ("no-causal", "causal-off-by-one"):
+        assert (encoder, decoder) == (False, True)
+    if mistake == "source-mask-forgotten":
+        assert (encoder, cross) == (False, True)
+    if mistake in ("invalid-by-invalid", "wrong-axis", "wrong-sign", "padded-queries-nan"):
+        assert encoder
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistakes_reasons_are_its_own(tiny, mistake):
+    """Padding that a mistake forgets is no reason, even where the future masks the cell as well."""
+    trace = decode(tiny, ["hello", "a"], target=["olleh", "a"], pad_to=9, pad_target_to=8, mistake=mistake)[1]
+    padded = np.arange(8) >= 2
+    ahead = np.triu(np.ones((8, 8), dtype=bool), 1)
+    by_padding = {
+        "invalid-by-invalid": padded[:, None] & padded[None],
+        "wrong-axis": padded[:, None] & padded[None],
+        "wrong-sign": np.zeros((8, 8), dtype=bool),
+    }.get(mistake, np.broadcast_to(padded, (8, 8)))
+    by_future = {
+        "no-causal": np.zeros((8, 8), dtype=bool),
+        "wrong-sign": np.zeros((8, 8), dtype=bool),
+        "causal-off-by-one": np.triu(ahead, 2),
+    }.get(mistake, ahead)
+    reasons = trace.mask_reasons["decoder"]
+    np.testing.assert_array_equal((reasons & 1) > 0, by_padding)
+    np.testing.assert_array_equal((reasons & 2) > 0, by_future)
+    np.testing.assert_array_equal(trace.masks["decoder"] & (reasons == 4), trace.masks["decoder"] & ~by_padding & ~by_future)
+
+
+def test_only_a_run_with_a_mistake_holds_nan_and_keeps_it_in_its_file(tiny, tmp_path):
+    trace = decode(tiny, "hello", mistake="padded-queries-nan", pad_to=9)
+    assert np.isnan(weights_of(trace, "encoder")[0, :, 7:]).all()
+    assert not np.isnan(weights_of(trace, "encoder")[0, :, :7]).any()
+    assert math.isnan(trace.steps[0].probability)
+    trace.save(tmp_path / "t.npz")
+    again = load_trace(tmp_path / "t.npz")
+    assert again.mistake == "padded-queries-nan"
+    assert math.isnan(again.steps[0].log_probability)
+    np.testing.assert_array_equal(again.encoder_attentions, weights_of(trace, "encoder"))
+
+
+def test_off_by_one_sees_exactly_one_token_too_many(tiny):
+    trace = decode(tiny, "hello", target="abcdeh", mistake="causal-off-by-one")
+    ahead = np.subtract.outer(-np.arange(7), -np.arange(7))
+    np.testing.assert_array_equal(trace.masks["decoder"], ahead > 1)
+    assert (weights_of(trace, "decoder")[..., ahead == 1] > 0).all()
+
+
+def test_the_wrong_sign_spreads_evenly_over_what_is_forbidden_in_float32(make_tiny, make_model):
+    checkpoint = make_tiny(make_model(3).float())
+    trace = decode(checkpoint, "hello", target="hello", mistake="wrong-sign")
+    n = len(trace.steps)
+    for row in range(n - 1):
+        np.testing.assert_allclose(weights_of(trace, "decoder")[0, :, row, row + 1 :], 1 / (n - 1 - row), rtol=1e-6)
+        assert not weights_of(trace, "decoder")[0, :, row, : row + 1].any()
+
+
+# ---- teacher forcing
+
+
+def test_a_forced_target_is_one_pass_with_its_padding_kept(tiny):
+    texts, targets = ["hello", "a", "dad"], ["ab", "hello a", ""]
+    together = decode(tiny, texts, target=targets, pad_to=8, pad_target_to=9, record=("weights", "scores"))
+    for text, target, trace in zip(texts, targets, together, strict=True):
+        own = len(target) + 1
+        assert trace.text == target
+        assert trace.output_tokens == (*target, "<end>", *["<pad>"] * (9 - own))
+        assert trace.target_tokens == ("<start>", *target, *["<pad>"] * (9 - own))
+        assert len(trace.source_tokens) == 8
+        padding = np.arange(9) >= own
+        reasons = np.triu(np.full((9, 9), 2), 1) + padding * 1
+        np.testing.assert_array_equal(trace.mask_reasons["decoder"], reasons)
+        alone = decode(tiny, text, target=tuple(target))
+        size = len(text) + 2
+        np.testing.assert_allclose(weights_of(trace, "cross")[:, :, :own, :size], weights_of(alone, "cross"), atol=1e-6)
+        for a, b in zip(alone.steps, trace.steps[:own], strict=True):
+            assert a.log_probability == pytest.approx(b.log_probability, abs=1e-6)
+        scores = trace.scores["decoder"]
+        weights = np.where(trace.masks["decoder"], -np.inf, scores)
+        weights = np.exp(weights - weights.max(-1, keepdims=True))
+        np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), weights_of(trace, "decoder"), atol=1e-6)
+
+
+def test_a_forced_target_of_what_was_decoded_is_the_decoding(tiny, hello):
+    forced = decode(tiny, "hello", target=hello.text)
+    assert forced.output_tokens == hello.output_tokens
+    for kind in KINDS:
+        np.testing.assert_allclose(weights_of(forced, kind), weights_of(hello, kind), atol=1e-6)
+    assert all(step.rank == 0 for step in forced.steps)
+    assert forced.made_by["strategy"] == "teacher forcing"
+
+
+def test_scores_are_kept_only_when_asked(tiny, hello, tmp_path):
+    assert not hello.scores
+    trace = decode(tiny, "hello", record=["scores"])
+    assert np.isnan(trace.scores["decoder"]).sum() == 3 * 5 * len(trace.steps) * (len(trace.steps) - 1) / 2
+    trace.save(tmp_path / "t.npz")
+    np.testing.assert_array_equal(load_trace(tmp_path / "t.npz").scores["cross"], trace.scores["cross"])
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"mistake": "nothing"}, "no-causal"),
+        ({"edits": ["cross:3-8"]}, "no key 8"),
+        ({"edits": ["encoder:8-1"]}, "no query 8"),
+        ({"edits": ["cross.9.1:zero"]}, "no layer 9"),
+        ({"edits": ["cross:13-1"]}, "no query 13"),
+        ({"record": ["everything"]}, "weights, scores"),
+        ({"pad_target_to": 9}, "give target too"),
+        ({"target": "ab", "pad_target_to": 2}, "pad_target_to=2"),
+    ],
+)
+def test_impossible_options_are_named(tiny, options, named):
+    with pytest.raises(OptionError, match=named):
+        decode(tiny, "hello", **options)
+
+
+def test_targets_must_match_sources_in_number(tiny):
+    with pytest.raises(InputError, match="2 sources and 1 targets"):
+        decode(tiny, ["hello", "a"], target=["b"])
+    with pytest.raises(InputError, match="one target text"):
+        decode(tiny, ["hello", "a"], target="b")
+    with pytest.raises(InputError, match="'ü' is not in the vocabulary"):
+        decode(tiny, "hello", target=("ü",))

@@ -1,0 +1,175 @@
+"""Replay against the checkpoint that training ended with, the untrained model, and single decodings of each snapshot."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import transformer_viz as tv
+from transformer_viz import checkpoints, decode, load_checkpoint, trace_size
+from transformer_viz.checkpoints import Checkpoint, save_checkpoint
+from transformer_viz.errors import CheckpointError, InputError, OptionError, TraceTooLarge
+from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.terms import KINDS
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing import replay as runs_replay
+from transformer_viz.tracing.replay import replay
+from transformer_viz.training.make_checkpoint import Making, make_checkpoint, make_model
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.vocabulary import END, END_ID, UNKNOWN
+
+TASK = Reverse("abcd", 23, (2, 5))
+RECIPE = Recipe(
+    task="reverse",
+    variant="pre-norm",
+    task_options=TASK.options(),
+    model={"d_model": 18, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 2, "dropout": 0.0},
+    mix={"uniform": 1.0},
+    steps=60,
+    batch_size=7,
+    learning_rate=0.01,
+    clip=1.0,
+    seed=5,
+)
+STEPS = [0, 1, 3, 8, 22, 60]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
+    """Sixty steps of a tiny model, with snapshots."""
+    folder = tmp_path_factory.mktemp("trained") / "small"
+    make_checkpoint(RECIPE, folder, Making(device="cpu", samples=None, keep_seconds=1e9, snapshots=6))
+    return load_checkpoint(str(folder), device="cpu")
+
+
+def close(a: Trace, b: Trace, atol: float) -> None:
+    for kind in KINDS:
+        x, y = a.attentions(kind), b.attentions(kind)
+        assert x is not None
+        assert y is not None
+        np.testing.assert_allclose(x, y, atol=atol)
+
+
+def test_the_last_moment_is_the_checkpoint_within_half_precision(trained: Checkpoint) -> None:
+    last = tv.replay(trained, "abcda")[-1]
+    assert last.step == 60
+    close(last.forced, decode(trained, "abcda", target="adcba"), atol=2e-3)
+    # Bitwise, once the checkpoint's own weights are rounded as the snapshot's are.
+    rounded = checkpoints.load_checkpoint(str(trained.folder), device="cpu")
+    rounded.model.load_state_dict({name: tensor.half().float() for name, tensor in trained.model.state_dict().items()})
+    close(last.forced, decode(rounded, "abcda", target="adcba"), atol=0)
+    assert last.written.output_tokens == decode(rounded, "abcda", max_length=18).output_tokens
+
+
+def test_the_first_moment_is_the_untrained_model(trained: Checkpoint) -> None:
+    untrained = make_model(RECIPE, TASK).eval()
+    untrained.load_state_dict({name: tensor.half().float() for name, tensor in untrained.state_dict().items()})
+    first = replay(trained, "abcd")[0]
+    assert first.step == 0
+    close(first.forced, decode(replace(trained, model=untrained), "abcd", target="dcba"), atol=0)
+
+
+def test_every_moment_reads_the_same_target_and_writes_its_own(trained: Checkpoint) -> None:
+    moments = replay(trained, "abca")
+    assert [moment.step for moment in moments] == STEPS
+    for moment in moments:
+        then = checkpoints.load_snapshot(trained, moment.step)
+        assert moment.target == "answer"
+        assert moment.forced.target_tokens == ("<start>", *"acba")
+        assert moment.forced.output_tokens == (*"acba", END)
+        alone = decode(then, "abca")
+        assert moment.written.output_tokens == alone.output_tokens[:16], "cut after twice the target and eight"
+        assert moment.written.finished == ("length" if len(alone.output_tokens) > 16 else alone.finished)
+    first, last = moments[0].forced.cross_attentions, moments[-1].forced.cross_attentions
+    assert first is not None
+    assert last is not None
+    assert np.abs(first - last).max() > 0.1
+
+
+class Unanswered(Reverse):
+    """A task whose true answers nobody knows."""
+
+    def answer(self, symbols):
+        return None
+
+
+class Foreign(Reverse):
+    """A task with a word in its answers that no model knows."""
+
+    def answer(self, symbols):
+        return ["nowhere", *symbols]
+
+
+def test_without_an_answer_all_read_what_the_finished_model_writes(trained: Checkpoint) -> None:
+    unanswered = replace(trained, task=Unanswered("abcd", 23, (2, 5)))
+    moments = replay(unanswered, "abcda")
+    final = decode(unanswered, "abcda")
+    own = tuple(token for token in final.output_tokens if token != END)
+    assert {moment.target for moment in moments} == {"final output"}
+    assert {moment.forced.output_tokens for moment in moments} == {(*own, END)}
+
+
+def test_a_model_that_never_stops_leaves_room_for_the_targets_end(trained: Checkpoint) -> None:
+    """Its output is as long as positions reach; with an `<end>` it would not fit."""
+    model = make_model(replace(RECIPE, model={**RECIPE.model, "max_positions": 24}), TASK).eval()
+    assert isinstance(model.output, torch.nn.Linear)
+    model.output.bias.data[END_ID] = -1e4
+    target, origin = runs_replay._target(replace(trained, model=model, task=Unanswered("abcd", 23, (2, 5))), "ab")
+    assert (len(target), origin) == (23, "final output")
+
+
+def test_a_word_that_the_model_does_not_know_is_unknown(trained: Checkpoint) -> None:
+    moments = replay(replace(trained, task=Foreign("abcd", 23, (2, 5))), "ab")
+    assert moments[0].forced.output_tokens == (UNKNOWN, "a", "b", END)
+
+
+def test_there_are_never_too_many(trained: Checkpoint) -> None:
+    assert [moment.step for moment in replay(trained, "ab", moments=2)] == [0, 60]
+    assert [moment.step for moment in replay(trained, "ab", moments=4)] == [0, 3, 8, 60]
+    written, forced = trace_size(trained, "ab", max_length=2 * 2 + 8), trace_size(trained, "ab", target="ba")
+    each = written.total + forced.total
+    assert [moment.step for moment in replay(trained, "ab", max_trace_bytes=3 * each - 1)] == [0, 60]
+    assert [moment.step for moment in replay(trained, "ab", max_trace_bytes=4 * each)] == [0, 3, 8, 60]
+    with pytest.raises(TraceTooLarge) as caught:
+        replay(trained, "ab", max_trace_bytes=2 * each - 1)
+    options, n_bytes = caught.value.offers[0]
+    assert options == {"precision": "float16"}
+    small = replay(trained, "ab", max_trace_bytes=n_bytes, precision="float16")
+    assert [moment.step for moment in small] == [0, 60]
+    assert {moment.forced.precision for moment in small} == {"float16"}
+    impossible: tuple[Any, ...] = (1, 61, True, 2.0)
+    for count in impossible:
+        with pytest.raises(OptionError, match="2 to 60"):
+            replay(trained, "ab", moments=count)
+
+
+def test_no_snapshots_is_said_with_those_that_have_some(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make_snapshots: Callable[..., None]
+) -> None:
+    model = make_model(RECIPE, TASK)
+    for name in ("with", "without"):
+        save_checkpoint(tmp_path / name, model, TASK, variant="pre-norm", recipe={}, metrics={})
+    make_snapshots(tmp_path / "with")
+    (tmp_path / "broken" / "snapshots").mkdir(parents=True)
+    monkeypatch.setattr(checkpoints, "folders", lambda: [tmp_path])
+    with pytest.raises(CheckpointError, match=r"without has no snapshots .* there are: with\. A training keeps them"):
+        replay(load_checkpoint("without", "cpu"), "ab")
+    (tmp_path / "with" / "snapshots" / "step-000003.safetensors").write_bytes(b"\0" * 20)
+    with pytest.raises(CheckpointError, match=r"step-000003\.safetensors is damaged"):
+        replay(load_checkpoint("with", "cpu"), "ab")
+
+
+def test_a_bad_text_is_the_tasks_own_refusal(trained: Checkpoint) -> None:
+    for text in ("", "xyz", "a" * 24):
+        with pytest.raises(InputError):
+            replay(trained, text)
+
+
+def test_nothing_of_the_loaded_model_changes(trained: Checkpoint) -> None:
+    before = {name: tensor.clone() for name, tensor in trained.model.state_dict().items()}
+    replay(trained, "abc")
+    assert all(torch.equal(tensor, before[name]) for name, tensor in trained.model.state_dict().items())

@@ -1,0 +1,89 @@
+"""The untrained baseline: other parameters, everything else the same."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from transformer_viz import decode, untrained
+from transformer_viz.analysis import alignment
+from transformer_viz.errors import OptionError
+from transformer_viz.model.mistakes import MISTAKES
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.terms import KINDS
+
+
+def test_it_reads_the_same_tokens_with_other_parameters(tiny, hello):
+    fresh: Any = untrained(tiny, hello)
+    assert (fresh.source_tokens, fresh.target_tokens) == (hello.source_tokens, hello.target_tokens)
+    for kind in KINDS:
+        a, b = hello.attentions(kind), fresh.attentions(kind)
+        assert a.shape == b.shape
+        assert np.abs(a - b).max() > 0.01
+        np.testing.assert_array_equal(hello.mask_reasons[kind], fresh.mask_reasons[kind])
+    graded = alignment(hello, fresh)
+    for grade in graded:
+        own = alignment(fresh).at(grade.kind, grade.layer, grade.head)
+        for name in ("mass", "hit_rate", "entropy", "entropy_share", "distance"):
+            assert getattr(grade.untrained, name) == getattr(own, name)
+
+
+def test_the_parameters_are_those_of_a_model_made_with_the_seed(tiny, hello):
+    torch.manual_seed(11)
+    model = Transformer(tiny.model.config).double().eval().requires_grad_(False)
+    checkpoint = type(tiny)("x", tiny.folder, model, tiny.task, "x", {}, {}, tiny.device)
+    want: Any = decode(checkpoint, "hello", target=hello.output_tokens[:-1])
+    got: Any = untrained(tiny, hello, seed=11)
+    for kind in KINDS:
+        np.testing.assert_allclose(got.attentions(kind), want.attentions(kind), atol=1e-6)
+
+
+def test_the_seed_decides_and_the_state_of_the_process_stays(tiny, hello):
+    torch.manual_seed(3)
+    want = torch.rand(5)
+    torch.manual_seed(3)
+    first: Any = untrained(tiny, hello, seed=1)
+    assert torch.equal(torch.rand(5), want)
+    again: Any = untrained(tiny, hello, seed=1)
+    other: Any = untrained(tiny, hello, seed=2)
+    np.testing.assert_array_equal(first.cross_attentions, again.cross_attentions)
+    assert np.abs(first.cross_attentions - other.cross_attentions).max() > 0.01
+    assert next(iter(tiny.model.parameters())).dtype == torch.float64
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_length": 3},
+        {"edits": ["cross:2-3", "decoder.1.2:2=1"]},
+        {"mistake": next(iter(MISTAKES))},
+        {"pad_to": 11},
+        {"target": "ab", "pad_to": 11, "pad_target_to": 7},
+        {"strategy": "beam", "beam_size": 3},
+        {"target": ("<pad>", "h", "<pad>", "e")},
+    ],
+    ids=str,
+)
+def test_whatever_the_run_was_its_tokens_and_masks_are_kept(tiny, options: Any):
+    """Guards a run stopped by the limit, a written `<pad>`, and padding that was kept."""
+    run = decode(tiny, "hello", **options)
+    fresh = untrained(tiny, run)
+    assert (fresh.source_tokens, fresh.target_tokens) == (run.source_tokens, run.target_tokens)
+    assert (fresh.edits, fresh.mistake) == (run.edits, run.mistake)
+    for kind in KINDS:
+        np.testing.assert_array_equal(run.masks[kind], fresh.masks[kind])
+    assert len(alignment(run, fresh)) == 2 * 5 + 3 * 5 + 3 * 5
+
+
+def test_an_output_of_the_end_alone(make_model, make_tiny):
+    checkpoint = make_tiny(make_model(0), Reverse("helo abcd", 11, (1, 11)))
+    run = decode(checkpoint, "hello", target=())
+    assert untrained(checkpoint, run).target_tokens == ("<start>",)
+
+
+@pytest.mark.parametrize("seed", [-1, True, 1.0, 2**64])
+def test_impossible_seeds(tiny, hello, seed):
+    with pytest.raises(OptionError, match="seed="):
+        untrained(tiny, hello, seed=seed)

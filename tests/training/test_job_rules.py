@@ -1,0 +1,221 @@
+"""Whose a training is, whether any may start, how much of the disk they may take: decided in `jobs`, whatever a page shows."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from transformer_viz import serving, writing
+from transformer_viz.errors import ConfigError, OptionError
+from transformer_viz.training import estimate, jobs, locks
+from transformer_viz.training import make_checkpoint as making
+from transformer_viz.training.jobs import Job
+from transformer_viz.training.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.visitor import OWNER, Visitor
+
+RECIPE = Recipe(
+    task="reverse",
+    variant="pre-norm",
+    task_options={"alphabet": "abcd", "max_length": 7, "trained_lengths": [2, 5]},
+    model={"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1},
+    mix={"uniform": 1.0},
+    steps=60,
+    batch_size=7,
+    learning_rate=0.01,
+)
+ANNA, BORIS = Visitor("a" * 43), Visitor("b" * 43)
+THE_OWNER = replace(BORIS, is_owner=True)
+ACTS: dict[str, Callable[[Job, Visitor], None]] = {
+    "pause": lambda job, visitor: job.wish("pause", visitor),
+    "stop": lambda job, visitor: job.wish("stop", visitor),
+    "go on": jobs.go_on,
+    "discard": lambda job, visitor: job.discard(visitor),
+}
+
+
+@pytest.fixture
+def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Nothing is really trained: what would be launched is collected."""
+    names: list[str] = []
+    monkeypatch.setattr(jobs, "trained_folder", lambda: tmp_path / "trained")
+    monkeypatch.setattr(jobs, "_launch", lambda job: names.append(job.name))
+    monkeypatch.setattr(estimate, "_speed", lambda: 1e9)
+    monkeypatch.delenv(serving.NO_TRAINING_VARIABLE, raising=False)
+    monkeypatch.delenv(serving.variable("trained_bytes"), raising=False)
+    return names
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_a_stranger_changes_nothing_of_anothers_training(launched, tmp_path, act):
+    jobs.start(RECIPE, "annas", ANNA)
+    (tmp_path / "trained" / "annas").mkdir()
+    (tmp_path / "trained" / "annas" / "config.json").write_text("{}")
+    (job,) = jobs.jobs()  # as another browser, or a new server, finds it
+    before, launched[:] = files(tmp_path), []
+    for stranger in (BORIS, Visitor(""), Visitor(job.mark or ""), Visitor("a" * 42)):
+        with pytest.raises(OptionError, match="annas was started in another browser"):
+            ACTS[act](job, stranger)
+    assert files(tmp_path) == before
+    assert launched == []
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("who", [ANNA, THE_OWNER, OWNER], ids=["starter", "owner", "the machine"])
+def test_whoever_started_it_and_the_owner_may_do_everything(launched, tmp_path, act, who):
+    jobs.start(RECIPE, "annas", ANNA)
+    (job,) = jobs.jobs()
+    before = files(tmp_path)
+    ACTS[act](job, who)
+    assert files(tmp_path) != before or launched == ["annas", "annas"]
+
+
+def test_the_secret_of_a_browser_is_written_nowhere(launched, tmp_path):
+    job = jobs.start(RECIPE, "annas", ANNA)
+    assert job.mark == hashlib.sha256(b"a" * 43).hexdigest()
+    assert job.mark.encode() in (tmp_path / "trained" / ".jobs" / "annas.json").read_bytes()
+    assert not [path for path, content in files(tmp_path).items() if ANNA.token.encode() in content]
+    assert ANNA.token not in repr(ANNA)
+
+
+@pytest.mark.parametrize("mark", [None, 5, [], {}, ""])
+def test_what_nobody_left_a_mark_on_is_the_owners(launched, tmp_path, mark):
+    """Trainings from before there were marks, and files that somebody has changed."""
+    jobs.start(RECIPE, "old", ANNA)
+    path = tmp_path / "trained" / ".jobs" / "old.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "mark": mark}))
+    (job,) = jobs.jobs()
+    for visitor in (ANNA, Visitor("")):
+        with pytest.raises(OptionError, match="another browser"):
+            job.wish("stop", visitor)
+    job.wish("stop", OWNER)
+
+
+def test_a_training_that_runs_is_not_discarded(launched, tmp_path):
+    """By nobody, in whichever process it runs: its files would be written again."""
+    job = jobs.start(RECIPE, "annas", ANNA)
+    for lock in (jobs._file(job.place, "lock"), jobs._file(job.place, "start"), tmp_path / "trained" / ".annas.lock"):
+        with locks.held(lock), pytest.raises(OptionError, match="is being trained"):
+            job.discard(OWNER)
+        assert jobs.jobs() == [job]
+    job.discard(ANNA)
+    assert jobs.jobs() == []
+
+
+# Closed
+
+
+@pytest.mark.parametrize("said", ["1", "true", "yes", "on", "x", " 1 "])
+def test_where_training_is_closed_nothing_starts(launched, tmp_path, monkeypatch, said):
+    job = jobs.start(RECIPE, "before", ANNA)
+    launched.clear()
+    monkeypatch.setenv(serving.NO_TRAINING_VARIABLE, said)
+    before = files(tmp_path)
+    for act in (lambda: jobs.start(RECIPE, "new", OWNER), lambda: jobs.go_on(job, OWNER)):
+        with pytest.raises(OptionError, match=r"closed on this server.*--no-training"):
+            act()
+    assert files(tmp_path) == before
+    assert launched == []
+    job.wish("stop", ANNA)
+    job.discard(ANNA)
+
+
+@pytest.mark.parametrize("said", ["", "0", "no", "False", "off"])
+def test_a_plain_no_leaves_it_open(launched, monkeypatch, said):
+    monkeypatch.setenv(serving.NO_TRAINING_VARIABLE, said)
+    jobs.start(RECIPE, "new", ANNA)
+    assert launched == ["new"]
+
+
+def test_a_model_too_large_for_a_page_is_refused_where_it_would_start(launched, tmp_path):
+    wide = {**RECIPE.model, "d_model": 1200, "d_ff": 4096, "n_encoder_layers": 4, "n_decoder_layers": 4}
+    with pytest.raises(ConfigError, match="at most 60,000,000"):
+        jobs.start(replace(RECIPE, model=wide), "wide", OWNER)
+    assert not (tmp_path / "trained").exists()
+
+
+def test_nobody_else_starts_between_the_look_and_the_start(launched, tmp_path, monkeypatch):
+    """Two that look at once would both find nothing running, and room for one of them."""
+    held = []
+
+    def looked(*_: object) -> None:
+        held.append(locks.is_held(tmp_path / "trained" / ".jobs" / ".starting"))
+
+    for step in ("_check_free", "_check_room", "_launch"):
+        monkeypatch.setattr(jobs, step, looked)
+    job = jobs.start(RECIPE, "one", ANNA)
+    jobs.go_on(job, ANNA)
+    assert held == [True] * 6
+    looked()
+    assert held[-1] is False
+
+
+# Room
+
+
+def test_room_is_what_lies_there_and_what_will_be_written(launched, tmp_path, monkeypatch):
+    """To the byte, with a file of another training, and one that a link would count twice."""
+    needed = estimate.folder_bytes(estimate.estimate(RECIPE), RECIPE, jobs.SNAPSHOTS)
+    other = tmp_path / "trained" / "other"
+    other.mkdir(parents=True)
+    (other / "model.safetensors").write_bytes(bytes(100_000))
+    (other / "link").symlink_to("model.safetensors")
+    used = 100_000 + (other / "link").lstat().st_size
+    variable = serving.variable("trained_bytes")
+    assert variable == "TRANSFORMER_VIZ_MAX_TRAINED_BYTES"
+    monkeypatch.setenv(variable, str(used + needed - 1))
+    with pytest.raises(OptionError, match=r"Trainings may take 0\.0\d GB here.*--max-trained-bytes"):
+        jobs.start(RECIPE, "one", ANNA)
+    assert launched == []
+    monkeypatch.setenv(variable, str(used + needed))
+    job = jobs.start(RECIPE, "one", ANNA)
+    # What it has written already is not counted twice when it goes on.
+    job.folder.mkdir()
+    (job.folder / "model.safetensors").write_bytes(bytes(needed // 2))
+    beside = sum(path.lstat().st_size for path in job.place.parent.iterdir())
+    monkeypatch.setenv(variable, str(used + needed + beside))
+    jobs.go_on(job, ANNA)
+    monkeypatch.setenv(variable, str(used + needed + beside - 1))
+    with pytest.raises(OptionError, match="Trainings may take"):
+        jobs.go_on(job, ANNA)
+    assert launched == ["one", "one"]
+
+
+@pytest.mark.parametrize("said", ["2GB", "-1", "0", "1e9"])
+def test_a_limit_that_is_no_number_of_bytes_starts_nothing(launched, monkeypatch, said):
+    monkeypatch.setenv(serving.variable("trained_bytes"), said)
+    with pytest.raises(OptionError, match="TRANSFORMER_VIZ_MAX_TRAINED_BYTES"):
+        jobs.start(RECIPE, "one", ANNA)
+    assert launched == []
+
+
+@pytest.mark.parametrize(("optimizer", "tied"), [("adamw", "none"), ("sgd", "none"), ("adamw", "all")])
+def test_a_training_never_has_more_bytes_than_it_was_said_to(tmp_path, monkeypatch, optimizer, tied):
+    """Looked at just before each file takes its place, when both of them are there."""
+    model = {**RECIPE.model, "d_model": 60, "d_ff": 240, "tied_embeddings": tied}
+    recipe = replace(RECIPE, model=model, optimizer=optimizer, momentum=0.9 if optimizer == "sgd" else 0.0)
+    monkeypatch.setattr(estimate, "_speed", lambda: 1e9)
+    monkeypatch.setattr(estimate, "_WORDS", 300_000)
+    monkeypatch.setattr(making, "Probe", lambda checkpoint: dict)
+    said = estimate.folder_bytes(estimate.estimate(recipe), recipe, jobs.SNAPSHOTS)
+    found = []
+    write = writing.save_file
+
+    def save_file(*arguments) -> None:
+        write(*arguments)
+        found.append(jobs._bytes_in(tmp_path))
+
+    monkeypatch.setattr(writing, "save_file", save_file)
+    make_checkpoint(recipe, tmp_path / "new", Making(device="cpu", samples=None, snapshots=jobs.SNAPSHOTS, keep_seconds=0))
+    assert 0.6 * said < max(found) <= said
+
+
+def test_the_default_is_two_gigabytes():
+    assert serving.Limits().trained_bytes == 2_000_000_000

@@ -1,0 +1,193 @@
+"""Trainings in processes of their own: started, watched, paused, resumed, stopped, killed, limited."""
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from transformer_viz import checkpoints, load_checkpoint, places
+from transformer_viz.errors import ConfigError, OptionError
+from transformer_viz.training import estimate, jobs, locks
+from transformer_viz.training.jobs import Job
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.visitor import Visitor
+
+RECIPE = Recipe(
+    task="reverse",
+    variant="pre-norm",
+    task_options={"alphabet": "abcd", "max_length": 7, "trained_lengths": [2, 5]},
+    model={"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1},
+    mix={"uniform": 1.0},
+    steps=60,
+    batch_size=7,
+    learning_rate=0.01,
+)
+ME = Visitor("t" * 43)
+ENDLESS = {**RECIPE.to_json(), "steps": 10**6}
+
+
+@pytest.fixture
+def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A `trained/` of our own; whatever still runs at the end is killed."""
+    monkeypatch.setattr(places, "trained", lambda: tmp_path / "trained")
+    monkeypatch.setattr(jobs, "SAMPLES", 100)
+    started = []
+    popen = jobs.subprocess.Popen
+    monkeypatch.setattr(jobs.subprocess, "Popen", lambda *args, **more: started.append(popen(*args, **more)) or started[-1])
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def until(holds: Callable[[], bool], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(0.1)
+
+
+def test_a_job_runs_to_its_end_and_leaves_an_ordinary_checkpoint(trained):
+    job = jobs.start(RECIPE, "one", ME)
+    assert job.state in ("starting", "running")
+    with pytest.raises(OptionError, match="one is being trained"):
+        jobs.start(RECIPE, "two", ME)
+    until(lambda: job.state == "finished")
+    assert [row["step"] for row in job.events()][-1] == 60
+    assert "held_out" in job.events()[-1]
+    checkpoint = load_checkpoint(str(job.folder), device="cpu")
+    assert checkpoint.recipe["steps"] == 60
+    assert "exact_match" in checkpoint.metrics
+    assert len(checkpoints.snapshots(job.folder)) > 5
+    assert [known.name for known in jobs.jobs()] == ["one"]
+    assert jobs.jobs()[0].recipe == RECIPE
+    with pytest.raises(OptionError, match="checkpoint one already"):
+        jobs.start(RECIPE, "one", ME)
+    job.discard(ME)
+    assert not job.folder.exists()
+    assert jobs.jobs() == []
+
+
+def test_pause_resume_stop_and_a_kill(trained):
+    """Guards a training that a page can no longer reach, or that is lost when its process is."""
+    job = jobs.start(Recipe.from_json(ENDLESS), "long.name-1", ME)
+    until(lambda: bool(job.events()))
+    job.wish("pause", ME)
+    until(lambda: job.state == "paused")
+    paused_at = job.events()[-1]["step"]
+    load_checkpoint(str(job.folder), device="cpu")
+    jobs.go_on(job, ME)
+    until(lambda: job.events()[-1]["step"] > paused_at)
+    trained[-1].send_signal(signal.SIGKILL)
+    trained[-1].wait()
+    assert not locks.is_held(jobs._file(job.place, "lock"))
+    load_checkpoint(str(job.folder), device="cpu")
+    # A process that was killed leaves no word, but lets go of its lock.
+    assert job.state == "failed"
+    jobs.go_on(job, ME)
+    until(lambda: job.state == "running")
+    job.wish("stop", ME)
+    until(lambda: job.state == "finished")
+    assert load_checkpoint(str(job.folder), device="cpu").metrics["stopped_at"] == job.events()[-1]["step"]
+    steps = [row["step"] for row in job.events()]
+    assert steps == sorted(set(steps))
+
+
+def test_a_training_that_cannot_work_says_why(trained):
+    with pytest.raises(ConfigError, match="n_heads=4 does not divide d_model=13"):
+        jobs.start(Recipe.from_json({**RECIPE.to_json(), "model": {"d_model": 13}}), "bad", ME)
+    assert jobs.jobs() == []
+    job = jobs.start(Recipe.from_json({**RECIPE.to_json(), "learning_rate": 1e30}), "bad", ME)
+    until(lambda: job.state == "failed")
+    assert "fell apart" in job.words()
+    assert "Traceback" not in job.words()
+
+
+@pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "x" * 101, "naïve", "a b"])
+def test_names_never_leave_the_folder(trained, name):
+    with pytest.raises(OptionError, match="is no name"):
+        jobs.start(RECIPE, name, ME)
+    assert not trained
+
+
+def test_damaged_jobs_are_left_out(trained, tmp_path):
+    folder = tmp_path / "trained" / ".jobs"
+    folder.mkdir(parents=True)
+    for name, text in (("a", "nonsense"), ("b", "{}"), ("c", '{"recipe": {"task": 5}, "started": 1}'), ("d", "[]")):
+        (folder / f"{name}.json").write_text(text)
+    assert jobs.jobs() == []
+
+
+def test_events_of_a_life_that_was_lost_did_not_happen(tmp_path):
+    """Guards a curve that runs back: after a kill, training goes on from its last save."""
+    job = Job("x", tmp_path / "x", RECIPE, 0.0)
+    said = [(3, 2.0), (5, 1.0), (7, 0.5), (5, 0.9)]
+    lines = [json.dumps({"step": step, "loss": loss}) for step, loss in said]
+    (tmp_path / "x.events").write_text("\n".join(["nonsense", *lines, '{"step": 7, "lo']))
+    assert [(row["step"], row["loss"]) for row in job.events()] == [(3, 2.0), (5, 0.9)]
+
+
+def test_too_many_are_refused(trained, monkeypatch, tmp_path):
+    monkeypatch.setattr(jobs, "MOST_JOBS", 0)
+    with pytest.raises(OptionError, match="Discard one"):
+        jobs.start(RECIPE, "one", ME)
+
+
+def test_a_process_that_dies_while_it_starts_has_failed_at_once(trained):
+    job = jobs.start(RECIPE, "one", ME)
+    assert job.state == "starting"
+    trained[-1].kill()
+    trained[-1].wait()
+    assert job.state == "failed"
+    assert job.words() == ""
+
+
+def test_discarding_one_leaves_another_whose_name_goes_on(trained):
+    first = jobs.start(RECIPE, "one", ME)
+    trained[-1].kill()
+    trained[-1].wait()
+    jobs.start(RECIPE, "one.lock", ME)
+    first.discard(ME)
+    assert [job.name for job in jobs.jobs()] == ["one.lock"]
+
+
+def test_given_embeddings_are_trained_with_and_removed_with_the_job(trained):
+    """Frozen, so that the checkpoint holds them as they were given."""
+    matrix = torch.randn(8, 12, generator=torch.Generator().manual_seed(3))
+    recipe = Recipe.from_json({**RECIPE.to_json(), "frozen_embeddings": True, "steps": 3})
+    job = jobs.start(recipe, "one", ME, {"target": matrix})
+    until(lambda: job.state == "finished")
+    model = load_checkpoint(str(job.folder), device="cpu").model
+    assert torch.equal(model.target_embedding.weight, matrix)
+    job.discard(ME)
+    assert not list(job.place.parent.glob("one*"))
+
+
+# What it will need
+
+
+def test_the_estimate_counts_the_parameters_of_the_model():
+    from transformer_viz import tasks
+    from transformer_viz.training.make_checkpoint import make_model
+
+    needed = estimate.estimate(RECIPE)
+    model = make_model(RECIPE, tasks.make("reverse", RECIPE.task_options))
+    assert needed.parameters == sum(p.numel() for p in model.parameters())
+    assert needed.file_bytes == 4 * needed.parameters
+    assert needed.memory > 4 * needed.file_bytes
+    twice = estimate.estimate(Recipe.from_json({**RECIPE.to_json(), "steps": 120}))
+    assert twice.seconds == pytest.approx(2 * needed.seconds, rel=0.3)
+
+
+def test_memory_beyond_the_machine_is_refused_before_anything_is_made(monkeypatch):
+    giant = Recipe.from_json({**RECIPE.to_json(), "model": {"d_model": 8192, "d_ff": 65536, "n_encoder_layers": 64}})
+    needed = estimate.estimate(giant)
+    assert needed.parameters > 1e10
+    with pytest.raises(ConfigError, match=r"needs about [\d.]+ GB of memory and the machine has [\d.]+ GB"):
+        estimate.check_memory(needed)
+    monkeypatch.setattr(estimate, "memory_of_machine", lambda: None)
+    estimate.check_memory(needed)

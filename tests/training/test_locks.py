@@ -1,0 +1,60 @@
+"""Locks: one holder at a time, let go of when a process ends, and no stale name that two could hold at once."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from transformer_viz.training import locks
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no flock there")
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_one_holds_it_and_others_are_refused(tmp_path):
+    path = tmp_path / "lock"
+    assert not locks.is_held(path)
+    with locks.held(path):
+        assert locks.is_held(path)
+        with pytest.raises(locks.Held), locks.held(path):
+            pytest.fail("two hold it")
+    assert not locks.is_held(path)
+    with locks.held(path):
+        assert locks.is_held(path)
+
+
+def test_a_killed_process_lets_go(tmp_path):
+    program = (
+        "import sys; from pathlib import Path; from transformer_viz.training.locks import held\n"
+        "with held(Path(sys.argv[1])):\n  print('held', flush=True); sys.stdin.read()\n"
+    )
+    path = tmp_path / "lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(path)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        assert locks.is_held(path)
+        process.kill()
+        process.wait()
+    with locks.held(path):
+        pass
+
+
+def test_a_file_that_its_holder_removed_is_not_taken_for_the_lock(tmp_path, monkeypatch):
+    """Somebody opened it before, and gets the lock of a file without a name: a third one would hold the new file."""
+    path = tmp_path / "lock"
+    real, opened = locks._opened, []
+
+    def opened_late(path):
+        file = real(path)
+        if not opened:  # between the opening and the locking the holder comes to its end
+            path.unlink()
+        opened.append(file)
+        return file
+
+    monkeypatch.setattr(locks, "_opened", opened_late)
+    with locks.held(path):
+        assert len(opened) == 2
+        assert locks.is_held(path)

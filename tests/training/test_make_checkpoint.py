@@ -1,0 +1,119 @@
+"""From a tiny recipe to a folder that loads and decodes."""
+
+import json
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from transformer_viz import decode, load_checkpoint
+from transformer_viz.errors import CheckpointError, ConfigError
+from transformer_viz.training.make_checkpoint import Making, make_checkpoint
+from transformer_viz.training.recipe import Recipe
+
+RECIPE = Recipe(
+    task="reverse",
+    variant="residual-post-norm",
+    task_options={"alphabet": "abc", "max_length": 5, "trained_lengths": [1, 3]},
+    model={"d_model": 12, "n_heads": 3, "d_ff": 13, "max_positions": 17},
+    mix={"uniform": 1.0},
+    steps=60,
+    batch_size=7,
+    learning_rate=0.01,
+    seed=3,
+)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("made") / "tiny-abc"
+    events = []
+    metrics = make_checkpoint(RECIPE, folder, Making(device="cpu", samples=41, on_event=events.append))
+    return folder, metrics, events
+
+
+def test_the_folder_loads_and_decodes(made):
+    folder, metrics, _ = made
+    checkpoint = load_checkpoint(str(folder), device="cpu")
+    assert checkpoint.name == "tiny-abc"
+    assert checkpoint.variant == "residual-post-norm"
+    assert checkpoint.task.options() == {**RECIPE.task_options, "held_out_share": 0.0}
+    assert checkpoint.metrics == metrics
+    assert not checkpoint.model.training
+    assert not any(p.requires_grad for p in checkpoint.model.parameters())
+    trace = decode(checkpoint, "abcab")
+    assert trace.made_by["checkpoint"] == "tiny-abc"
+    assert trace.made_by["variant"] == "residual-post-norm"
+    assert trace.source_tokens == ("<start>", *"abcab", "<end>")
+
+
+def test_the_description_makes_the_same_recipe_again(made):
+    folder, metrics, _ = made
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    settings: dict[str, Any] = config["recipe"]
+    settings["betas"] = tuple(settings["betas"])
+    assert Recipe(**settings) == RECIPE
+    assert config["format"] == 1
+    assert config["metrics"] == metrics
+    assert config["vocabularies"]["source"] == ["<pad>", "<start>", "<end>", "<unk>", "a", "b", "c"]
+    assert set(metrics) >= {"exact_match", "by_source", "by_length", "best_head_mass", "seed"}
+    assert set(metrics["by_length"]) == {"1", "2", "3"}
+
+
+def test_history_and_events_are_the_same_numbers(made):
+    folder, _, events = made
+    # Every 50 steps, and every 10 with a look at held-out texts.
+    assert [event.step for event in events] == [10, 20, 30, 40, 50, 60]
+    assert all(set(event.checks) == {"held_out", "mass_0_0", "mass_0_1", "mass_0_2"} for event in events)
+    lines = (folder / "history.csv").read_text(encoding="utf-8").splitlines()
+    names = lines[0].split(",")
+    assert names[:2] == ["step", "loss"]
+    assert len(lines) == 7
+    for line, event in zip(lines[1:], events, strict=True):
+        row = dict(zip(names, line.split(","), strict=True))
+        assert int(row["step"]) == event.step
+        assert math.isclose(float(row["loss"]), event.loss, rel_tol=1e-5)
+        assert row["attention_entropy"] == ""
+
+
+def test_the_same_recipe_makes_the_same_weights(made, tmp_path):
+    folder, metrics, _ = made
+    again = make_checkpoint(RECIPE, tmp_path / "again", Making(device="cpu", samples=41))
+    assert again == metrics
+    assert (tmp_path / "again" / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
+
+
+def test_an_existing_folder_is_refused_before_training(made):
+    folder, _, _ = made
+    before = (folder / "model.safetensors").stat().st_mtime_ns
+    seen = []
+    with pytest.raises(CheckpointError, match="exists already"):
+        make_checkpoint(RECIPE, folder, Making(device="cpu", on_event=seen.append))
+    assert not seen
+    assert (folder / "model.safetensors").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"variant": "nope"}, "'nope'"),
+        ({"task": "nope"}, "'nope'"),
+        ({"model": {"d_model": 13}}, "d_model=13"),
+        ({"model": {"max_positions": 4}}, "max_positions=4"),
+        ({"lengths": "growing", "longest": 40, "model": {"max_positions": 17}}, "max_positions=17"),
+    ],
+)
+def test_recipes_that_cannot_work_leave_nothing_behind(tmp_path, change, named):
+    """Guards a shape error in the middle of the training, after the lengths have grown past the positions."""
+    settings: dict[str, Any] = {**RECIPE.to_json(), "betas": RECIPE.betas, **change}
+    recipe = Recipe(**settings)
+    with pytest.raises(ConfigError, match=named):
+        make_checkpoint(recipe, tmp_path / "new", Making(device="cpu", samples=41))
+    assert not list(tmp_path.iterdir())
+
+
+def test_training_does_not_leave_gradients_or_train_mode(made):
+    checkpoint = load_checkpoint(str(made[0]), device="cpu")
+    logits = checkpoint.model(torch.tensor([[1, 4, 2]]), torch.tensor([[1]]))
+    assert not logits.requires_grad

@@ -1,0 +1,125 @@
+"""How far a checkpoint goes: exact match, token accuracy and head mass at each source length, beyond training too."""
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+
+from transformer_viz.analysis.length_report import AtLength, ByLength
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import InputError, OptionError
+from transformer_viz.evaluation.evaluate_batch import judge
+from transformer_viz.model import devices
+from transformer_viz.tasks import Task
+from transformer_viz.tracing.options import whole
+
+MOST_SAMPLES = 10_000
+_BEYOND = 1.5
+_MOST_LENGTHS = 64
+# Keeps the strings apart from those of training, of `evaluate` and of `effect`.
+_STREAM = 79
+
+
+def accuracy_by_length(
+    checkpoint: Checkpoint, lengths: Iterable[int] | None = None, samples: int = 100, seed: int = 0
+) -> ByLength:
+    """Decodes fresh strings of each length greedily and compares them with the true answers.
+
+    Args:
+        checkpoint: from `load_checkpoint`.
+        lengths: source lengths in symbols; by default from 1 to 1.5 times the longest of training, as far as the
+            model has positions, and at most 64 of them. A length of which the task has no strings is left out.
+        samples: strings per length, of all of the task's sources alike.
+        seed: another seed draws other strings; those of a length do not depend on what other lengths are asked for.
+
+    Raises:
+        OptionError: an impossible length, number or seed.
+        InputError: the task has no string of any of these lengths.
+        DeviceError: the device ran out of memory.
+    """
+    whole("samples", samples, 1, MOST_SAMPLES)
+    whole("seed", seed, 0, 2**63 - 1)
+    trained = trained_lengths(checkpoint)
+    asked = default_lengths(checkpoint) if lengths is None else _checked(checkpoint, lengths)
+    points = []
+    with devices.few_threads(checkpoint.device, checkpoint.n_parameters):
+        for length in asked:
+            symbols = fresh_strings(checkpoint.task, length, samples, np.random.default_rng([seed, _STREAM, length]))
+            if symbols:
+                points.append(_point(checkpoint, length, symbols, trained))
+    if not points:
+        raise InputError(f"Task {checkpoint.task.name!r} has no strings of {asked[0]} to {asked[-1]} symbols.")
+    return ByLength(checkpoint=checkpoint.name, points=tuple(points), trained=trained, samples=samples, seed=seed)
+
+
+def trained_lengths(checkpoint: Checkpoint) -> tuple[int, int]:
+    """The shortest and the longest source that training drew; without a recipe, those that the task is judged by."""
+    evaluated = checkpoint.task.evaluated_lengths
+    longest = checkpoint.recipe.get("longest")
+    if checkpoint.recipe.get("lengths") == "growing" and isinstance(longest, int):
+        return 1, longest
+    return min(evaluated), max(evaluated)
+
+
+def default_lengths(checkpoint: Checkpoint) -> tuple[int, ...]:
+    """All lengths up to half as much again as the longest of training; thinned out evenly where they are many."""
+    first, last = trained_lengths(checkpoint)
+    most = max(1, min(math.ceil(_BEYOND * last), longest_possible(checkpoint)))
+    found = np.linspace(1, most, min(most, _MOST_LENGTHS)).round().astype(int).tolist()
+    return tuple(sorted({*found, *(n for n in (first, last) if n <= most)}))
+
+
+def lengths_beyond(checkpoint: Checkpoint, n: int) -> tuple[int, ...]:
+    """The `n` lengths that follow the longest by which the task is judged.
+
+    Raises:
+        OptionError: the model has no positions for so many symbols.
+    """
+    last, most = max(checkpoint.task.evaluated_lengths), longest_possible(checkpoint)
+    whole("beyond", n, 1, 2**31)
+    if last + n > most:
+        raise OptionError(
+            f"beyond={n} is not possible; this model reads at most {most} symbols, which is {most - last} beyond the {last} "
+            f"that it is judged by"
+        )
+    return tuple(range(last + 1, last + n + 1))
+
+
+def longest_possible(checkpoint: Checkpoint) -> int:
+    """The most symbols that fit the model's positions beside `<start>` and `<end>`."""
+    framing = len(checkpoint.task.frame([]))
+    return checkpoint.model.config.max_positions - framing
+
+
+def fresh_strings(task: Task, length: int, count: int, rng: np.random.Generator) -> list[list[str]]:
+    """`count` sources of this length that training never saw, as symbols, of all the task's sources alike."""
+    shares = [count // len(task.sources) + (i < count % len(task.sources)) for i in range(len(task.sources))]
+    texts = [
+        text
+        for source, n in zip(task.sources, shares, strict=True)
+        if n
+        for text in task.sample(source, length, n, rng, "held-out")
+    ]
+    return [task.symbols(text) for text in texts]
+
+
+def _point(checkpoint: Checkpoint, length: int, symbols: list[list[str]], trained: tuple[int, int]) -> AtLength:
+    judged = judge(checkpoint, symbols)
+    mass = judged.on_true_key / max(1, judged.n_letters)
+    return AtLength(
+        length=length,
+        is_trained=trained[0] <= length <= trained[1],
+        n_strings=len(symbols),
+        n_exact=sum(judged.hits),
+        token_accuracy=sum(judged.n_right) / max(1, sum(judged.n_tokens)),
+        n_letters=judged.n_letters,
+        head_mass=tuple(tuple(row) for row in mass.tolist()) if judged.n_letters else None,
+    )
+
+
+def _checked(checkpoint: Checkpoint, lengths: Iterable[int]) -> tuple[int, ...]:
+    most = longest_possible(checkpoint)
+    found = sorted({whole("lengths", length, 1, most) for length in lengths})
+    if not found:
+        raise OptionError(f"lengths is empty; give whole numbers from 1 to {most}")
+    return tuple(found)

@@ -1,0 +1,38 @@
+"""What is measured while a model trains: exact match on held-out texts, and each head's mass on the true key."""
+
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.evaluation.evaluate import HeadMass, batches_of, verdicts
+
+
+class Probe:
+    """The same held-out texts again and again.
+
+    Args:
+        checkpoint: whose model is being trained.
+        samples: how many texts.
+    """
+
+    def __init__(self, checkpoint: Checkpoint, samples: int = 200) -> None:
+        task = checkpoint.task
+        self.checkpoint = replace(checkpoint, metrics={})
+        # Another seed than the evaluation's, which must not be what training was stopped by.
+        self.batches = list(batches_of(task, task.judged(max(samples, task.least_samples()), seed=1)))
+
+    @torch.no_grad()
+    def __call__(self) -> dict[str, float]:
+        """`held_out` (exact match), and `mass_LAYER_HEAD`, counted from 0, for tasks with a true alignment."""
+        model = self.checkpoint.model
+        was_training = model.training
+        model.eval()
+        mass = HeadMass()
+        judged = [one for batch in self.batches for one in verdicts(self.checkpoint, batch, mass)]
+        model.train(was_training)
+        checks = {"held_out": sum(one.is_right for one in judged) / len(judged)} if judged else {}
+        if (mean := mass.mean()) is not None:
+            checks |= {f"mass_{layer}_{head}": float(share) for (layer, head), share in np.ndenumerate(mean)}
+        return checks

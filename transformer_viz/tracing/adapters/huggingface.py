@@ -1,0 +1,188 @@
+"""What attention does inside a Hugging Face model, for every family that calls it through their `AttentionInterface`.
+
+Their default kernel computes no weights, and returns none without an error. For the run a function of ours stands
+in its place: it calls the model's own eager attention, keeps the weights and the mask, and hands on the output.
+"""
+
+import re
+import sys
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path, PureWindowsPath
+from typing import Any
+from uuid import uuid4
+
+import torch
+from torch import Tensor, nn
+
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import Kind
+from transformer_viz.tracing.adapters.labels import padding
+from transformer_viz.tracing.adapters.running import Running
+from transformer_viz.tracing.adapters.seen import Seen, hides_future, masked_by, numpy
+
+INSTALL = "pip install 'transformers>=5.23,<6'"
+_SETTING = "_attn_implementation_internal"
+_SECOND_SEQUENCE = ("key_value_states", "encoder_hidden_states")
+"""What their attention modules call the sequence that queries of another look at."""
+_TOLERANCE = 1e-2
+"""How far an output may be from its weighted values, of its largest number: half precision rounds."""
+
+
+def install_hint() -> str:
+    """What to install for a Hugging Face model, where it is not installed."""
+    try:
+        is_there = find_spec("transformers") is not None
+    except (ImportError, ValueError):
+        is_there = False
+    return "" if is_there else f" A Hugging Face model needs transformers: {INSTALL}"
+
+
+def pretrained(model: nn.Module) -> Any | None:
+    """The Hugging Face model in `model`, or None. Nothing is imported that is not there already.
+
+    Raises:
+        OptionError: it is one, of a version of transformers without the interface.
+    """
+    if "transformers" not in sys.modules:
+        return None
+    try:
+        from transformers import AttentionInterface, PreTrainedModel
+        from transformers.masking_utils import AttentionMaskInterface, eager_mask
+    except ImportError as error:
+        if not type(model).__module__.startswith("transformers."):
+            return None
+        raise OptionError(f"a Hugging Face model needs another version of transformers ({error}): {INSTALL}") from error
+    del AttentionInterface, AttentionMaskInterface, eager_mask
+    return next((module for module in model.modules() if isinstance(module, PreTrainedModel)), None)
+
+
+def call_of(model: Any, source: Tensor | None, target: Tensor | None, pad_id: int | None) -> Any:
+    """Runs a model as its documentation says, with the padding of both sides masked."""
+    if not model.config.is_encoder_decoder:
+        ids = source if target is None else target
+        return model(input_ids=ids, **_real("attention_mask", ids, pad_id, everywhere=True))
+    if source is None or target is None:
+        raise OptionError(f"{type(model).__name__} has an encoder and a decoder; give source_ids and target_ids")
+    return model(
+        input_ids=source,
+        decoder_input_ids=target,
+        **_real("attention_mask", source, pad_id, everywhere=True),
+        **_real("decoder_attention_mask", target, pad_id, everywhere=False),
+    )
+
+
+def name_of(model: Any) -> str:
+    """Its name on the hub, or that of the folder that it was loaded from: never a path of this machine."""
+    given = str(getattr(model.config, "name_or_path", None) or "")
+    if not given or (re.fullmatch(r"\w[\w.-]*(/[\w.-]+)?", given) and not Path(given).exists()):
+        return given
+    # Also cuts at "/"; the path may be one of another machine.
+    name = PureWindowsPath(given).name
+    return Path(given).resolve().name if name in ("", "..") else name
+
+
+@contextmanager
+def watched(model: nn.Module, inner: Any, running: Running) -> Generator[list[Seen]]:
+    """Watches every attention call of `model`, of which `inner` is the Hugging Face part, and leaves nothing behind."""
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+    calls: list[Seen] = []
+    # A name of its own, so that two runs at the same time keep apart.
+    name = f"transformer-viz-{uuid4().hex}"
+    configs = {id(config): config for module in model.modules() if hasattr(config := getattr(module, "config", None), _SETTING)}
+    before = {key: getattr(config, _SETTING) for key, config in configs.items()}
+    try:
+        AttentionInterface.register(name, _recording(inner, running, calls))
+        AttentionMaskInterface.register(name, eager_mask)
+        for config in configs.values():
+            setattr(config, _SETTING, name)
+        yield calls
+    finally:
+        for key, config in configs.items():
+            setattr(config, _SETTING, before[key])
+        for interface in (AttentionInterface, AttentionMaskInterface):
+            interface._global_mapping.pop(name, None)
+
+
+def _recording(inner: Any, running: Running, calls: list[Seen]) -> Callable[..., tuple[Tensor, Tensor]]:
+    names = {id(module): name for name, module in inner.named_modules()}
+    encoder, has_both = encoder_modules(inner), inner.config.is_encoder_decoder
+    mine = threading.get_ident()
+
+    def attention(
+        module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
+    ) -> tuple[Tensor, Tensor]:
+        eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+        if eager is None:
+            raise OptionError(f"{type(module).__name__} has no eager attention that could be recorded")
+        output, weights = eager(module, query, key, value, attention_mask, **options)
+        if threading.get_ident() == mine:
+            if len(weights) != 1:
+                raise OptionError(f"the model's attention works on {len(weights)} sentences where one was given")
+            masked = _masked(attention_mask, weights)[0]
+            is_cross = _is_cross(module, names.get(id(module), ""), has_both, running.given(_SECOND_SEQUENCE))
+            alone: Kind = "decoder" if has_both or _is_causal(module, masked) else "encoder"
+            calls.append(
+                Seen(
+                    kind="encoder" if id(module) in encoder else "cross" if is_cross else alone,
+                    weights=numpy(weights[0]),
+                    masked=numpy(masked),
+                    module=running.innermost,
+                    place=running.place,
+                    is_applied=_is_applied(weights, value, output),
+                )
+            )
+        return output, weights
+
+    return attention
+
+
+def _real(name: str, ids: Any, pad_id: int | None, *, everywhere: bool) -> dict[str, Tensor]:
+    """Their mask of real tokens, where there are others."""
+    is_pad = None if pad_id is None else padding(ids, pad_id, everywhere=everywhere)
+    return {} if is_pad is None or not is_pad.any() else {name: (~is_pad).long()}
+
+
+def encoder_modules(inner: Any) -> set[int]:
+    """The ids of all modules of the encoder, in a model that has a decoder too."""
+    if not inner.config.is_encoder_decoder:
+        return set()
+    return {id(module) for module in inner.get_encoder().modules()}
+
+
+def _is_cross(module: nn.Module, name: str, has_both: bool, second: list[Any]) -> bool:
+    """Cross-attention is given a second sequence; `second` is what was given for it, empty where there is no such parameter.
+
+    Without the parameter: what is not causal in the decoder of a model with both.
+    """
+    if second:
+        return second[0] is not None
+    return (has_both and getattr(module, "is_causal", None) is False) or "cross" in name.lower()
+
+
+def _is_causal(module: nn.Module, masked: Tensor) -> bool:
+    """As the module says, else as its mask shows."""
+    said = getattr(module, "is_causal", None)
+    return hides_future(masked) if said is None else bool(said)
+
+
+def _is_applied(weights: Tensor, value: Tensor, output: Tensor) -> bool:
+    """Whether the output is the values weighted with the weights, as far as the shapes allow it to be told."""
+    heads, shared = weights.shape[1], value.shape[1]
+    if heads % shared or value.shape[-2] != weights.shape[-1]:
+        return True
+    made = (weights @ value.repeat_interleave(heads // shared, dim=1)).transpose(1, 2)
+    return made.shape != output.shape or bool((made - output).abs().max() <= _TOLERANCE * output.abs().max())
+
+
+def _masked(mask: Tensor | None, weights: Tensor) -> Tensor:
+    """True = masked, (1, head, query, key), from what the attention was given."""
+    if mask is None:
+        return weights.new_zeros(weights.shape).bool()
+    mask = mask[..., : weights.shape[-1]]
+    masked = ~mask if mask.dtype == torch.bool else masked_by(mask)
+    return masked.expand(weights.shape)

@@ -1,0 +1,95 @@
+"""Several texts as one padded batch, with the padding kept in every Trace: what the Masks page shows."""
+
+from collections.abc import Iterable, Sequence
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.edits import Edit
+from transformer_viz.errors import InputError
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.decode import Target, decode
+
+
+def decode_batch(
+    checkpoint: Checkpoint,
+    sources: Sequence[str],
+    *,
+    edits: Iterable[Edit | str] = (),
+    mistake: str | None = None,
+    max_trace_bytes: int | None = None,
+) -> list[Trace]:
+    """What the model writes for each source, decoded as one batch, every source padded to the longest.
+
+    Args:
+        checkpoint: from `load_checkpoint`.
+        sources: the source texts.
+        edits: as in `decode`.
+        mistake: as in `decode`.
+        max_trace_bytes: as in `decode`; None is its default.
+
+    Raises:
+        InputError: a text that the task cannot read, or none at all.
+    """
+    width = _width(checkpoint, sources)
+    return decode(checkpoint, list(sources), pad_to=width, edits=edits, mistake=mistake, max_trace_bytes=max_trace_bytes)
+
+
+def read_batch(
+    checkpoint: Checkpoint,
+    sources: Sequence[str],
+    targets: Sequence[Target | None] | None = None,
+    *,
+    edits: Iterable[Edit | str] = (),
+    mistake: str | None = None,
+    max_trace_bytes: int | None = None,
+) -> list[Trace]:
+    """One pass over sources and targets (teacher forcing), both padded to their longest, with scores.
+
+    Args:
+        checkpoint: from `load_checkpoint`.
+        sources: the source texts.
+        targets: one for each source, as text or as tokens without `<end>`; None is what the sound model writes by
+            itself, so that a change is judged on the same words.
+        edits: as in `decode`.
+        mistake: as in `decode`.
+        max_trace_bytes: as in `decode`; None is its default.
+
+    Raises:
+        InputError: a text that the task cannot read, none at all, or not one target for each source.
+    """
+    given = [None] * len(sources) if targets is None else list(targets)
+    if len(given) != len(sources):
+        raise InputError(
+            f"{len(sources)} sources and {len(given)} targets are given. Give one target for each source, or None."
+        )
+    if any(target is None for target in given):
+        written = decode_batch(checkpoint, sources, max_trace_bytes=max_trace_bytes)
+        given = [own_target(trace) if target is None else target for target, trace in zip(given, written, strict=True)]
+    framed = [target for target in given if target is not None]
+    n_steps = max((1 + _length(checkpoint, target) for target in framed), default=1)
+    return decode(
+        checkpoint,
+        list(sources),
+        target=framed,
+        pad_to=_width(checkpoint, sources),
+        pad_target_to=n_steps,
+        edits=edits,
+        mistake=mistake,
+        record=("weights", "scores"),
+        max_trace_bytes=max_trace_bytes,
+    )
+
+
+def own_target(trace: Trace) -> tuple[str, ...]:
+    """What was written, without `<end>`; where the limit stopped it, without the last token, which leaves room for one."""
+    return trace.output_tokens[:-1]
+
+
+def _length(checkpoint: Checkpoint, target: Target) -> int:
+    return len(checkpoint.task.read_target(target) if isinstance(target, str) else target)
+
+
+def _width(checkpoint: Checkpoint, sources: Sequence[str]) -> int:
+    if not sources:
+        raise InputError("There is no source text. Give at least one.")
+    task = checkpoint.task
+    return max(len(task.frame(task.read(source))) for source in sources)

@@ -1,0 +1,64 @@
+"""The same run by a model that has learned nothing: the other baseline for every grade of attention."""
+
+import threading
+from dataclasses import replace
+
+import torch
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import OptionError
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.decode import decode
+from transformer_viz.tracing.framing import LONGEST
+from transformer_viz.tracing.recording_options import as_in
+from transformer_viz.vocabulary import END, PAD
+
+LARGEST_SEED = 2**63 - 1
+# Fresh parameters are drawn from the one random state that all threads share.
+_ONE_AT_A_TIME = threading.Lock()
+
+
+def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
+    """Runs a model of the checkpoint's sizes with fresh random parameters over the source and the output of a run.
+
+    One pass (teacher forcing) over the tokens that the trained model read, so that every row of the two runs stands
+    for the same tokens. Edits, a mistake, kept padding and what is kept of the attention are those of the run.
+
+    Args:
+        checkpoint: the trained model; its task, sizes and device are used, its parameters are not.
+        trace: a run of this checkpoint.
+        seed: of the parameters; the same seed gives the same model.
+
+    Raises:
+        OptionError: an impossible seed.
+        InputError: the task cannot read the run's source again.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed <= LARGEST_SEED:
+        raise OptionError(f"seed={seed!r} is not possible; it is a whole number from 0 to {LARGEST_SEED}")
+    fresh = replace(checkpoint, model=_fresh(checkpoint, seed), recipe={}, metrics={})
+    output, n_steps = list(trace.output_tokens), len(trace.steps)
+    while END in output[:-1] and output[-1] == PAD:
+        output.pop()
+    return decode(
+        fresh,
+        trace.source,
+        # The last token is written and never read: with `<end>` in its place every query row stays what it was.
+        target=tuple(output[:-1]),
+        pad_to=len(trace.source_tokens),
+        pad_target_to=n_steps,
+        max_length=min(LONGEST, checkpoint.model.config.max_positions),
+        edits=trace.edits,
+        mistake=trace.mistake,
+        **as_in(trace),
+    )
+
+
+def _fresh(checkpoint: Checkpoint, seed: int) -> Transformer:
+    """As training begins, but for the seed; the random state of the process stays as it is."""
+    like = next(checkpoint.model.parameters())
+    with _ONE_AT_A_TIME, torch.random.fork_rng(devices=[]):
+        # Not torch.manual_seed: that would seed every GPU too, and nobody would put it back.
+        torch.random.default_generator.manual_seed(seed)
+        model = Transformer(checkpoint.model.config)
+    return model.to(like.device, like.dtype).eval().requires_grad_(False)

@@ -1,0 +1,118 @@
+"""How large a run may be on the page, and what is offered instead of one that would be too large."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import streamlit as st
+
+from transformer_viz.errors import OptionError, TraceTooLarge
+from transformer_viz.terms import KIND_TITLES, KINDS
+from transformer_viz.trace.limits import MAX_TRACE_BYTES
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.recording_options import KeepOptions, keep
+from transformer_viz.tracing.trace_size import held_bytes, megabytes
+from transformer_viz.views.state import link
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
+
+HALF = "half"
+_MOST_OFFERED = 3
+R = TypeVar("R")
+
+Kept = tuple[tuple[str, Any], ...]
+"""Keywords of `decode`, as a key of a cache."""
+
+
+def within(checkpoint: "Checkpoint", make: Callable[[Kept], R]) -> R:
+    """`make` with everything kept; where that is too large, as the person has chosen.
+
+    Raises:
+        TraceTooLarge: everything is too large, and nothing is chosen or that is too large as well.
+    """
+    try:
+        return make(())
+    except TraceTooLarge as error:
+        chosen = _chosen(checkpoint)
+        if chosen:
+            try:
+                return make(chosen)
+            except TraceTooLarge:
+                pass
+        raise error from None
+
+
+def refuse(error: TraceTooLarge) -> None:
+    """Says what is too large, and has a button for each choice that is not."""
+    words = f"Everything of this run would take up to {megabytes(error.needed)}"
+    words += f"; the page allows {megabytes(error.allowed)}." if error.needed > error.allowed else ", and more to make it."
+    if not error.offers:
+        st.warning(f"{words} Shorten the text.", icon=":material/memory:")
+        return
+    st.warning(f"{words} Shorten the text, or keep a part:", icon=":material/memory:")
+    with st.container(horizontal=True, key="keep-offers"):
+        for options, n_bytes in error.offers[:_MOST_OFFERED]:
+            text = written(options)
+            title = f"{words_of(options)} ({megabytes(n_bytes)})"
+            st.button(title, key=f"keep-{text}", on_click=_choose, args=(text,), icon=":material/compress:")
+
+
+def caption(trace: Trace) -> None:
+    """What the run takes, quietly; and where only a part is kept, which, with a way back to the choice."""
+    words = f"this trace: {megabytes(held_bytes(trace))} of at most {megabytes(MAX_TRACE_BYTES)}"
+    part = words_of(trace.made_by)
+    st.caption(words + (f"; kept: {part}" if part else ""))
+    if part:
+        st.button("Choose again", key="keep-again", on_click=_choose, args=(None,), type="tertiary", icon=":material/undo:")
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says of the choice; None is everything."""
+    return {"keep": st.session_state.get("keep")}
+
+
+def kept(options: KeepOptions) -> Kept:
+    """As a key."""
+    return tuple((name, tuple(value) if isinstance(value, list | tuple) else value) for name, value in options.items())
+
+
+def written(options: Any) -> str:
+    """`cross,half,2`: kinds, half precision and layers, counted from 1."""
+    parts = [*options.get("kinds", ()), *([HALF] if options.get("precision") == "float16" else [])]
+    return ",".join([*parts, *(str(layer + 1) for layer in options.get("layers", ()))])
+
+
+def words_of(options: Any) -> str:
+    """`cross-attention, layers 1 and 2, in half precision`; nothing where everything is kept."""
+    parts = [KIND_TITLES[kind] for kind in options.get("kinds", ())]
+    parts = [f"only {' and '.join(parts)}"] if parts else []
+    layers = [str(layer + 1) for layer in options.get("layers", ())]
+    if layers:
+        parts.append(f"layer {layers[0]}" if len(layers) == 1 else f"layers {', '.join(layers[:-1])} and {layers[-1]}")
+    return ", ".join([*parts, *(["half precision"] if options.get("precision") == "float16" else [])])
+
+
+def _chosen(checkpoint: "Checkpoint") -> Kept:
+    """What was chosen, from the link or by a button; what this checkpoint does not have is said once and forgotten."""
+    state = st.session_state
+    given = link.take("keep")
+    text = state.setdefault("keep", given)
+    if not text:
+        return ()
+    parts = text.split(",")
+    numbers = [int(part) - 1 for part in parts if part.isascii() and part.isdigit() and len(part) < 5]
+    kinds = [part for part in parts if part not in (HALF, "") and not part.isdigit()]
+    options: KeepOptions = {"precision": "float16"} if HALF in parts else {}
+    options |= {"kinds": tuple(kinds)} if kinds else {}
+    options |= {"layers": tuple(numbers)} if numbers else {}
+    try:
+        keep(checkpoint.model.config, **options)
+    except OptionError:
+        link.complaints().add("keep", text, f"{', '.join(KINDS)}, {HALF}, and layers that this model has")
+        state.keep = None
+        return ()
+    return kept(options)
+
+
+def _choose(text: str | None) -> None:
+    st.session_state.keep = text

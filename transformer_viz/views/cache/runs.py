@@ -1,0 +1,195 @@
+"""What the pages share: loaded checkpoints and finished runs.
+
+All caches are shared by all sessions, keyed by value, and hold things that nobody changes: models in eval mode
+without gradients, and Traces. Runs are bounded by their bytes (`held`), and each by what a page allows (`limits`).
+"""
+
+import random
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz import checkpoints, reading
+from transformer_viz.analysis.length_report import ByLength
+from transformer_viz.checkpoints import Checkpoint, Entry
+from transformer_viz.evaluation.by_length import accuracy_by_length
+from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing import replay as runs_replay
+from transformer_viz.tracing.decode import decode
+from transformer_viz.tracing.recording_options import as_in
+from transformer_viz.tracing.untrained import untrained as untrained_run
+from transformer_viz.views.cache import limits
+from transformer_viz.views.cache.limits import Kept
+from transformer_viz.views.cache.run_cache import held
+
+# Everything that a visitor can make the server keep is limited, in number or in bytes.
+_CHECKPOINTS, _LENGTHS = 6, 32
+# What takes seconds of all that the machine has: strangers wait for each other, not on top of each other.
+ONE_AT_A_TIME = threading.Semaphore(1)
+
+
+def load(name: str, device: str) -> Checkpoint:
+    """A checkpoint by name, loaded once for all sessions, and again when its files change."""
+    folder = checkpoints.find_name(name)
+    return _load(name, device, stamp(folder))
+
+
+def run(checkpoint: Checkpoint, device: str, text: str) -> Trace:
+    """The greedy decoding of a text."""
+    name = (checkpoint.name, device, stamp(checkpoint.folder))
+    return limits.within(checkpoint, lambda kept: _run(name, text, kept, limits.MAX_TRACE_BYTES, checkpoint))
+
+
+def search(checkpoint: Checkpoint, device: str, text: str, beam_size: int, length_penalty: float, stop: str) -> Trace:
+    """The beam search of a text."""
+    name, how = (checkpoint.name, device, stamp(checkpoint.folder)), (beam_size, length_penalty, stop)
+    return limits.within(checkpoint, lambda kept: _search(name, text, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
+
+
+def what_if(
+    checkpoint: Checkpoint, device: str, trace: Trace, prefix: tuple[str, ...], ban: tuple[str, ...], target: str | None
+) -> Trace:
+    """The greedy decoding of a run's text with a forced beginning and banned tokens, or one pass over a target; as much
+    is kept of it as of the run."""
+    name, kept = (checkpoint.name, device, stamp(checkpoint.folder)), limits.kept(as_in(trace))
+    return _what_if(name, trace.source, prefix, ban, target, kept, limits.MAX_TRACE_BYTES, checkpoint)
+
+
+def side(checkpoint: Checkpoint, device: str, text: str, snapshot: int | None, how: tuple[tuple[str, Any], ...]) -> Trace:
+    """A decoding with keywords of `decode`, by the finished model or by a snapshot of its training, which the Trace names."""
+    if snapshot is None and not how:
+        return run(checkpoint, device, text)
+    stamps = _snapshot_stamps(checkpoint) if snapshot is not None else (stamp(checkpoint.folder),)
+    name = (checkpoint.name, device, *stamps)
+    return limits.within(checkpoint, lambda kept: _side(name, text, snapshot, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
+
+
+def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
+    """The same tokens read by an untrained model of the same sizes."""
+    name, kept = (checkpoint.name, device, stamp(checkpoint.folder)), limits.kept(as_in(trace))
+    run = (trace.source, trace.output_tokens, trace.edits, trace.mistake, kept)
+    return _untrained(name, run, _checkpoint=checkpoint, _trace=trace)
+
+
+def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
+    """Exact match by source length, beyond training too."""
+    return _by_length((checkpoint.name, device, stamp(checkpoint.folder)), samples, _checkpoint=checkpoint)
+
+
+def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[Moment, ...]:
+    """The snapshots of a checkpoint on one text."""
+    name = (checkpoint.name, device, *_snapshot_stamps(checkpoint))
+    with st.spinner("Going through the snapshots …", show_time=False):
+        return limits.within(checkpoint, lambda kept: _replay(name, text, kept, limits.MAX_TRACE_BYTES, checkpoint))
+
+
+def has_snapshots(checkpoint: Checkpoint) -> bool:
+    """Whether there is a training to replay."""
+    return bool(checkpoints.snapshots(checkpoint.folder))
+
+
+def replayable() -> list[str]:
+    """The checkpoints that have snapshots."""
+    return runs_replay.replayable(entries())
+
+
+@st.cache_data(ttl=30, show_spinner=False)
+def entries() -> list[Entry]:
+    """The checkpoint folders, looked up again after half a minute so that new ones appear."""
+    return checkpoints.entries()
+
+
+def surprise(checkpoint: Checkpoint) -> str:
+    """A fresh string of the kind that the checkpoint was trained on."""
+    import numpy as np
+
+    task = checkpoint.task
+    lengths = [n for n in task.evaluated_lengths if n <= 16] or list(task.evaluated_lengths)
+    return task.mixed([random.choice(lengths)], np.random.default_rng(), first=random.randrange(len(task.sources)))[0]
+
+
+@st.cache_resource(max_entries=_CHECKPOINTS, show_spinner="Loading the checkpoint …")
+def _load(name: str, device: str, stamp: float) -> Checkpoint:
+    return checkpoints.load_checkpoint(name, device)
+
+
+@held
+def _run(name: tuple[str, str, float], text: str, kept: Kept, most: int, _checkpoint: Checkpoint) -> Trace:
+    return decode(_checkpoint, text, max_trace_bytes=most, **dict(kept))
+
+
+@held
+def _search(
+    name: tuple[str, str, float], text: str, how: tuple[int, float, str], kept: Kept, most: int, _checkpoint: Checkpoint
+) -> Trace:
+    size, penalty, stop = how
+    beam = {"beam_size": size, "length_penalty": penalty, "stop": stop}
+    options: Any = {"strategy": "beam", "max_trace_bytes": most, **beam, **dict(kept)}
+    return decode(_checkpoint, text, **options)
+
+
+@held
+def _what_if(
+    name: tuple[str, str, float],
+    text: str,
+    prefix: tuple[str, ...],
+    ban: tuple[str, ...],
+    target: str | None,
+    kept: Kept,
+    most: int,
+    _checkpoint: Checkpoint,
+) -> Trace:
+    if target is not None:
+        return decode(_checkpoint, text, target=target, max_trace_bytes=most, **dict(kept))
+    return decode(_checkpoint, text, prefix=prefix, ban=ban, max_trace_bytes=most, **dict(kept))
+
+
+@held
+def _untrained(name: tuple[str, str, float], run: tuple[object, ...], *, _checkpoint: Checkpoint, _trace: Trace) -> Trace:
+    return untrained_run(_checkpoint, _trace)
+
+
+@held
+def _side(
+    name: tuple[Any, ...],
+    text: str,
+    snapshot: int | None,
+    how: tuple[tuple[str, Any], ...],
+    kept: Kept,
+    most: int,
+    _checkpoint: Checkpoint,
+) -> Trace:
+    options: Any = {"max_trace_bytes": most, **dict(how), **dict(kept)}
+    if snapshot is None:
+        return decode(_checkpoint, text, **options)
+    trace = decode(checkpoints.load_snapshot(_checkpoint, snapshot), text, **options)
+    return replace(trace, made_by={**trace.made_by, "snapshot": snapshot})
+
+
+@st.cache_resource(max_entries=_LENGTHS, show_spinner="Decoding strings of every length …")
+def _by_length(name: tuple[str, str, float], samples: int, *, _checkpoint: Checkpoint) -> ByLength:
+    with ONE_AT_A_TIME:
+        return accuracy_by_length(_checkpoint, samples=samples)
+
+
+@held
+def _replay(
+    name: tuple[str, str, float, float, int], text: str, kept: Kept, most: int, _checkpoint: Checkpoint
+) -> tuple[Moment, ...]:
+    return runs_replay.replay(_checkpoint, text, max_trace_bytes=most, **dict(kept))
+
+
+def _snapshot_stamps(checkpoint: Checkpoint) -> tuple[float, float, int]:
+    """When a checkpoint and its snapshots last changed, and how many these are."""
+    paths = checkpoints.snapshots(checkpoint.folder).values()
+    changed = max(map(reading.changed_at, paths), default=0.0)
+    return stamp(checkpoint.folder), changed, len(paths)
+
+
+def stamp(folder: Path) -> float:
+    """When the folder's files last changed."""
+    return max((reading.changed_at(file) for file in folder.glob("*.*")), default=0.0)

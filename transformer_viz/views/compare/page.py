@@ -1,0 +1,285 @@
+"""Compare: two runs side by side, and every map with its signed difference."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
+from transformer_viz.analysis.heads import n_layers_heads
+from transformer_viz.export.strips import legend
+from transformer_viz.terms import KIND_TITLES, Kind, head_title
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache import runs
+from transformer_viz.views.compare import place, recipe, shown, side_runs, sides
+from transformer_viz.views.compare.sides import A, B
+from transformer_viz.views.components import bar, chart, clicks, code, figure_file, player, screen, style
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.open import opened
+from transformer_viz.views.snippets.compare import lines
+from transformer_viz.views.state import link
+
+TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
+
+
+@dataclass(frozen=True)
+class Example:
+    """Two sides that are worth seeing, and the checkpoint without which they are not offered."""
+
+    title: str
+    needs: tuple[str, ...]
+    a: dict[str, Any]
+    b: dict[str, Any]
+
+
+EXAMPLES = (
+    Example(
+        "The same day, written in two orders",
+        ("dates",),
+        {"text": "3 March 2024", "checkpoint": "dates"},
+        {"text": "March 3 2024", "checkpoint": "dates"},
+    ),
+    Example(
+        "After training and at its 141st step",
+        ("reverse-small",),
+        {"text": "reversethis", "checkpoint": "reverse-small"},
+        {"text": "reversethis", "checkpoint": "reverse-small", "snapshot": 141, "strategy": "forced"},
+    ),
+    Example(
+        "Two letters changed",
+        ("reverse",),
+        {"text": "reversethis", "checkpoint": "reverse"},
+        {"text": "reversethat", "checkpoint": "reverse"},
+    ),
+    Example(
+        "Greedy decoding and beam search",
+        ("reverse-small",),
+        {"text": "thisqaipa", "checkpoint": "reverse-small"},
+        {"text": "thisqaipa", "checkpoint": "reverse-small", "strategy": "beam"},
+    ),
+    Example(
+        "Two models of different size",
+        ("reverse", "reverse-small"),
+        {"text": "reversethis", "checkpoint": "reverse"},
+        {"text": "reversethis", "checkpoint": "reverse-small"},
+    ),
+)
+"""The first one opens the page: both write the same, and one sees which heads follow the tokens to their new places."""
+
+
+def show() -> None:
+    """The page."""
+    _open_on_the_example()
+    # The sides' boxes stand below the bar's, and are started by it.
+    found: list[list[str]] = []
+    chosen = bar.show(instead=_common(found.append), long_texts=sides.long_texts())
+    (usable,) = found
+    ran = _sides(usable, chosen.device)
+    link_values = {**bar.common_link_values(chosen), **sides.link_values(A), **sides.link_values(B)}
+    looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
+    if ran[0].trace is None or ran[1].trace is None:
+        _open_link(link_values)
+        _alone(ran, chosen, looks)
+        screen.watch()
+        return
+    comparison = compare(ran[0].trace, ran[1].trace)
+    if not comparison.kinds:
+        _open_link(link_values)
+        shown.show(shown.of_both(comparison, **looks))
+        _say_nothing_in_common(comparison)
+        screen.watch()
+        return
+    place.start(comparison)
+    _open_link({**link_values, **place.link_values()})
+    shown.show(shown.of_both(comparison, **looks), on_kind=lambda: place.go_to_farthest(shown.asked_kind(), comparison))
+    _maps(comparison, chosen)
+    _code(comparison, chosen)
+    screen.watch()
+
+
+# ---- the two sides
+
+
+def _common(found: Callable[[list[str]], None]) -> Callable[[list[str]], None]:
+    """What stands in the bar in place of one text and one checkpoint."""
+
+    def draw(usable: list[str]) -> None:
+        found(usable)
+        names = set(usable)
+        with st.popover("Try", icon=":material/lightbulb:", help="Pairs that are worth seeing"):
+            for number, example in enumerate(EXAMPLES):
+                if names.issuperset(example.needs):
+                    st.button(example.title, key=f"pair-{number}", on_click=_put, args=(example,), width="stretch")
+        st.button("Swap A and B", icon=":material/swap_horiz:", key="swap", on_click=sides.swap)
+        with st.popover("Open files", icon=":material/folder_open:", help="Compare saved traces"):
+            opened.box("compare-box")
+            st.caption("An opened file can be chosen in the first box of A and of B.")
+        st.space("stretch")
+
+    return draw
+
+
+def _sides(usable: list[str], device: str) -> tuple[side_runs.Ran, side_runs.Ran]:
+    """Both sides' boxes; below each what is wrong with it."""
+    for keys in (A, B):
+        sides.start(keys, usable)
+    columns = [st.container(), st.container()] if screen.is_narrow() else st.columns(2, gap="medium")
+    for keys, column in zip((A, B), columns, strict=True):
+        with column:
+            sides.show(keys, usable)
+    ran = side_runs.both(sides.asked(A), sides.asked(B), device)
+    for one, column in zip(ran, columns, strict=True):
+        if one.error is not None:
+            (column.info if one.is_empty else column.error)(literal(one.error), icon=":material/keyboard:")
+    return ran
+
+
+def _put(example: Example) -> None:
+    """Both sides of an example; the place is then where it differs most."""
+    sides.put(A, example.a)
+    sides.put(B, example.b)
+    for key in ("kind", "layer", "head", "b_layer", "b_head"):
+        st.session_state.pop(key, None)
+
+
+def _open_on_the_example() -> None:
+    """A first visit without a link or a text of one's own opens on the first example; never on two equal runs."""
+    state = st.session_state
+    link.read_once()
+    if "compare_opened" in state:
+        return
+    state.compare_opened = True
+    asked = any(f"want_{key}" in state for key in (*A.all, *B.all))
+    is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT
+    names = {entry.name for entry in runs.entries() if entry.error is None}
+    if asked or is_own or state.get("checkpoint", bar.DEFAULT_CHECKPOINT) != bar.DEFAULT_CHECKPOINT:
+        return
+    if names.issuperset(EXAMPLES[0].needs):
+        _put(EXAMPLES[0])
+
+
+# ---- what differs
+
+
+def _maps(comparison: Comparison, chosen: bar.Bar) -> None:
+    """The boxes, the three maps, and all heads' differences."""
+    state, theme = st.session_state, style.theme()
+    place.controls(comparison)
+    _say_sizes(comparison)
+    limit = _limit(comparison)
+    looks: dict[str, Any] = {"theme": theme, "large": chosen.is_large, "limit": limit}
+    columns = 1 if screen.is_narrow() else 3
+    with st.container(key="compare-maps"):
+        figure = figures.difference(comparison.a, comparison.b, *_focus(), columns=columns, **looks, **place.of_b())
+        chart.show(figure, "compare-chart", _alt(comparison), zooms=False)
+        figure_file.offer(figure, "difference")
+    st.caption(_legend(comparison))
+    for column, kind in zip(st.columns(len(comparison.kinds)), comparison.kinds, strict=True):
+        with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
+            tile = (state.layer, state.head) if kind == state.kind and place.is_same() else None
+            words = f"A − B of all layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
+            heard = clicks.tiles(lambda tile: place.go_to_tile(tile, comparison))
+            mosaic = figures.difference_mosaic(comparison.a, comparison.b, kind, tile, **looks)
+            chart.show(mosaic, f"mosaic-chart-{kind}", words, clicks=heard, zooms=False)
+
+
+def _focus() -> tuple[Kind, int, Any]:
+    state = st.session_state
+    return state.kind, state.layer, state.head
+
+
+def _limit(comparison: Comparison) -> float:
+    """The difference that has the strongest colour: 1, or the largest of the maps on the screen."""
+    if st.session_state.scale == place.SCALES[0]:
+        return 1.0
+    here = float(np.nanmax(np.abs(comparison.difference(*_focus(), **place.of_b())), initial=0.0))
+    others = [abs(found.size) for kind in comparison.kinds if (found := comparison.farthest(kind))]
+    return min(1.0, max([here, *others])) or 1.0
+
+
+def _legend(comparison: Comparison) -> str:
+    """What rows, columns, colours and those patterns mean that are to be seen."""
+    kind, layer, head = _focus()
+    laid = comparison.one_head(kind, layer, head, **place.of_b())
+    patterns = {
+        "dotted: only one of them has the cell": laid.present != IN_BOTH,
+        "hatched: masked": laid.masked == IN_BOTH,
+        "crossed: masked in one alone": (laid.masked == IN_A) | (laid.masked == IN_B),
+    }
+    return " · ".join(
+        [
+            legend(comparison.a, kind).split(" · ring")[0],
+            "**A − B**: blue where A looks more, orange where B does",
+            "framed: the largest difference of this map",
+            *(words for words, here in patterns.items() if here.any()),
+        ]
+    )
+
+
+def _alt(comparison: Comparison) -> str:
+    kind, layer, head = _focus()
+    b_place = head_title(*of_b(layer, head, **place.of_b()))
+    sizes = [f"{len(run.queries(kind))} by {len(run.keys(kind))}" for run in (comparison.a, comparison.b)]
+    return (
+        f"{KIND_TITLES[kind]}: A's {head_title(layer, head)}, {sizes[0]}, B's {b_place}, {sizes[1]}, and the difference A − B. "
+        "The sentence and the table above say where it is largest."
+    )
+
+
+def _say_sizes(comparison: Comparison) -> None:
+    """Other numbers of layers or heads, and kinds that one alone has."""
+    kind: Kind = st.session_state.kind
+    shapes = [n_layers_heads(run, kind) for run in (comparison.a, comparison.b)]
+    words = []
+    if shapes[0] != shapes[1]:
+        sizes = [f"{layers} layer{'s' * (layers != 1)} of {heads} heads" for layers, heads in shapes]
+        words.append(
+            f"A has {sizes[0]}, B {sizes[1]}. The small maps below show what both have; the boxes choose any head of each."
+        )
+    for name, run, other in (("A", comparison.a, comparison.b), ("B", comparison.b, comparison.a)):
+        if only := [KIND_TITLES[one] for one in run.kinds if one not in other.kinds]:
+            words.append(f"Only {name} has {' and '.join(only)}.")
+    if words:
+        st.caption(" ".join(words))
+
+
+def _say_nothing_in_common(comparison: Comparison) -> None:
+    has = [" and ".join(KIND_TITLES[kind] for kind in run.kinds) or "none" for run in (comparison.a, comparison.b)]
+    st.info(
+        f"There is no kind of attention that both have: A has {has[0]}, B has {has[1]}. Choose another run or file.",
+        icon=":material/compare:",
+    )
+
+
+def _alone(ran: tuple[side_runs.Ran, side_runs.Ran], chosen: bar.Bar, looks: dict[str, Any]) -> None:
+    """The side that could be run, by itself."""
+    for name, one in zip("AB", ran, strict=True):
+        trace: Trace | None = one.trace
+        if trace is None or not trace.kinds:
+            continue
+        state = st.session_state
+        shown.show(shown.of_one(name, trace, **looks))
+        kind: Kind = state.kind if state.get("kind") in trace.kinds else trace.kinds[-1]
+        with st.container(key="compare-maps"):
+            figure = figures.mosaic(trace, kind, theme=style.theme(), large=chosen.is_large, height=420)
+            words = f"All layers and heads of {name}'s {KIND_TITLES[kind]}"
+            chart.show(figure, "compare-alone-chart", words, zooms=False)
+
+
+def _code(comparison: Comparison, chosen: bar.Bar) -> None:
+    """The lines of Python that make the maps again."""
+    if chosen.is_large:
+        return
+    looks = {"theme": style.theme(), "columns": 1 if screen.is_narrow() else 3, "limit": _limit(comparison)}
+    made = recipe.of_sides(sides.asked(A), sides.asked(B), chosen.device)
+    code.show(lines(*made, *_focus(), **place.of_b(), looks=looks))
+
+
+def _open_link(values: dict[str, str | None]) -> None:
+    """Says what was wrong with the link, and writes it."""
+    state = st.session_state
+    link.say(tuple(state.get(key) for key in (*A.all, *B.all, "kind", "layer", "head", "b_layer", "b_head", "scale")))
+    link.write(values)

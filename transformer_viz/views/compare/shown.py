@@ -1,0 +1,76 @@
+"""The sentence, the strips and the table of Compare as one component: what was typed comes to it as data only."""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.analysis.compare_words import output_places, places_apart, table, verdict
+from transformer_viz.analysis.comparison import Comparison
+from transformer_viz.export.strips import output_strip, source_strip
+from transformer_viz.trace.trace import Trace
+
+_FOLDER = Path(__file__).parent
+_KEY = "compare-shown"
+_HTML = '<div class="compare"></div>'
+
+
+def show(content: dict[str, Any], on_kind: Callable[[], None] = lambda: None) -> None:
+    """Mounts the component; `on_kind` is called when the place where a kind differs most was chosen."""
+    _component()(key=_KEY, data=content, on_kind_change=on_kind)
+
+
+def asked_kind() -> object:
+    """The kind whose largest difference was chosen."""
+    return (st.session_state.get(_KEY) or {}).get("kind")
+
+
+def of_both(comparison: Comparison, *, large: bool, dark: bool, with_answer: bool) -> dict[str, Any]:
+    """What it is sent of two runs."""
+    a, b = comparison.a, comparison.b
+    apart = (places_apart(a.source_tokens, b.source_tokens), output_places(comparison))
+    rows = [
+        {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind}
+        for row in table(comparison, with_answer=with_answer)
+        if row.kind is not None or not large
+    ]
+    sides = (("A", a), ("B", b))
+    return {
+        "sentence": [list(piece) for piece in verdict(comparison)],
+        "strips": _strips(sides, apart, with_answer),
+        "rows": rows,
+        "large": large,
+        "dark": dark,
+    }
+
+
+def of_one(name: str, trace: Trace, *, large: bool, dark: bool, with_answer: bool) -> dict[str, Any]:
+    """What it is sent where the other side could not be run."""
+    words = [["strong", name], ["plain", " alone: there is nothing to compare it with yet."]]
+    strips = _strips(((name, trace),), ([], []), with_answer)
+    return {"sentence": words, "strips": strips, "rows": [], "large": large, "dark": dark}
+
+
+def _strips(
+    sides: tuple[tuple[str, Trace], ...], apart: tuple[list[int], list[int]], with_answer: bool
+) -> list[dict[str, Any]]:
+    names = " and ".join(name for name, _ in sides)
+    reads = [{"name": name, "tokens": source_strip(run)} for name, run in sides]
+    writes = [{"name": name, "tokens": output_strip(run, with_answer=with_answer)} for name, run in sides]
+    is_known = all(run.output_tokens for _, run in sides)
+    # Of a run whose outputs are not recorded the strip has what its decoder read.
+    label = "writes, tinted by probability" if is_known else "writes, or has read where that is not recorded"
+    found: list[dict[str, Any]] = [
+        {"label": "reads", "sides": reads, "apart": apart[0], "hint": f"what {names} read, position by position"},
+        {"label": label, "sides": writes, "apart": apart[1], "hint": f"what {names} write, step by step"},
+    ]
+    return [strip for strip in found if any(side["tokens"] for side in strip["sides"])]
+
+
+@cache
+def _component() -> Any:
+    """Registered once a process: the files are ours."""
+    css, js = ((_FOLDER / f"shown.{ending}").read_text(encoding="utf-8") for ending in ("css", "js"))
+    return st.components.v2.component("transformer-viz-compare", html=_HTML, css=css, js=js)

@@ -1,0 +1,64 @@
+"""What the two sides run: a Trace each, or the words why not. One side's error does not touch the other."""
+
+from dataclasses import dataclass
+
+from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache import runs
+from transformer_viz.views.compare.sides import Asked
+from transformer_viz.views.open import opened
+from transformer_viz.vocabulary import END
+
+
+@dataclass(frozen=True)
+class Ran:
+    """One side's outcome: a trace, or an error."""
+
+    trace: Trace | None
+    error: str | None = None
+    is_empty: bool = False
+    """Whether nothing was typed, which is no mistake yet."""
+
+
+def both(a: Asked, b: Asked, device: str) -> tuple[Ran, Ran]:
+    """Runs what has to run; a side that reads the other one's output comes after it."""
+    if a.reads_the_other and b.reads_the_other:
+        words = "Each side is to read what the other one writes. Let one of them write by itself."
+        return Ran(None, words), Ran(None, words)
+    if a.reads_the_other:
+        second = _ran(b, device, None)
+        return _ran(a, device, second.trace), second
+    first = _ran(a, device, None)
+    return first, _ran(b, device, first.trace)
+
+
+def target_of(other: Trace) -> tuple[str, ...]:
+    """What a side that reads the other's output is given: its tokens without `<end>`."""
+    return tuple(token for token in other.output_tokens if token != END)
+
+
+def _ran(asked: Asked, device: str, other: Trace | None) -> Ran:
+    if asked.file is not None:
+        return Ran(opened.traces()[asked.file])
+    try:
+        return Ran(_decoded(asked, device, other))
+    except TransformerVizError as error:
+        return Ran(None, str(error), is_empty=not asked.text)
+
+
+def _decoded(asked: Asked, device: str, other: Trace | None) -> Trace:
+    checkpoint = runs.load(asked.checkpoint, device)
+    how = tuple(asked.keywords().items())
+    if asked.reads_the_other:
+        # What is wrong with its own text is said first.
+        checkpoint.task.read(asked.text)
+        how = (("target", _target(other)),)
+    return runs.side(checkpoint, device, asked.text, asked.snapshot, how)
+
+
+def _target(other: Trace | None) -> tuple[str, ...]:
+    if other is None:
+        raise InputError("It is to read what the other side writes, and the other side could not be run.")
+    if not other.output_tokens:
+        raise InputError("It is to read what the other side writes, and the other side's file does not say what was written.")
+    return target_of(other)

@@ -1,0 +1,272 @@
+"""The two sides of Compare: what each is asked to be. A's text and checkpoint are those of the other pages."""
+
+import contextlib
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import streamlit as st
+
+from transformer_viz import checkpoints
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.views.cache import runs
+from transformer_viz.views.compare.place import SAME
+from transformer_viz.views.components import bar
+from transformer_viz.views.open import opened
+from transformer_viz.views.state import link
+
+Strategy = Literal["greedy", "beam", "sample", "forced"]
+STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
+WIDEST, HOTTEST, LARGEST_SEED = 64, 100.0, 2**31 - 1
+BEAM, TEMPERATURE, SEED = 5, 1.0, 0
+_OWN = ("file", "snapshot", "strategy", "beam", "temperature", "seed")
+A_RUN, FINISHED = "", "finished"
+"""What the boxes hold where no file and no snapshot is chosen: an empty box would hold None."""
+_FIRST: dict[str, Any] = {
+    "file": A_RUN,
+    "snapshot": FINISHED,
+    "strategy": "greedy",
+    "beam": BEAM,
+    "temperature": TEMPERATURE,
+    "seed": SEED,
+}
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Where a side keeps what it was asked: the names of its widgets, of the session's values and of the link's keys."""
+
+    name: str
+    other: str
+    text: str
+    checkpoint: str
+    prefix: str
+
+    def of(self, name: str) -> str:
+        """`a_snapshot`."""
+        return self.prefix + name
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Every one of them, in the same order on both sides."""
+        return (self.text, self.checkpoint, *map(self.of, _OWN))
+
+
+A, B = Keys("A", "B", "text", "checkpoint", "a_"), Keys("B", "A", "b_text", "b_checkpoint", "b_")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What one side is to be: an opened file, or a run of a text by a model."""
+
+    side: str
+    text: str
+    checkpoint: str
+    snapshot: int | None
+    """A step of its training; None is the finished model."""
+    strategy: Strategy
+    beam: int
+    temperature: float
+    seed: int
+    file: str | None
+
+    @property
+    def reads_the_other(self) -> bool:
+        """Whether it needs the other side's output."""
+        return self.file is None and self.strategy == "forced"
+
+    def keywords(self) -> dict[str, Any]:
+        """Of `decode`, for what it decodes by itself."""
+        if self.strategy == "beam":
+            return {"strategy": "beam", "beam_size": self.beam}
+        if self.strategy == "sample":
+            return {"strategy": "sample", "temperature": self.temperature, "seed": self.seed}
+        return {}
+
+
+def start(keys: Keys, usable: list[str]) -> None:
+    """First values of a side, from the link or by default; what cannot be is said and brought into range."""
+    state = st.session_state
+    if keys is B:
+        _start_b(usable)
+    files = opened.traces()
+    _start_own(keys, files)
+    for name in _OWN:  # a widget that was not drawn has no value
+        state[keys.of(name)] = state.get(keys.of(name), _FIRST[name])
+    if state[keys.of("file")] not in files:
+        state[keys.of("file")] = A_RUN
+    snapshot = keys.of("snapshot")
+    steps = snapshots(state[keys.checkpoint])
+    if (given := link.take(snapshot)) is not None:
+        chosen = link.choice(snapshot, given, (*map(str, steps), FINISHED), FINISHED)
+        state[snapshot] = FINISHED if chosen == FINISHED else int(chosen)
+    if state[snapshot] not in steps:
+        state[snapshot] = FINISHED
+
+
+def asked(keys: Keys) -> Asked:
+    """What stands in the boxes."""
+    state = st.session_state
+    values = {name: state[keys.of(name)] for name in _OWN}
+    values["file"] = values["file"] or None
+    values["snapshot"] = None if values["snapshot"] == FINISHED else values["snapshot"]
+    return Asked(keys.name, state[keys.text], state[keys.checkpoint], **values)
+
+
+def show(keys: Keys, usable: list[str]) -> None:
+    """The boxes of a side; those that mean nothing to what is chosen are left out and keep what they hold."""
+    state = st.session_state
+    quiet: dict[str, Any] = {"label_visibility": "collapsed"}
+    files, p = list(opened.traces()), keys.of
+    with st.container(horizontal=True, vertical_alignment="center", key=f"side-{keys.name}"):
+        st.markdown(f"**{keys.name}**", width="content")
+        if files:
+            options = [A_RUN, *files]
+            st.selectbox(f"{keys.name}: run or file", options, key=keys.of("file"), format_func=_file_words, width=150, **quiet)
+        if state[keys.of("file")]:
+            return
+        st.text_input(
+            f"{keys.name}: source text", key=keys.text, max_chars=bar.MOST_TYPED, placeholder="Type, then press Enter", **quiet
+        )
+        st.selectbox(f"{keys.name}: checkpoint", usable, key=keys.checkpoint, width=150, **quiet)
+        if steps := snapshots(state[keys.checkpoint]):
+            words = f"{keys.name}: step of training"
+            st.selectbox(words, [FINISHED, *steps], key=keys.of("snapshot"), format_func=_snapshot_words, width=136, **quiet)
+        st.selectbox(
+            f"{keys.name}: decoding",
+            STRATEGIES,
+            key=keys.of("strategy"),
+            format_func=lambda name: _STRATEGY_WORDS[name].format(other=keys.other),
+            width=146,
+            **quiet,
+        )
+        strategy = state[keys.of("strategy")]
+        if strategy == "beam":
+            st.number_input(f"{keys.name}: beam size", 1, WIDEST, key=keys.of("beam"), width=140, **quiet)
+        if strategy == "sample":
+            name, key = f"{keys.name}: temperature", p("temperature")
+            icon, hidden = ":material/thermostat:", "collapsed"
+            st.number_input(name, 0.0, HOTTEST, step=0.1, key=key, icon=icon, width=140, label_visibility=hidden)
+            name, key, icon = f"{keys.name}: seed", p("seed"), ":material/casino:"
+            st.number_input(name, 0, LARGEST_SEED, key=key, icon=icon, width=140, label_visibility=hidden)
+
+
+def link_values(keys: Keys) -> dict[str, str | None]:
+    """What the URL says of a side; text and checkpoint always, since their defaults depend on the other side."""
+    now, p = asked(keys), keys.of
+    is_file, is_sample = now.file is not None, now.strategy == "sample"
+    values: dict[str, str | None] = {
+        keys.text: None if is_file else link.text(now.text),
+        keys.checkpoint: None if is_file else now.checkpoint,
+        p("file"): now.file,
+        p("snapshot"): None if is_file or now.snapshot is None else str(now.snapshot),
+        p("strategy"): None if is_file or now.strategy == "greedy" else now.strategy,
+        p("beam"): str(now.beam) if now.strategy == "beam" and now.beam != BEAM else None,
+        p("temperature"): f"{now.temperature:g}" if is_sample and now.temperature != TEMPERATURE else None,
+        p("seed"): str(now.seed) if is_sample and now.seed != SEED else None,
+    }
+    return values
+
+
+def long_texts() -> dict[str, str]:
+    """What may be too long for a link, by what it is called."""
+    state = st.session_state
+    return {f"{keys.name}’s text": state.get(keys.text, "") for keys in (A, B) if not state.get(keys.of("file"))}
+
+
+def put(keys: Keys, values: dict[str, Any]) -> None:
+    """Sets a side: `text`, `checkpoint` and whatever of its own; the rest as at first."""
+    state = st.session_state
+    state[keys.text], state[keys.checkpoint] = values["text"], values["checkpoint"]
+    state[f"{keys.text}_checkpoint"] = values["checkpoint"]
+    for name in _OWN:
+        state[keys.of(name)] = values.get(name, _FIRST[name])
+
+
+def swap() -> None:
+    """A becomes B and B becomes A, with their places among layers and heads."""
+    state = st.session_state
+    for first, second in zip((*A.all, "text_checkpoint"), (*B.all, "b_text_checkpoint"), strict=True):
+        state[first], state[second] = state.get(second), state.get(first)
+    for first, second in (("layer", "b_layer"), ("head", "b_head")):
+        if state.get(second, SAME) != SAME:
+            state[first], state[second] = state[second], state[first]
+
+
+def snapshots(name: str) -> list[int]:
+    """Steps of training of which a checkpoint kept the weights."""
+    try:
+        return list(checkpoints.snapshots(checkpoints.find_name(name)))
+    except TransformerVizError:
+        return []
+
+
+def neighbour(text: str, checkpoint: Checkpoint) -> str:
+    """A text that differs in one sign where the task can read that, otherwise its first other example."""
+    task = checkpoint.task
+    try:
+        tokens = task.read(text)
+    except TransformerVizError:
+        return bar.default_text(task)
+    digits = [i for i, sign in enumerate(text) if sign in "0123456789"]
+    middle = len(text) // 2
+    for i in (*digits, middle):
+        sign = text[i]
+        other = {"9": "0", "z": "a", "Z": "A"}.get(sign, chr(ord(sign) + 1))
+        changed = text[:i] + other + text[i + 1 :]
+        try:
+            if sign.isascii() and other.isalnum() and task.read(changed) != tokens and task.answer(task.read(changed)):
+                return changed
+        except TransformerVizError:
+            continue
+    return next((example.text for example in task.examples() if example.text != text), text)
+
+
+_STRATEGY_WORDS: dict[str, str] = {
+    "greedy": "greedy",
+    "beam": "beam search",
+    "sample": "sampled",
+    "forced": "reads {other}’s output",
+}
+
+
+def _start_b(usable: list[str]) -> None:
+    """B's checkpoint and text: the link's, or those of A with one sign changed."""
+    state = st.session_state
+    if state.get(B.checkpoint) not in usable:
+        default = state[A.checkpoint]
+        state[B.checkpoint] = link.choice(B.checkpoint, link.take(B.checkpoint), tuple(usable), default)
+    is_first = B.text not in state and f"want_{B.text}" not in state
+    bar.start_text(B.text, B.checkpoint)
+    if is_first:
+        with contextlib.suppress(TransformerVizError):  # its side says why
+            state[B.text] = neighbour(state[A.text], runs.load(state[B.checkpoint], state.device))
+
+
+def _start_own(keys: Keys, files: dict[str, Any]) -> None:
+    """What the link says of the rest, once."""
+    state, p = st.session_state, keys.of
+    if p("strategy") not in state:
+        strategy = link.choice(p("strategy"), link.take(p("strategy")), STRATEGIES, STRATEGIES[0])
+        state[p("strategy")] = strategy
+        state[p("beam")] = link.number(p("beam"), link.take(p("beam")), WIDEST, BEAM - 1) + 1
+        state[p("temperature")] = link.decimal(p("temperature"), link.take(p("temperature")), 0, HOTTEST, TEMPERATURE)
+        state[p("seed")] = link.number(p("seed"), _plus_one(link.take(p("seed"))), LARGEST_SEED + 1, SEED)
+    if (given := link.take(p("file"))) is not None:
+        if given in files:
+            state[p("file")] = given
+        else:
+            link.complaints().add(p("file"), given, "a file that is opened in this session: open it again")
+
+
+def _plus_one(given: str | None) -> str | None:
+    """A seed counts from 0, and `link.number` from 1."""
+    return str(int(given[:10]) + 1) if given is not None and given.isascii() and given.isdigit() else given
+
+
+def _file_words(name: str) -> str:
+    return name or "a run"
+
+
+def _snapshot_words(step: int | str) -> str:
+    return f"step {step:,}" if isinstance(step, int) else step

@@ -1,0 +1,242 @@
+"""The bar above every page: text, checkpoint, device, examples."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from transformer_viz.checkpoints import Checkpoint, Entry
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.model import devices
+from transformer_viz.tasks import Task
+from transformer_viz.views.cache import limits, runs
+from transformer_viz.views.components import code
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state import display_options, link, persist_widgets
+from transformer_viz.views.state.display_options import Looks
+
+DEFAULT_CHECKPOINT = "reverse"
+DEFAULT_TEXT = "reversethis"
+MOST_TYPED = 10_000
+"""A stranger's text is cut here; every real limit is the task's and is said in words."""
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What a page opens with when nobody says anything: that stays out of its links, all else is in them."""
+
+    checkpoint: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Bar(Looks):
+    """What was chosen in the bar."""
+
+    text: str
+    checkpoint: Checkpoint | None
+    device: str
+    """As chosen: `auto` or a device."""
+
+
+def show(
+    *,
+    with_text: bool = True,
+    instead: Callable[[list[str]], None] | None = None,
+    long_texts: Mapping[str, str] | None = None,
+) -> Bar:
+    """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None.
+
+    Args:
+        with_text: with the box for one source text.
+        instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
+            given the names of the usable checkpoints, and the page loads them itself.
+        long_texts: the page's own texts that may be too long for a link, by what they are called.
+    """
+    persist_widgets.keep()
+    entries = runs.entries()
+    usable = [entry.name for entry in entries if entry.error is None]
+    if not usable:
+        st.error(
+            "There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse",
+            icon=":material/error:",
+        )
+        _say_damaged(entries)
+        st.stop()
+    _start(usable)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="bar"):
+        if instead is not None:
+            instead(usable)
+        elif with_text:
+            st.text_input(
+                "Source text",
+                key="text",
+                max_chars=MOST_TYPED,
+                placeholder="Type, then press Enter",
+                label_visibility="collapsed",
+            )
+            with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
+                _examples()
+        if instead is None:
+            st.selectbox("Checkpoint", usable, key="checkpoint", width=190, label_visibility="collapsed")
+        st.selectbox(
+            "Device",
+            [AUTO, *devices.available()],
+            key="device",
+            width=150,
+            format_func=_device_words,
+            label_visibility="collapsed",
+        )
+        own = {"the text": st.session_state.text} if with_text and instead is None else {}
+        display_options.popover({**own, **(long_texts or {})})
+    checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device) if instead is None else None
+    _say_damaged(entries)
+    state, now = st.session_state, display_options.current()
+    return Bar(state.text, checkpoint, state.device, is_large=now.is_large, with_answer=now.with_answer)
+
+
+def link_values(chosen: Bar, opening: Opening | None = None) -> dict[str, str | None]:
+    """What the URL says of the bar; None is a default, or a text too long for a URL.
+
+    Args:
+        chosen: what the bar says.
+        opening: of a page that opens with something of its own.
+    """
+    name = chosen.checkpoint.name if chosen.checkpoint else st.session_state.checkpoint
+    first = default_text(chosen.checkpoint.task) if chosen.checkpoint else DEFAULT_TEXT
+    is_opening = opening == Opening(name, chosen.text)
+    is_default = is_opening if opening else name == DEFAULT_CHECKPOINT
+    return {
+        "text": None if is_opening or chosen.text == first else link.text(chosen.text),
+        "checkpoint": None if is_default else name,
+        **common_link_values(chosen),
+    }
+
+
+def common_link_values(chosen: Bar) -> dict[str, str | None]:
+    """What the URL says of the rest of the bar, which every page has."""
+    device = None if chosen.device == AUTO else chosen.device
+    return {"device": device, **display_options.link_values(), **code.link_values(), **limits.link_values()}
+
+
+def default_text(task: Task) -> str:
+    """What the text box begins with: the task's first example."""
+    return task.examples()[0].text
+
+
+def _device_words(name: str) -> str:
+    return f"auto ({devices.resolve('auto').type})" if name == "auto" else devices.title(devices.resolve(name))
+
+
+def _start(usable: list[str]) -> None:
+    """First values of the bar's widgets, from the link or from the defaults."""
+    link.read_once()
+    state = st.session_state
+    default = DEFAULT_CHECKPOINT if DEFAULT_CHECKPOINT in usable else usable[0]
+    if state.get("checkpoint") not in usable:
+        state.checkpoint = link.choice("checkpoint", link.take("checkpoint"), tuple(usable), default)
+    if "device" not in state:
+        state.device = link.choice("device", link.take("device"), (AUTO, *devices.available()), AUTO)
+    start_text()
+    display_options.start()
+    code.start()
+
+
+def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:
+    """The link's text, or an example. Another checkpoint brings its own example, unless something else was typed.
+
+    Args:
+        text: what the text's widget and its key in the link are called.
+        checkpoint: likewise of the checkpoint that reads it.
+    """
+    state, known = st.session_state, f"{text}_checkpoint"
+    given = link.take_text(text, MOST_TYPED)
+    before = state.get(known)
+    if text in state and before == state[checkpoint]:
+        return
+    state[known] = state[checkpoint]
+    task = _task_of(state[checkpoint])
+    if given is not None:
+        state[text] = given
+    elif text not in state or (before and _is_example(state[text], before) and not _is_readable(state[text], task)):
+        state[text] = default_text(task) if task else DEFAULT_TEXT
+
+
+def _task_of(name: str) -> Task | None:
+    try:
+        return runs.load(name, st.session_state.device).task
+    except TransformerVizError:
+        return None
+
+
+def _is_example(text: str, name: str) -> bool:
+    task = _task_of(name)
+    return task is not None and text in {DEFAULT_TEXT, *(example.text for example in task.examples())}
+
+
+def _is_readable(text: str, task: Task | None) -> bool:
+    try:
+        return task is not None and bool(task.read(text))
+    except TransformerVizError:
+        return False
+
+
+def _loaded(name: str, device: str) -> Checkpoint | None:
+    try:
+        return runs.load(name, device)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return None
+
+
+def _examples() -> None:
+    """Buttons that put a text into the box. They are callbacks, since a drawn widget's value is fixed for its run."""
+    checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device)
+    if checkpoint is None:
+        return
+    for number, example in enumerate(checkpoint.task.examples()):
+        st.button(
+            literal(example.text),
+            key=f"example-{number}",
+            help=example.note,
+            on_click=_put,
+            args=(example.text,),
+            width="stretch",
+        )
+    st.button("Surprise me", icon=":material/casino:", on_click=_surprise, args=(checkpoint,), width="stretch")
+    failures = checkpoint.metrics.get("failures") or []
+    if failures:
+        st.button(
+            "One that it gets wrong",
+            icon=":material/report:",
+            help="From this checkpoint's own evaluation",
+            on_click=_put,
+            args=(str(failures[0]["source"]),),
+            width="stretch",
+        )
+
+
+def offer_examples(checkpoint: Checkpoint, most: int = 4) -> None:
+    """A row of examples, for a page that has nothing to show."""
+    with st.container(horizontal=True, key="offer"):
+        for number, example in enumerate(checkpoint.task.examples()[:most]):
+            st.button(literal(example.text), key=f"offer-{number}", help=example.note, on_click=_put, args=(example.text,))
+        st.button("Surprise me", key="offer-surprise", icon=":material/casino:", on_click=_surprise, args=(checkpoint,))
+
+
+def _put(text: str) -> None:
+    st.session_state.text = text
+    st.session_state.pop("step", None)
+
+
+def _surprise(checkpoint: Checkpoint) -> None:
+    _put(runs.surprise(checkpoint))
+
+
+def _say_damaged(entries: list[Entry]) -> None:
+    damaged = [entry for entry in entries if entry.error is not None]
+    if damaged:
+        with st.expander(f"{len(damaged)} checkpoint folder(s) cannot be used", icon=":material/warning:"):
+            for entry in damaged:
+                st.text(str(entry.error))

@@ -1,0 +1,56 @@
+"""Charts: every figure of every page is drawn here.
+
+Streamlit's own chart is mounted anew whenever its figure changes, and drawn twice; this one stays, and is told the new figure.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.views.components import plotly_js
+from transformer_viz.views.components.clicks import Clicks
+
+_FOLDER = Path(__file__).parent
+_STILL = {"displayModeBar": False, "doubleClick": False}
+_ZOOMS = {"displayModeBar": False}
+
+NAME = "transformer-viz-chart"
+"""Of the component, by which a test tells a chart from the page's widgets."""
+
+
+def show(
+    figure: Any, key: str, words: str, *, run: str | None = None, clicks: Clicks | None = None, zooms: bool = True
+) -> None:
+    """Draws a figure into the chart `key`.
+
+    Args:
+        figure: a Plotly figure, with its frames.
+        key: tells this chart from the page's others; the same key is the same chart.
+        words: what a screen reader says of it.
+        run: tells the run that it shows from others, in the browser.
+        clicks: what a click on it is, and who hears it.
+        zooms: whether it can be dragged and clicked out of its ranges; False where a click means something else.
+    """
+    about = {
+        "words": words,
+        "run": run,
+        "clicks": clicks.on if clicks else None,
+        "config": _ZOOMS if zooms else _STILL,
+        "plotly": plotly_js.file_name(),
+    }
+    # The figure is JSON already, and bytes leave as they are.
+    data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()
+    heard = {"on_click_change": lambda: clicks.heard((st.session_state.get(key) or {}).get("click"))} if clicks else {}
+    _component()(key=key, data=data, **heard)
+
+
+@cache
+def _component() -> Any:
+    """Registered once a process: the files are ours, what a user typed comes as data only."""
+    script = "\n".join((_FOLDER / f"{part}.js").read_text(encoding="utf-8") for part in ("plotly", "clicks", "chart"))
+    html = '<div class="chart" role="figure"></div>'
+    # Outside of a shadow, where Plotly's rules of style reach it.
+    return st.components.v2.component(NAME, html=html, js=script, isolate_styles=False)

@@ -1,0 +1,85 @@
+"""“Show the code”: below each view, the few lines that make again what is on the screen.
+
+What is behind a closed fold is not sent: the browser would load and evaluate what colours code, a quarter of a second of work,
+before it shows a word of the page, and colour lines that nobody sees at every step.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import screen, style
+from transformer_viz.views.snippets.runs import Run
+from transformer_viz.views.state import link
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
+
+
+FOLDS = ("code", "code_of_tab", "code_of_job")
+"""Keys of the folds, here and in a link: that of the page, that of an open tab below a step player, that of a training."""
+_OPEN = "open"
+
+
+def start() -> None:
+    """Which folds are open, from the link or by default, before one is drawn."""
+    for key in FOLDS:
+        if key not in st.session_state:
+            st.session_state[key] = link.switch(key, link.take(key), _OPEN)
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says of the folds."""
+    return {key: _OPEN if st.session_state[key] else None for key in FOLDS}
+
+
+def show(program: str, key: str = "code", language: str = "python") -> None:
+    """The lines, behind the fold of that key; a command is broken where the column ends, as a terminal does."""
+    if (place := _fold(key)) is not None:
+        place.code(program, language=language, wrap_lines=language != "python")
+
+
+def place() -> Any | None:
+    """The page's fold with an empty place inside; None, and nothing drawn, while it is closed (`closed` draws it then).
+
+    For a page whose player is a fragment that moves on alone: it may write to a place outside of it only if that was there
+    before it, and if it wrote there in the whole run too. So the page makes room above, then this place, then what goes above.
+    """
+    return _fold("code") if st.session_state.code else None
+
+
+def closed() -> None:
+    """The page's fold where `place` gave none: last, since nobody waits for it."""
+    _fold("code")
+
+
+def _fold(key: str) -> Any | None:
+    with st.expander("Show the code", icon=":material/code:", key=key, on_change=_say) as fold:
+        return st.empty() if fold.open else None
+
+
+def _say() -> None:
+    # Here, since a fold may stand in a fragment, which writes its own part of the link only.
+    link.update(link_values())
+
+
+def run_of(trace: Trace, checkpoint: "Checkpoint", device: str) -> Run:
+    """How the run on the screen is made; of a search, the branch that is shown."""
+    kept = {name: trace.made_by[name] for name in ("kinds", "layers", "precision") if name in trace.made_by}
+    if trace.made_by.get("strategy") != "beam":
+        return Run(trace.source, checkpoint.name, device, kept)
+    state = st.session_state
+    decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop, **kept}
+    return Run(trace.source, checkpoint.name, device, decode, state.chosen_node)
+
+
+def looks() -> dict[str, Any]:
+    """How the page draws."""
+    state = st.session_state
+    return {
+        "theme": style.theme(),
+        "large": bool(state.get("projector")),
+        "with_answer": not state.get("hide_answer"),
+        "narrow": screen.is_narrow(),
+    }

@@ -1,0 +1,54 @@
+"""“Save the picture”: any figure of any page as a file. Made when it is asked for, since a picture takes seconds."""
+
+import hashlib
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz import export
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.views.cache.run_cache import held
+from transformer_viz.views.components.markdown import literal
+
+FORMATS = {
+    "html": ("Page", "text/html"),
+    "svg": ("SVG", "image/svg+xml"),
+    "png": ("PNG", "image/png"),
+    "pdf": ("PDF", "application/pdf"),
+}
+
+
+def offer(figure: Any, name: str) -> None:
+    """A fold with the formats; `name` is the file's, without ending, and tells this figure from the page's others."""
+    state, asked = st.session_state, f"picture_asked_{name}"
+    if state.get("projector"):
+        return
+    with st.popover("Save the picture", icon=":material/image:", type="tertiary"):
+        st.caption("The figure above as it stands. A page needs no network; the others take some seconds.")
+        with st.container(horizontal=True):
+            for format, (words, _) in FORMATS.items():
+                st.button(words, key=f"picture-{name}-{format}", on_click=_ask, args=(asked, format))
+        if (chosen := state.get(asked)) is None:
+            return
+        content = figure.to_json()
+        try:
+            with st.spinner("Making the file …"):
+                data = _made((chosen, hashlib.sha256(content.encode()).hexdigest()), _figure=figure, _title=name)
+        except TransformerVizError as error:
+            st.error(literal(str(error)), icon=":material/error:")
+            return
+        file = f"{name}.{chosen}"
+        words = f"Download {file} ({max(1, len(data) // 1000):,} kB)"
+        mime = FORMATS[chosen][1]
+        st.download_button(words, data, file, mime, key=f"picture-{name}-file", icon=":material/download:", on_click="ignore")
+
+
+def _ask(asked: str, format: str) -> None:
+    st.session_state[asked] = format
+
+
+@held
+def _made(place: tuple[str, str], *, _figure: Any, _title: str) -> bytes:
+    if place[0] == "html":
+        return export.figure_html(_figure, title=_title).encode()
+    return export.picture(_figure, place[0])

@@ -1,0 +1,92 @@
+"""The step player, the focus map and the mosaics of one run: what Explore and Search both show."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.export.strips import legend
+from transformer_viz.figures.mosaic import plain_mosaic
+from transformer_viz.figures.player import plain_player
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import chart, clicks, code, player, screen, style, text_first
+from transformer_viz.views.state import focus
+from transformer_viz.views.state.display_options import Looks
+
+WriteLink = Callable[[focus.Focus], None]
+Program = Callable[[focus.Focus], str]
+
+
+def show_with_code(trace: Trace, chosen: Looks, write_link: WriteLink, program: Program) -> None:
+    """`show`, and below it the lines of Python that make what is shown; a projector shows none."""
+    if chosen.is_large:
+        show(trace, chosen, write_link)
+        return
+    above, lines = st.container(), code.place()
+
+    def rested(at: focus.Focus) -> None:
+        write_link(at)
+        if lines is not None:
+            lines.code(program(at), language="python")
+
+    with above:
+        show(trace, chosen, rested)
+    if lines is None:
+        code.closed()
+
+
+def show(trace: Trace, chosen: Looks, write_link: WriteLink) -> None:
+    """Everything of one run that steps; `focus.start` has been called for it."""
+    with st.container(key="player-area"):
+        _player(trace, chosen, focus.current(), write_link)
+    text_first.hold()
+    focus.controls(trace)
+    with st.container(key=player.FOCUS_KEY):
+        _focus_map(trace, chosen)
+    mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace))
+    screen.watch()
+
+
+@st.fragment
+def _player(trace: Trace, chosen: Looks, at: focus.Focus, write_link: WriteLink) -> None:
+    """A fragment, so that a rested step reruns these lines only, and redraws no chart.
+
+    Its kind, layer and head are those of the page's last whole run. A report that was on its way while
+    a click moved the focus still carries the values of the boxes from before the click.
+    """
+    now = replace(at, step=st.session_state.step)
+    looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
+    content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=legend(trace, now.kind), **looks)
+    player.show(content, on_step=lambda: _step_rested(trace))
+    write_link(now)
+
+
+def _step_rested(trace: Trace) -> None:
+    report = player.rested()
+    if report.get("run") == st.session_state.get("run"):
+        focus.go_to_step(report.get("step"), trace)
+
+
+def _focus_map(trace: Trace, chosen: Looks) -> None:
+    now, theme, narrow = focus.current(), style.theme(), screen.is_narrow()
+    looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": narrow}
+    figure = plain_player(trace, now.kind, now.layer, now.head, now.step, theme=theme, **looks)
+    chart.show(figure, "focus-chart", _alt(trace, now.kind), run=now.run, zooms=False)
+
+
+def _alt(trace: Trace, kind: Kind) -> str:
+    size = f"{len(trace.queries(kind))} query rows by {len(trace.keys(kind))} key columns"
+    return f"{KIND_TITLES[kind]} of the focus head, {size}, and the candidates of this step. The sentence above says it."
+
+
+def mosaics(trace: Trace, chosen: Looks, now: focus.Focus, on_tile: Callable[[dict[str, Any]], None]) -> None:
+    """All heads of every kind, side by side; `on_tile` hears of a click on one."""
+    for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
+        with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
+            tile = (now.layer, now.head) if kind == now.kind else None
+            figure = plain_mosaic(trace, kind, tile, theme=style.theme(), large=chosen.is_large)
+            words = f"All layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
+            heard = clicks.tiles(on_tile)
+            chart.show(figure, f"mosaic-chart-{kind}", words, run=now.run, clicks=heard, zooms=False)

@@ -1,0 +1,1 @@
+"""Explore: one text, written step by step."""

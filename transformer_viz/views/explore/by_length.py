@@ -1,0 +1,103 @@
+"""The tab By length: how far the model goes, measured when somebody asks."""
+
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.length_report import AtLength, ByLength
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.evaluation.by_length import default_lengths, trained_lengths
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.views.cache import runs
+from transformer_viz.views.components import chart, code, figure_file, screen
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.snippets import explore as programs
+from transformer_viz.views.state import link, on_demand
+
+SAMPLES = (20, 50, 100, 200)
+"""Strings per length that a visitor may ask for."""
+
+
+def start(checkpoint: Checkpoint, device: str) -> None:
+    """How many strings, and whether they are measured, from the link or by default; before the link is written."""
+    state = st.session_state
+    if state.get("by_length_samples") not in SAMPLES:
+        words = {str(number): number for number in SAMPLES}
+        state.by_length_samples = link.named("samples", link.take("samples"), words, SAMPLES[1])
+    if on_demand.is_linked("lengths"):
+        state.by_length_asked = _asked(checkpoint, device)
+
+
+def link_values(checkpoint: Checkpoint, device: str) -> dict[str, str | None]:
+    """What the URL says of this tab."""
+    state = st.session_state
+    samples = state.get("by_length_samples", SAMPLES[1])
+    is_measured = state.get("by_length_asked") == _asked(checkpoint, device)
+    return {"samples": None if samples == SAMPLES[1] else str(samples), **on_demand.link_values(lengths=is_measured)}
+
+
+def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
+    """A button, and what it found."""
+    start(checkpoint, device)
+    state = st.session_state
+    lengths = default_lengths(checkpoint)
+    first, last = trained_lengths(checkpoint)
+    st.markdown(
+        f"Fresh strings of {lengths[0]} to {lengths[-1]} tokens, decoded greedily. "
+        f"{literal(checkpoint.name)} was trained on {first} to {last}."
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox("Strings per length", SAMPLES, key="by_length_samples", width=170)
+        if st.button("Measure", icon=":material/straighten:", key="by-length-run", type="primary"):
+            state.by_length_asked = _asked(checkpoint, device)
+    if state.get("by_length_asked") != _asked(checkpoint, device):
+        n = len(lengths) * state.by_length_samples
+        st.caption(f"{n:,} strings. Some seconds on a CPU; a result is kept for the next visitor.")
+        return
+    try:
+        found = runs.by_length(checkpoint, device, state.by_length_samples)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    _show_found(found, theme)
+    code.show(programs.by_length(checkpoint.name, device, state.by_length_samples, code.looks()), "code_of_tab")
+
+
+def _asked(checkpoint: Checkpoint, device: str) -> tuple[str, str, int]:
+    return checkpoint.name, device, st.session_state.by_length_samples
+
+
+def _show_found(found: ByLength, theme: ThemeName) -> None:
+    st.markdown(literal(summary(found)))
+    figure = figures.accuracy_by_length(found, theme=theme, narrow=screen.is_narrow())
+    chart.show(figure, "by-length-chart", f"Exact match by source length. {summary(found)}")
+    figure_file.offer(figure, "by-length")
+    frame = found.to_frame()
+    with st.expander("The numbers"):
+        st.dataframe(frame, hide_index=True)
+        st.download_button(
+            "CSV of the lengths", frame.to_csv(index=False).encode(), "by-length.csv", "text/csv", key="by-length-csv"
+        )
+
+
+def summary(found: ByLength) -> str:
+    """How many were right in training's lengths and outside them, and where it breaks."""
+    inside = [point for point in found.points if point.is_trained]
+    below = [point for point in found.points if point.length < found.trained[0]]
+    beyond = [point for point in found.points if point.length > found.trained[1]]
+    parts = [("Lengths of training", inside), ("shorter", below), ("longer", beyond)]
+    words = "; ".join(f"{name} ({_span(points)}): {_right(points)}" for name, points in parts if points) + "."
+    breaks = next((point for point in beyond if point.n_exact < point.n_strings / 2), None)
+    if inside and breaks is not None:
+        words += f" The first length beyond training at which fewer than half come out right is {breaks.length}."
+    return words
+
+
+def _right(points: list[AtLength]) -> str:
+    right, n = sum(point.n_exact for point in points), sum(point.n_strings for point in points)
+    return f"{right:,} of {n:,} strings right"
+
+
+def _span(points: list[AtLength]) -> str:
+    first, last = points[0].length, points[-1].length
+    return str(first) if first == last else f"{first}–{last}"

@@ -1,0 +1,137 @@
+"""The tab Export: the run as a page, a picture or a table, and the lines of Python that make the file again."""
+
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.export import saving
+from transformer_viz.export.content import View
+from transformer_viz.export.names import file_name
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.trace import limits
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache.run_cache import held
+from transformer_viz.views.components import code
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.snippets import explore as programs
+from transformer_viz.views.snippets.runs import AnyRun
+from transformer_viz.views.state import focus, link
+
+_FORMATS = {
+    "html": (
+        "Page",
+        "text/html",
+        "The whole run in one file: step it, choose any head. Needs no network and nothing installed.",
+    ),
+    "png": ("PNG", "image/png", "The focus map and the candidates of this step, 2400 pixels wide."),
+    "svg": ("SVG", "image/svg+xml", "The same as vectors, for slides and papers."),
+    "pdf": ("PDF", "application/pdf", "The same as one PDF page."),
+    "csv": ("CSV", "text/csv", "Every weight of every head as a row; numbers count from 0."),
+    "parquet": ("Parquet", "application/vnd.apache.parquet", "The same rows, typed and compressed; pandas and others read it."),
+    "npz": (
+        "Trace",
+        "application/octet-stream",
+        "The run itself, with the whole tree of a search: the page Open and tv.load_trace read it without the model.",
+    ),
+}
+_MOST_AT_ONCE = 200_000
+"""Weights up to which a table is made without being asked for."""
+_OF_EVERYTHING = ("html", "csv", "parquet")
+"""Files with every weight: as text, a weight takes about a hundred bytes while it is made."""
+
+
+def start() -> None:
+    """The chosen format, from the link or by default; before the link is written."""
+    if st.session_state.get("export_format") not in _FORMATS:
+        st.session_state.export_format = link.choice("file", link.take("file"), tuple(_FORMATS), "html")
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says of this tab. That a file was made is not said: it is the maker's own."""
+    chosen = st.session_state.get("export_format")
+    return {"file": None if chosen == "html" else chosen}
+
+
+def show(trace: Trace, run: AnyRun, theme: ThemeName, whole: Trace | None = None) -> None:
+    """The formats, a button that makes what takes time, and the code.
+
+    Args:
+        trace: the run.
+        run: how it comes about.
+        theme: of the pictures.
+        whole: the search that `trace` is a branch of.
+    """
+    at = focus.current()
+    now = at.view
+    looks = {
+        "theme": theme,
+        "large": bool(st.session_state.get("projector")),
+        "with_answer": not st.session_state.get("hide_answer"),
+    }
+    start()
+    chosen: str = st.session_state.export_format
+    st.segmented_control(
+        "File",
+        list(_FORMATS),
+        key="export_format",
+        required=True,
+        format_func=lambda name: _FORMATS[name][0],
+        label_visibility="collapsed",
+    )
+    st.caption(_FORMATS[chosen][2])
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _offer((whole or trace) if chosen == "npz" else trace, at.run, chosen, now, looks)
+        # This tab is drawn once; the player goes on without it.
+        st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
+        st.text(f"on the screen: {KIND_TITLES[now.kind]}, {head_title(now.layer, now.head)}, step {now.step + 1}")
+    is_table = chosen in saving.TABLE_FORMATS
+    options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
+    made = run.whole() if chosen == "npz" else run
+    code.show(programs.file(made, file_name(trace, chosen, now), options), "code_of_tab")
+
+
+def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:
+    """Download buttons take bytes: what takes seconds or megabytes is made when it is asked for."""
+    is_table = chosen in saving.TABLE_FORMATS
+    place = (run, chosen) if is_table else (run, chosen, now, tuple(looks.items()))
+    if chosen in _OF_EVERYTHING:
+        try:
+            limits.check_file(trace, "This run", is_table=is_table)
+        except TransformerVizError as error:
+            st.caption(f"{literal(str(error))} Or take the trace, then `python -m transformer_viz render … --no-limits`.")
+            return
+    is_quick = is_table and limits.n_weights(trace) <= _MOST_AT_ONCE
+    # The click's own run already knows a step that the player has reached since the button was drawn.
+    if st.session_state.pop("export_wanted", False):
+        st.session_state.export_asked = place
+    if not is_quick and st.session_state.get("export_asked") != place:
+        st.button("Prepare the file", icon=":material/build:", key="export-prepare", on_click=_want)
+        return
+    try:
+        with st.spinner("Making the file …"):
+            data = _made(place, _trace=trace, _now=now, _looks=looks)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    name, kind = file_name(trace, chosen, now), _FORMATS[chosen][1]
+    words = f"Download {literal(name)} ({_size(len(data))})"
+    st.download_button(words, data, name, kind, icon=":material/download:", key="export-download", on_click="ignore")
+
+
+def _want() -> None:
+    st.session_state.export_wanted = True
+
+
+@held
+def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str, Any]) -> bytes:
+    """The file's bytes, shared by all sessions that look at the same thing."""
+    chosen = place[1]
+    if chosen in saving.TABLE_FORMATS:
+        return saving.made(_trace, chosen)
+    return saving.made(_trace, chosen, kind=_now.kind, layer=_now.layer, head=_now.head, step=_now.step, **_looks)
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.0f} kB"

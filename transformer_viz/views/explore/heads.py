@@ -1,0 +1,139 @@
+"""The tab Heads: every head of the run graded and named, as tinted tiles and as a ranked table."""
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.grade_words import grades_sentence
+from transformer_viz.analysis.grading import Grades, alignment
+from transformer_viz.analysis.head_names import COVERAGE, MARGIN, PLACES, THRESHOLD, WIDTHS
+from transformer_viz.analysis.sentences import plain
+from transformer_viz.analysis.true_key import head_mass
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.figures.grades import TINT_TITLES, TINTS, Tint
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import chart, code, figure_file, screen
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.snippets import explore as programs
+from transformer_viz.views.snippets.runs import AnyRun
+from transformer_viz.views.state import link
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
+
+_BASELINES = {"": "", "even_": ", even", "untrained_": ", untrained"}
+_COLUMNS = {
+    "mass": ("right key", "Mean weight on the right key, over the steps that have one"),
+    "hit_rate": ("on top", "Share of those steps whose largest weight is on the right key"),
+    "entropy": ("entropy", "Mean entropy of a row, in nats"),
+    "entropy_share": ("entropy share", "Entropy as a share of the logarithm of the number of allowed keys"),
+    "distance": ("distance", "Mean distance from the right key; in self-attention, from the row's own position. In positions"),
+}
+
+
+def start(trace: Trace) -> None:
+    """The tint, from the link or by default; before the link is written."""
+    if st.session_state.get("tint") not in TINTS:
+        st.session_state.tint = link.choice("tint", link.take("tint"), TINTS, default_tint(trace))
+
+
+def default_tint(trace: Trace) -> Tint:
+    """The right key where there is one."""
+    return "score" if head_mass(trace) is None else "mass"
+
+
+def link_values(trace: Trace) -> dict[str, str | None]:
+    """What the URL says; None is the default."""
+    tint = st.session_state.get("tint")
+    return {"tint": None if tint == default_tint(trace) else tint}
+
+
+def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName, run: AnyRun) -> None:
+    """The tiles, what they say, the table, and the code; `run` is how the trace comes about."""
+    grades = _graded(trace, checkpoint, device)
+    # No line break between a number and its sign.
+    st.markdown(literal(plain(grades_sentence(grades)).replace(" %", "\u00a0%")))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.selectbox("Tinted by", TINTS, key="tint", format_func=TINT_TITLES.__getitem__, width=270)
+        with st.popover("What the names mean", icon=":material/help:"):
+            _rules()
+    narrow = screen.is_narrow()
+    figure = figures.grades(grades, st.session_state.tint, theme=theme, narrow=narrow)
+    words = f"All heads, tinted by {TINT_TITLES[st.session_state.tint]}; the table below has the same numbers"
+    chart.show(figure, "heads-chart", words)
+    figure_file.offer(figure, "heads")
+    table = _table(grades, checkpoint is not None)
+    height = min(420, 38 + 35 * len(table))
+    st.dataframe(table, hide_index=True, height=height, column_config=_config(table), placeholder="–")
+    st.caption(_caption(grades, checkpoint is not None))
+    frame = grades.to_frame()
+    st.download_button("CSV of all grades", frame.to_csv(index=False).encode(), "grades.csv", "text/csv", key="heads-csv")
+    with_untrained = any(grade.untrained is not None for grade in grades)
+    code.show(programs.heads(run, st.session_state.tint, code.looks(), with_untrained=with_untrained), "code_of_tab")
+
+
+def _graded(trace: Trace, checkpoint: "Checkpoint | None", device: str) -> Grades:
+    """With the untrained model where it can be run; without it after saying why not."""
+    if checkpoint is None:
+        return alignment(trace)
+    # Here, because a trace from a file is graded where there is no model.
+    from transformer_viz.views.cache import runs
+
+    try:
+        return alignment(trace, runs.untrained(checkpoint, device, trace))
+    except TransformerVizError as error:
+        st.warning(f"Without the untrained model: {literal(str(error))}", icon=":material/warning:")
+        return alignment(trace)
+
+
+def _table(grades: Grades, has_model: bool) -> pd.DataFrame:
+    """One row a head, best first; layers and heads from 1."""
+    frame = grades.to_frame()
+    shown: dict[str, Any] = {
+        "attention": frame.kind,
+        "layer": frame.layer + 1,
+        "head": frame["head"] + 1,
+        "name": frame.name,
+        "fit": frame.score,
+    }
+    for measure, (words, _) in _COLUMNS.items():
+        # The share of even attention is 1, always.
+        for prefix, more in _BASELINES.items():
+            if (measure, prefix) != ("entropy_share", "even_") and (has_model or prefix != "untrained_"):
+                shown[words + more] = frame[prefix + measure].astype(float)
+    return pd.DataFrame({**shown, "rule": frame.rule})
+
+
+def _config(table: pd.DataFrame) -> dict[str, Any]:
+    number = st.column_config.NumberColumn
+    helps = dict(_COLUMNS.values())
+    config: dict[str, Any] = {
+        name: number(format="%.4f", help=helps.get(name)) for name in table.columns if table[name].dtype == float
+    }
+    config["fit"] = number(format="%.4f", help="The number by which the head was named: mean weight on the keys of the pattern")
+    config["rule"] = st.column_config.TextColumn(width="large")
+    return config
+
+
+def _caption(grades: Grades, has_model: bool) -> str:
+    left_out = max((grade.n_left_out for grade in grades), default=0)
+    words = "“even”: attention that looks at every allowed key alike."
+    if has_model:
+        words += " “untrained”: the same sizes with fresh random parameters (seed 0), over the same tokens."
+    if left_out:
+        words += f" Left out are up to {left_out} rows a head: padding, rows with no allowed key, or without numbers."
+    return words
+
+
+def _rules() -> None:
+    """The table of rules, from the code."""
+    places = "\n".join(f"- **{place.name}**: {literal(place.words)}" for place in PLACES)
+    widths = "\n".join(f"- **{name}**: {literal(words)}" for name, words in WIDTHS.items())
+    st.markdown(f"A head is named after the keys that have most of its weight. Each row looks at …\n{places}")
+    st.markdown(
+        f"A rule counts from a mean weight of {THRESHOLD:g}, at least {MARGIN:g} above even attention, on at least "
+        f"{100 * COVERAGE:.0f}\u00a0% of the rows; the highest names the head. Where none counts:\n{widths}"
+    )

@@ -1,0 +1,72 @@
+"""Explore: one run, step by step, with every layer's and head's attention and every mask."""
+
+import streamlit as st
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache import limits, runs
+from transformer_viz.views.components import bar, code, stepper, style
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore import tables
+from transformer_viz.views.snippets import explore as programs
+from transformer_viz.views.state import focus, link
+
+TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
+
+
+def show() -> None:
+    """The page."""
+    chosen = bar.show()
+    checkpoint = chosen.checkpoint
+    if checkpoint is None:
+        return
+    trace = _decoded(chosen, checkpoint)
+    if trace is None:
+        link.say(chosen.text)
+        link.write(bar.link_values(chosen))
+        return
+    focus.start(trace, checkpoint)
+    tables.start(trace, checkpoint, chosen.device)
+    now = focus.current()
+    link.say((now.run, now.kind, now.layer, now.head))
+    link.write(
+        {
+            **bar.link_values(chosen),
+            **focus.link_values(trace, checkpoint, now),
+            **tables.link_values(trace, checkpoint, chosen.device),
+        }
+    )
+
+    def write_link(at: focus.Focus) -> None:
+        link.update(focus.link_values(trace, checkpoint, at))
+
+    def program(at: focus.Focus) -> str:
+        return programs.player(code.run_of(trace, checkpoint, chosen.device), at.view, code.looks())
+
+    stepper.show_with_code(trace, chosen, write_link, program)
+    if not chosen.is_large:
+        _tables(trace, checkpoint, chosen.device)
+
+
+def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
+    """The run, or None after saying why there is none; what was typed stays in the box."""
+    try:
+        return runs.run(checkpoint, chosen.device, chosen.text)
+    except InputError as error:
+        say = st.error if chosen.text else st.info
+        say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
+        bar.offer_examples(checkpoint)
+    except TraceTooLarge as error:
+        limits.refuse(error)
+        return None
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+    return None
+
+
+@st.fragment
+def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
+    """A fragment, so that another tab redraws no picture above."""
+    tables.show(trace, checkpoint, device, style.theme())
+    link.update(tables.link_values(trace, checkpoint, device))

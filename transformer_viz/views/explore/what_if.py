@@ -1,0 +1,219 @@
+"""What if it had written this instead? Another token at a step, another beginning, banned tokens, or a whole target."""
+
+from typing import Any, Literal, get_args
+
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.difference import first_difference, largest_difference
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import TraceTooLarge, TransformerVizError
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.terms import KIND_TITLES, cell_words, head_title, visible
+from transformer_viz.trace.store import to_bytes
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache import runs
+from transformer_viz.views.components import chart, code, figure_file, screen
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.snippets import explore as programs
+from transformer_viz.views.state import display_options, link
+from transformer_viz.vocabulary import SPECIAL_TOKENS
+
+How = Literal["another token", "a beginning of your own", "banned tokens", "a target of your own"]
+HOWS: tuple[How, ...] = get_args(How)
+TOKEN, BEGINNING, BAN, TARGET = HOWS
+_WORDS = dict(zip(("token", "begin", "ban", "target"), HOWS, strict=True))
+"""What a link calls them."""
+KEYS = ("change", "at", "prefix", "begin", "ban", "target")
+_MOST_TYPED = 512
+
+
+def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
+    """The controls, and both runs side by side."""
+    start(trace, checkpoint, device)
+    state = st.session_state
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.segmented_control("What if it had …", HOWS, key="what_if_how", required=True)
+        if state.what_if_how == TOKEN:
+            _token_controls(_so_far(trace, checkpoint, device), checkpoint)
+        elif state.what_if_how == BEGINNING:
+            words = "what the output begins with"
+            st.text_input("begins with", key="what_if_begin", max_chars=_MOST_TYPED, width=300, placeholder=words)
+        elif state.what_if_how == BAN:
+            symbols = checkpoint.task.target_vocabulary.symbols
+            st.multiselect("never write", symbols, key="what_if_ban", width=360, format_func=visible)
+        else:
+            st.text_input("to read", key="what_if_target", max_chars=_MOST_TYPED, width=360, placeholder="any target text")
+        st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
+    change: dict[str, Any] = {}
+    try:
+        change = _change(checkpoint)
+        other = _run(trace, checkpoint, device)
+    except TraceTooLarge:
+        st.warning("The other run would take more than the page allows. Shorten it.", icon=":material/memory:")
+        return
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    if other is not None:
+        _compare(trace, other, theme)
+    place = (state.kind, state.layer, state.head, _columns())
+    code.show(programs.what_if(code.run_of(trace, checkpoint, device), change, *place, code.looks()), "code_of_tab")
+
+
+def is_linked() -> bool:
+    """Whether the link that opened the page asked for a change."""
+    return any(f"want_{key}" in st.session_state for key in KEYS)
+
+
+def link_values(*, is_open: bool) -> dict[str, str | None]:
+    """What the URL says; tokens stand between tabs, since a comma may be a token.
+
+    Args:
+        is_open: the tab is on the screen. The step at which a token is changed begins as the player's, so a link says
+            it wherever it is seen.
+    """
+    state = st.session_state
+    how = state.get("what_if_how", TOKEN)
+    prefix, begin, ban, target = (state.get(f"what_if_{name}") for name in ("prefix", "begin", "ban", "target"))
+    values = {
+        "prefix": "\t".join(prefix) if how == TOKEN and prefix else None,
+        "begin": begin if how == BEGINNING and begin else None,
+        "ban": "\t".join(ban) if how == BAN and ban else None,
+        "target": target if how == TARGET and target else None,
+    }
+    is_said = any(values.values())
+    at = state.get("what_if_step") or state.get("step", 0) + 1
+    is_seen = is_open and how == TOKEN
+    return {**values, "change": None if is_said else link.word_of(how, _WORDS), "at": str(at) if is_seen else None}
+
+
+def start(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
+    """First values, from the link where it has any; another run forgets a forced beginning, which was its own."""
+    state = st.session_state
+    vocabulary = checkpoint.task.target_vocabulary
+    if "what_if_prefix" not in state:
+        given = {"prefix": link.take("prefix"), "ban": link.take("ban")}
+        given |= {name: link.take_text(name, _MOST_TYPED) for name in ("begin", "target")}
+        tokens = {name: tuple((given[name] or "").split("\t")) if given[name] else () for name in ("prefix", "ban")}
+        for name in ("prefix", "ban"):
+            if unknown := [token for token in tokens[name] if token not in vocabulary.symbols]:
+                link.complaints().add(name, unknown[0], "tokens of this model")
+                tokens[name] = ()
+        state.what_if_prefix = tokens["prefix"]
+        state.what_if_ban = list(tokens["ban"])
+        state.what_if_begin, state.what_if_target = given["begin"] or "", given["target"] or ""
+        asked = {TARGET: given["target"], BAN: tokens["ban"], BEGINNING: given["begin"]}
+        default = next((how for how, what in asked.items() if what), TOKEN)
+        state.what_if_how = link.named("change", link.take("change"), _WORDS, default)
+        if (at := link.take("at")) is not None:
+            most = len(_so_far(trace, checkpoint, device).steps)
+            state.what_if_step = link.number("at", at, most, min(state.get("step", 0), most - 1)) + 1
+    elif state.get("what_if_of") != trace.source:
+        state.what_if_prefix = ()
+    state.what_if_of = trace.source
+    state.what_if_ban = [token for token in state.get("what_if_ban", []) if token in vocabulary.symbols]
+    state.what_if_begin, state.what_if_target = state.get("what_if_begin", ""), state.get("what_if_target", "")
+    if state.get("what_if_how") not in HOWS:
+        state.what_if_how = TOKEN
+
+
+def _so_far(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace:
+    """The run in which the next token is changed: the changed one, once there is one."""
+    try:
+        return _run(trace, checkpoint, device) or trace
+    except TransformerVizError:
+        return trace
+
+
+def _token_controls(trace: Trace, checkpoint: Checkpoint) -> None:
+    state = st.session_state
+    n = len(trace.steps)
+    state.what_if_step = min(max(1, state.get("what_if_step") or state.get("step", 0) + 1), n)
+    st.number_input("at step", 1, n, key="what_if_step", width=120)
+    step = trace.steps[state.what_if_step - 1]
+    others = [token for token, _ in step.candidates if token != step.token and token not in SPECIAL_TOKENS]
+    chances = dict(step.candidates)
+    rest = [token for token in checkpoint.task.target_vocabulary.symbols if token not in chances and token != step.token]
+    options = ["", *others, *rest]
+    if state.get("what_if_token") not in options:
+        state.what_if_token = ""
+    st.selectbox(
+        "written",
+        options,
+        key="what_if_token",
+        width=230,
+        format_func=lambda token: _option(token, step.token, chances),
+        on_change=_force,
+        args=(trace,),
+        help="Type to search. The tokens that the model thought of come first.",
+    )
+
+
+def _option(token: str, written: str, chances: dict[str, float]) -> str:
+    if not token:
+        return f"instead of {visible(written)} …"
+    return f"{visible(token)} (p = {chances[token]:.2g})" if token in chances else visible(token)
+
+
+def _force(trace: Trace) -> None:
+    state = st.session_state
+    token = state.what_if_token
+    state.what_if_prefix = (*trace.output_tokens[: state.what_if_step - 1], token) if token else ()
+
+
+def _undo() -> None:
+    state = st.session_state
+    state.what_if_prefix, state.what_if_ban, state.what_if_token = (), [], ""
+    state.what_if_begin = state.what_if_target = ""
+
+
+def _run(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace | None:
+    """The other run, or None where nothing is asked for."""
+    change = _change(checkpoint)
+    if not change:
+        return None
+    asked = (tuple(change.get("prefix", ())), tuple(change.get("ban", ())), change.get("target"))
+    return runs.what_if(checkpoint, device, trace, *asked)
+
+
+def _change(checkpoint: Checkpoint) -> dict[str, Any]:
+    """The keywords of `decode` that make the other run; empty where nothing is asked for."""
+    state = st.session_state
+    how = state.what_if_how
+    if how == TOKEN and state.what_if_prefix:
+        return {"prefix": list(state.what_if_prefix)}
+    if how == BEGINNING and state.what_if_begin:
+        return {"prefix": list(checkpoint.task.read_target(state.what_if_begin))}
+    if how == BAN and state.what_if_ban:
+        return {"ban": list(state.what_if_ban)}
+    if how == TARGET and state.what_if_target:
+        return {"target": state.what_if_target}
+    return {}
+
+
+def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
+    parted = first_difference(before, after)
+    texts = [f"**{literal(run.text) or '(empty)'}**{display_options.answer_of(run)}" for run in (before, after)]
+    where = "They are the same." if parted is None else f"They part at step {parted + 1}."
+    totals = [sum(step.log_probability for step in run.steps) for run in (before, after)]
+    st.markdown(f"{texts[0]}, log p = {totals[0]:.4g}, and {texts[1]}, log p = {totals[1]:.4g}. {where}")
+    largest = largest_difference(before, after)
+    if largest is not None:
+        st.caption(
+            f"Largest change of a weight where both have a cell: {largest.size:.2g}, in {KIND_TITLES[largest.kind]}, "
+            f"{head_title(largest.layer, largest.head)}, {cell_words(largest.query, largest.key)}."
+        )
+    state = st.session_state
+    columns = _columns()
+    figure = figures.before_and_after(before, after, state.kind, state.layer, state.head, theme=theme, columns=columns)
+    words = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference"
+    chart.show(figure, "what-if-chart", words)
+    figure_file.offer(figure, "what-if")
+    st.download_button(
+        "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
+    )
+
+
+def _columns() -> int:
+    return 1 if screen.is_narrow() else 3

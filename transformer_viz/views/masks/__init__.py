@@ -1,0 +1,1 @@
+"""Masks: every mask of a batch, changed and proven."""

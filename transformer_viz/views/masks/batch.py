@@ -1,0 +1,109 @@
+"""What is typed on the Masks page: sources and targets, one a line, and the lines as a batch."""
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import InputError
+from transformer_viz.tasks import Task
+from transformer_viz.views.state import link
+
+MOST_LINES = 8
+_MOST_TYPED = 10_000
+
+
+@dataclass(frozen=True)
+class Typed:
+    """The lines of both boxes; a target of None is what the model decodes."""
+
+    sources: tuple[str, ...]
+    targets: tuple[str | None, ...]
+
+
+def show(checkpoint: Checkpoint) -> None:
+    """The two boxes."""
+    state = st.session_state
+    if "lab_sources" not in state:
+        given = link.take_text("sources", _MOST_TYPED)
+        state.lab_sources = default_sources(checkpoint.task) if given is None else given
+    if "lab_targets" not in state:
+        state.lab_targets = link.take_text("targets", _MOST_TYPED) or ""
+    left, right = st.columns(2)
+    left.text_area(
+        "Source strings, one a line",
+        key="lab_sources",
+        height=112,
+        max_chars=_MOST_TYPED,
+        help=f"A batch of up to {MOST_LINES}. Shorter ones are padded to the longest: only so does padding appear.",
+    )
+    right.text_area(
+        "Target strings, one a line (optional)",
+        key="lab_targets",
+        height=112,
+        max_chars=_MOST_TYPED,
+        placeholder="Empty: what the model decodes",
+        help="One for each source; an empty line stands for what the model decodes.",
+    )
+
+
+def default_sources(task: Task) -> str:
+    """Examples of the task with different lengths."""
+    chosen: dict[int, str] = {}
+    for example in task.examples():
+        if len(example.text) <= 20:
+            chosen.setdefault(len(example.text), example.text)
+    return "\n".join(list(chosen.values())[:3])
+
+
+def typed() -> Typed:
+    """The lines of the boxes.
+
+    Raises:
+        InputError: no line, an empty one among others, too many, or not one target for each source.
+    """
+    sources = _lines(st.session_state.lab_sources)
+    targets = _lines(st.session_state.lab_targets, keep=len(sources))
+    if not sources:
+        raise InputError(f"There is no source string. Type 1 to {MOST_LINES}, each on a line of its own.")
+    if len(sources) > MOST_LINES:
+        raise InputError(
+            f"{len(sources)} source strings are given; this page shows at most {MOST_LINES} at once. "
+            f"Take {len(sources) - MOST_LINES} lines out."
+        )
+    for number, source in enumerate(sources, start=1):
+        if not source:
+            raise InputError(f"Line {number} of the sources is empty. Type a string there, or take the line out.")
+    if any(targets) and len(targets) != len(sources):
+        raise InputError(
+            f"{len(sources)} sources and {len(targets)} targets are given. Give one target for each source; "
+            "an empty line stands for what the model decodes."
+        )
+    return Typed(tuple(sources), tuple(target or None for target in targets) if any(targets) else (None,) * len(sources))
+
+
+def check_readable(typed: Typed, task: Task) -> None:
+    """Raises an InputError that names the line that the task cannot read."""
+    for what, lines, read in (("sources", typed.sources, task.read), ("targets", typed.targets, task.read_target)):
+        for number, line in enumerate(lines, start=1):
+            if line is None:
+                continue
+            try:
+                read(line)
+            except InputError as error:
+                raise InputError(f"Line {number} of the {what}: {error}") from error
+
+
+def link_values(checkpoint: Checkpoint) -> dict[str, str | None]:
+    """What the URL says of the boxes; None is a default, or a text too long for a URL."""
+    sources, targets = st.session_state.lab_sources, st.session_state.lab_targets
+    is_plain = sources == default_sources(checkpoint.task)
+    return {"sources": None if is_plain else link.text(sources), "targets": link.text(targets) or None}
+
+
+def _lines(text: str, keep: int = 0) -> list[str]:
+    """Without the empty lines at the end, but for those among the first `keep`."""
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
+    while lines and not lines[-1] and len(lines) > (keep if any(lines) else 0):
+        lines.pop()
+    return lines

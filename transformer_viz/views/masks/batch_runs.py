@@ -1,0 +1,75 @@
+"""The runs behind the Masks page, shared by all sessions, and the queue in which the long ones stand."""
+
+import streamlit as st
+
+from transformer_viz.analysis.mask_report import MaskReport
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.mask_checks.check_masks import check_masks
+from transformer_viz.mask_checks.effect import Effect, effect
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.padded import decode_batch, own_target, read_batch
+from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
+from transformer_viz.views.cache.run_cache import held
+from transformer_viz.views.cache.runs import ONE_AT_A_TIME, stamp
+from transformer_viz.views.masks.batch import Typed
+
+_REPORTS = 128
+_SAMPLES = 500
+
+
+def decoded(checkpoint: Checkpoint, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
+    """What the model writes for each source, decoded as one padded batch with its padding kept."""
+    return _decoded(_name(checkpoint), typed.sources, edits, mistake, checkpoint)
+
+
+def forced(checkpoint: Checkpoint, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
+    """One pass over sources and targets, with scores and with the padding of both sides kept."""
+    return _forced(_name(checkpoint), typed.sources, typed.targets, edits, mistake, checkpoint)
+
+
+def report(checkpoint: Checkpoint, edits: tuple[str, ...], mistake: str | None) -> MaskReport:
+    """The certificate."""
+    return _report(_name(checkpoint), edits, mistake, checkpoint)
+
+
+def over_many(checkpoint: Checkpoint, edits: tuple[str, ...], mistake: str | None) -> Effect:
+    """The effect over 500 strings."""
+    return _over_many(_name(checkpoint), edits, mistake, checkpoint)
+
+
+def _name(checkpoint: Checkpoint) -> tuple[str, str, float]:
+    return checkpoint.name, checkpoint.device.type, stamp(checkpoint.folder)
+
+
+@held
+def _decoded(
+    name: tuple[str, str, float], sources: tuple[str, ...], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint
+) -> list[Trace]:
+    return decode_batch(_checkpoint, sources, edits=edits, mistake=mistake, max_trace_bytes=MAX_TRACE_BYTES)
+
+
+@held
+def _forced(
+    name: tuple[str, str, float],
+    sources: tuple[str, ...],
+    targets: tuple[str | None, ...],
+    edits: tuple[str, ...],
+    mistake: str | None,
+    _checkpoint: Checkpoint,
+) -> list[Trace]:
+    # What `read_batch` would decode for itself, from the cache.
+    written = _decoded(name, sources, (), None, _checkpoint)
+    given = [own_target(trace) if target is None else target for trace, target in zip(written, targets, strict=True)]
+    return read_batch(_checkpoint, sources, given, edits=edits, mistake=mistake, max_trace_bytes=MAX_TRACE_BYTES)
+
+
+@st.cache_resource(max_entries=_REPORTS, show_spinner="Replacing what must not be seen …")
+def _report(name: tuple[str, str, float], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint) -> MaskReport:
+    with ONE_AT_A_TIME:
+        return check_masks(_checkpoint, edits=edits, mistake=mistake)
+
+
+@st.cache_resource(max_entries=_REPORTS, show_spinner="Decoding 500 strings twice …")
+def _over_many(name: tuple[str, str, float], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint) -> Effect:
+    with ONE_AT_A_TIME:
+        return effect(_checkpoint, edits=edits, mistake=mistake, samples=_SAMPLES)

@@ -1,0 +1,69 @@
+"""The leak certificate of the checkpoint as it stands, with whatever is changed."""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz.analysis.mask_report import RULES, MaskReport
+from transformer_viz.views.components import code
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.masks import batch_runs
+from transformer_viz.views.masks.setup import Setup
+from transformer_viz.views.snippets import masks as programs
+from transformer_viz.views.state import on_demand
+
+
+def start(setup: Setup) -> None:
+    """Whether the link asks for the certificate; before the link is written."""
+    if on_demand.is_linked("certificate"):
+        st.session_state.lab_check_asked = _asked(setup)
+
+
+def is_asked(setup: Setup) -> bool:
+    """Whether the certificate of this model, as it is changed, was asked for."""
+    return st.session_state.get("lab_check_asked") == _asked(setup)
+
+
+def _asked(setup: Setup) -> tuple[object, ...]:
+    return setup.checkpoint.name, setup.edits, setup.mistake
+
+
+def show(setup: Setup) -> None:
+    """A button, and the verdict."""
+    st.markdown(
+        "Every token that a query must not see is replaced by random others, one position after the other: later target tokens "
+        "and all padding. The target is cut off, too: how long it is must not show. If any row of attention or any logit "
+        "changes, something leaks."
+    )
+    with_change = f" with {setup.change_words()}" if setup.is_changed else ""
+    if st.button(
+        f"Check {literal(setup.checkpoint.name)}{with_change}", icon=":material/verified_user:", type="primary", key="lab-check"
+    ):
+        st.session_state.lab_check_asked = _asked(setup)
+    if is_asked(setup):
+        _report(batch_runs.report(setup.checkpoint, setup.edits, setup.mistake))
+    code.show(programs.certificate(setup.batch))
+
+
+def _report(report: MaskReport) -> None:
+    box, icon = (st.success, ":material/verified:") if report.sound else (st.error, ":material/gpp_bad:")
+    box(literal(report.headline), icon=icon)
+    for mistake in report.mistakes:
+        st.markdown(f"This looks like **{mistake.title}**. Put right:")
+        st.code(mistake.fixed_code, language="python", wrap_lines=True)
+    worst = {finding.rule: str(finding) for finding in report.findings}
+    rows = [
+        {
+            "rule": RULES[rule],
+            "largest change": "not finite" if math.isinf(size) else f"{size:.2g}",
+            "verdict": "broken" if rule in worst else "holds",
+            "worst case": worst.get(rule, ""),
+        }
+        for rule, size in report.checked.items()
+    ]
+    st.table(pd.DataFrame(rows).set_index("rule"))
+    if report.precision is not None:
+        st.caption(literal(str(report.precision)))
+    for note in report.notes:
+        st.markdown(literal(note))

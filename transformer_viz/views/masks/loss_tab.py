@@ -1,0 +1,42 @@
+"""The loss of every token, with padding left out, and what it would wrongly be with it."""
+
+import math
+
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.loss import losses
+from transformer_viz.views.components import chart, code, figure_file
+from transformer_viz.views.masks.setup import Setup
+from transformer_viz.views.snippets import masks as programs
+
+
+def show(setup: Setup) -> None:
+    """One figure and the two sums."""
+    traces = setup.forced()
+    found = losses(traces)
+    figure = figures.token_losses(traces, found, theme=setup.theme, large=setup.is_large)
+    chart.show(figure, "lab-loss-chart", "The loss of each target token; padding is left out")
+    figure_file.offer(figure, "losses")
+    n_padding = int((~found.counted).sum())
+    st.caption(
+        f"{int(found.counted.sum())} real tokens and {n_padding} padded ones. Each cell names the token that should be "
+        "written; the targets are read in one pass (teacher forcing)."
+    )
+    right, with_padding, as_right = st.columns(3)
+    with right, st.container(border=True):
+        st.markdown("**Right:** padding left out")
+        _numbers(found.loss, found.accuracy)
+    with with_padding, st.container(border=True):
+        st.markdown("**Wrong:** padding counted as tokens to predict")
+        _numbers(found.loss_with_padding, found.accuracy_with_padding)
+    with as_right, st.container(border=True):
+        st.markdown("**Wrong:** every padded position counted as right")
+        _numbers(None, found.accuracy_padding_right)
+    code.show(programs.loss(setup.batch, setup.looks))
+
+
+def _numbers(loss: float | None, accuracy: float) -> None:
+    if loss is not None:
+        st.markdown(f"loss {'NaN' if math.isnan(loss) else f'{loss:.4g}'}")
+    st.markdown(f"accuracy {accuracy:.4f}")

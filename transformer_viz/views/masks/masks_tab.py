@@ -1,0 +1,54 @@
+"""Every mask of the batch, or of one sentence, by its reasons."""
+
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.mask_parts import mask_parts
+from transformer_viz.views.components import chart, code, figure_file
+from transformer_viz.views.masks.setup import Setup
+from transformer_viz.views.snippets import masks as programs
+from transformer_viz.views.state import link
+
+_VIEWS = ("batch", "sentence")
+_VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
+
+
+def start() -> None:
+    """The switch, from the link or by default; before the link is written."""
+    if "lab_view" not in st.session_state:
+        st.session_state.lab_view = link.choice("show", link.take("show"), _VIEWS, _VIEWS[0])
+
+
+def show(setup: Setup) -> None:
+    """The switch and the figure."""
+    st.segmented_control(
+        "Show", _VIEWS, key="lab_view", required=True, format_func=_VIEW_WORDS.__getitem__, label_visibility="collapsed"
+    )
+    traces = setup.forced()
+    is_batch = st.session_state.lab_view == _VIEWS[0]
+    chosen = range(len(traces)) if is_batch else [setup.sentence]
+    layer, head = st.session_state.layer, st.session_state.head
+    head = head if isinstance(head, int) else 0
+    columns = 1 if setup.is_narrow else 5 if is_batch else 3
+    figure = figures.mask_grid(
+        [mask_parts(traces[i], layer, head) for i in chosen],
+        [f"{i + 1}: {traces[i].source}" for i in chosen],
+        columns=columns,
+        theme=setup.theme,
+        large=setup.is_large or not is_batch,
+    )
+    words = "The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason"
+    chart.show(figure, "lab-masks-chart", words)
+    figure_file.offer(figure, "masks")
+    st.caption(
+        "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "
+        "A padded query is left alone: nobody reads its row."
+    )
+    looks = {**setup.looks, "large": setup.is_large or not is_batch}
+    code.show(programs.masks(setup.batch, None if is_batch else setup.sentence, layer, head, columns, looks))
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says of this tab."""
+    view = st.session_state.get("lab_view", _VIEWS[0])
+    return {"show": None if view == _VIEWS[0] else view}

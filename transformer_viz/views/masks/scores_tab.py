@@ -1,0 +1,124 @@
+"""One head's way from scores to weights, and one row of it in numbers."""
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.heads import reasons_map, scores_map
+from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
+from transformer_viz.terms import REASON_WORDS, Kind, row_labels
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import chart, clicks, code, figure_file
+from transformer_viz.views.masks.setup import Setup
+from transformer_viz.views.snippets import masks as programs
+from transformer_viz.views.state import focus, link
+
+_CHART = "lab-scores"
+
+
+def show(setup: Setup) -> None:
+    """Controls, three maps, the row, and the fate of a fully masked row."""
+    trace = setup.forced()[setup.sentence]
+    focus.controls(trace, combined=False, with_best=False)
+    kind, layer, head, row = _place(trace)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.segmented_control("Fill", FILLS, key="lab_fill", required=True, label_visibility="collapsed")
+        st.segmented_control("Precision", PRECISIONS, key="lab_precision", required=True, label_visibility="collapsed")
+        names = row_labels(trace.queries(kind), None if kind == "encoder" else trace.output_tokens)
+        st.selectbox(
+            "Row",
+            range(len(names)),
+            key="lab_row",
+            format_func=lambda i: f"row {names[i]}",
+            width=190,
+            label_visibility="collapsed",
+        )
+        st.markdown(f"{FILL_WORDS[st.session_state.lab_fill]}, in {st.session_state.lab_precision}")
+    fill, precision = st.session_state.lab_fill, st.session_state.lab_precision
+    computed = head_softmax(trace, kind, layer, head, fill, precision)
+    with st.container(key=_CHART):
+        figure = figures.softmax_maps(
+            trace, kind, layer, head, computed, row, theme=setup.theme, large=setup.is_large, columns=setup.columns
+        )
+        words = "Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers."
+        heard = clicks.cells(lambda query, key: _go_to_row(query, trace, kind))
+        chart.show(figure, "lab-scores-chart", words, clicks=heard)
+        figure_file.offer(figure, "scores")
+    _row(trace, kind, layer, head, row, scores_map(trace, kind, layer, head), computed)
+    at = programs.Focus(setup.sentence, kind, layer, head)
+    code.show(programs.scores(setup.batch, at, row, fill, precision, setup.columns, setup.looks))
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says of this tab."""
+    state = st.session_state
+    row = state.get("lab_row") or 0
+    return {
+        "fill": None if state.get("lab_fill", FILLS[0]) == FILLS[0] else state.lab_fill,
+        "precision": None if state.get("lab_precision", PRECISIONS[0]) == PRECISIONS[0] else state.lab_precision,
+        "row": None if row == 0 else str(row + 1),
+    }
+
+
+def start(trace: Trace) -> None:
+    """Fill, precision and row, from the link or by default; before the link is written."""
+    state = st.session_state
+    if "lab_fill" not in state:
+        state.lab_fill = link.choice("fill", link.take("fill"), FILLS, FILLS[0])
+    if "lab_precision" not in state:
+        state.lab_precision = link.choice("precision", link.take("precision"), PRECISIONS, PRECISIONS[0])
+    n_rows = len(trace.queries(state.kind))
+    if "lab_row" not in state:
+        state.lab_row = link.number("row", link.take("row"), n_rows, 0)
+    state.lab_row = min(state.lab_row or 0, n_rows - 1)
+
+
+def _place(trace: Trace) -> tuple[Kind, int, int, int]:
+    state = st.session_state
+    return state.kind, state.layer, state.head, min(state.lab_row, len(trace.queries(state.kind)) - 1)
+
+
+def _go_to_row(query: int | None, trace: Trace, kind: Kind) -> None:
+    if query is not None and query < len(trace.queries(kind)):
+        st.session_state.lab_row = query
+
+
+def _row(trace: Trace, kind: Kind, layer: int, head: int, row: int, scores: np.ndarray, computed: Softmax) -> None:
+    reasons = reasons_map(trace, kind, layer, head)[row]
+    total = float(computed.weights[row].sum())
+    left, right = st.columns([3, 2])
+    with left:
+        sum_words = "are not numbers" if np.isnan(total) else f"add up to {total:.4f}"
+        st.caption(f"Row {row + 1} in numbers; the weights {sum_words}.")
+        frame = pd.DataFrame(
+            {
+                "key": range(1, len(reasons) + 1),
+                "token": list(trace.keys(kind)),
+                "score": scores[row],
+                "mask": [REASON_WORDS[int(code)] for code in reasons],
+                "after the mask": [_number(value) for value in computed.filled[row]],
+                "weight": computed.weights[row],
+            }
+        )
+        bars = st.column_config.ProgressColumn("weight", min_value=0.0, max_value=1.0, format="%.4f")
+        st.dataframe(frame, hide_index=True, height=min(420, 38 + 35 * len(frame)), column_config={"weight": bars})
+    with right:
+        st.caption("What this row would become if all of it were masked:")
+        st.dataframe(
+            pd.DataFrame(
+                [
+                    {"masked scores become": fill, "precision": precision, "the row": empty_row(scores[row], fill, precision)}
+                    for fill in FILLS
+                    for precision in PRECISIONS
+                ]
+            ),
+            hide_index=True,
+        )
+        st.caption("This app: −∞, and masked weights 0 afterwards, in every precision. In float16 −10⁹ is −∞.")
+
+
+def _number(value: float) -> str:
+    if np.isneginf(value):
+        return "−∞"
+    return f"{value:.4g}"

@@ -1,0 +1,126 @@
+"""What the Masks page is about in this run of it: the batch, the sentence in focus, and what was changed."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz import edits as plain_edits
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.model.mistakes import MISTAKES
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import bar
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.masks import batch, batch_runs
+from transformer_viz.views.masks.batch import Typed
+from transformer_viz.views.snippets.runs import Batch
+from transformer_viz.views.state import link
+
+NO_MISTAKE = "none"
+TABS = ("Masks", "Scores to weights", "Change and run again", "Mistakes", "Certificate", "Loss")
+_MOST_TYPED = 4_000
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything that a tab needs to know."""
+
+    checkpoint: Checkpoint
+    device: str
+    """As chosen: `auto` or a device."""
+    typed: Typed
+    sentence: int
+    edits: tuple[str, ...]
+    mistake: str | None
+    theme: ThemeName
+    is_large: bool
+    is_narrow: bool
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether anything differs from the sound model."""
+        return bool(self.edits) or self.mistake is not None
+
+    @property
+    def columns(self) -> int:
+        """How many maps fit side by side."""
+        return 1 if self.is_narrow else 3
+
+    @property
+    def batch(self) -> Batch:
+        """How the batch is made, for “Show the code”."""
+        return Batch(self.checkpoint.name, self.typed.sources, self.typed.targets, self.edits, self.mistake, self.device)
+
+    @property
+    def looks(self) -> dict[str, Any]:
+        """How the figures are drawn, likewise."""
+        return {"theme": self.theme, "large": self.is_large}
+
+    def decoded(self, *, changed: bool) -> list[Trace]:
+        """What the model writes, one Trace a sentence."""
+        return batch_runs.decoded(self.checkpoint, self.typed, *(self._change() if changed else ((), None)))
+
+    def forced(self, *, changed: bool = True) -> list[Trace]:
+        """The pass over sources and targets, one Trace a sentence."""
+        return batch_runs.forced(self.checkpoint, self.typed, *(self._change() if changed else ((), None)))
+
+    def change_words(self) -> str:
+        """What is changed, in words."""
+        parts = [f"the mistake “{MISTAKES[self.mistake].title}”"] if self.mistake else []
+        parts += [f"{len(self.edits)} edit{'s' if len(self.edits) > 1 else ''}"] if self.edits else []
+        return " and ".join(parts)
+
+    def _change(self) -> tuple[tuple[str, ...], str | None]:
+        return self.edits, self.mistake
+
+
+def start(chosen: bar.Bar, checkpoint: Checkpoint, typed: Typed, theme: ThemeName, is_narrow: bool) -> Setup:
+    """Reads the link once and the widgets' state; what cannot be is said."""
+    state = st.session_state
+    n = len(typed.sources)
+    if "sentence" not in state:
+        state.sentence = link.number("sentence", link.take("sentence"), n, 0)
+    state.sentence = min(state.sentence or 0, n - 1)
+    if "mistake" not in state:
+        state.mistake = link.choice("mistake", link.take("mistake"), (NO_MISTAKE, *MISTAKES), NO_MISTAKE)
+    if "lab_edits" not in state:
+        state.lab_edits = link.take_text("mask", _MOST_TYPED) or ""
+    if "lab_tab" not in state:
+        state.lab_tab = link.choice("tab", link.take("tab"), TABS, TABS[0])
+    mistake = None if state.mistake == NO_MISTAKE else state.mistake
+    return Setup(checkpoint, chosen.device, typed, state.sentence, _edits(), mistake, theme, chosen.is_large, is_narrow)
+
+
+def reset() -> None:
+    """Back to the sound model, in one go."""
+    st.session_state.lab_edits = ""
+    st.session_state.mistake = NO_MISTAKE
+
+
+def link_values(setup: Setup) -> dict[str, str | None]:
+    """What the URL says; None is a default, or edits that are too long for a URL."""
+    state = st.session_state
+    return {
+        **batch.link_values(setup.checkpoint),
+        "sentence": None if setup.sentence == 0 else str(setup.sentence + 1),
+        "mistake": setup.mistake,
+        # As it is typed, a mistake of typing too: it says the same there.
+        "mask": link.text(state.lab_edits) or None,
+        "tab": None if state.lab_tab == TABS[0] else state.lab_tab,
+    }
+
+
+def long_texts() -> dict[str, str]:
+    """What may be too long for a link, by what it is called."""
+    names = {"lab_sources": "the sources", "lab_targets": "the targets", "lab_edits": "the edits"}
+    return {name: st.session_state.get(key, "") for key, name in names.items()}
+
+
+def _edits() -> tuple[str, ...]:
+    try:
+        return tuple(map(str, plain_edits.parse(st.session_state.lab_edits)))
+    except OptionError as error:
+        st.error(f"{literal(str(error))} Nothing is edited until this is put right.", icon=":material/edit_off:")
+        return ()

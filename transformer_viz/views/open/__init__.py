@@ -1,0 +1,1 @@
+"""Open: a trace from a file."""

@@ -1,0 +1,200 @@
+"""Trace files that a visitor has opened: the box to drop them into, and what this session holds.
+
+Nothing here is shared between sessions, and nothing of a file is believed: `load_trace` reads it within
+limits, and its name is text, never a path. Needs no model.
+"""
+
+import hashlib
+import io
+import re
+import threading
+import unicodedata
+import weakref
+from dataclasses import dataclass
+
+import streamlit as st
+
+from transformer_viz.errors import TraceError
+from transformer_viz.trace import limits
+from transformer_viz.trace.store import load_trace
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components.markdown import literal
+
+_MB = 2**20
+MOST_TRACES, MOST_HELD = 8, 256 * _MB
+"""How many traces, and bytes of arrays, a session holds; the oldest gives way."""
+MOST_OF_ALL = 1024 * _MB
+"""The most bytes of arrays that all sessions together hold."""
+_LONGEST_NAME = 48
+
+# One file is read at a time, so that reading takes its memory once; also guards what all sessions hold.
+_READING = threading.Lock()
+_HELD: weakref.WeakSet[Trace] = weakref.WeakSet()
+
+
+@dataclass(frozen=True)
+class Opened:
+    """One file that was read."""
+
+    trace: Trace
+    file_name: str
+    """As it was called, on one line and without folders."""
+    run: str
+    """Tells its content from any other run's, here and in the browser."""
+
+
+def box(key: str, *, with_messages: bool = True) -> None:
+    """A box to drop trace files into, and what became of the last ones. `key` is the place: one box a page.
+
+    `with_messages=False` leaves the latter to `say`, elsewhere on the page.
+    """
+    state = st.session_state
+    # A box that has been read gives way to an empty one: Streamlit would keep the files' bytes beside the arrays.
+    number = state.setdefault(f"{key}_number", 0)
+    widget = f"{key}_{number}"
+    most = largest_file()
+    st.file_uploader(
+        "Drop trace files (.npz) here",
+        accept_multiple_files=True,
+        key=widget,
+        max_upload_size=most // _MB,
+        on_change=_dropped,
+        args=(key, widget),
+        help=f"Up to {most // _MB} MB each, {MOST_TRACES} files at once. They stay in this session and are never kept.",
+    )
+    if with_messages:
+        say()
+
+
+def say() -> None:
+    """What became of the files that were dropped last: errors, and what was closed to make room."""
+    said = st.session_state.get("opened_said", [])
+    for is_error, words in said:
+        (st.error if is_error else st.info)(literal(words), icon=":material/error:" if is_error else ":material/info:")
+    if any(is_error for is_error, _ in said):
+        st.caption(
+            "A trace file is what the tab Export, the command trace and Trace.save write. "
+            "Of other arrays, Trace.from_arrays makes one."
+        )
+
+
+def traces() -> dict[str, Trace]:
+    """This session's opened traces by their unique names, oldest first."""
+    return {name: one.trace for name, one in _all().items()}
+
+
+def get(name: str) -> Opened:
+    """One of them, by its name in `traces()`."""
+    return _all()[name]
+
+
+def latest() -> str | None:
+    """The name of the trace that was dropped last, or None."""
+    return st.session_state.get("opened_latest") if _all() else None
+
+
+def add(file_name: str, data: bytes) -> str:
+    """Reads a file's bytes and holds the trace; its name. A file that is open already is not held twice.
+
+    Raises:
+        TraceError: not a trace, too large, or no room for it.
+    """
+    state, file_name = st.session_state, _plain(file_name)
+    run = "f" + hashlib.sha256(data).hexdigest()[:24]
+    name = next((name for name, one in _all().items() if one.run == run), None)
+    if name is None:
+        upload = io.BytesIO(data)
+        upload.name = file_name
+        with _READING:
+            trace = load_trace(upload, max_bytes=largest_file(), max_unpacked=limits.MOST_UNPACKED)
+            limits.check(trace, file_name)
+            _make_room(size_of(trace))
+            _HELD.add(trace)
+        name = _unique(file_name)
+        _all()[name] = Opened(trace, file_name, run)
+    state.opened_latest = name
+    return name
+
+
+def close(name: str) -> None:
+    """Lets go of one."""
+    _let_go(name)
+    state = st.session_state
+    if state.get("opened_latest") == name:
+        state.opened_latest = next(reversed(_all()), None)
+    hush()
+
+
+def hush() -> None:
+    """Forgets what `say` says."""
+    st.session_state.opened_said = []
+
+
+def largest_file() -> int:
+    """The most bytes of a file: ours, or the server's where that is less."""
+    return min(limits.LARGEST_FILE, st.get_option("server.maxUploadSize") * _MB)
+
+
+def size_of(trace: Trace) -> int:
+    """Bytes of its arrays."""
+    arrays = [trace.attentions(kind) for kind in trace.kinds]
+    arrays += [*trace.mask_reasons.values(), *trace.scores.values()]
+    if trace.search is not None:
+        arrays += [trace.search.decoder_rows, trace.search.cross_rows]
+    return sum(array.nbytes for array in arrays if array is not None)
+
+
+def _all() -> dict[str, Opened]:
+    """The session's own, changed in place: a session keeps a replaced value until its run has ended."""
+    return st.session_state.setdefault("opened", {})
+
+
+def _let_go(name: str) -> None:
+    # What was drawn of it may live until the next run; it no longer counts.
+    _HELD.discard(_all().pop(name).trace)
+
+
+def _dropped(key: str, widget: str) -> None:
+    """Reads what was dropped, before the page is drawn."""
+    state = st.session_state
+    files = state.get(widget) or []
+    hush()
+    for file in files[:MOST_TRACES]:
+        try:
+            add(file.name, file.getvalue())
+        except TraceError as error:
+            state.opened_said.append((True, str(error)))
+    if len(files) > MOST_TRACES:
+        state.opened_said.append((True, f"{len(files)} files are too many at once; the first {MOST_TRACES} were read."))
+    state[f"{key}_number"] += 1
+
+
+def _make_room(n_bytes: int) -> None:
+    """Lets go of the oldest until another trace fits, and says so."""
+    held = _all()
+    while held and (len(held) >= MOST_TRACES or sum(size_of(one.trace) for one in held.values()) + n_bytes > MOST_HELD):
+        oldest = next(iter(held))
+        _let_go(oldest)
+        words = f"{oldest} was closed to make room: {MOST_TRACES} traces and {MOST_HELD // _MB} MB are held at most."
+        st.session_state.setdefault("opened_said", []).append((False, words))
+    if sum(map(size_of, _HELD)) + n_bytes > MOST_OF_ALL:
+        raise TraceError("This server holds as many opened traces as it can. Try again later, or run the app yourself.")
+
+
+def _plain(file_name: str) -> str:
+    """The last part of a name, on one line, without signs that cannot be seen, cut where it is long."""
+    last = re.split(r"[\\/]", file_name)[-1]
+    seen = "".join(sign for sign in last if not unicodedata.category(sign).startswith("C")).strip()
+    ending = ".npz" if seen.lower().endswith(".npz") else ""
+    stem = seen[: len(seen) - len(ending)] or "trace"
+    return (stem if len(stem) <= _LONGEST_NAME else stem[: _LONGEST_NAME - 1] + "…") + ending
+
+
+def _unique(file_name: str) -> str:
+    """`hello`, and `hello (2)` where there is one already."""
+    stem = file_name.removesuffix(".npz").removesuffix(".NPZ")
+    name, number = stem, 1
+    while name in _all():
+        number += 1
+        name = f"{stem} ({number})"
+    return name

@@ -1,0 +1,200 @@
+"""Open: a trace file, looked at as a run is. Needs no model."""
+
+import streamlit as st
+
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.trace.hypotheses import at_node
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import code, stepper, style
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore import tables
+from transformer_viz.views.open import opened
+from transformer_viz.views.search import hypotheses
+from transformer_viz.views.snippets import explore as programs
+from transformer_viz.views.snippets.runs import File
+from transformer_viz.views.state import display_options, focus, link, persist_widgets
+
+TITLE, ICON, ORDER = "Open", ":material/folder_open:", 9
+
+_EXAMPLE, _EXAMPLE_CHECKPOINT = "hello", "reverse"
+_LONGEST_WORDS = 80
+_COMMAND = "python -m transformer_viz trace hello -o hello.npz"
+_PYTHON = """import transformer_viz as tv
+
+trace = tv.Trace.from_arrays(
+    cross=weights,  # (…, query, key)
+    source_tokens=["das", "Haus"],
+    target_tokens=["<s>", "the"],
+)
+trace.save("mine.npz")"""
+
+
+def show() -> None:
+    """The page."""
+    persist_widgets.keep()
+    link.read_once()
+    display_options.start()
+    code.start()
+    if opened.traces():
+        _loaded()
+    else:
+        _empty()
+
+
+# ---- nothing opened yet
+
+
+def _empty() -> None:
+    """What a trace file is, and three ways to one. The URL is left as it is: a link may wait for its file."""
+    left, right = st.columns([1.15, 1], gap="large")
+    with left:
+        st.markdown("#### Open a trace file")
+        st.markdown(
+            "A trace is the whole record of one run: its tokens, every attention matrix, every mask, every step. "
+            "It is looked at here without the model that made it."
+        )
+        _say_link()
+        with st.container(key="open-drop"):
+            opened.box("open")
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.button("Open an example", icon=":material/play_arrow:", key="open-example", on_click=_open_example)
+            st.caption(f"{_EXAMPLE}, decoded now by the checkpoint {_EXAMPLE_CHECKPOINT}, as a file.")
+        st.caption("Nothing in a file can run, and none is kept: what is opened belongs to this session alone.")
+    with right:
+        st.markdown("#### Three ways to get one")
+        for title, words, *lines in _WAYS:
+            with st.container(border=True):
+                st.markdown(f"**{title}** &nbsp; {words}")
+                if lines:
+                    st.code(lines[0], language=lines[1], wrap_lines=lines[1] == "bash")
+
+
+_WAYS: tuple[tuple[str, ...], ...] = (
+    ("From this app", "The tab Export of any run: choose Trace, then download."),
+    ("From the command line", "Any checkpoint, any strategy; a beam search brings its tree.", _COMMAND, "bash"),
+    ("From your own model", "Attention that another program computed; one kind is enough.", _PYTHON, "python"),
+)
+
+
+def _say_link() -> None:
+    file = st.session_state.get("want_opened")
+    if file is not None:
+        st.info(
+            literal(
+                f"This link was made with the trace file {file[:_LONGEST_WORDS]}. A link cannot hold a file: "
+                "drop it here, and what the link says of layer, head and step applies."
+            ),
+            icon=":material/link:",
+        )
+
+
+def _open_example() -> None:
+    """A run of the shipped checkpoint, through the bytes of its file like any other."""
+    # Here, because the page itself needs neither model nor torch.
+    from transformer_viz.trace.store import to_bytes
+    from transformer_viz.views.cache import runs
+
+    opened.hush()
+    try:
+        trace = runs.run(runs.load(_EXAMPLE_CHECKPOINT, "cpu"), "cpu", _EXAMPLE)
+        opened.add(f"{_EXAMPLE}.npz", to_bytes(trace))
+    except TransformerVizError as error:
+        st.session_state.opened_said = [(True, str(error))]
+
+
+# ---- one opened file
+
+
+def _loaded() -> None:
+    file, now = opened.get(_chooser()), display_options.current()
+    link.take("opened")
+    shown, node = file.trace, None
+    search = file.trace.search
+    if search is not None:
+        node = hypotheses.start(search, file.run)
+        try:
+            shown = at_node(file.trace, node)
+        except TransformerVizError as error:
+            st.error(literal(str(error)), icon=":material/error:")
+            return
+    focus.start(shown, None, file.run if node is None else f"{file.run}n{node}")
+    tables.start_of_file(shown)
+    at = focus.current()
+    link.say((at.run, at.kind, at.layer, at.head))
+    link.write(
+        {
+            "opened": file.file_name,
+            **display_options.link_values(),
+            **code.link_values(),
+            **focus.link_values(shown, None, at),
+            **tables.link_values_of_file(shown),
+            "node": None,
+            **(hypotheses.link_values(search, node) if search is not None and node is not None else {}),
+        }
+    )
+    if search is not None and node is not None:
+        hypotheses.show(file.trace, node, now)
+        hypotheses.say(shown, search, node)
+    _look(shown, file, node, now)
+
+
+def _look(shown: Trace, file: opened.Opened, node: int | None, now: display_options.Looks) -> None:
+    """The player, the code and the tabs of a run, or of the node of a search."""
+    run = File(file.file_name, node)
+
+    def write_link(at: focus.Focus) -> None:
+        link.update(focus.link_values(shown, None, at))
+
+    def program(at: focus.Focus) -> str:
+        write = programs.player if node is None else programs.search
+        return write(run, at.view, code.looks())
+
+    stepper.show_with_code(shown, now, write_link, program)
+    if not now.is_large:
+        _tables(shown, run, file.trace)
+
+
+def _chooser() -> str:
+    """The row above: which file, another one, how it looks. What was dropped last is chosen."""
+    state, names = st.session_state, list(opened.traces())
+    if state.get("open_seen") != opened.latest() or state.get("open_name") not in names:
+        state.open_name = opened.latest() if opened.latest() in names else names[-1]
+        state.open_seen = opened.latest()
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
+        st.selectbox("Opened file", names, key="open_name", label_visibility="collapsed", width=320, on_change=opened.hush)
+        with st.popover("Open another", icon=":material/folder_open:"):
+            opened.box("open", with_messages=False)
+        display_options.popover()
+        st.button("Close", icon=":material/close:", key="open-close", on_click=_close, type="tertiary", help="Close this file")
+        st.markdown(_words(opened.get(state.open_name).trace))
+    opened.say()
+    return state.open_name
+
+
+def _close() -> None:
+    opened.close(st.session_state.open_name)
+
+
+def _words(trace: Trace) -> str:
+    """What was read and written, and what the file says made it."""
+    read, written = _short(trace.source), _short(trace.text)
+    by = [_short(str(trace.made_by[key])) for key in ("checkpoint", "variant", "strategy", "device") if trace.made_by.get(key)]
+    by += ["part of its attention not seen"] if trace.made_by.get("not_seen") else []
+    by += [f"edit {_short(edit)}" for edit in trace.edits[:3]] + (["…"] if len(trace.edits) > 3 else [])
+    by += [f"with the mistake {_short(trace.mistake)}"] if trace.mistake else []
+    run = " → ".join(f"**{literal(words)}**" for words in (read, written) if words)
+    return " · ".join(filter(None, [run, literal(", ".join(by))]))
+
+
+def _short(words: str) -> str:
+    """On one line, cut where it is long."""
+    line = " ".join(words[: 2 * _LONGEST_WORDS].split())
+    return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 1] + "…"
+
+
+@st.fragment
+def _tables(shown: Trace, run: File, whole: Trace) -> None:
+    """A fragment, so that another tab redraws no picture above."""
+    tables.show_of_file(shown, style.theme(), run, whole)
+    st.caption("Left out, since they run the model, which a file does not hold: What if, By length, the untrained baseline.")
+    link.update(tables.link_values_of_file(shown))

@@ -1,0 +1,1 @@
+"""Replay: one text along a training."""

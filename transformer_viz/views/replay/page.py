@@ -1,0 +1,267 @@
+"""Replay: how attention forms while a model learns, moment by moment along its training."""
+
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.moments import when
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.terms import KIND_TITLES, row_labels
+from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache import limits, runs
+from transformer_viz.views.components import bar, chart, code, figure_file, player, screen, stepper, style
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.replay import snapshots
+from transformer_viz.views.snippets import replay as programs
+from transformer_viz.views.state import focus, link
+
+TITLE, ICON, ORDER = "Replay", ":material/history:", 5
+
+Moments = tuple[Moment, ...]
+_MOST_OFFERED = 4
+_MOVED = "replay_moved"
+"""In the session, until the page has run again: a click on a tile moved the focus."""
+
+
+def show() -> None:
+    """The page."""
+    _open_where_there_is_something()
+    chosen = bar.show()
+    checkpoint = chosen.checkpoint
+    if checkpoint is None:
+        return
+    if not runs.has_snapshots(checkpoint):
+        link.say(checkpoint.name)
+        _offer_others(checkpoint)
+        link.write(bar.link_values(chosen, _opening()))
+        return
+    try:
+        found = runs.replay(checkpoint, chosen.device, chosen.text)
+    except InputError as error:
+        say = st.error if chosen.text else st.info
+        say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
+        bar.offer_examples(checkpoint)
+        link.say(chosen.text)
+        link.write(bar.link_values(chosen, _opening()))
+        return
+    except TraceTooLarge as error:
+        limits.refuse(error)
+        link.write(bar.link_values(chosen, _opening()))
+        return
+    except TransformerVizError as error:
+        link.say(chosen.text)
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    _show_moments(chosen, checkpoint, found)
+
+
+def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> None:
+    last = found[-1].forced
+    _start(found, checkpoint)
+    now, position = _now(found), st.session_state.position
+    link.say((now.run, now.kind, now.layer, now.head, now.step, position))
+    link.write({**bar.link_values(chosen, _opening()), **_link_values(found, checkpoint, now, position)})
+
+    above = st.container()
+    lines = None if chosen.is_large else code.place()
+
+    def program(at: focus.Focus) -> str:
+        assert isinstance(at.head, int)
+        place = (at.kind, at.layer, at.head, found[at.step].step, position)
+        return programs.film(last.source, checkpoint.name, chosen.device, *place, code.looks())
+
+    def rested(at: focus.Focus) -> None:
+        link.update(_link_values(found, checkpoint, at, position))
+        if lines is not None:
+            lines.code(program(at), language="python")
+
+    with above:
+        player_place = st.container(key="player-area")
+        _boxes(last)
+        with st.container(key=player.FOCUS_KEY):
+            _film(found, now, chosen)
+        # Drawn anew by the player's fragment, which stands above the film.
+        mosaics_place = st.empty()
+    with player_place:
+        _player(found, chosen, now, position, mosaics_place, rested)
+    if lines is None and not chosen.is_large:
+        code.closed()
+    screen.watch()
+
+
+def _start(found: Moments, checkpoint: Checkpoint) -> None:
+    """Kind, layer, head, moment and position, from the link or by default; what is not there is brought into range."""
+    state, last = st.session_state, found[-1].forced
+    if (given := state.get("want_head")) and not given.isdigit():
+        link.complaints().add("head", given, "one head by its number")
+        link.take("head")
+    focus.start_place(last, checkpoint)
+    steps = [moment.step for moment in found]
+    if "moment" not in state:
+        state.moment = int(link.choice("moment", link.take("moment"), tuple(map(str, steps)), str(steps[-1])))
+    if "position" not in state:
+        state.position = link.number("position", link.take("position"), len(last.steps), 0)
+    if state.moment not in steps:
+        state.moment = steps[-1]
+    if state.position >= len(last.steps):
+        state.position = 0
+    state.replay_run = _fingerprint(found, checkpoint)
+
+
+def _now(found: Moments) -> focus.Focus:
+    """The focus; its step is the place among the moments."""
+    state = st.session_state
+    place = [moment.step for moment in found].index(state.moment)
+    head = state.head if isinstance(state.head, int) else 0
+    return focus.Focus(state.replay_run, state.kind, state.layer, head, place)
+
+
+def _boxes(trace: Trace) -> None:
+    """Kind, layer, head, and the row whose candidates are shown; on a phone the latter has a line of its own."""
+    rows = row_labels(trace.target_tokens, trace.output_tokens)
+    with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
+        focus.controls(trace, combined=False)
+        st.selectbox(
+            "Candidates of position",
+            range(len(trace.steps)),
+            key="position",
+            width=230,
+            format_func=lambda t: f"candidates at {rows[t]}",
+            label_visibility="collapsed",
+        )
+
+
+@st.fragment
+def _player(
+    found: Moments,
+    chosen: bar.Bar,
+    at: focus.Focus,
+    position: int,
+    mosaics_place: st.delta_generator.DeltaGenerator,
+    rested: Callable[[focus.Focus], None],
+) -> None:
+    """A fragment, so that a rested moment redraws the small maps, and not the film.
+
+    Its focus and position are those of the page's last whole run, as in the step player of one run.
+    """
+    if st.session_state.pop(_MOVED, False):
+        st.rerun()
+    place = [moment.step for moment in found].index(st.session_state.moment)
+    now = focus.Focus(at.run, at.kind, at.layer, at.head, place)
+    assert isinstance(now.head, int)
+    looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
+    content = snapshots.data(found, now.run, now.kind, now.layer, now.head, place, position, **looks)
+    player.show(content, on_step=lambda: _moment_rested(found))
+    with mosaics_place.container():
+        st.caption(f"All heads. {when(found[place].step)}, reading the same target:")
+        stepper.mosaics(found[place].forced, chosen, now, lambda tile: _go_to_tile(tile, found))
+    rested(now)
+
+
+def _film(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
+    theme, position = style.theme(), st.session_state.position
+    looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": screen.is_narrow()}
+    assert isinstance(now.head, int)
+    figure = figures.film(found, now.kind, now.layer, now.head, now.step, position, theme=theme, **looks)
+    words = (
+        f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
+        "and the candidates of one position. The sentence above says it."
+    )
+    chart.show(figure, "film-chart", words, run=now.run, zooms=False)
+    figure_file.offer(figure, "film")
+
+
+def _moment_rested(found: Moments) -> None:
+    report = player.rested()
+    if report.get("run") == st.session_state.get("replay_run"):
+        _go_to(report.get("step"), found)
+
+
+def _go_to_tile(tile: dict[str, Any], found: Moments) -> None:
+    """A clicked tile becomes the focus, at the moment that the player has reached."""
+    # The small maps are the fragment's, and so is a click on them; the film is not.
+    st.session_state[_MOVED] = True
+    focus.go_to_tile({**tile, "step": None}, found[-1].forced)
+    _go_to(tile.get("step"), found)
+
+
+def _go_to(place: object, found: Moments) -> None:
+    """Moves to a moment that the browser reports; what is none of this run is passed over."""
+    if isinstance(place, int) and place in range(len(found)):
+        st.session_state.moment = found[place].step
+
+
+def _link_values(found: Moments, checkpoint: Checkpoint, now: focus.Focus, position: int) -> dict[str, str | None]:
+    """The moment by its step of training: it stays the same when there are more snapshots."""
+    return {
+        **focus.place_link_values(found[-1].forced, checkpoint, now.kind, now.layer, now.head),
+        "moment": None if now.step == len(found) - 1 else str(found[now.step].step),
+        "position": None if position == 0 else str(position + 1),
+    }
+
+
+def _fingerprint(found: Moments, checkpoint: Checkpoint) -> str:
+    """Tells one replay from another, here and in the browser."""
+    made = [(moment.step, moment.forced.made_by.get("seconds")) for moment in found]
+    words = repr((found[0].forced.source, checkpoint.name, found[0].forced.made_by.get("device"), made))
+    return hashlib.sha256(words.encode()).hexdigest()[:12]
+
+
+# ---- nothing to replay
+
+
+def _open_where_there_is_something() -> None:
+    """A first visit without a link or a text of one's own opens on a checkpoint with snapshots, if there is one."""
+    state = st.session_state
+    link.read_once()
+    if "replay_opened" in state:
+        return
+    state.replay_opened = True
+    is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or "want_text" in state or "want_checkpoint" in state
+    name = _opening_name()
+    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and name:
+        _switch(name)
+
+
+def _opening_name() -> str | None:
+    """The checkpoint that a first visit opens with, where it is not the usual one."""
+    names = runs.replayable()
+    return names[0] if names and bar.DEFAULT_CHECKPOINT not in names else None
+
+
+def _opening() -> bar.Opening | None:
+    name = _opening_name()
+    try:
+        return None if name is None else bar.Opening(name, bar.default_text(runs.load(name, st.session_state.device).task))
+    except TransformerVizError:
+        return None
+
+
+def _switch(name: str) -> None:
+    """To another checkpoint; a text that it cannot read gives way to its first example."""
+    state = st.session_state
+    state.checkpoint = name
+    try:
+        task = runs.load(name, state.get("device", "auto")).task
+    except TransformerVizError:
+        return  # the bar says why
+    try:
+        task.read(state.get("text", bar.DEFAULT_TEXT))
+    except InputError:
+        state.text = task.examples()[0].text
+
+
+def _offer_others(checkpoint: Checkpoint) -> None:
+    names = runs.replayable()
+    words = f"**{literal(checkpoint.name)}** has no snapshots of its training, so there is nothing to replay."
+    st.info(words + (" These have some:" if names else ""), icon=":material/history:")
+    with st.container(horizontal=True, key="replay-offer"):
+        for name in names[:_MOST_OFFERED]:
+            st.button(literal(name), key=f"replay-{name}", on_click=_switch, args=(name,), icon=":material/play_arrow:")
+    st.markdown("A training keeps them if it is asked to:")
+    st.code(f"python -m transformer_viz train {checkpoint.task.name} --snapshots 12", language="bash")

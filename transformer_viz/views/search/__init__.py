@@ -1,0 +1,1 @@
+"""Search: a beam search as a tree."""

@@ -1,0 +1,87 @@
+"""A beam search: its tree, its finished hypotheses, and which node is in focus. Search and Open both show it."""
+
+from collections.abc import Hashable
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.answer import hypothesis_answer
+from transformer_viz.trace.search import STATE_WORDS, Search
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import chart, clicks, figure_file, screen, style
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state import display_options, link
+from transformer_viz.views.state.display_options import Looks
+
+_CHART = "search-tree"
+
+
+def start(search: Search, of: Hashable) -> int:
+    """The node in focus, from the link or the best; `of` tells one search from another, which starts with its best."""
+    state = st.session_state
+    if "chosen_node" not in state:
+        state.chosen_node = link.number("node", link.take("node"), len(search.nodes), search.best[0])
+    elif state.get("chosen_in") != of:
+        state.chosen_node = search.best[0]
+    state.chosen_in = of
+    return state.chosen_node
+
+
+def link_values(search: Search, node: int) -> dict[str, str | None]:
+    """What the URL says of the node, counted from 1; None is the best."""
+    return {"node": None if node == search.best[0] else str(node + 1)}
+
+
+def show(trace: Trace, node: int, looks: Looks, *, greedy: Trace | None = None) -> None:
+    """The tree; beside it the finished hypotheses, and a box to choose one."""
+    search = trace.search
+    assert search is not None
+    left, right = st.columns([2.8, 1])
+    with left, st.container(key=_CHART):
+        figure = figures.search_tree(
+            trace, node, greedy=greedy, theme=style.theme(), large=looks.is_large, narrow=screen.is_narrow()
+        )
+        words = "The search tree; the table beside it and the box Hypothesis below name the finished hypotheses"
+        heard = clicks.points(lambda number: _go_to(number, len(search.nodes)))
+        chart.show(figure, "search-tree-chart", words, clicks=heard)
+    with right:
+        _n_best(trace)
+        _box(search, node)
+        figure_file.offer(figure, "search-tree")
+
+
+def say(shown: Trace, search: Search, node: int) -> None:
+    """Which hypothesis is looked at, and how it ended."""
+    text = literal(shown.text) or "(empty)"
+    st.markdown(f"**The hypothesis {text}**{display_options.answer_of(shown)}: {STATE_WORDS[search.nodes[node].state]}.")
+
+
+def _n_best(trace: Trace) -> None:
+    search = trace.search
+    assert search is not None
+    rows = []
+    for number in search.best:
+        node = search.nodes[number]
+        right = {"answer": hypothesis_answer(trace, number)} if display_options.current().with_answer else {}
+        numbers = {"score": round(node.score, 3), "log p": round(node.total, 3), "tokens": node.step + 1}
+        rows.append({"text": node.text or "(empty)", **right, **numbers})
+    st.dataframe(pd.DataFrame(rows, index=range(1, len(rows) + 1)), height=min(330, 38 + 35 * len(rows)))
+
+
+def _box(search: Search, node: int) -> None:
+    """The keyboard's way to what a click on a node does."""
+    numbers = [*search.best] if node in search.best else [*search.best, node]
+    st.session_state.search_node = node
+    st.selectbox(
+        "Hypothesis",
+        numbers,
+        key="search_node",
+        format_func=lambda number: f"{search.nodes[number].text or '(empty)'} · {STATE_WORDS[search.nodes[number].state]}",
+        on_change=lambda: _go_to(st.session_state.search_node, len(search.nodes)),
+    )
+
+
+def _go_to(number: int, n_nodes: int) -> None:
+    if number < n_nodes:
+        st.session_state.chosen_node = number

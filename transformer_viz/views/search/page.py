@@ -1,0 +1,161 @@
+"""Search: a beam search as a tree whose branches own their attention, beside greedy decoding."""
+
+import math
+from typing import get_args
+
+import streamlit as st
+
+from transformer_viz.analysis.difference import first_difference
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.decoding.beam import Stop
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.trace.hypotheses import at_node
+from transformer_viz.trace.search import Search
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache import limits, runs
+from transformer_viz.views.components import bar, code, stepper, style
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore import tables
+from transformer_viz.views.search import hypotheses
+from transformer_viz.views.snippets import explore as programs
+from transformer_viz.views.state import display_options, focus, link
+
+TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
+
+EXAMPLE, EXAMPLE_CHECKPOINT = "thisqaipa", "reverse-small"
+"""Greedy writes `apiaqashit`, beam search the right answer. Shorter than what this checkpoint was trained on."""
+WIDEST = 64
+_STOPS: tuple[Stop, ...] = get_args(Stop)
+_STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
+
+
+def show() -> None:
+    """The page."""
+    _open_on_the_example()
+    chosen = bar.show()
+    checkpoint = chosen.checkpoint
+    if checkpoint is None:
+        return
+    _controls()
+    try:
+        greedy = runs.run(checkpoint, chosen.device, chosen.text)
+        state = st.session_state
+        trace = runs.search(checkpoint, chosen.device, chosen.text, state.beam, state.alpha, state.stop)
+    except InputError as error:
+        say = st.error if chosen.text else st.info
+        link.say(chosen.text)
+        say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
+        bar.offer_examples(checkpoint)
+        link.write({**bar.link_values(chosen, _opening()), **_link_values()})
+        return
+    except TraceTooLarge as error:
+        limits.refuse(error)
+        link.write({**bar.link_values(chosen, _opening()), **_link_values()})
+        return
+    except TransformerVizError as error:
+        link.say(chosen.text)
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    _show_search(chosen, checkpoint, greedy, trace)
+
+
+def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: Trace) -> None:
+    search = trace.search
+    assert search is not None
+    node = hypotheses.start(search, (trace.source, *search.settings.values(), trace.made_by.get("checkpoint")))
+    shown = at_node(trace, node)
+    focus.start(shown, checkpoint)
+    tables.start(shown, checkpoint, chosen.device, of_a_decoding=False)
+    now = focus.current()
+    link.say((st.session_state.chosen_in, node, now.kind, now.layer, now.head))
+    link.write(
+        {
+            **bar.link_values(chosen, _opening()),
+            **focus.link_values(shown, checkpoint, now),
+            **tables.link_values(shown, checkpoint, chosen.device, of_a_decoding=False),
+            **_link_values(),
+            **hypotheses.link_values(search, node),
+        }
+    )
+    st.markdown(_comparison(greedy, trace, search))
+    hypotheses.show(trace, node, chosen, greedy=greedy)
+    limits.caption(trace)
+    hypotheses.say(shown, search, node)
+
+    def write_link(at: focus.Focus) -> None:
+        link.update(focus.link_values(shown, checkpoint, at))
+
+    def program(at: focus.Focus) -> str:
+        return programs.search(code.run_of(shown, checkpoint, chosen.device), at.view, code.looks())
+
+    stepper.show_with_code(shown, chosen, write_link, program)
+    if not chosen.is_large:
+        _tables(shown, trace, checkpoint, chosen.device)
+
+
+@st.fragment
+def _tables(shown: Trace, trace: Trace, checkpoint: Checkpoint, device: str) -> None:
+    """A fragment, so that another tab redraws no picture above."""
+    tables.show(shown, checkpoint, device, style.theme(), search=trace)
+    link.update(tables.link_values(shown, checkpoint, device, of_a_decoding=False))
+
+
+def _opening() -> bar.Opening | None:
+    """What a first visit opens with, where its checkpoint is there."""
+    names = {entry.name for entry in runs.entries() if entry.error is None}
+    return bar.Opening(EXAMPLE_CHECKPOINT, EXAMPLE) if EXAMPLE_CHECKPOINT in names else None
+
+
+def _open_on_the_example() -> None:
+    """A first visit without a link or a text of one's own opens where greedy and beam really differ."""
+    state = st.session_state
+    link.read_once()
+    if "search_opened" in state:
+        return
+    state.search_opened = True
+    is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or "want_text" in state or "want_checkpoint" in state
+    opening = _opening()
+    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and opening:
+        state.text, state.checkpoint = opening.text, opening.checkpoint
+
+
+def _controls() -> None:
+    state = st.session_state
+    if "beam" not in state:
+        state.beam = link.number("beam", link.take("beam"), WIDEST, 4) + 1
+        state.alpha = link.decimal("alpha", link.take("alpha"), -10, 10, 0.6)
+        state.stop = link.choice("stop", link.take("stop"), _STOPS, _STOPS[0])
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.number_input(
+            "Beam size", 1, WIDEST, key="beam", width=150, help="Continuations kept at each step; 1 is greedy decoding"
+        )
+        st.number_input(
+            "Length penalty α", -10.0, 10.0, step=0.1, key="alpha", width=170, help="score = sum of log-probabilities / lengthᵅ"
+        )
+        st.selectbox("Stop when", _STOPS, key="stop", width=240, format_func=_STOP_WORDS.__getitem__)
+
+
+def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
+    """Greedy beside beam, in words."""
+    best = search.nodes[search.best[0]]
+    by_greedy = math.fsum(step.log_probability for step in greedy.steps)
+    parted = first_difference(greedy, trace)
+    texts = [f"**{literal(run.text) or '(empty)'}**{display_options.answer_of(run)}" for run in (greedy, trace)]
+    if parted is None:
+        return f"Greedy decoding and beam {search.settings['beam_size']} both write {texts[0]}, log p = {best.total:.4g}."
+    gain = best.total - by_greedy
+    more = f"{math.exp(gain):.3g} times as probable" if gain > 0 else "less probable, but better by its score"
+    size = search.settings["beam_size"]
+    return (
+        f"Greedy decoding writes {texts[0]}, log p = {by_greedy:.4g}. Beam {size} finds {texts[1]}, "
+        f"log p = {best.total:.4g}: {more}. They part at step {parted + 1}."
+    )
+
+
+def _link_values() -> dict[str, str | None]:
+    state = st.session_state
+    return {
+        "beam": None if state.beam == 5 else str(state.beam),
+        "alpha": None if state.alpha == 0.6 else str(state.alpha),
+        "stop": None if state.stop == _STOPS[0] else state.stop,
+    }

@@ -1,0 +1,143 @@
+"""Explore and Search: the player with its mosaics, the tree, and each tab below."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from transformer_viz.analysis.heads import Head
+from transformer_viz.export.content import View
+from transformer_viz.terms import Kind
+from transformer_viz.views.snippets.lines import Code, assigned, call, literal, looks
+from transformer_viz.views.snippets.runs import AnyRun, Run, load, program
+
+Looks = Mapping[str, Any]
+"""`theme`, `large`, `with_answer` and `narrow`, as the page has them; what a figure has by default is not written."""
+_TRACE, _CHECKPOINT, _KIND = Code("trace"), Code("checkpoint"), Code("kind")
+
+
+def player(run: AnyRun, now: View, given: Looks) -> str:
+    """The focus map with its candidates, and the mosaics."""
+    return program(*run.lines(), *_pictures(now, given))
+
+
+def search(run: AnyRun, now: View, given: Looks) -> str:
+    """The tree, and the focus map and the mosaics of the hypothesis in it that is shown."""
+    assert run.node is not None
+    tree, greedy = looks(given, "theme", "large", "narrow"), []
+    if isinstance(run, Run):  # a file does not hold what greedy decoding writes
+        greedy = [assigned("greedy", "tv.decode", _CHECKPOINT, run.text)]
+        tree = {"greedy": Code("greedy"), **tree}
+    return program(
+        *run.whole().lines(),
+        *greedy,
+        assigned("tree", "tv.figures.search_tree", _TRACE, run.node, **tree),
+        "tree.show()",
+        "",
+        assigned("trace", "trace.at_node", run.node),
+        *_pictures(now, given),
+    )
+
+
+def what_if(run: Run, change: Mapping[str, Any], kind: Kind, layer: int, head: Head, columns: int, given: Looks) -> str:
+    """Both runs side by side.
+
+    Args:
+        run: the run as it was.
+        change: the keywords of `decode` that make the other one; empty where nothing is asked for.
+        kind: `encoder`, `decoder` or `cross`.
+        layer: from 0.
+        head: from 0, or `mean` or `max`.
+        columns: maps side by side.
+        given: the page's looks.
+    """
+    if not change:
+        return program(*run.lines())
+    place = {"layer": layer, "head": head, **looks(given, "theme"), **({} if columns == 3 else {"columns": columns})}
+    return program(
+        *run.lines(),
+        assigned("other", "tv.decode", _CHECKPOINT, run.text, **change),
+        "print(trace.text, other.text, tv.analysis.first_difference(trace, other))",
+        assigned("figure", "tv.figures.before_and_after", _TRACE, Code("other"), kind, **place),
+        "figure.show()",
+    )
+
+
+def heads(run: AnyRun, tint: str, given: Looks, *, with_untrained: bool) -> str:
+    """The tiles and the table of grades."""
+    beside = [call("tv.untrained", _CHECKPOINT, _TRACE)] if with_untrained else []
+    return program(
+        *run.lines(),
+        assigned("grades", "tv.analysis.alignment", _TRACE, *beside),
+        assigned("figure", "tv.figures.grades", Code("grades"), tint, **looks(given, "theme", "narrow")),
+        "figure.show()",
+        "table = grades.to_frame()",
+    )
+
+
+def by_length(checkpoint: str, device: str, samples: int, given: Looks) -> str:
+    """The curve, and its numbers."""
+    return program(
+        *load(checkpoint, device),
+        assigned("found", "tv.accuracy_by_length", _CHECKPOINT, samples=samples),
+        assigned("figure", "tv.figures.accuracy_by_length", Code("found"), **looks(given, "theme", "narrow")),
+        "figure.show()",
+        "table = found.to_frame()",
+    )
+
+
+def masks_in_force(run: AnyRun, given: Looks, places: Mapping[Kind, tuple[int, int]] = MappingProxyType({})) -> str:
+    """A matrix a kind.
+
+    Args:
+        run: the run.
+        given: the page's looks.
+        places: layer and head of every kind, where heads differ in their masks.
+    """
+    theme = looks(given, "theme")
+    if places:
+        drawn = [f"{call('tv.figures.mask', _TRACE, kind, *place, **theme)}.show()" for kind, place in places.items()]
+        return program(*run.lines(), *drawn)
+    return program(*run.lines(), "for kind in trace.kinds:", f"    {call('tv.figures.mask', _TRACE, _KIND, **theme)}.show()")
+
+
+def numbers(run: AnyRun, kind: Kind, layer: int, head: Head) -> str:
+    """The focus as a table."""
+    one = [f'table = table[table["head"] == {literal(head)}]'] if isinstance(head, int) else []
+    return program(
+        *run.lines(),
+        "table = trace.to_frame()",
+        f"table = table[(table.kind == {literal(kind)}) & (table.layer == {literal(layer)})]",
+        *one,
+    )
+
+
+def this_run(run: AnyRun) -> str:
+    """What made the run, and how good its model is."""
+    model = ["print(checkpoint.metrics)"] if isinstance(run, Run) else []
+    return program(*run.lines(), "print(trace.made_by)", *model)
+
+
+def file(run: AnyRun, name: str, options: Mapping[str, Any]) -> str:
+    """The file of the tab Export; `options` are those of `tv.export.save`."""
+    return program(*run.lines(), call("tv.export.save", _TRACE, name, **options))
+
+
+def _pictures(now: View, given: Looks) -> list[str]:
+    """The focus map, and under it the mosaics with the focus outlined."""
+    place = {"layer": now.layer, "head": now.head, "step": now.step}
+    drawn = looks(given, "theme", "large", "with_answer", "narrow")
+    return [
+        assigned("figure", "tv.figures.player", _TRACE, now.kind, **place, **drawn),
+        "figure.show()",
+        *mosaics("trace", now.kind, now.layer, now.head, given),
+    ]
+
+
+def mosaics(trace: str, kind: Kind, layer: int, head: Head, given: Looks) -> list[str]:
+    """All heads of every kind of a trace, by the name of its variable."""
+    tile = call("tv.figures.mosaic", Code(trace), _KIND, Code("tile"), **looks(given, "theme", "large"))
+    return [
+        f"for kind in {trace}.kinds:",
+        f"    tile = {literal((layer, head))} if kind == {literal(kind)} else None",
+        f"    {tile}.show()",
+    ]

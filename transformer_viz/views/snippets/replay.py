@@ -1,0 +1,23 @@
+"""Replay: the film of a training at one moment."""
+
+from transformer_viz.terms import Kind
+from transformer_viz.views.snippets.explore import Looks, mosaics
+from transformer_viz.views.snippets.lines import Code, assigned, looks
+from transformer_viz.views.snippets.runs import load, program
+
+
+def film(
+    text: str, checkpoint: str, device: str, kind: Kind, layer: int, head: int, step: int, position: int, given: Looks
+) -> str:
+    """The film as it stands after `step` steps of training, and that moment's mosaics."""
+    place = {"layer": layer, "head": head, "moment": Code("place"), "position": position}
+    drawn = looks(given, "theme", "large", "with_answer", "narrow")
+    return program(
+        *load(checkpoint, device),
+        assigned("moments", "tv.replay", Code("checkpoint"), text),
+        f"place = [moment.step for moment in moments].index({step})",
+        assigned("figure", "tv.figures.film", Code("moments"), kind, **place, **drawn),
+        "figure.show()",
+        "trace = moments[place].forced",
+        *mosaics("trace", kind, layer, head, given),
+    )

@@ -1,0 +1,60 @@
+"""How every page looks: letters for a projector, whether the right answer is shown; and the link. Needs no model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from transformer_viz.analysis.answer import answer_words
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import copy_link
+from transformer_viz.views.components.markdown import said
+from transformer_viz.views.state import link
+
+_SWITCHES = (("projector", "projector", "on"), ("hide_answer", "answer", "hidden"))
+"""What a switch is called in the session and in a link, and the word that a link has where it is on."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Looks:
+    """What was chosen in the popover."""
+
+    is_large: bool
+    with_answer: bool
+
+
+def start() -> None:
+    """From the link or by default, before the popover or anything that depends on it is drawn."""
+    for key, name, word in _SWITCHES:
+        if key not in st.session_state:
+            st.session_state[key] = link.switch(name, link.take(name), word)
+
+
+def current() -> Looks:
+    """As they stand."""
+    return Looks(is_large=st.session_state.projector, with_answer=not st.session_state.hide_answer)
+
+
+def answer_of(trace: Trace) -> str:
+    """` (right)`, for behind an output: whether it is, as Markdown; nothing where the answer is hidden."""
+    words = answer_words(trace) if current().with_answer else ()
+    return f" ({said(words)})" if words else ""
+
+
+def link_values() -> dict[str, str | None]:
+    """What the URL says of them."""
+    return {name: word if st.session_state[key] else None for key, name, word in _SWITCHES}
+
+
+def popover(texts: Mapping[str, str] | None = None) -> None:
+    """The two switches and the button that copies the link, in a row of controls.
+
+    Args:
+        texts: of the page, that may be too long for a link, by what they are called.
+    """
+    with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer, copy the link"):
+        st.toggle("Projector: large letters, maps only", key="projector")
+        st.toggle(
+            "Hide the answer", key="hide_answer", help="No ring, no mark on a wrong token, and not a word on what is right"
+        )
+        copy_link.show(link.too_long(texts or {}))

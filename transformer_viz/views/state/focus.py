@@ -1,0 +1,164 @@
+"""The focus: which kind, layer, head and step the page shows. It lives in the session under these names."""
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
+from transformer_viz.analysis.sentences import best_head_words
+from transformer_viz.analysis.true_key import best_head
+from transformer_viz.export.content import View
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.state import link
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
+
+
+@dataclass(frozen=True)
+class Focus:
+    """What is looked at; all numbers from 0."""
+
+    run: str
+    """Tells one run from another, here and in the browser."""
+    kind: Kind
+    layer: int
+    head: Head
+    step: int
+
+    @property
+    def view(self) -> View:
+        """The same for pages and programs, which know their run."""
+        return View(self.kind, self.layer, self.head, self.step)
+
+
+def start_place(trace: Trace, checkpoint: "Checkpoint | None") -> None:
+    """Kind, layer and head from the link or by default; what this run does not have is brought back into range."""
+    state = st.session_state
+    if "kind" not in state:
+        state.kind = link.choice("kind", link.take("kind"), trace.kinds, "cross" if "cross" in trace.kinds else trace.kinds[0])
+    if state.kind not in trace.kinds:
+        state.kind = trace.kinds[-1]
+    layers, (_, n_heads) = trace.layer_numbers(state.kind), n_layers_heads(trace, state.kind)
+    layer, head = default_head(trace, checkpoint, state.kind)
+    layer = layer if layer in layers else layers[-1]
+    if "layer" not in state:
+        state.layer = link.one_of("layer", link.take("layer"), layers, layer)
+        state.head = link.head(link.take("head"), n_heads, head)
+    if state.layer not in layers or (isinstance(state.head, int) and state.head >= n_heads):
+        state.layer, state.head = layer, head
+
+
+def start(trace: Trace, checkpoint: "Checkpoint | None", run: str | None = None) -> None:
+    """As `start_place`, and the step. `run` tells this run from others where its words alone do not, as those of a file."""
+    start_place(trace, checkpoint)
+    state = st.session_state
+    run = run or _fingerprint(trace)
+    if "run" not in state:
+        state.step = link.number("step", link.take("step"), max(1, trace.n_steps), default_step(trace))
+    elif state.run != run:
+        state.step = default_step(trace)
+    state.run = run
+
+
+def current() -> Focus:
+    """The focus as it stands."""
+    state = st.session_state
+    return Focus(state.run, state.kind, state.layer, state.head, state.step)
+
+
+def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
+    """Makes a clicked tile the focus, at the step that the player has reached."""
+    if not tile or tile.get("kind") not in trace.kinds:
+        return
+    state = st.session_state
+    _, n_heads = n_layers_heads(trace, tile["kind"])
+    if tile.get("layer") in trace.layer_numbers(tile["kind"]) and tile.get("head") in range(n_heads):
+        state.kind, state.layer, state.head = tile["kind"], tile["layer"], tile["head"]
+        go_to_step(tile.get("step"), trace)
+
+
+def go_to_step(step: Any, trace: Trace) -> None:
+    """Moves to a step that the browser reports; what is no step of this run is passed over."""
+    if isinstance(step, int) and step in range(trace.n_steps):
+        st.session_state.step = step
+
+
+def default_head(trace: Trace, checkpoint: "Checkpoint | None", kind: Kind) -> tuple[int, Head]:
+    """For cross-attention the head that the checkpoint's own evaluation found best; without a checkpoint, this run's best."""
+    if kind != "cross":
+        return (0, 0)
+    if checkpoint is None:
+        found = best_head(trace)
+        return found[:2] if found else (0, 0)
+    best = checkpoint.metrics.get("best_head")
+    return (best["layer"], best["head"]) if best else (0, 0)
+
+
+def default_step(trace: Trace) -> int:
+    """The last letter: the whole way is drawn, and the sentence still speaks of a letter."""
+    return max(0, trace.n_steps - (2 if trace.finished == "end" else 1))
+
+
+def link_values(trace: Trace, checkpoint: "Checkpoint | None", now: Focus) -> dict[str, str | None]:
+    """What the URL says of a focus, counted from 1; None is a default."""
+    return {
+        **place_link_values(trace, checkpoint, now.kind, now.layer, now.head),
+        "step": None if now.step == default_step(trace) else str(now.step + 1),
+    }
+
+
+def place_link_values(
+    trace: Trace, checkpoint: "Checkpoint | None", kind: Kind, layer: int, head: Head
+) -> dict[str, str | None]:
+    """What the URL says of kind, layer and head."""
+    is_default = (layer, head) == default_head(trace, checkpoint, kind)
+    words = head if isinstance(head, str) else str(head + 1)
+    return {
+        "kind": None if kind == "cross" else kind,
+        "layer": None if is_default else str(layer + 1),
+        "head": None if is_default else words,
+    }
+
+
+def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> None:
+    """Boxes for kind, layer and head: the keyboard's way to what a click on a tile does.
+
+    Args:
+        trace: the run.
+        combined: offer the mean and the maximum of a layer's heads too.
+        with_best: name the best head beside the boxes.
+    """
+    if not combined and not isinstance(st.session_state.head, int):
+        st.session_state.head = 0
+    layers, (_, n_heads) = trace.layer_numbers(st.session_state.kind), n_layers_heads(trace, st.session_state.kind)
+    quiet: dict[str, Any] = {"label_visibility": "collapsed"}
+    with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
+        st.segmented_control("Attention", trace.kinds, key="kind", format_func=KIND_TITLES.__getitem__, required=True, **quiet)
+        st.selectbox("Layer", layers, key="layer", format_func=lambda n: f"layer {n + 1}", width=110, **quiet)
+        st.selectbox(
+            "Head", [*range(n_heads), *(COMBINED if combined else ())], key="head", format_func=_head_words, width=130, **quiet
+        )
+        if with_best and (words := best_head_words(trace)) is not None:
+            st.badge(words, icon=":material/target:", color="gray")
+
+
+def _head_words(head: Head) -> str:
+    return f"head {head + 1}" if isinstance(head, int) else f"{head} of heads"
+
+
+def _fingerprint(trace: Trace) -> str:
+    made_by = trace.made_by
+    words = "\0".join(
+        [
+            trace.source,
+            str(made_by.get("checkpoint")),
+            str(made_by.get("device")),
+            str(made_by.get("seconds")),
+            *trace.output_tokens,
+        ]
+    )
+    return hashlib.sha256(words.encode()).hexdigest()[:12]

@@ -1,0 +1,1 @@
+"""Train: a training in a process of its own."""

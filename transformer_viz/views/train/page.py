@@ -1,0 +1,182 @@
+"""Train: choose what is learned and how, and watch attention form. The training runs in a process of its own."""
+
+import streamlit as st
+
+from transformer_viz import places
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.training import estimate, jobs
+from transformer_viz.training.jobs import Job
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.views.cache import runs
+from transformer_viz.views.components import code, screen
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.snippets import training as programs
+from transformer_viz.views.state import link, persist_widgets
+from transformer_viz.views.train import embeddings, form, progress, visitor
+
+TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
+
+_EVERY_SECONDS = 2.0
+_LONGEST_NAME, _LONGEST_PROBE = 100, 200
+
+
+def show() -> None:
+    """The page."""
+    persist_widgets.keep()
+    state = st.session_state
+    if state.pop("train_open", False):
+        _leave_for_explore()
+    _start_probe()
+    code.start()
+    left, right = st.columns([2, 3], gap="large")
+    with left:
+        recipe = form.show()
+        files = embeddings.show()
+        if recipe is not None and embeddings.fit(files, recipe):
+            _start_box(recipe, files)
+    with right:
+        job = _chosen_job()
+        if job is None:
+            _nothing_yet()
+        else:
+            st.text_input(
+                "A string to watch",
+                key="train_probe",
+                max_chars=_LONGEST_PROBE,
+                placeholder="an example of the task, or type your own",
+            )
+            _live(job.name)
+            matrices: dict[str, str] = {
+                side: f"{places.trained_as_typed()}/.jobs/{file.name}" for side, file in job.embeddings().items()
+            }
+            _show_command(job.recipe, job.name, matrices, "code_of_job")
+    link.say((state.train_task, state.train_variant, state.get("train_job")))
+    screen.watch()
+    link.write({**form.link_values(), **_link_values(job, recipe), **code.link_values()})
+
+
+@st.fragment(run_every=_EVERY_SECONDS)
+def _live(name: str) -> None:
+    job = next((job for job in jobs.jobs() if job.name == name), None)
+    if job is None:
+        st.caption("This training was discarded.")
+        return
+    progress.show(job)
+    # The rest of the page, and the picker of checkpoints, hear of it once.
+    before = st.session_state.get("train_seen")
+    st.session_state.train_seen = (name, job.state)
+    if before is not None and before != (name, job.state):
+        runs.entries.clear()
+        st.rerun()
+    if st.session_state.get("train_open"):
+        st.rerun()
+
+
+def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
+    try:
+        needed = _estimate(recipe)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    minutes = needed.seconds / 60
+    st.markdown(
+        f"**{needed.parameters:,} parameters**, about {needed.memory / 2**20:,.0f} MB of memory, "
+        f"roughly {'under a minute' if minutes < 1 else f'{minutes:,.0f} min'} on one core."
+    )
+    if needed.seconds > jobs.MOST_SECONDS:
+        st.caption(f"A training from this page ends after {jobs.MOST_SECONDS // 60} minutes; what there is by then is kept.")
+    state = st.session_state
+    if "train_name" not in state:
+        state.train_name = link.take_text("name", _LONGEST_NAME) or _free_name(recipe)
+    st.text_input("Name of the checkpoint", key="train_name", max_chars=_LONGEST_NAME)
+    try:
+        jobs.check_open()
+        st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, files))
+    except TransformerVizError as error:
+        st.info(literal(str(error)), icon=":material/lock:")
+    if said := state.pop("train_refused", None):
+        st.error(literal(said), icon=":material/error:")
+    _show_command(recipe, state.train_name.strip(), {side: file.name for side, file in files.items()}, "code")
+
+
+def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str) -> None:
+    """What trains the same in a terminal, without this page's limits."""
+    how = {
+        "folder": f"{places.trained_as_typed()}/{name}",
+        "snapshots": jobs.SNAPSHOTS,
+        "samples": jobs.SAMPLES,
+        "embeddings": matrices,
+    }
+    code.show(programs.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold, language="bash")
+
+
+def _begin(recipe: Recipe, files: embeddings.Files) -> None:
+    state = st.session_state
+    try:
+        job = jobs.start(recipe, state.train_name.strip(), visitor.of_session(), embeddings.matrices(files))
+    except TransformerVizError as error:
+        state.train_refused = str(error)
+        return
+    state.train_job = job.name
+    state.pop("train_name", None)
+    state.pop("train_seen", None)
+
+
+def _chosen_job() -> Job | None:
+    """The job that the page shows: the chosen one, or the newest."""
+    known = jobs.jobs()
+    names = [job.name for job in known]
+    state = st.session_state
+    if "train_job" not in state and names:
+        state.train_job = link.choice("job", link.take("job"), tuple(names), names[0])
+    if not known:
+        return None
+    if state.get("train_job") not in names:
+        state.train_job = names[0]
+    if len(known) > 1:
+        st.selectbox("Training", names, key="train_job")
+    return next(job for job in known if job.name == state.train_job)
+
+
+def _nothing_yet() -> None:
+    st.info(
+        "No training has been started from this page yet. Choose a task on the left, and start: small models take minutes. "
+        "Loss, held-out accuracy and one head's attention appear here while it learns, and the checkpoint is in the picker "
+        "of every page from its first step on.",
+        icon=":material/model_training:",
+    )
+
+
+def _free_name(recipe: Recipe) -> str:
+    taken = {job.name for job in jobs.jobs()} | {entry.name for entry in runs.entries()}
+    base = f"{recipe.task}-{recipe.variant}"
+    return next(name for n in range(1, 1000) if (name := f"{base}-{n}") not in taken)
+
+
+@st.cache_data(max_entries=64, show_spinner="Estimating …")
+def _estimate(recipe: Recipe) -> estimate.Estimate:
+    return estimate.estimate(recipe)
+
+
+def _leave_for_explore() -> None:
+    from transformer_viz.views.explore import page as explore
+
+    st.switch_page(st.Page(explore.show, title=explore.TITLE, icon=explore.ICON, url_path="", default=True))
+
+
+def _start_probe() -> None:
+    link.read_once()
+    if "train_probe" not in st.session_state:
+        st.session_state.train_probe = link.take_text("probe", _LONGEST_PROBE) or ""
+
+
+def _link_values(job: Job | None, recipe: Recipe | None) -> dict[str, str | None]:
+    """What the URL says of the right side. The job has its name even where it is the newest: tomorrow another one is."""
+    state = st.session_state
+    name = state.get("train_name")
+    is_own = recipe is not None and name not in (None, _free_name(recipe))
+    return {
+        "name": name if is_own else None,
+        "job": None if job is None else job.name,
+        "probe": state.train_probe or None,
+    }

@@ -1,0 +1,175 @@
+"""A training as it goes: how far it is, its curves, and the attention of one head on a string of one's own as it forms."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Literal
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz import checkpoints, figures, serving
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.figures.training import head_columns
+from transformer_viz.terms import head_title
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.decode import decode
+from transformer_viz.training import jobs
+from transformer_viz.training.jobs import Job
+from transformer_viz.views.cache import runs
+from transformer_viz.views.components import chart, figure_file, screen, style
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.train import visitor
+
+_MOST_MOMENTS = 12
+_STATE_WORDS: dict[jobs.State, tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]] = {
+    "starting": ("starting", ":material/hourglass_top:", "gray"),
+    "running": ("training", ":material/play_arrow:", "blue"),
+    "paused": ("paused", ":material/pause:", "orange"),
+    "finished": ("finished", ":material/check:", "green"),
+    "failed": ("did not finish", ":material/error:", "red"),
+}
+
+
+def show(job: Job) -> None:
+    """The whole of one job; call it in a fragment that runs again while the job does."""
+    state, rows = job.state, job.events()
+    _header(job, state, rows)
+    _buttons(job, state)
+    if rows:
+        figure = figures.training(rows, job.recipe.steps, theme=style.theme(), narrow=screen.is_narrow())
+        words = "Loss and held-out exact match over the steps; the table below has the numbers"
+        chart.show(figure, "training-chart", words)
+        figure_file.offer(figure, "training")
+        with st.expander("The numbers"):
+            st.dataframe(pd.DataFrame(rows).drop(columns="at", errors="ignore"), height=240, hide_index=True)
+    _attention(job, rows)
+    if state == "failed" and (words := job.words()):
+        st.error("The training's last words:")
+        st.code(words[-800:], language=None)
+
+
+def _header(job: Job, state: jobs.State, rows: list[dict]) -> None:
+    words, icon, colour = _STATE_WORDS[state]
+    step = rows[-1]["step"] if rows else 0
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{literal(job.name)}**")
+        st.badge(words, icon=icon, color=colour)
+        st.caption(literal(f"{job.recipe.task}, {job.recipe.variant}"))
+    text = f"step {step:,} of {job.recipe.steps:,}"
+    if state == "running" and (left := _seconds_left(rows, job.recipe.steps)) is not None:
+        text += f" · about {_duration(left)} left"
+    held_out = [row["held_out"] for row in rows if row.get("held_out") is not None]
+    if held_out:
+        text += f" · {held_out[-1]:.1%} of held-out texts right"
+    st.progress(min(1.0, step / job.recipe.steps), text=text)
+
+
+def _buttons(job: Job, state: jobs.State) -> None:
+    who = visitor.of_session()
+    may_manage = who.may_manage(job.mark)
+    with st.container(horizontal=True):
+        if may_manage:
+            _manage(job, state)
+        if state == "finished":
+            st.button("Open in Explore", icon=":material/grid_on:", on_click=_open, args=(job,), type="primary")
+    if not may_manage:
+        st.caption(
+            "Started in another browser: from there, or by the owner of this server, it can be paused, stopped and discarded."
+        )
+    elif not who.is_mine(job.mark):
+        st.caption("Started in another browser. You may manage it as the owner of this server.")
+    if said := st.session_state.pop("train_said", None):
+        st.error(literal(said), icon=":material/error:")
+
+
+def _manage(job: Job, state: jobs.State) -> None:
+    """The buttons of whoever may use them; `jobs` asks again when one is pressed."""
+    if state in ("running", "starting"):
+        words = "Keeps everything; go on later"
+        st.button("Pause", icon=":material/pause:", on_click=_do, args=(job.wish, "pause"), help=words)
+        words = "Ends here, judges what there is, and keeps it"
+        st.button("Stop and keep", icon=":material/stop:", on_click=_do, args=(job.wish, "stop"), help=words)
+    if state in ("paused", "failed") and serving.trains():
+        st.button("Go on", icon=":material/play_arrow:", on_click=_do, args=(jobs.go_on, job), type="primary")
+    if state in ("paused", "failed", "finished"):
+        words = "Removes the checkpoint too"
+        st.button("Discard", icon=":material/delete:", on_click=_do, args=(job.discard,), help=words)
+
+
+def _attention(job: Job, rows: list[dict]) -> None:
+    """The map of one head at several moments, on a string that the person chooses."""
+    known = checkpoints.snapshots(job.folder)
+    if not known:
+        st.caption("The first pictures come as soon as the model is made.")
+        return
+    steps = _spread(list(known), _MOST_MOMENTS)
+    try:
+        trained = runs.load(job.name, "cpu")
+        state = st.session_state
+        probe = (state.get("train_probe") or "").strip() or trained.task.examples()[0].text
+        moments = [(step, _moment(job.name, step, probe)) for step in steps]
+    except TransformerVizError as error:
+        st.info(literal(str(error)), icon=":material/keyboard:")
+        return
+    layer, head = _best_head(rows)
+    st.markdown(f"**Cross-attention, {head_title(layer, head)}**, reading `{literal(probe)}`, as it forms:")
+    said = [(f"step {step:,}: {run.text or '(nothing)'}", forced) for step, (run, forced) in moments]
+    per_row = 2 if screen.is_narrow() else 6
+    figure = figures.filmstrip(said, "cross", layer, head, theme=style.theme(), per_row=per_row)
+    words = "One head's cross-attention at several moments of the training; rows are the output, columns the source"
+    chart.show(figure, "filmstrip", words)
+    st.caption("Over each map: the step, and what the model writes by itself. Rows are the right answer, columns the source.")
+
+
+@st.cache_resource(max_entries=256, show_spinner=False)
+def _moment(name: str, step: int, text: str) -> tuple[Trace, Trace]:
+    """What the model writes after a step, and its attention while it reads the right answer, if there is one."""
+    then = checkpoints.load_snapshot(runs.load(name, "cpu"), step)
+    run = decode(then, text, max_length=min(64, then.task.max_target_length + 1))
+    known = run.expected_tokens
+    return run, run if known is None else decode(then, text, target=known[:-1])
+
+
+def _best_head(rows: list[dict]) -> tuple[int, int]:
+    masses = head_columns(rows)
+    return max(masses, key=lambda place: masses[place][-1][1]) if masses else (0, 0)
+
+
+def _spread(steps: list[int], most: int) -> list[int]:
+    """At most so many of them, the first and the last among them."""
+    if len(steps) <= most:
+        return steps
+    # Evenly by the root of the step: by the step itself the beginning is missed, by its logarithm the end.
+    wanted = [math.sqrt(steps[-1]) * i / (most - 1) for i in range(most)]
+    return sorted({min(steps, key=lambda step: abs(math.sqrt(step) - root)) for root in wanted})
+
+
+def _seconds_left(rows: list[dict], steps: int) -> float | None:
+    """By the pace of the last events."""
+    recent = rows[-6:]
+    if len(recent) < 2 or "at" not in recent[0]:
+        return None
+    pace = (recent[-1]["at"] - recent[0]["at"]) / max(1, recent[-1]["step"] - recent[0]["step"])
+    return max(0.0, pace * (steps - recent[-1]["step"]) - (time.time() - recent[-1]["at"]))
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def _do(act: Callable[..., None], *arguments: object) -> None:
+    """Does it for whoever looks at the page, or keeps what is said against it."""
+    try:
+        act(*arguments, visitor.of_session())
+    except TransformerVizError as error:
+        st.session_state.train_said = str(error)
+    runs.entries.clear()
+
+
+def _open(job: Job) -> None:
+    state = st.session_state
+    state.checkpoint = job.name
+    state.pop("text", None)
+    runs.entries.clear()
+    state.train_open = True

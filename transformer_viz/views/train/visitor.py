@@ -1,0 +1,15 @@
+"""Who looks at this page."""
+
+import streamlit as st
+
+from transformer_viz.training.visitor import Visitor
+from transformer_viz.views.server import owner, visitors
+
+
+def of_session() -> Visitor:
+    """The browser of this session. One that keeps no cookies is the same for as long as its page stays open."""
+    context = st.context
+    token = visitors.token_in(context.cookies)
+    if token is None:
+        token = st.session_state.setdefault("visitor_token", visitors.new_token())
+    return Visitor(token, owner.is_owner(context.cookies, context.headers, context.ip_address))
