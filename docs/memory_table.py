@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from transformer_viz.decoding.beam import Beam
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.tracing.recording_options import Keep
+from transformer_viz.tracing.recording_options import RecordingOptions
 from transformer_viz.tracing.trace_size import Plan, megabytes, predicted
 
 SHIPPED = ModelConfig(
@@ -31,7 +31,7 @@ def row(name: str, config: ModelConfig, n_tokens: int, beam: Beam | None) -> str
     """What a run of so many source and target tokens takes: everything, half precision, cross-attention, both; and its peak."""
     plan = Plan(
         config=config,
-        keep=Keep(),
+        keep=RecordingOptions(),
         n_sources=[n_tokens],
         n_steps=[n_tokens],
         source_width=n_tokens,
@@ -39,7 +39,12 @@ def row(name: str, config: ModelConfig, n_tokens: int, beam: Beam | None) -> str
         n_candidates=10,
         beam=beam,
     )
-    keeps = (Keep(), Keep(precision="float16"), Keep(kinds=("cross",)), Keep(kinds=("cross",), precision="float16"))
+    keeps = (
+        RecordingOptions(),
+        RecordingOptions(precision="float16"),
+        RecordingOptions(kinds=("cross",)),
+        RecordingOptions(kinds=("cross",), precision="float16"),
+    )
     cells = [megabytes(predicted(replace(plan, keep=keep)).total) for keep in keeps]
     return f"| {name} | {' | '.join([*cells, megabytes(predicted(plan).peak)])} |"
 

@@ -19,10 +19,10 @@ from transformer_viz.errors import DeviceError
 from transformer_viz.model import devices, variants
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.terms import KINDS
-from transformer_viz.training.ahead import Ahead, n_makers
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.make_checkpoint import Making, make_checkpoint, make_model
+from transformer_viz.training.prefetch import Prefetch, num_workers
 from transformer_viz.training.recipe import Recipe
 
 pytestmark = [
@@ -130,9 +130,9 @@ def test_a_training_goes_as_on_the_cpu(variant, cuda):
 
 
 def test_batches_of_other_processes_are_the_same(cuda):
-    makers = n_makers(cuda)
-    ahead = trained(cuda, RECIPE, lambda batch_at: Ahead(batch_at, RECIPE.steps, max(1, makers)))
-    assert ahead == pytest.approx(trained(cuda, RECIPE), rel=1e-5)
+    workers_ahead = num_workers(cuda)
+    prefetch = trained(cuda, RECIPE, lambda batch_at: Prefetch(batch_at, RECIPE.steps, max(1, workers_ahead)))
+    assert prefetch == pytest.approx(trained(cuda, RECIPE), rel=1e-5)
 
 
 @pytest.mark.parametrize("change", [{"precision": "bfloat16"}, {"compiled": True}, {"sharpness": 0.1, "sharpness_from": 0.0}])

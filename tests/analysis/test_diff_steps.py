@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz import Trace, decode
+from transformer_viz.analysis.aligned import paired
 from transformer_viz.analysis.diff import diff
-from transformer_viz.analysis.laid_beside import paired
 
 
 def fields(found):

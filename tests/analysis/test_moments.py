@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from transformer_viz.analysis.moments import certainty, course, moment_sentence
 from transformer_viz.analysis.sentences import plain, source_unit
+from transformer_viz.analysis.snapshots import certainty, course, snapshot_sentence
 from transformer_viz.terms import Reason
-from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Step, Trace
 
 SOURCE = ("<start>", *"abcde", "<end>")
@@ -55,9 +55,9 @@ def trace(seed: int, **changes: Any) -> Trace:
     return Trace(**{**fields, **changes})
 
 
-def moments(n: int = 4, **changes: Any) -> list[Moment]:
+def moments(n: int = 4, **changes: Any) -> list[TrainingSnapshot]:
     runs = [trace(seed, **changes) for seed in range(n)]
-    return [Moment(step=3**i if i else 0, written=run, forced=run, target="answer") for i, run in enumerate(runs)]
+    return [TrainingSnapshot(step=3**i if i else 0, written=run, forced=run, target="answer") for i, run in enumerate(runs)]
 
 
 def test_mass_is_the_mean_weight_on_the_true_keys() -> None:
@@ -106,25 +106,25 @@ def test_the_sentence_says_what_is_written_and_how_far_the_head_is() -> None:
     found = course(moments(), "cross")
     one = moments()[3]
     mass = f"{100 * found.values[3, 1, 0]:.0f} %"
-    said = plain(moment_sentence(one, 3, found, "cross", 1, 0))
+    said = plain(snapshot_sentence(one, 3, found, "cross", 1, 0))
     assert said == (
         f"After 27 steps of training the model writes `ca`, which is right; "
         f"layer 2 head 1 has {mass} of its mass on the true letters."
     )
     wrong = replace(one, step=0, written=trace(3, text="", expected="ca", finished="length"))
-    said = plain(moment_sentence(wrong, 3, found, "cross", 1, 0))
+    said = plain(snapshot_sentence(wrong, 3, found, "cross", 1, 0))
     assert said.startswith("Before any training the model writes nothing and does not stop, which is wrong; ")
-    hidden = plain(moment_sentence(wrong, 3, found, "cross", 1, 0, with_answer=False))
+    hidden = plain(snapshot_sentence(wrong, 3, found, "cross", 1, 0, with_answer=False))
     assert "wrong" not in hidden
     unknown = replace(one, step=1, written=trace(3, expected=None, expected_tokens=None))
-    said = plain(moment_sentence(unknown, 3, found, "cross", 1, 0))
+    said = plain(snapshot_sentence(unknown, 3, found, "cross", 1, 0))
     assert said.startswith("After 1 step of training the model writes `ca`; ")
 
 
 def test_entropy_is_called_entropy() -> None:
     several = moments(alignment=(None,) * 3)
     found = course(several, "cross")
-    said = plain(moment_sentence(several[0], 0, found, "cross", 1, 2))
+    said = plain(snapshot_sentence(several[0], 0, found, "cross", 1, 2))
     assert said.endswith("the rows of layer 2 head 3 have 0 % of the entropy of even attention.")
 
 

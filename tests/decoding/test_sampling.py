@@ -16,9 +16,9 @@ from transformer_viz.decoding.sampling import Sampling, distribution, drawn
 def by_definition(logits: list[float], how: Sampling) -> list[float]:
     order = sorted(range(len(logits)), key=lambda i: (-logits[i], i))[: how.top_k]
     weights = [math.exp((logits[i] - logits[order[0]]) / how.temperature) for i in order]
-    chances = [w / math.fsum(weights) for w in weights]
+    probabilities = [w / math.fsum(weights) for w in weights]
     kept, so_far = {}, 0.0
-    for i, p in zip(order, chances, strict=True):
+    for i, p in zip(order, probabilities, strict=True):
         if so_far and so_far >= how.top_p:
             break
         kept[i] = p
@@ -47,8 +47,8 @@ def test_the_distribution_is_its_definition(logits, how):
     st.floats(0, 1, exclude_max=True),
 )
 def test_a_mark_falls_into_the_right_token(weights, mark):
-    chances = torch.tensor(weights / weights.sum())[None]
-    token = int(drawn(chances, torch.tensor([mark]))[0])
+    probabilities = torch.tensor(weights / weights.sum())[None]
+    token = int(drawn(probabilities, torch.tensor([mark]))[0])
     assert weights[token] > 0
     below = weights[:token].sum() / weights.sum()
     above = weights[: token + 1].sum() / weights.sum()
@@ -56,10 +56,10 @@ def test_a_mark_falls_into_the_right_token(weights, mark):
 
 
 def test_drawing_follows_the_chances():
-    chances = torch.tensor([[0.1, 0.0, 0.6, 0.3]])
-    marks = torch.linspace(0, 1, 10_001)[:-1].double()
-    counts = torch.bincount(drawn(chances.expand(10_000, -1), marks), minlength=4) / 10_000
-    np.testing.assert_allclose(counts, chances[0], atol=1e-3)
+    probabilities = torch.tensor([[0.1, 0.0, 0.6, 0.3]])
+    uniform_draws = torch.linspace(0, 1, 10_001)[:-1].double()
+    counts = torch.bincount(drawn(probabilities.expand(10_000, -1), uniform_draws), minlength=4) / 10_000
+    np.testing.assert_allclose(counts, probabilities[0], atol=1e-3)
 
 
 def test_a_seed_repeats_and_another_does_not(tiny):

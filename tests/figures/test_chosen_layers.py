@@ -8,14 +8,14 @@ import pytest
 import transformer_viz as tv
 from transformer_viz.analysis.difference import largest_difference
 from transformer_viz.analysis.heads import head_map
-from transformer_viz.analysis.moments import course, moment_sentence
 from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.analysis.snapshots import course, snapshot_sentence
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError
 from transformer_viz.export.content import content, view
-from transformer_viz.figures.film import film
 from transformer_viz.figures.theme import LIGHT
-from transformer_viz.trace.moments import Moment
+from transformer_viz.figures.training_playback import film
+from transformer_viz.trace.snapshots import TrainingSnapshot
 
 KINDS = ("decoder", "cross")
 LAYERS = (0, 2)
@@ -126,13 +126,13 @@ def test_the_exported_page_has_true_numbers(part, whole):
 def test_moments_of_chosen_layers(tiny, part, whole):
     """A film of one moment: the lines in the panel are those of the true layers."""
     forced = tv.decode(tiny, "hello", target="olleh", kinds=KINDS, layers=LAYERS)
-    moments = [Moment(step=7, written=part, forced=forced, target="answer")]
+    moments = [TrainingSnapshot(step=7, written=part, forced=forced, target="answer")]
     drawn = film(moments, "cross", 2, 3)
     words = " ".join(str(trace.text) for trace in drawn.data if trace.type == "scatter")
     assert "<b>L3 H4</b>" in words
     assert "<b>L1 H1</b>" in words
     assert "<b>L2 " not in words
-    sentence = plain(moment_sentence(moments[0], 0, course(moments, "cross"), "cross", 2, 3))
+    sentence = plain(snapshot_sentence(moments[0], 0, course(moments, "cross"), "cross", 2, 3))
     assert "layer 3 head 4" in sentence
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.analysis.made_runs import run, runs
 from transformer_viz import figures
-from transformer_viz.analysis.comparison import Laid, compare
+from transformer_viz.analysis.comparison import AlignedMaps, compare
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.difference_mosaic import thinned
 from transformer_viz.figures.theme import LIGHT
@@ -175,7 +175,7 @@ def test_larger_mosaics_travel_as_bytes_that_turn_with_the_sides() -> None:
 def test_a_block_shows_the_difference_farthest_from_0(seed: int, rows: int, columns: int) -> None:
     random = np.random.default_rng(seed)
     difference = random.choice([-0.5, -0.25, 0, 0.25, 0.5, np.nan], (2, 3, 11, 7)).astype(np.float32)
-    laid = Laid(difference, np.full((11, 7), 3, dtype=np.uint8), np.zeros(difference.shape, dtype=np.uint8))
+    laid = AlignedMaps(difference, np.full((11, 7), 3, dtype=np.uint8), np.zeros(difference.shape, dtype=np.uint8))
     found = thinned(laid, (rows, columns)).difference
     other = thinned(replace(laid, difference=-difference), (rows, columns)).difference
     np.testing.assert_array_equal(found, -other)

@@ -14,10 +14,10 @@ import pytest
 from transformer_viz import figures
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.film import _short, _ticks
 from transformer_viz.figures.theme import escape
+from transformer_viz.figures.training_playback import _short, _ticks
 from transformer_viz.terms import KINDS, Kind
-from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Step, Trace
 
 STEPS = (0, 1, 7, 150, 12_500)
@@ -51,7 +51,7 @@ def with_numbers_of(step: Step, other: Step) -> Step:
 
 
 @pytest.fixture(scope="module")
-def moments(make_trace: Callable[..., Trace]) -> list[Moment]:
+def moments(make_trace: Callable[..., Trace]) -> list[TrainingSnapshot]:
     """Five moments whose weights and candidates all differ; their masks and tokens do not."""
     whole = make_trace()
     found = []
@@ -64,12 +64,12 @@ def moments(make_trace: Callable[..., Trace]) -> list[Moment]:
             changed[f"{kind}_attentions"] = np.roll(weights, i, axis=1)
         steps = tuple(with_numbers_of(step, whole.steps[(t + i) % len(whole.steps)]) for t, step in enumerate(whole.steps))
         run = make_trace(**changed, steps=steps)
-        found.append(Moment(step=step, written=run, forced=run, target="answer"))
+        found.append(TrainingSnapshot(step=step, written=run, forced=run, target="answer"))
     return found
 
 
 @pytest.mark.parametrize(("kind", "layer", "head"), [("encoder", 1, 3), ("decoder", 2, 1), ("cross", 0, 4)])
-def test_each_frame_has_its_moments_matrix_whole(moments: list[Moment], kind: Kind, layer: int, head: int) -> None:
+def test_each_frame_has_its_moments_matrix_whole(moments: list[TrainingSnapshot], kind: Kind, layer: int, head: int) -> None:
     figure = spec(figures.film(moments, kind, layer, head, moment=2))
     assert [frame["name"] for frame in figure["frames"]] == ["0", "1", "2", "3", "4"]
     assert (figure["layout"]["meta"]["steps"], figure["layout"]["meta"]["step"]) == (5, 2)
@@ -87,13 +87,13 @@ def test_each_frame_has_its_moments_matrix_whole(moments: list[Moment], kind: Ki
             assert drawn[key] == update[key], key
 
 
-def test_masked_cells_are_drawn_as_masked(moments: list[Moment]) -> None:
+def test_masked_cells_are_drawn_as_masked(moments: list[TrainingSnapshot]) -> None:
     grey = spec(figures.film(moments, "decoder"))["data"][1]
     np.testing.assert_array_equal(~np.isnan(numbers(grey["z"])), moments[0].forced.masks["decoder"])
     assert "in the future" in grey["hovertemplate"]
 
 
-def test_the_ways_are_the_heads_masses_and_the_marker_is_the_focus_heads(moments: list[Moment]) -> None:
+def test_the_ways_are_the_heads_masses_and_the_marker_is_the_focus_heads(moments: list[TrainingSnapshot]) -> None:
     figure = spec(figures.film(moments, "cross", 2, 1))
     lines = [trace for trace in figure["data"] if trace.get("xaxis") == "x2"]
     grey, even, own, now = lines
@@ -119,14 +119,14 @@ def test_the_ways_are_the_heads_masses_and_the_marker_is_the_focus_heads(moments
 
 def test_without_a_true_key_the_panel_says_entropy(make_trace: Callable[..., Trace]) -> None:
     run = make_trace(alignment=(None,) * 7, expected=None)
-    words = [Moment(step=0, written=run, forced=run, target="final output")]
+    words = [TrainingSnapshot(step=0, written=run, forced=run, target="final output")]
     layout = spec(figures.film(words, "cross"))["layout"]
     assert "entropy" in layout["annotations"][0]["text"]
     assert "written in the end" in layout["yaxis"]["title"]["text"]
     assert "entropy" in spec(figures.film(words, "decoder"))["layout"]["annotations"][0]["text"]
 
 
-def test_rings_are_on_the_true_keys_of_all_rows_or_hidden(moments: list[Moment]) -> None:
+def test_rings_are_on_the_true_keys_of_all_rows_or_hidden(moments: list[TrainingSnapshot]) -> None:
     figure = spec(figures.film(moments, "cross", position=2))
     (rings,) = [trace for trace in figure["data"] if trace.get("marker", {}).get("symbol") == "circle-open"]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(6, 0), (5, 1), (6, 2), (4, 3), (2, 4), (1, 5)]
@@ -138,7 +138,7 @@ def test_rings_are_on_the_true_keys_of_all_rows_or_hidden(moments: list[Moment])
 
 
 @pytest.mark.parametrize("position", [0, 3, 6])
-def test_candidates_are_those_of_the_position_at_the_moment(moments: list[Moment], position: int) -> None:
+def test_candidates_are_those_of_the_position_at_the_moment(moments: list[TrainingSnapshot], position: int) -> None:
     for moment, frame in zip(moments, spec(figures.film(moments, position=position))["frames"], strict=True):
         step = moment.forced.steps[position]
         best = step.candidates[:6]
@@ -148,7 +148,9 @@ def test_candidates_are_those_of_the_position_at_the_moment(moments: list[Moment
 
 @pytest.mark.parametrize("options", [{}, {"narrow": True}, {"large": True, "theme": "dark"}])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_token_acts_as_markup_and_all_is_valid_plotly(moments: list[Moment], kind: Kind, options: dict[str, Any]) -> None:
+def test_no_token_acts_as_markup_and_all_is_valid_plotly(
+    moments: list[TrainingSnapshot], kind: Kind, options: dict[str, Any]
+) -> None:
     for position in range(7):
         figure = figures.film(moments, kind, position=position, **options)
         for text in texts(spec(figure)):
@@ -164,7 +166,7 @@ def test_no_token_acts_as_markup_and_all_is_valid_plotly(moments: list[Moment], 
     assert panels[1][1] < panels[0][0], "the candidates stand below the ways"
 
 
-def test_impossible_places_are_refused(moments: list[Moment]) -> None:
+def test_impossible_places_are_refused(moments: list[TrainingSnapshot]) -> None:
     places: list[dict[str, Any]] = [{"moment": 5}, {"moment": -1}, {"position": 7}, {"layer": 3}, {"head": 5}, {"head": "mean"}]
     for wrong in places:
         with pytest.raises(OptionError, match="not possible"):
@@ -173,7 +175,7 @@ def test_impossible_places_are_refused(moments: list[Moment]) -> None:
         figures.film([])
 
 
-def test_one_moment_is_a_film_too(moments: list[Moment]) -> None:
+def test_one_moment_is_a_film_too(moments: list[TrainingSnapshot]) -> None:
     assert len(spec(figures.film(moments[:1]))["frames"]) == 1
 
 

@@ -13,7 +13,7 @@ from transformer_viz import Trace, figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import head_softmax
-from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.snapshots import TrainingSnapshot
 
 SIZES = [(7, 5), (65, 100), (100, 65), (200, 67)]
 """Tokens of the source and of the target: with room for all labels, and without, on rows, columns and both."""
@@ -43,8 +43,8 @@ def run(n_source: int, n_target: int) -> Trace:
     return replace(made, scores=scores)
 
 
-def moments(trace: Trace) -> list[Moment]:
-    return [Moment(step=step, written=trace, forced=trace, target="final output") for step in (0, 10)]
+def moments(trace: Trace) -> list[TrainingSnapshot]:
+    return [TrainingSnapshot(step=step, written=trace, forced=trace, target="final output") for step in (0, 10)]
 
 
 OF_A_KIND: dict[str, Callable[[Trace, Any], go.Figure]] = {

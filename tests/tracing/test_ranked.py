@@ -54,5 +54,5 @@ def test_a_row_without_numbers_keeps_the_order_of_decoding():
 
 
 def test_chances_are_handed_on():
-    steps = steps_of(torch.zeros(2, 3), [0, 2], 2, str, chances=[0.25, 1.0])
+    steps = steps_of(torch.zeros(2, 3), [0, 2], 2, str, probabilities=[0.25, 1.0])
     assert [step.sampling_probability for step in steps] == [0.25, 1.0]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import transformer_viz as tv
-from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.tracing.trace_size import held_bytes
 from transformer_viz.views.cache.run_cache import MOST_BYTES, Held, everything, held, size_of
 
@@ -66,7 +66,7 @@ def test_sizes(tiny):
     trace = tv.decode(tiny, "hello")
     size = held_bytes(trace)
     assert size > trace.nbytes
-    moment = Moment(step=1, written=trace, forced=trace, target="answer")
+    moment = TrainingSnapshot(step=1, written=trace, forced=trace, target="answer")
     assert [size_of(thing) for thing in (trace, [trace] * 3, moment, (moment, moment), b"1234567")] == [
         size,
         3 * size,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transformer_viz.analysis.answer import answer, answer_words, is_given
-from transformer_viz.analysis.comparison import Comparison, Farthest
+from transformer_viz.analysis.comparison import Comparison, LargestDifference
 from transformer_viz.analysis.sentences import Sentence, Style, percent_words, plain
 from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind, cell_words, head_label, head_title, place_words
 from transformer_viz.trace.trace import Trace
@@ -51,7 +51,7 @@ def table(comparison: Comparison, *, with_answer: bool = True) -> list[Row]:
     return [*plain_rows, *answers, *(_kind_row(comparison, kind) for kind in KINDS), *_mask_rows(comparison)]
 
 
-def farthest_words(found: Farthest) -> str:
+def largest_difference_words(found: LargestDifference) -> str:
     """`L2 H2, row 10, column 2`."""
     return f"{head_label(found.layer, found.head)}, {cell_words(found.query, found.key)}"
 
@@ -155,7 +155,7 @@ def _most(comparison: Comparison) -> list[tuple[Style, str]]:
     return [*start, ("plain", ", "), ("strong", "A"), *looks[0], ("plain", ", "), ("strong", "B"), *looks[1], ("plain", ".")]
 
 
-def _look(run: Trace, found: Farthest, weight: float) -> list[tuple[Style, str]]:
+def _look(run: Trace, found: LargestDifference, weight: float) -> list[tuple[Style, str]]:
     if math.isnan(weight):
         return [("plain", " has no number")]
     token: tuple[Style, str] = ("code", run.keys(found.kind)[found.key])
@@ -201,7 +201,7 @@ def _kind_row(comparison: Comparison, kind: Kind) -> Row:
     if found is None:
         return Row(title, "", "", "no weight differs")
     weights = [f"{weight:.3f}" for weight in (found.a, found.b)]
-    return Row(title, *weights, f"{size_words(found.size)} in {farthest_words(found)}", kind)
+    return Row(title, *weights, f"{size_words(found.size)} in {largest_difference_words(found)}", kind)
 
 
 def _mask_rows(comparison: Comparison) -> list[Row]:

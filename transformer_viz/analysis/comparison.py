@@ -11,19 +11,19 @@ from functools import cached_property
 
 import numpy as np
 
+from transformer_viz.analysis.aligned import common
 from transformer_viz.analysis.difference import first_difference
 from transformer_viz.analysis.heads import COMBINED, Head, head_map, n_layers_heads, reasons_map
-from transformer_viz.analysis.laid_beside import common
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 
 IN_A, IN_B, IN_BOTH = 1, 2, 3
-"""Bit codes of `Laid.present` and `Laid.masked`."""
+"""Bit codes of `AlignedMaps.present` and `AlignedMaps.masked`."""
 
 
 @dataclass(frozen=True, eq=False)
-class Laid:
+class AlignedMaps:
     """Maps of A and B upon each other; as many queries and keys as the longer one has, each way.
 
     Attributes:
@@ -44,7 +44,7 @@ class Laid:
 
 
 @dataclass(frozen=True)
-class Farthest:
+class LargestDifference:
     """The weight that differs most; places count from 0. `size` is `a` − `b`, infinite where one alone is not a number."""
 
     kind: Kind
@@ -114,13 +114,15 @@ class Comparison:
         self._check(kind)
         return min(n_layers_heads(run, kind)[1] for run in (self.a, self.b))
 
-    def all_heads(self, kind: Kind) -> Laid:
+    def all_heads(self, kind: Kind) -> AlignedMaps:
         """All layers (of `layers`) and heads that both have: `difference` is (layer, head, query, key)."""
         layers, n_heads = self.layers(kind), self.n_heads(kind)
         a, b = (_weights_of(run, kind, layers, n_heads) for run in (self.a, self.b))
         return lay(a, b, *(_masked_of(run, kind, layers, n_heads) for run in (self.a, self.b)))
 
-    def one_head(self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None) -> Laid:
+    def one_head(
+        self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None
+    ) -> AlignedMaps:
         """One map of A upon one of B, (query, key); that of B is the same layer and head where nothing else is said."""
         self._check(kind)
         places = ((self.a, (layer, head)), (self.b, of_b(layer, head, b_layer, b_head)))
@@ -134,14 +136,14 @@ class Comparison:
         """A − B of one head, float32 (query, key); NaN where not both have the cell."""
         return self.one_head(kind, layer, head, b_layer, b_head).difference
 
-    def farthest(self, kind: Kind) -> Farthest | None:
+    def farthest(self, kind: Kind) -> LargestDifference | None:
         """The cell that differs most, of the layers and heads that both have; None where nothing differs."""
-        return self._farthest.get(kind)
+        return self._largest_differences.get(kind)
 
     @cached_property
-    def largest(self) -> Farthest | None:
+    def largest(self) -> LargestDifference | None:
         """Of all kinds, the cell that differs most; None where no weight differs."""
-        return max(self._farthest.values(), key=lambda found: abs(found.size), default=None)
+        return max(self._largest_differences.values(), key=lambda found: abs(found.size), default=None)
 
     def mask_difference(self, kind: Kind) -> MaskDifference | None:
         """Where the masks differ, or None where they do not."""
@@ -159,10 +161,10 @@ class Comparison:
         return MaskDifference(kind, in_a, len(differ) - in_a, (query, key), **place)
 
     @cached_property
-    def _farthest(self) -> dict[Kind, Farthest]:
-        return {kind: found for kind in self.kinds for found in self._farthest_of(kind)}
+    def _largest_differences(self) -> dict[Kind, LargestDifference]:
+        return {kind: found for kind in self.kinds for found in self._differences_of(kind)}
 
-    def _farthest_of(self, kind: Kind) -> Iterator[Farthest]:
+    def _differences_of(self, kind: Kind) -> Iterator[LargestDifference]:
         layers, n_heads = self.layers(kind), self.n_heads(kind)
         a, b = common(*(_weights_of(run, kind, layers, n_heads) for run in (self.a, self.b)))
         size = np.abs(a - b)
@@ -170,7 +172,7 @@ class Comparison:
         place = tuple(int(i) for i in np.unravel_index(int(size.argmax()), size.shape))
         if size[place] > 0:
             layer, head, query, key = place
-            yield Farthest(kind, layers[layer], head, query, key, float(a[place]), float(b[place]))
+            yield LargestDifference(kind, layers[layer], head, query, key, float(a[place]), float(b[place]))
 
     def _layers(self, kind: Kind) -> tuple[int, ...]:
         there = self.b.layer_numbers(kind)
@@ -187,7 +189,7 @@ class Comparison:
             raise OptionError(f"{lacks} has no {kind} attention; both have {listed(self.kinds)}")
 
 
-def lay(a: np.ndarray, b: np.ndarray, a_masked: np.ndarray, b_masked: np.ndarray) -> Laid:
+def lay(a: np.ndarray, b: np.ndarray, a_masked: np.ndarray, b_masked: np.ndarray) -> AlignedMaps:
     """Two arrays (…, query, key) and their masks upon each other, by position; leading axes are equal."""
     n_queries, n_keys = max(a.shape[-2], b.shape[-2]), max(a.shape[-1], b.shape[-1])
     present = np.zeros((n_queries, n_keys), dtype=np.uint8)
@@ -200,7 +202,7 @@ def lay(a: np.ndarray, b: np.ndarray, a_masked: np.ndarray, b_masked: np.ndarray
     here = (..., slice(first.shape[-2]), slice(first.shape[-1]))
     difference[here] = first - second
     masked[here] = masks[0] * np.uint8(IN_A) | masks[1] * np.uint8(IN_B)
-    return Laid(difference, present, masked)
+    return AlignedMaps(difference, present, masked)
 
 
 def of_b(layer: int, head: Head, b_layer: int | None, b_head: Head | None) -> tuple[int, Head]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.analysis.aligned import common, n_alike, paired, sizes
 from transformer_viz.analysis.diff_report import WHATS, Difference, TraceDiff, What, Where
-from transformer_viz.analysis.laid_beside import common, n_alike, paired, sizes
 from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.search import Search
@@ -167,7 +167,7 @@ class _Comparison:
             return
         a, b = common(a, b)
         size = sizes(a, b)
-        yield from self._farthest(what, a, b, size, lambda place: self._cell(what, kind, place))
+        yield from self._largest_differences(what, a, b, size, lambda place: self._cell(what, kind, place))
 
     def _search(self, a: Search | None, b: Search | None) -> Iterator[Difference]:
         if a is None or b is None:
@@ -215,7 +215,7 @@ class _Comparison:
             layer = self.before.layer_numbers(kind)[layer]
             return Where(field=name, position=row, layer=layer, head=head, key=key)
 
-        yield from self._farthest("search", a, b, sizes(a, b), place_of)
+        yield from self._largest_differences("search", a, b, sizes(a, b), place_of)
 
     # What a difference of one kind of thing is
 
@@ -248,9 +248,11 @@ class _Comparison:
             yield self._said(what, where, x, y, count=len(unknown))
         known = [(x, y, where) for x, y, where in pairs if x is not None and y is not None]
         first, second = (np.array([pair[side] for pair in known], np.float64) for side in (0, 1))
-        yield from self._farthest(what, first, second, sizes(first, second), lambda place: known[place[0]][2])
+        yield from self._largest_differences(what, first, second, sizes(first, second), lambda place: known[place[0]][2])
 
-    def _farthest(self, what: What, a: np.ndarray, b: np.ndarray, size: np.ndarray, place_of: Any) -> Iterator[Difference]:
+    def _largest_differences(
+        self, what: What, a: np.ndarray, b: np.ndarray, size: np.ndarray, place_of: Any
+    ) -> Iterator[Difference]:
         if size.size == 0:
             return
         place = tuple(int(i) for i in np.unravel_index(int(np.abs(size).argmax()), size.shape))

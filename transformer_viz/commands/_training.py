@@ -16,7 +16,7 @@ from transformer_viz.errors import ConfigError
 from transformer_viz.training import estimate, jobs
 from transformer_viz.training.embeddings import load_embeddings
 from transformer_viz.training.loop import Event
-from transformer_viz.training.make_checkpoint import Making, Wish, make_checkpoint
+from transformer_viz.training.make_checkpoint import ControlSignal, Making, make_checkpoint
 from transformer_viz.training.processes import processes
 from transformer_viz.training.recipe import Recipe
 
@@ -38,7 +38,7 @@ def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> in
             if job:
                 job.report(event)
 
-        def wish() -> Wish:
+        def wish() -> ControlSignal:
             return "pause" if heard else job.wish() if job else "go on"
 
         making = Making(

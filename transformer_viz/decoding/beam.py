@@ -72,7 +72,7 @@ class Node:
 
 
 @dataclass
-class Searched:
+class BeamResult:
     """The search of one sentence.
 
     Attributes:
@@ -99,7 +99,7 @@ def beam_search(
     prefix: Sequence[int] = (),
     ban: Sequence[int] = (),
     tap: Tap | None = None,
-) -> list[Searched]:
+) -> list[BeamResult]:
     """Searches every sentence of a padded batch; all live hypotheses of all sentences are one batch for the model.
 
     Args:
@@ -142,7 +142,7 @@ class _Sentence:
 
     def __init__(self, how: Beam, max_length: int) -> None:
         self.how, self.max_length = how, max_length
-        self.found = Searched()
+        self.found = BeamResult()
         self.live: list[int | None] = [None]
         self.done: list[int] = []
 
@@ -208,7 +208,7 @@ class _Sentence:
             return []
         return parents
 
-    def finish(self) -> Searched:
+    def finish(self) -> BeamResult:
         """Best score first; of equal ones the one that was found first."""
         nodes = self.found.nodes
         self.found.best = sorted(self.done, key=lambda number: (-nodes[number].score, number))[: self.how.n_best]

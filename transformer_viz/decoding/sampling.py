@@ -47,10 +47,10 @@ def sample(
     generators = [torch.Generator().manual_seed(how.seed) for _ in range(len(source))]
 
     def choose(logits: Tensor) -> tuple[Tensor, Tensor]:
-        chances = distribution(without(logits), how)
-        marks = torch.stack([torch.rand((), generator=each, dtype=torch.float64) for each in generators])
-        chosen = drawn(chances, marks.to(chances.device, chances.dtype))
-        return chosen, chances.gather(-1, chosen[:, None])[:, 0]
+        probabilities = distribution(without(logits), how)
+        uniform_draws = torch.stack([torch.rand((), generator=each, dtype=torch.float64) for each in generators])
+        chosen = drawn(probabilities, uniform_draws.to(probabilities.device, probabilities.dtype))
+        return chosen, probabilities.gather(-1, chosen[:, None])[:, 0]
 
     return stepwise(model, source, source_padding, choose, max_length=max_length, prefix=prefix, tap=tap, cached=cached)
 
@@ -65,18 +65,18 @@ def distribution(logits: Tensor, how: Sampling) -> Tensor:
     scaled = (order.values - order.values[..., :1]) / how.temperature
     if how.top_k is not None:
         scaled[..., how.top_k :] = float("-inf")
-    chances = scaled.softmax(-1)
+    probabilities = scaled.softmax(-1)
     # A token stays while those before it have not reached top_p; the first always stays.
-    before = chances.cumsum(-1) - chances
-    chances = torch.where((before < how.top_p) | (before == 0), chances, 0.0)
-    chances = chances / chances.sum(-1, keepdim=True)
-    return torch.zeros_like(chances).scatter(-1, order.indices, chances)
+    before = probabilities.cumsum(-1) - probabilities
+    probabilities = torch.where((before < how.top_p) | (before == 0), probabilities, 0.0)
+    probabilities = probabilities / probabilities.sum(-1, keepdim=True)
+    return torch.zeros_like(probabilities).scatter(-1, order.indices, probabilities)
 
 
-def drawn(chances: Tensor, marks: Tensor) -> Tensor:
+def drawn(probabilities: Tensor, uniform_draws: Tensor) -> Tensor:
     """The token at which the running sum of chances (batch, vocabulary) passes each mark in [0, 1)."""
-    sums = chances.cumsum(-1)
+    sums = probabilities.cumsum(-1)
     # Rounding may leave the whole a little under 1; a token without a chance is never taken.
-    chosen = (sums <= (marks * sums[..., -1])[..., None]).sum(-1)
-    last = chances.shape[-1] - 1 - (chances > 0).flip(-1).int().argmax(-1)
+    chosen = (sums <= (uniform_draws * sums[..., -1])[..., None]).sum(-1)
+    last = probabilities.shape[-1] - 1 - (probabilities > 0).flip(-1).int().argmax(-1)
     return torch.minimum(chosen, last)

@@ -32,7 +32,7 @@ class Decoded:
     lengths: Tensor
     ended: Tensor
     logits: Tensor
-    chances: Tensor | None = None
+    probabilities: Tensor | None = None
 
 
 Choose = Callable[[Tensor], tuple[Tensor, Tensor | None]]
@@ -76,7 +76,7 @@ def stepwise(
     after_end: list[Tensor] = []
     written: list[Tensor] = []
     logits: list[Tensor] = []
-    chances: list[Tensor] = []
+    probabilities: list[Tensor] = []
     for step in range(max_length):
         if decoder is not None:
             row = decoder.read(token, tap=tap)
@@ -92,7 +92,7 @@ def stepwise(
         written.append(token)
         logits.append(row)
         if chance is not None:
-            chances.append(chance)
+            probabilities.append(chance)
         if is_alone:
             is_over = token.item() == END_ID
         else:
@@ -105,7 +105,7 @@ def stepwise(
         ended, lengths = torch.tensor([is_over]), torch.tensor([len(written)])
     else:
         lengths = _lengths(ids, ended)
-    drawn = torch.stack(chances, 1) if chances else None
+    drawn = torch.stack(probabilities, 1) if probabilities else None
     return Decoded(ids, lengths, ended, torch.stack(logits, 1), drawn)
 
 

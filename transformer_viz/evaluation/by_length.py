@@ -8,7 +8,7 @@ import numpy as np
 from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, OptionError
-from transformer_viz.evaluation.evaluate_batch import judge
+from transformer_viz.evaluation.evaluate_batch import evaluate_batch
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
 from transformer_viz.tracing.options import whole
@@ -104,7 +104,7 @@ def fresh_strings(task: Task, length: int, count: int, rng: np.random.Generator)
 
 
 def _point(checkpoint: Checkpoint, length: int, symbols: list[list[str]], trained: tuple[int, int]) -> AtLength:
-    judged = judge(checkpoint, symbols)
+    judged = evaluate_batch(checkpoint, symbols)
     mass = judged.on_true_key / max(1, judged.n_letters)
     return AtLength(
         length=length,

@@ -8,7 +8,7 @@ import numpy as np
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError
-from transformer_viz.evaluation.evaluate_batch import judge
+from transformer_viz.evaluation.evaluate_batch import evaluate_batch
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
 
@@ -97,7 +97,7 @@ def check_samples(task: Task, samples: int, seed: int = 0) -> None:
 def verdicts(checkpoint: Checkpoint, texts: Sequence[tuple[str, str]], mass: HeadMass) -> list[Verdict]:
     """Decodes (source, text) pairs of one length, and adds to `mass` what each head had on the true keys."""
     symbols = [checkpoint.task.symbols(text) for _, text in texts]
-    judged = judge(checkpoint, symbols)
+    judged = evaluate_batch(checkpoint, symbols)
     mass.total = mass.total + judged.on_true_key
     mass.n_steps += judged.n_letters
     each = zip(texts, symbols, judged.outputs, judged.hits, strict=True)

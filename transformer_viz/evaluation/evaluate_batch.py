@@ -17,7 +17,7 @@ _MOST_WEIGHTS = 2**26
 
 
 @dataclass(frozen=True)
-class Judged:
+class BatchEvaluation:
     """What came out, in the order of the strings.
 
     Attributes:
@@ -37,7 +37,7 @@ class Judged:
     n_letters: int
 
 
-def judge(checkpoint: Checkpoint, symbols: Sequence[Sequence[str]]) -> Judged:
+def evaluate_batch(checkpoint: Checkpoint, symbols: Sequence[Sequence[str]]) -> BatchEvaluation:
     """Decodes sources of one length greedily; at least one.
 
     Raises:
@@ -50,9 +50,10 @@ def judge(checkpoint: Checkpoint, symbols: Sequence[Sequence[str]]) -> Judged:
     each = config.n_decoder_layers * config.n_heads * limit * len(task.frame(symbols[0]))
     at_once = max(1, _MOST_WEIGHTS // each)
     parts = [
-        _judge(checkpoint, symbols[i : i + at_once], answers[i : i + at_once], limit) for i in range(0, len(symbols), at_once)
+        _evaluate_batch(checkpoint, symbols[i : i + at_once], answers[i : i + at_once], limit)
+        for i in range(0, len(symbols), at_once)
     ]
-    return Judged(
+    return BatchEvaluation(
         [output for part in parts for output in part.outputs],
         [hit for part in parts for hit in part.hits],
         [n for part in parts for n in part.n_right],
@@ -62,7 +63,9 @@ def judge(checkpoint: Checkpoint, symbols: Sequence[Sequence[str]]) -> Judged:
     )
 
 
-def _judge(checkpoint: Checkpoint, symbols: Sequence[Sequence[str]], answers: Sequence[list[str] | None], limit: int) -> Judged:
+def _evaluate_batch(
+    checkpoint: Checkpoint, symbols: Sequence[Sequence[str]], answers: Sequence[list[str] | None], limit: int
+) -> BatchEvaluation:
     task = checkpoint.task
     source = [task.source_vocabulary.encode(task.frame(s)) for s in symbols]
     recorder = Recorder(names=("weights",), kinds=("cross",))
@@ -83,4 +86,4 @@ def _judge(checkpoint: Checkpoint, symbols: Sequence[Sequence[str]], answers: Se
         rows, keys = [t for t, _ in steps], [key for _, key in steps]
         total += weights[i][:, :, rows, keys].sum(-1, dtype=np.float64)
         n_letters += len(steps)
-    return Judged(outputs, hits, n_right, [len(answer or ()) for answer in answers], total, n_letters)
+    return BatchEvaluation(outputs, hits, n_right, [len(answer or ()) for answer in answers], total, n_letters)

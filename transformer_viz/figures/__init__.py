@@ -4,8 +4,6 @@ from transformer_viz.figures.attention import attention
 from transformer_viz.figures.by_length import accuracy_by_length
 from transformer_viz.figures.difference import difference
 from transformer_viz.figures.difference_mosaic import difference_mosaic
-from transformer_viz.figures.film import film
-from transformer_viz.figures.filmstrip import filmstrip
 from transformer_viz.figures.grades import grades
 from transformer_viz.figures.losses import token_losses
 from transformer_viz.figures.maps import before_and_after, softmax_maps
@@ -13,7 +11,9 @@ from transformer_viz.figures.masks import mask, mask_grid
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.player import player
 from transformer_viz.figures.search_tree import search_tree
+from transformer_viz.figures.snapshot_maps import filmstrip
 from transformer_viz.figures.training import training
+from transformer_viz.figures.training_playback import film
 
 __all__ = [
     "accuracy_by_length",

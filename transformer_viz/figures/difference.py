@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Laid, compare, of_b
+from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare, of_b
 from transformer_viz.analysis.heads import Head, head_map, reasons_map
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
@@ -90,7 +90,7 @@ def _weights(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme) -> 
     return [drawn, *hidden(masked & ~np.isnan(weights), colours), *broken(weights, colours)]
 
 
-def _signed(laid: Laid, limit: float, colours: Theme) -> list[Any]:
+def _signed(laid: AlignedMaps, limit: float, colours: Theme) -> list[Any]:
     """The difference in up to three traces, so that the hover can name the mask; then all that is no difference."""
     drawn: list[Any] = []
     for code, words in ((0, ""), (IN_A, "<br>masked in A, open in B"), (IN_B, "<br>masked in B, open in A")):
@@ -138,7 +138,7 @@ def _patterned(x: list[float | None], y: list[float | None], shape: str, colour:
     return scatter(x=x, y=y, mode="lines", line={"width": 0}, fill="toself", fillpattern=fill, hoverinfo="skip")
 
 
-def _largest_cell(laid: Laid) -> tuple[int, int] | None:
+def _largest_cell(laid: AlignedMaps) -> tuple[int, int] | None:
     """(query, key), or None where nothing differs."""
     size = np.nan_to_num(np.abs(laid.difference), nan=0)
     query, key = (int(i) for i in np.unravel_index(int(size.argmax()), size.shape))

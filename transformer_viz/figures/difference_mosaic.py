@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Laid, compare
+from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare
 from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.bare import BareFigure
@@ -92,7 +92,7 @@ def difference_mosaic(
     )
 
 
-def thinned(laid: Laid, blocks: tuple[int, int]) -> Laid:
+def thinned(laid: AlignedMaps, blocks: tuple[int, int]) -> AlignedMaps:
     """Of each block the difference farthest from 0; masked, or absent, where all of it is."""
     difference = _blocked(laid.difference, blocks, np.float32(np.nan))
     # −1 stands for no number and loses against every difference.
@@ -101,7 +101,7 @@ def thinned(laid: Laid, blocks: tuple[int, int]) -> Laid:
     chosen = np.take_along_axis(difference, farthest[..., None], -1)[..., 0]
     present = _blocked(laid.present, blocks, np.uint8(0)).max(-1)
     masked = _blocked(laid.masked, blocks, np.uint8(IN_BOTH)).min(-1)
-    return Laid(chosen, present, masked)
+    return AlignedMaps(chosen, present, masked)
 
 
 def _blocked(cells: np.ndarray, blocks: tuple[int, int], filler: np.generic) -> np.ndarray:
@@ -114,7 +114,7 @@ def _blocked(cells: np.ndarray, blocks: tuple[int, int], filler: np.generic) -> 
     return np.swapaxes(apart, -3, -2).reshape(*leading, *counts, blocks[0] * blocks[1])
 
 
-def _heatmaps(grid: Grid, laid: Laid, limit: float, colours: Theme) -> list[Plain]:
+def _heatmaps(grid: Grid, laid: AlignedMaps, limit: float, colours: Theme) -> list[Plain]:
     masked = (laid.masked == IN_BOTH) & ~np.isnan(laid.difference)
     visible = np.where(masked, np.float32(np.nan), laid.difference)
     if _is_exact(laid):
@@ -134,7 +134,7 @@ def _heatmaps(grid: Grid, laid: Laid, limit: float, colours: Theme) -> list[Plai
     return [heatmap(z=grid.canvas(codes, np.uint8(_EMPTY)), zmin=0, zmax=255, colorscale=_coded(colours), **_QUIET)]
 
 
-def _is_exact(laid: Laid) -> bool:
+def _is_exact(laid: AlignedMaps) -> bool:
     return max(laid.difference.shape[2:]) <= EXACT_UP_TO and laid.difference.size <= _EXACT_CELLS
 
 

@@ -89,7 +89,7 @@ class FeedForward(nn.Module):
         return self.outer(self.dropout(self.activation(self.inner(x))))
 
 
-class Residual(nn.Module):
+class ResidualConnection(nn.Module):
     """The way round a sublayer: where the norm stands, and dropout on what is added."""
 
     def __init__(self, config: ModelConfig, place: DropoutSite = "elsewhere") -> None:
@@ -126,8 +126,8 @@ class EncoderLayer(nn.Module):
         self.norm = layer_norm(config) if config.shared_norm else None
         self.attention = MultiHeadAttention(config, "encoder", layer)
         self.feed_forward = FeedForward(config)
-        self.around_attention = Residual(config, "encoder-attention")
-        self.around_feed_forward = Residual(config)
+        self.around_attention = ResidualConnection(config, "encoder-attention")
+        self.around_feed_forward = ResidualConnection(config)
 
     def forward(self, x: Tensor, masked: Tensor | None, tap: Tap | None = None) -> Tensor:
         """(batch, source, d_model) -> the same; `masked` bool (batch, 1, 1, source) or None."""
@@ -149,9 +149,9 @@ class DecoderLayer(nn.Module):
         self.attention = MultiHeadAttention(config, "decoder", layer)
         self.cross_attention = MultiHeadAttention(config, "cross", layer)
         self.feed_forward = FeedForward(config)
-        self.around_attention = Residual(config)
-        self.around_cross_attention = Residual(config)
-        self.around_feed_forward = Residual(config)
+        self.around_attention = ResidualConnection(config)
+        self.around_cross_attention = ResidualConnection(config)
+        self.around_feed_forward = ResidualConnection(config)
 
     def forward(
         self,

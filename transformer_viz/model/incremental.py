@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.model.attention import attend_last
-from transformer_viz.model.blocks import DecoderLayer, FeedForward, MultiHeadAttention, Residual
+from transformer_viz.model.blocks import DecoderLayer, FeedForward, MultiHeadAttention, ResidualConnection
 from transformer_viz.model.cache import KeyValueCache
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.projection import projection
@@ -168,8 +168,8 @@ def _feed_forward(module: FeedForward) -> Rows:
     return lambda y: outer(activation(inner(y)))
 
 
-def _around(residual: Residual, shared: nn.LayerNorm | None) -> Callable[[Tensor, Rows], Tensor]:
-    """The way round a sublayer, as `Residual`, without dropout."""
+def _around(residual: ResidualConnection, shared: nn.LayerNorm | None) -> Callable[[Tensor, Rows], Tensor]:
+    """The way round a sublayer, as `ResidualConnection`, without dropout."""
     module = residual.norm if shared is None else shared
     assert module is not None
     norm = _norm(module)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from transformer_viz.model import first_numbers
+from transformer_viz.model import initialization
 from transformer_viz.model.config import ModelConfig
 
 _ROWS = 512
@@ -25,7 +25,7 @@ def sinusoid(n_positions: int, d_model: int, base: float, dtype: torch.dtype = t
 
 
 def _sinusoid(config: ModelConfig) -> Tensor:
-    if not first_numbers.wanted():
+    if not initialization.is_needed():
         return torch.empty(config.max_positions, config.d_model)
     return sinusoid(config.max_positions, config.d_model, config.sinusoid_base, torch.get_default_dtype())
 
@@ -37,7 +37,7 @@ class Positions(nn.Module):
         super().__init__()
         self.table: Tensor | None
         if config.position == "learned":
-            self.table = nn.Parameter(first_numbers.normal(config.max_positions, config.d_model, 0.02))
+            self.table = nn.Parameter(initialization.normal(config.max_positions, config.d_model, 0.02))
         elif config.position == "sinusoid":
             self.register_buffer("table", _sinusoid(config), persistent=False)
         else:

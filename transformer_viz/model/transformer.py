@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_viz.model import first_numbers
+from transformer_viz.model import initialization
 from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, layer_norm
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.dropout import Dropout
@@ -113,7 +113,7 @@ class Transformer(nn.Module):
         return self.embedding_dropout(norm(self.positions(x)))
 
     def _initialize(self) -> None:
-        if not first_numbers.wanted():
+        if not initialization.is_needed():
             return
         if self.config.initialization == "xavier":
             for parameter in self.parameters():
@@ -138,7 +138,7 @@ class TiedOutput(nn.Module):
 
 def _embedding(n_tokens: int, d_model: int) -> nn.Embedding:
     """As `nn.Embedding` itself draws it."""
-    return nn.Embedding.from_pretrained(first_numbers.normal(n_tokens, d_model), freeze=False)
+    return nn.Embedding.from_pretrained(initialization.normal(n_tokens, d_model), freeze=False)
 
 
 def _output(config: ModelConfig) -> nn.Linear | TiedOutput:

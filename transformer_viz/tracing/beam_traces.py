@@ -7,14 +7,14 @@ import torch
 from torch import Tensor
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.decoding.beam import Beam, Searched
+from transformer_viz.decoding.beam import Beam, BeamResult
 from transformer_viz.model import masks
 from transformer_viz.trace.hypotheses import hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision, Search, SearchNode
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.ranked import candidates_of
-from transformer_viz.tracing.trace_builder import Made, Sentence, check_finite
+from transformer_viz.tracing.trace_builder import Provenance, Sentence, check_finite
 from transformer_viz.vocabulary import END, PAD
 
 _BLOCK = 1024
@@ -22,11 +22,11 @@ _BLOCK = 1024
 
 
 def traces_of(
-    searches: Sequence[Searched],
+    searches: Sequence[BeamResult],
     recorder: Recorder,
     checkpoint: Checkpoint,
     sentences: Sequence[Sentence],
-    made: Made,
+    made: Provenance,
     how: Beam,
     n_candidates: int,
 ) -> list[Trace]:
@@ -56,7 +56,7 @@ def traces_of(
     return traces
 
 
-def _trace(search: Search, encoder: np.ndarray | None, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
+def _trace(search: Search, encoder: np.ndarray | None, checkpoint: Checkpoint, sentence: Sentence, made: Provenance) -> Trace:
     task = checkpoint.task
     answer = task.answer(task.read(sentence.source))
     source_padding = torch.tensor([[token == PAD for token in sentence.source_tokens]])
@@ -78,7 +78,7 @@ def _trace(search: Search, encoder: np.ndarray | None, checkpoint: Checkpoint, s
     )
 
 
-def _nodes(found: Searched, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
+def _nodes(found: BeamResult, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
     tokens = checkpoint.task.target_vocabulary.tokens
     texts, places = _texts(found, tokens, checkpoint), _places(found)
     return tuple(
@@ -100,7 +100,7 @@ def _nodes(found: Searched, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
     )
 
 
-def _texts(found: Searched, tokens: Sequence[str], checkpoint: Checkpoint) -> list[str]:
+def _texts(found: BeamResult, tokens: Sequence[str], checkpoint: Checkpoint) -> list[str]:
     """What the path to each node spells. The paths of two steps at a time: all of a wide search would fill a gigabyte."""
     texts: list[str] = []
     before: dict[int | None, list[str]] = {}
@@ -114,7 +114,7 @@ def _texts(found: Searched, tokens: Sequence[str], checkpoint: Checkpoint) -> li
     return texts
 
 
-def _places(found: Searched) -> list[int]:
+def _places(found: BeamResult) -> list[int]:
     """Of each node, how many tokens are more probable, or as probable with a lower id. In blocks, which bound the memory."""
     places: list[int] = []
     for start in range(0, len(found.nodes), _BLOCK):
@@ -126,7 +126,7 @@ def _places(found: Searched) -> list[int]:
     return places
 
 
-def _rows(found: Searched, steps: list[np.ndarray], width: int, precision: Precision) -> np.ndarray | None:
+def _rows(found: BeamResult, steps: list[np.ndarray], width: int, precision: Precision) -> np.ndarray | None:
     """The recorded rows of a sentence, (row, layer, head, width); None where this kind was not kept."""
     if not steps:
         return None

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.decoding.beam import Beam, Searched, beam_search
+from transformer_viz.decoding.beam import Beam, BeamResult, beam_search
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.decoding.sampling import sample
 from transformer_viz.decoding.stepwise import Decoded
@@ -27,9 +27,9 @@ from transformer_viz.tracing.beam_traces import traces_of
 from transformer_viz.tracing.edit_tap import changing_tap, kind_sizes, looks_ahead
 from transformer_viz.tracing.framing import LONGEST, Rows, Target, framed_sources, framed_targets
 from transformer_viz.tracing.options import whole
-from transformer_viz.tracing.recording_options import KeepOptions, keep
+from transformer_viz.tracing.recording_options import RecordingKeywords, keep
 from transformer_viz.tracing.strategies import Strategy, StrategyOptions, strategy_of
-from transformer_viz.tracing.trace_builder import Collected, Made, Sentence, made_by
+from transformer_viz.tracing.trace_builder import Provenance, Sentence, TraceBuilder, made_by
 from transformer_viz.tracing.trace_size import Plan, TraceSize, check, checked_limit, predicted
 from transformer_viz.vocabulary import PAD_ID, START
 
@@ -37,7 +37,7 @@ TEACHER_FORCING = "teacher forcing"
 RECORDED: tuple[TapName, ...] = ("weights", "scores")
 
 
-class Options(StrategyOptions, KeepOptions, total=False):
+class Options(StrategyOptions, RecordingKeywords, total=False):
     """The keywords of `decode`."""
 
     strategy: str
@@ -244,13 +244,13 @@ def _traces(
             searches = _search(checkpoint, ready.sources, chosen, chosen.beam, recorder, ready.limit)
         else:
             decoded = _run(checkpoint, ready.sources, ready.forced, change, chosen, recorder, ready.limit)
-            collected = Collected(recorder, decoded, ready.n_candidates)
+            collected = TraceBuilder(recorder, decoded, ready.n_candidates)
     seconds = time.perf_counter() - started
     strategy = chosen.name if ready.forced is None else TEACHER_FORCING
     choosing = {name: value for name, value in options.items() if name in StrategyOptions.__annotations__}
     by = made_by(checkpoint, strategy, ready.plan.target_width, seconds, {**choosing, **kept.options()})
     mistake = None if change.mistake is None else change.mistake.name
-    made = Made(by, mistake, tuple(map(str, change.edits)), kept.partial(ready.plan.config))
+    made = Provenance(by, mistake, tuple(map(str, change.edits)), kept.partial(ready.plan.config))
     if chosen.beam is not None:
         return traces_of(searches, recorder, checkpoint, ready.sentences, made, chosen.beam, ready.n_candidates)
     return [collected.trace(i, checkpoint, sentence, made) for i, sentence in enumerate(ready.sentences)]
@@ -278,7 +278,7 @@ def _check_together(chosen: Strategy, forced: Rows | None, change: _Change, reco
 
 def _search(
     checkpoint: Checkpoint, sources: Rows, chosen: Strategy, how: Beam, recorder: Recorder, limit: int
-) -> list[Searched]:
+) -> list[BeamResult]:
     source, source_padding = _source(checkpoint, sources)
     options = {"max_length": limit, "prefix": chosen.prefix, "ban": chosen.ban}
     return beam_search(checkpoint.model, source, source_padding, how, tap=recorder, **options)

@@ -20,7 +20,7 @@ Name = Callable[[int], str]
 
 
 def steps_of(
-    logits: Tensor, written: Sequence[int], n_candidates: int, name: Name, chances: Sequence[float] | None = None
+    logits: Tensor, written: Sequence[int], n_candidates: int, name: Name, probabilities: Sequence[float] | None = None
 ) -> tuple[Step, ...]:
     """One step for each id that was written.
 
@@ -32,7 +32,7 @@ def steps_of(
         chances: of what was written under the distribution that it was drawn from, if it was drawn.
     """
     best = _most_probable(logits, n_candidates)
-    drawn = [None] * len(written) if chances is None else chances
+    drawn = [None] * len(written) if probabilities is None else probabilities
     return tuple(
         Step(
             token=name(number),
@@ -76,14 +76,14 @@ def _most_probable(logits: Tensor, n: int) -> _Best:
 
 def _named(best: _Best, n: int, name: Name) -> list[tuple[Candidate, ...]]:
     rows = zip(best.ids, best.probabilities, strict=True)
-    return [tuple(zip(map(name, ids[:n]), chances, strict=False)) for ids, chances in rows]
+    return [tuple(zip(map(name, ids[:n]), probabilities, strict=False)) for ids, probabilities in rows]
 
 
 def _found(logits: Tensor, written: Sequence[int], best: _Best) -> list[tuple[int, float, float]]:
     """Rank, log-probability and probability of what was written; nearly always it is in `best`, of the same rows."""
     found = [
-        (place := ids.index(number), logs[place], chances[place]) if number in ids else None
-        for number, ids, logs, chances in zip(written, *best, strict=True)
+        (place := ids.index(number), logs[place], probabilities[place]) if number in ids else None
+        for number, ids, logs, probabilities in zip(written, *best, strict=True)
     ]
     missing = [t for t, known in enumerate(found) if known is None]
     others = iter(_elsewhere(logits[missing], [written[t] for t in missing]) if missing else ())

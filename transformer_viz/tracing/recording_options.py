@@ -11,7 +11,7 @@ from transformer_viz.trace.search import PRECISIONS, Precision
 from transformer_viz.trace.trace import Trace
 
 
-class KeepOptions(TypedDict, total=False):
+class RecordingKeywords(TypedDict, total=False):
     """Keywords of `decode`."""
 
     kinds: Sequence[str] | None
@@ -20,7 +20,7 @@ class KeepOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Keep:
+class RecordingOptions:
     """The choice, checked.
 
     Attributes:
@@ -59,7 +59,7 @@ class Keep:
         return {kind: n_layers(config, kind) for kind in self.kinds}
 
 
-def keep(config: ModelConfig, **options: Unpack[KeepOptions]) -> Keep:
+def keep(config: ModelConfig, **options: Unpack[RecordingKeywords]) -> RecordingOptions:
     """Checks the keywords.
 
     Raises:
@@ -69,10 +69,10 @@ def keep(config: ModelConfig, **options: Unpack[KeepOptions]) -> Keep:
     if precision is None:
         raise OptionError(f"precision={str(options.get('precision'))[:40]!r} is not known; choose one of {listed(PRECISIONS)}")
     kinds = _kinds(options.get("kinds"))
-    return Keep(kinds=kinds, layers=_layers(options.get("layers"), config, kinds), precision=precision)
+    return RecordingOptions(kinds=kinds, layers=_layers(options.get("layers"), config, kinds), precision=precision)
 
 
-def as_in(trace: Trace) -> KeepOptions:
+def as_in(trace: Trace) -> RecordingKeywords:
     """The keywords that keep of another run what this one has."""
     layers = next(iter(trace.layers.values()), None)
     return {"kinds": trace.kinds, "layers": layers, "precision": trace.precision}

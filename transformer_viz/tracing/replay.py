@@ -6,12 +6,12 @@ from typing import Unpack
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import CheckpointError, listed
-from transformer_viz.trace.moments import Moment, Target
+from transformer_viz.trace.snapshots import Target, TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import Options, decode, plan_of
 from transformer_viz.tracing.framing import LONGEST
 from transformer_viz.tracing.options import whole
-from transformer_viz.tracing.recording_options import KeepOptions
+from transformer_viz.tracing.recording_options import RecordingKeywords
 from transformer_viz.tracing.trace_size import check, checked_limit, together
 from transformer_viz.vocabulary import END, UNKNOWN
 
@@ -26,11 +26,12 @@ def replay(
     moments: int = MOST_MOMENTS,
     candidates: int = 10,
     max_trace_bytes: int = MAX_REPLAY_BYTES,
-    **keeping: Unpack[KeepOptions],
-) -> tuple[Moment, ...]:
+    **keeping: Unpack[RecordingKeywords],
+) -> tuple[TrainingSnapshot, ...]:
     """The checkpoint's snapshots, oldest first, each decoding `text` by itself and reading one fixed target.
 
-    The target is the true answer, or where nobody knows it what the finished model writes: `Moment.target` says which.
+    The target is the true answer, or where nobody knows it what the finished model writes
+    (`TrainingSnapshot.target` says which).
     A model that does not know yet when to stop is stopped after twice the target's length.
 
     Args:
@@ -80,9 +81,9 @@ def _moment(
     origin: Target,
     written: Options,
     forced: Options,
-) -> Moment:
+) -> TrainingSnapshot:
     then = checkpoints.load_snapshot(checkpoint, step)
-    return Moment(
+    return TrainingSnapshot(
         step=step,
         written=decode(then, text, **written),
         forced=decode(then, text, target=target, **forced),

@@ -35,7 +35,7 @@ class Sentence:
 
 
 @dataclass(frozen=True)
-class Made:
+class Provenance:
     """How all sentences of a batch were run."""
 
     by: dict[str, Any]
@@ -45,7 +45,7 @@ class Made:
     """As in a Trace."""
 
 
-class Collected:
+class TraceBuilder:
     """The arrays of a whole batch, moved to the CPU in one go each."""
 
     def __init__(self, recorder: Recorder, decoded: Decoded, n_candidates: int) -> None:
@@ -66,10 +66,10 @@ class Collected:
         self.lengths: list[int] = decoded.lengths.tolist()
         self.ended: list[bool] = decoded.ended.tolist()
         self.logits = decoded.logits.cpu()
-        self.chances: list[list[float]] | None = None if decoded.chances is None else decoded.chances.tolist()
+        self.probabilities: list[list[float]] | None = None if decoded.probabilities is None else decoded.probabilities.tolist()
         self.n_candidates = n_candidates
 
-    def trace(self, i: int, checkpoint: Checkpoint, sentence: Sentence, made: Made) -> Trace:
+    def trace(self, i: int, checkpoint: Checkpoint, sentence: Sentence, made: Provenance) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
         task = checkpoint.task
         if made.mistake is None and not made.edits:
@@ -88,14 +88,14 @@ class Collected:
         sizes = {kind: size for kind, size in sizes.items() if kind in self.weights}
         weights = {kind: _cropped(self.weights[kind], i, size, self.precision) for kind, size in sizes.items()}
         padded = [PAD] * sentence.n_padded_steps
-        chances = None if self.chances is None else self.chances[i][:n_steps]
+        probabilities = None if self.probabilities is None else self.probabilities[i][:n_steps]
         return Trace(
             source=sentence.source,
             text=task.join(output),
             source_tokens=tuple(sentence.source_tokens),
             target_tokens=(START, *output[: n_own - 1], *padded),
             output_tokens=tuple(output),
-            steps=steps_of(self.logits[i, :n_steps], ids, self.n_candidates, token_of, chances),
+            steps=steps_of(self.logits[i, :n_steps], ids, self.n_candidates, token_of, probabilities),
             encoder_attentions=weights.get("encoder"),
             decoder_attentions=weights.get("decoder"),
             cross_attentions=weights.get("cross"),
@@ -113,7 +113,7 @@ class Collected:
         )
 
     def _reasons(
-        self, i: int, sentence: Sentence, n_steps: int, sizes: dict[Kind, tuple[int, int]], made: Made
+        self, i: int, sentence: Sentence, n_steps: int, sizes: dict[Kind, tuple[int, int]], made: Provenance
     ) -> dict[Kind, np.ndarray]:
         """Why each cell is masked: the rule's reason where the model masked by the rule, EDITED where it did not.
 

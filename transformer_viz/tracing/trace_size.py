@@ -12,7 +12,7 @@ from transformer_viz.errors import OptionError, TraceTooLarge
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.recording_options import Keep
+from transformer_viz.tracing.recording_options import RecordingOptions
 
 if TYPE_CHECKING:
     from transformer_viz.decoding.beam import Beam
@@ -73,7 +73,7 @@ class Plan:
     """
 
     config: ModelConfig
-    keep: Keep
+    keep: RecordingOptions
     n_sources: Sequence[int]
     n_steps: Sequence[int]
     source_width: int
@@ -186,17 +186,17 @@ def _most_peak(most: int) -> int:
     return max(PEAK_TIMES * most, LEAST_PEAK)
 
 
-def _kept(plans: Sequence[Plan], keep: Keep) -> list[Plan]:
+def _kept(plans: Sequence[Plan], keep: RecordingOptions) -> list[Plan]:
     return [replace(plan, keep=keep) for plan in plans]
 
 
-def _offers(plans: Sequence[Plan], most: int, times: int) -> list[Keep]:
+def _offers(plans: Sequence[Plan], most: int, times: int) -> list[RecordingOptions]:
     """Other choices that fit: half precision, one kind, both, then fewer layers: the last ones that all kinds have."""
 
-    def fits(keep: Keep) -> bool:
+    def fits(keep: RecordingOptions) -> bool:
         return _fits(together(_kept(plans, keep), times), most)
 
-    def fewer_layers(keep: Keep) -> Keep | None:
+    def fewer_layers(keep: RecordingOptions) -> RecordingOptions | None:
         shared = min(keep.numbers(plans[0].config).values(), key=len)
         choices = (replace(keep, layers=shared[-count:]) for count in range(len(shared) - 1, 0, -1))
         return next(filter(fits, choices), None)

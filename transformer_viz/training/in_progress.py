@@ -28,7 +28,7 @@ from transformer_viz.writing import PARTIAL, write_tensors, write_text
 STATE = "training.safetensors"
 
 
-class GrowingCheckpoint:
+class InProgressCheckpoint:
     """The folder of one training.
 
     Args:

@@ -31,7 +31,7 @@ from transformer_viz.training import estimate, locks
 from transformer_viz.training.embeddings import SIDES, Side
 from transformer_viz.training.in_progress import STATE, lock_of
 from transformer_viz.training.loop import Event
-from transformer_viz.training.make_checkpoint import Wish
+from transformer_viz.training.make_checkpoint import ControlSignal
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.visitor import Visitor
 from transformer_viz.writing import write_text
@@ -265,7 +265,7 @@ class Reporter:
         with _file(self.place, "events").open("a", encoding="utf-8") as file:
             file.write(json.dumps({**event.row(), "at": round(time.time(), 2)}) + "\n")
 
-    def wish(self) -> Wish:
+    def wish(self) -> ControlSignal:
         """What the page wishes; to stop, once the time is over."""
         said = _read(_file(self.place, "wish"))
         if said in ("pause", "discard"):

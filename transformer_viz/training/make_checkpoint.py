@@ -19,11 +19,11 @@ from transformer_viz.model import devices, variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks import Task
-from transformer_viz.training.ahead import Ahead, BatchAt, n_makers
 from transformer_viz.training.batches import batches
-from transformer_viz.training.in_progress import GrowingCheckpoint, alone, begun_model, check_place, snapshot_steps
+from transformer_viz.training.in_progress import InProgressCheckpoint, alone, begun_model, check_place, snapshot_steps
 from transformer_viz.training.loop import Event, Trainer
 from transformer_viz.training.parallel import Workers, workers
+from transformer_viz.training.prefetch import BatchAt, Prefetch, num_workers
 from transformer_viz.training.processes import processes
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.state import Row
@@ -36,8 +36,8 @@ _LEAST = 10
 _KEEP_SECONDS = 20.0
 _LESS_MEMORY = "End what else takes memory there and go on with --resume, or train anew with a smaller batch or smaller sizes."
 
-Wish = Literal["go on", "pause", "stop"]
-_WISHES: tuple[Wish, ...] = get_args(Wish)
+ControlSignal = Literal["go on", "pause", "stop"]
+_SIGNALS: tuple[ControlSignal, ...] = get_args(ControlSignal)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +62,7 @@ class Making:
     snapshots: int = 0
     keep_seconds: float = _KEEP_SECONDS
     on_event: Callable[[Event], None] = lambda event: None
-    wish: Callable[[], Wish] = lambda: "go on"
+    wish: Callable[[], ControlSignal] = lambda: "go on"
 
 
 def make_checkpoint(
@@ -110,7 +110,7 @@ class _Maker:
 
     def __init__(self, checkpoint: Checkpoint, trainer: Trainer, recipe: Recipe, making: Making, group: Workers) -> None:
         self.checkpoint, self.trainer, self.recipe, self.making, self.group = checkpoint, trainer, recipe, making, group
-        self.folder = GrowingCheckpoint(checkpoint, recipe)
+        self.folder = InProgressCheckpoint(checkpoint, recipe)
         self.history: list[Row] = []
         self.best, self.checks_since_best = -1.0, 0
         self.kept_at = time.monotonic()
@@ -145,7 +145,7 @@ class _Maker:
         self.folder.finish(self.history, metrics)
         return metrics
 
-    def _train(self, probe: Probe | None) -> Wish:
+    def _train(self, probe: Probe | None) -> ControlSignal:
         for event in self.trainer.run(self._reports):
             wish = self._after(event, probe)
             if wish != "go on":
@@ -157,9 +157,9 @@ class _Maker:
         # All processes must report at the same steps, so a wish is heard between them only by one that is alone.
         return is_due or (self.group.count == 1 and self.making.wish() != "go on")
 
-    def _after(self, event: Event, probe: Probe | None) -> Wish:
+    def _after(self, event: Event, probe: Probe | None) -> ControlSignal:
         """Measures, keeps and tells; what to do next."""
-        wish: Wish = "go on"
+        wish: ControlSignal = "go on"
         if probe is not None:
             if not math.isfinite(event.loss):
                 raise ConfigError(
@@ -176,7 +176,7 @@ class _Maker:
                 self.folder.keep(self.trainer, self.history, self._more())
                 self.kept_at = time.monotonic()
             self.making.on_event(event)
-        return _WISHES[self.group.agree(_WISHES.index(wish), self.trainer.device)]
+        return _SIGNALS[self.group.agree(_SIGNALS.index(wish), self.trainer.device)]
 
     def _is_exhausted(self, event: Event) -> bool:
         """Whether the held-out texts have not come out better for too long."""
@@ -194,8 +194,8 @@ class _Maker:
 def _batches(recipe: Recipe, task: Task, where: torch.device, group: Workers) -> BatchAt:
     batch_at = batches(recipe, task, where)
     # Fixed texts need no makers: their batches are made on the device.
-    makers = n_makers(where, group.count) if recipe.epoch_size is None else 0
-    return Ahead(batch_at, recipe.steps, makers) if makers else batch_at
+    workers_ahead = num_workers(where, group.count) if recipe.epoch_size is None else 0
+    return Prefetch(batch_at, recipe.steps, workers_ahead) if workers_ahead else batch_at
 
 
 def make_model(recipe: Recipe, task: Task, begun: Mapping[str, Any] | None = None) -> Transformer:

@@ -9,7 +9,7 @@ from transformer_viz.errors import OptionError, TraceTooLarge
 from transformer_viz.terms import KIND_TITLES, KINDS
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.recording_options import KeepOptions, keep
+from transformer_viz.tracing.recording_options import RecordingKeywords, keep
 from transformer_viz.tracing.trace_size import held_bytes, megabytes
 from transformer_viz.views.state import link
 
@@ -71,7 +71,7 @@ def link_values() -> dict[str, str | None]:
     return {"keep": st.session_state.get("keep")}
 
 
-def kept(options: KeepOptions) -> Kept:
+def kept(options: RecordingKeywords) -> Kept:
     """As a key."""
     return tuple((name, tuple(value) if isinstance(value, list | tuple) else value) for name, value in options.items())
 
@@ -102,7 +102,7 @@ def _chosen(checkpoint: "Checkpoint") -> Kept:
     parts = text.split(",")
     numbers = [int(part) - 1 for part in parts if part.isascii() and part.isdigit() and len(part) < 5]
     kinds = [part for part in parts if part not in (HALF, "") and not part.isdigit()]
-    options: KeepOptions = {"precision": "float16"} if HALF in parts else {}
+    options: RecordingKeywords = {"precision": "float16"} if HALF in parts else {}
     options |= {"kinds": tuple(kinds)} if kinds else {}
     options |= {"layers": tuple(numbers)} if numbers else {}
     try:

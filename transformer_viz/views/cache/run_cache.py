@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.trace_size import held_bytes
 
@@ -77,7 +77,7 @@ def size_of(thing: Any) -> int:
         return len(thing)
     if isinstance(thing, Trace):
         return held_bytes(thing)
-    if isinstance(thing, Moment):
+    if isinstance(thing, TrainingSnapshot):
         return held_bytes(thing.written) + held_bytes(thing.forced)
     assert isinstance(thing, list | tuple), f"the size of {type(thing).__name__} is not known"
     return sum(map(size_of, thing))

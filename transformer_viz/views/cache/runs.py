@@ -16,7 +16,7 @@ from transformer_viz import checkpoints, reading
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.evaluation.by_length import accuracy_by_length
-from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import replay as runs_replay
 from transformer_viz.tracing.decode import decode
@@ -80,7 +80,7 @@ def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
     return _by_length((checkpoint.name, device, stamp(checkpoint.folder)), samples, _checkpoint=checkpoint)
 
 
-def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[Moment, ...]:
+def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[TrainingSnapshot, ...]:
     """The snapshots of a checkpoint on one text."""
     name = (checkpoint.name, device, *_snapshot_stamps(checkpoint))
     with st.spinner("Going through the snapshots …", show_time=False):
@@ -179,7 +179,7 @@ def _by_length(name: tuple[str, str, float], samples: int, *, _checkpoint: Check
 @held
 def _replay(
     name: tuple[str, str, float, float, int], text: str, kept: Kept, most: int, _checkpoint: Checkpoint
-) -> tuple[Moment, ...]:
+) -> tuple[TrainingSnapshot, ...]:
     return runs_replay.replay(_checkpoint, text, max_trace_bytes=most, **dict(kept))
 
 

@@ -13,7 +13,7 @@ from transformer_viz.views.cache import limits, runs
 from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import display_options, link, persist_widgets
-from transformer_viz.views.state.display_options import Looks
+from transformer_viz.views.state.display_options import DisplayOptions
 
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
@@ -31,7 +31,7 @@ class Opening:
 
 
 @dataclass(frozen=True)
-class Bar(Looks):
+class Bar(DisplayOptions):
     """What was chosen in the bar."""
 
     text: str

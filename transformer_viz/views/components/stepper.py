@@ -13,13 +13,13 @@ from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, code, player, screen, style, text_first
 from transformer_viz.views.state import focus
-from transformer_viz.views.state.display_options import Looks
+from transformer_viz.views.state.display_options import DisplayOptions
 
 WriteLink = Callable[[focus.Focus], None]
 Program = Callable[[focus.Focus], str]
 
 
-def show_with_code(trace: Trace, chosen: Looks, write_link: WriteLink, program: Program) -> None:
+def show_with_code(trace: Trace, chosen: DisplayOptions, write_link: WriteLink, program: Program) -> None:
     """`show`, and below it the lines of Python that make what is shown; a projector shows none."""
     if chosen.is_large:
         show(trace, chosen, write_link)
@@ -37,7 +37,7 @@ def show_with_code(trace: Trace, chosen: Looks, write_link: WriteLink, program: 
         code.closed()
 
 
-def show(trace: Trace, chosen: Looks, write_link: WriteLink) -> None:
+def show(trace: Trace, chosen: DisplayOptions, write_link: WriteLink) -> None:
     """Everything of one run that steps; `focus.start` has been called for it."""
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), write_link)
@@ -50,7 +50,7 @@ def show(trace: Trace, chosen: Looks, write_link: WriteLink) -> None:
 
 
 @st.fragment
-def _player(trace: Trace, chosen: Looks, at: focus.Focus, write_link: WriteLink) -> None:
+def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, write_link: WriteLink) -> None:
     """A fragment, so that a rested step reruns these lines only, and redraws no chart.
 
     Its kind, layer and head are those of the page's last whole run. A report that was on its way while
@@ -69,7 +69,7 @@ def _step_rested(trace: Trace) -> None:
         focus.go_to_step(report.get("step"), trace)
 
 
-def _focus_map(trace: Trace, chosen: Looks) -> None:
+def _focus_map(trace: Trace, chosen: DisplayOptions) -> None:
     now, theme, narrow = focus.current(), style.theme(), screen.is_narrow()
     looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": narrow}
     figure = plain_player(trace, now.kind, now.layer, now.head, now.step, theme=theme, **looks)
@@ -81,7 +81,7 @@ def _alt(trace: Trace, kind: Kind) -> str:
     return f"{KIND_TITLES[kind]} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
-def mosaics(trace: Trace, chosen: Looks, now: focus.Focus, on_tile: Callable[[dict[str, Any]], None]) -> None:
+def mosaics(trace: Trace, chosen: DisplayOptions, now: focus.Focus, on_tile: Callable[[dict[str, Any]], None]) -> None:
     """All heads of every kind, side by side; `on_tile` hears of a click on one."""
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):

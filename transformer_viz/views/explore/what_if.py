@@ -133,8 +133,8 @@ def _token_controls(trace: Trace, checkpoint: Checkpoint) -> None:
     st.number_input("at step", 1, n, key="what_if_step", width=120)
     step = trace.steps[state.what_if_step - 1]
     others = [token for token, _ in step.candidates if token != step.token and token not in SPECIAL_TOKENS]
-    chances = dict(step.candidates)
-    rest = [token for token in checkpoint.task.target_vocabulary.symbols if token not in chances and token != step.token]
+    probabilities = dict(step.candidates)
+    rest = [token for token in checkpoint.task.target_vocabulary.symbols if token not in probabilities and token != step.token]
     options = ["", *others, *rest]
     if state.get("what_if_token") not in options:
         state.what_if_token = ""
@@ -143,17 +143,17 @@ def _token_controls(trace: Trace, checkpoint: Checkpoint) -> None:
         options,
         key="what_if_token",
         width=230,
-        format_func=lambda token: _option(token, step.token, chances),
+        format_func=lambda token: _option(token, step.token, probabilities),
         on_change=_force,
         args=(trace,),
         help="Type to search. The tokens that the model thought of come first.",
     )
 
 
-def _option(token: str, written: str, chances: dict[str, float]) -> str:
+def _option(token: str, written: str, probabilities: dict[str, float]) -> str:
     if not token:
         return f"instead of {visible(written)} …"
-    return f"{visible(token)} (p = {chances[token]:.2g})" if token in chances else visible(token)
+    return f"{visible(token)} (p = {probabilities[token]:.2g})" if token in probabilities else visible(token)
 
 
 def _force(trace: Trace) -> None:

@@ -138,7 +138,7 @@ def _loaded() -> None:
     _look(shown, file, node, now)
 
 
-def _look(shown: Trace, file: opened.Opened, node: int | None, now: display_options.Looks) -> None:
+def _look(shown: Trace, file: opened.Opened, node: int | None, now: display_options.DisplayOptions) -> None:
     """The player, the code and the tabs of a run, or of the node of a search."""
     run = File(file.file_name, node)
 

@@ -7,11 +7,11 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.moments import when
+from transformer_viz.analysis.snapshots import when
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.terms import KIND_TITLES, row_labels
-from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits, runs
 from transformer_viz.views.components import bar, chart, code, figure_file, player, screen, stepper, style
@@ -22,7 +22,7 @@ from transformer_viz.views.state import focus, link
 
 TITLE, ICON, ORDER = "Replay", ":material/history:", 5
 
-Moments = tuple[Moment, ...]
+Moments = tuple[TrainingSnapshot, ...]
 _MOST_OFFERED = 4
 _MOVED = "replay_moved"
 """In the session, until the page has run again: a click on a tile moved the focus."""

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from transformer_viz.analysis.heads import head_map
-from transformer_viz.analysis.moments import certainty, course, moment_sentence
+from transformer_viz.analysis.snapshots import certainty, course, snapshot_sentence
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.terms import Kind
-from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.snapshots import TrainingSnapshot
 
 _RULES: dict[Kind, str] = {
     "encoder": "row = the source token that looks · column = the token looked at",
@@ -21,7 +21,7 @@ _FIXED = {
 
 
 def data(
-    moments: Sequence[Moment],
+    moments: Sequence[TrainingSnapshot],
     run: str,
     kind: Kind,
     layer: int,
@@ -49,13 +49,13 @@ def data(
         "answers": [answer_mark(one.written, with_answer=with_answer, step_name="row") for one in moments],
         "written": [output_strip(one.written, with_answer=with_answer) for one in moments],
         "sentences": [
-            moment_sentence(one, i, found, kind, layer, head, with_answer=with_answer) for i, one in enumerate(moments)
+            snapshot_sentence(one, i, found, kind, layer, head, with_answer=with_answer) for i, one in enumerate(moments)
         ],
         "looked": [_looked_at(one, kind, layer, head, position) for one in moments],
     }
 
 
-def _button(moment: Moment, with_answer: bool) -> dict[str, Any]:
+def _button(moment: TrainingSnapshot, with_answer: bool) -> dict[str, Any]:
     sure = certainty(moment)
     goal = "right" if moment.target == "answer" else "final"
     is_wrong = with_answer and moment.written.is_right is False
@@ -69,7 +69,7 @@ def _button(moment: Moment, with_answer: bool) -> dict[str, Any]:
     }
 
 
-def _looked_at(moment: Moment, kind: Kind, layer: int, head: int, position: int) -> int | None:
+def _looked_at(moment: TrainingSnapshot, kind: Kind, layer: int, head: int, position: int) -> int | None:
     """The source position with the most weight in the row whose candidates are shown, for cross-attention."""
     if kind != "cross":
         return None

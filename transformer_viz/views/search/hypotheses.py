@@ -12,7 +12,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, figure_file, screen, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import display_options, link
-from transformer_viz.views.state.display_options import Looks
+from transformer_viz.views.state.display_options import DisplayOptions
 
 _CHART = "search-tree"
 
@@ -33,7 +33,7 @@ def link_values(search: Search, node: int) -> dict[str, str | None]:
     return {"node": None if node == search.best[0] else str(node + 1)}
 
 
-def show(trace: Trace, node: int, looks: Looks, *, greedy: Trace | None = None) -> None:
+def show(trace: Trace, node: int, looks: DisplayOptions, *, greedy: Trace | None = None) -> None:
     """The tree; beside it the finished hypotheses, and a box to choose one."""
     search = trace.search
     assert search is not None

@@ -10,17 +10,17 @@ from transformer_viz.terms import Kind
 from transformer_viz.views.snippets.lines import Code, assigned, call, literal, looks
 from transformer_viz.views.snippets.runs import AnyRun, Run, load, program
 
-Looks = Mapping[str, Any]
+DisplayOptions = Mapping[str, Any]
 """`theme`, `large`, `with_answer` and `narrow`, as the page has them; what a figure has by default is not written."""
 _TRACE, _CHECKPOINT, _KIND = Code("trace"), Code("checkpoint"), Code("kind")
 
 
-def player(run: AnyRun, now: View, given: Looks) -> str:
+def player(run: AnyRun, now: View, given: DisplayOptions) -> str:
     """The focus map with its candidates, and the mosaics."""
     return program(*run.lines(), *_pictures(now, given))
 
 
-def search(run: AnyRun, now: View, given: Looks) -> str:
+def search(run: AnyRun, now: View, given: DisplayOptions) -> str:
     """The tree, and the focus map and the mosaics of the hypothesis in it that is shown."""
     assert run.node is not None
     tree, greedy = looks(given, "theme", "large", "narrow"), []
@@ -38,7 +38,9 @@ def search(run: AnyRun, now: View, given: Looks) -> str:
     )
 
 
-def what_if(run: Run, change: Mapping[str, Any], kind: Kind, layer: int, head: Head, columns: int, given: Looks) -> str:
+def what_if(
+    run: Run, change: Mapping[str, Any], kind: Kind, layer: int, head: Head, columns: int, given: DisplayOptions
+) -> str:
     """Both runs side by side.
 
     Args:
@@ -62,7 +64,7 @@ def what_if(run: Run, change: Mapping[str, Any], kind: Kind, layer: int, head: H
     )
 
 
-def heads(run: AnyRun, tint: str, given: Looks, *, with_untrained: bool) -> str:
+def heads(run: AnyRun, tint: str, given: DisplayOptions, *, with_untrained: bool) -> str:
     """The tiles and the table of grades."""
     beside = [call("tv.untrained", _CHECKPOINT, _TRACE)] if with_untrained else []
     return program(
@@ -74,7 +76,7 @@ def heads(run: AnyRun, tint: str, given: Looks, *, with_untrained: bool) -> str:
     )
 
 
-def by_length(checkpoint: str, device: str, samples: int, given: Looks) -> str:
+def by_length(checkpoint: str, device: str, samples: int, given: DisplayOptions) -> str:
     """The curve, and its numbers."""
     return program(
         *load(checkpoint, device),
@@ -85,7 +87,7 @@ def by_length(checkpoint: str, device: str, samples: int, given: Looks) -> str:
     )
 
 
-def masks_in_force(run: AnyRun, given: Looks, places: Mapping[Kind, tuple[int, int]] = MappingProxyType({})) -> str:
+def masks_in_force(run: AnyRun, given: DisplayOptions, places: Mapping[Kind, tuple[int, int]] = MappingProxyType({})) -> str:
     """A matrix a kind.
 
     Args:
@@ -122,7 +124,7 @@ def file(run: AnyRun, name: str, options: Mapping[str, Any]) -> str:
     return program(*run.lines(), call("tv.export.save", _TRACE, name, **options))
 
 
-def _pictures(now: View, given: Looks) -> list[str]:
+def _pictures(now: View, given: DisplayOptions) -> list[str]:
     """The focus map, and under it the mosaics with the focus outlined."""
     place = {"layer": now.layer, "head": now.head, "step": now.step}
     drawn = looks(given, "theme", "large", "with_answer", "narrow")
@@ -133,7 +135,7 @@ def _pictures(now: View, given: Looks) -> list[str]:
     ]
 
 
-def mosaics(trace: str, kind: Kind, layer: int, head: Head, given: Looks) -> list[str]:
+def mosaics(trace: str, kind: Kind, layer: int, head: Head, given: DisplayOptions) -> list[str]:
     """All heads of every kind of a trace, by the name of its variable."""
     tile = call("tv.figures.mosaic", Code(trace), _KIND, Code("tile"), **looks(given, "theme", "large"))
     return [

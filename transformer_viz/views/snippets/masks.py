@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from transformer_viz.analysis.heads import Head
 from transformer_viz.terms import Kind
-from transformer_viz.views.snippets.explore import Looks
+from transformer_viz.views.snippets.explore import DisplayOptions
 from transformer_viz.views.snippets.lines import Code, assigned, call, literal, looks
 from transformer_viz.views.snippets.runs import Batch, load, program
 
@@ -21,7 +21,7 @@ class Focus:
     head: Head
 
 
-def masks(batch: Batch, sentence: int | None, layer: int, head: int, columns: int, given: Looks) -> str:
+def masks(batch: Batch, sentence: int | None, layer: int, head: int, columns: int, given: DisplayOptions) -> str:
     """Every mask of the batch, or of one sentence, by its reasons."""
     parts = call("tv.analysis.mask_parts", Code("trace"), layer, head)
     shown = "traces" if sentence is None else f"traces[{sentence}:{sentence + 1}]"
@@ -38,7 +38,7 @@ def masks(batch: Batch, sentence: int | None, layer: int, head: int, columns: in
     )
 
 
-def scores(batch: Batch, at: Focus, row: int, fill: str, precision: str, columns: int, given: Looks) -> str:
+def scores(batch: Batch, at: Focus, row: int, fill: str, precision: str, columns: int, given: DisplayOptions) -> str:
     """One head's scores, masked scores and weights."""
     place = {"kind": at.kind, "layer": at.layer, "head": at.head}
     drawn = {**looks(given, "theme", "large"), **({} if columns == 3 else {"columns": columns})}
@@ -53,7 +53,7 @@ def scores(batch: Batch, at: Focus, row: int, fill: str, precision: str, columns
     )
 
 
-def change(batch: Batch, at: Focus, height: int, columns: int, given: Looks, *, with_effect: bool) -> str:
+def change(batch: Batch, at: Focus, height: int, columns: int, given: DisplayOptions, *, with_effect: bool) -> str:
     """The mask that is clicked, both runs side by side, and the effect over many strings where it is shown."""
     one = at.head if isinstance(at.head, int) else 0
     mask = {"layer": at.layer, "head": one, **looks(given, "theme"), "height": height}
@@ -107,7 +107,7 @@ def certificate(batch: Batch) -> str:
     )
 
 
-def loss(batch: Batch, given: Looks) -> str:
+def loss(batch: Batch, given: DisplayOptions) -> str:
     """The loss of every token, and what it would wrongly be."""
     return program(
         *batch.lines(),

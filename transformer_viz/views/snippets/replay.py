@@ -1,13 +1,13 @@
 """Replay: the film of a training at one moment."""
 
 from transformer_viz.terms import Kind
-from transformer_viz.views.snippets.explore import Looks, mosaics
+from transformer_viz.views.snippets.explore import DisplayOptions, mosaics
 from transformer_viz.views.snippets.lines import Code, assigned, looks
 from transformer_viz.views.snippets.runs import load, program
 
 
 def film(
-    text: str, checkpoint: str, device: str, kind: Kind, layer: int, head: int, step: int, position: int, given: Looks
+    text: str, checkpoint: str, device: str, kind: Kind, layer: int, head: int, step: int, position: int, given: DisplayOptions
 ) -> str:
     """The film as it stands after `step` steps of training, and that moment's mosaics."""
     place = {"layer": layer, "head": head, "moment": Code("place"), "position": position}

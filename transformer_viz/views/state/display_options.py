@@ -16,7 +16,7 @@ _SWITCHES = (("projector", "projector", "on"), ("hide_answer", "answer", "hidden
 
 
 @dataclass(frozen=True, kw_only=True)
-class Looks:
+class DisplayOptions:
     """What was chosen in the popover."""
 
     is_large: bool
@@ -30,9 +30,9 @@ def start() -> None:
             st.session_state[key] = link.switch(name, link.take(name), word)
 
 
-def current() -> Looks:
+def current() -> DisplayOptions:
     """As they stand."""
-    return Looks(is_large=st.session_state.projector, with_answer=not st.session_state.hide_answer)
+    return DisplayOptions(is_large=st.session_state.projector, with_answer=not st.session_state.hide_answer)
 
 
 def answer_of(trace: Trace) -> str:

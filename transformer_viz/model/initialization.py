@@ -7,13 +7,13 @@ import torch
 from torch import Tensor
 
 
-def wanted() -> bool:
+def is_needed() -> bool:
     """Whether there is anything to compute."""
     return torch.get_default_device().type != "meta"
 
 
 def normal(rows: int, columns: int, deviation: float = 1.0) -> Tensor:
     """(rows, columns), drawn from a normal distribution around zero."""
-    if not wanted():
+    if not is_needed():
         return torch.empty(rows, columns)
     return torch.randn(rows, columns) * deviation

@@ -14,14 +14,14 @@ from torch.utils.data import DataLoader, Dataset
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.training.batch import Batch
 
-_MOST_MAKERS = 8
+_MOST_WORKERS = 8
 _AHEAD = 4
 """Batches that each of them has ready."""
 
 BatchAt = Callable[[int], Batch]
 
 
-def n_makers(device: torch.device, n_trainings: int = 1) -> int:
+def num_workers(device: torch.device, n_trainings: int = 1) -> int:
     """How many processes should make batches for one training.
 
     None for a CPU, whose cores are all at work already, and none where a process cannot be forked safely.
@@ -33,10 +33,10 @@ def n_makers(device: torch.device, n_trainings: int = 1) -> int:
     can_fork = sys.platform == "linux" and "fork" in multiprocessing.get_all_start_methods()
     if device.type != "cuda" or not can_fork:
         return 0
-    return max(0, min(_MOST_MAKERS, len(os.sched_getaffinity(0)) // n_trainings - 1))
+    return max(0, min(_MOST_WORKERS, len(os.sched_getaffinity(0)) // n_trainings - 1))
 
 
-class Ahead:
+class Prefetch:
     """A function from the step to its batch, best asked for one step after the other.
 
     Args:
@@ -46,9 +46,9 @@ class Ahead:
         is_pinned: whether batches lie in memory that a GPU can read by itself.
     """
 
-    def __init__(self, batch_at: BatchAt, steps: int, makers: int, *, is_pinned: bool = True) -> None:
+    def __init__(self, batch_at: BatchAt, steps: int, workers_ahead: int, *, is_pinned: bool = True) -> None:
         self._steps = _Steps(batch_at, steps)
-        self._makers, self._is_pinned = makers, is_pinned
+        self._workers, self._is_pinned = workers_ahead, is_pinned
         self._next = -1
         self._made: Iterator[Batch | TransformerVizError] = iter(())
 
@@ -73,7 +73,7 @@ class Ahead:
                 self._steps,
                 batch_size=None,
                 sampler=range(step, len(self._steps)),
-                num_workers=self._makers,
+                num_workers=self._workers,
                 prefetch_factor=_AHEAD,
                 pin_memory=self._is_pinned,
                 multiprocessing_context="fork",

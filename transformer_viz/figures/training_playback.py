@@ -11,8 +11,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import check_place, head_map, layer_or_first, reasons_map
-from transformer_viz.analysis.moments import Course, course
 from transformer_viz.analysis.sentences import percent_words, source_unit
+from transformer_viz.analysis.snapshots import Course, course
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
@@ -20,14 +20,14 @@ from transformer_viz.figures.framed import FramedFigure
 from transformer_viz.figures.plain import Plain
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
 from transformer_viz.terms import Kind, head_label
-from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.snapshots import TrainingSnapshot
 
 _MAP_SHARE = 0.56
 _HALVES = {"mass": ["0", "50 %", "100 %"], "entropy": ["0", "0.5", "1"]}
 
 
 def film(
-    moments: Sequence[Moment],
+    moments: Sequence[TrainingSnapshot],
     kind: Kind = "cross",
     layer: int | None = None,
     head: int = 0,
@@ -75,7 +75,7 @@ class _Film:
 
     def __init__(
         self,
-        moments: Sequence[Moment],
+        moments: Sequence[TrainingSnapshot],
         kind: Kind,
         layer: int,
         head: int,

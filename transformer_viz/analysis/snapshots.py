@@ -9,7 +9,7 @@ import numpy as np
 from transformer_viz.analysis.sentences import Sentence, Style, percent_words, source_unit
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.terms import Kind, head_title
-from transformer_viz.trace.moments import Moment
+from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 
 Measure = Literal["mass", "entropy"]
@@ -32,7 +32,7 @@ class Course:
     even: float
 
 
-def course(moments: Sequence[Moment], kind: Kind) -> Course:
+def course(moments: Sequence[TrainingSnapshot], kind: Kind) -> Course:
     """The way of every head of a kind: mass on the true key for cross-attention with a true alignment, else entropy."""
     traces = [moment.forced for moment in moments]
     masses = [head_mass(trace) for trace in traces] if kind == "cross" else []
@@ -57,13 +57,13 @@ def _entropy_share(trace: Trace, kind: Kind) -> np.ndarray:
     return (entropy / np.log(n_allowed[rows])).mean(-1)
 
 
-def certainty(moment: Moment) -> float:
+def certainty(moment: TrainingSnapshot) -> float:
     """The mean probability of the target's tokens, each after the true ones before it."""
     return float(np.mean([step.probability for step in moment.forced.steps]))
 
 
-def moment_sentence(
-    moment: Moment, place: int, found: Course, kind: Kind, layer: int, head: int, *, with_answer: bool = True
+def snapshot_sentence(
+    moment: TrainingSnapshot, place: int, found: Course, kind: Kind, layer: int, head: int, *, with_answer: bool = True
 ) -> Sentence:
     """What the model writes at a moment, and how far a head is.
 

@@ -8,12 +8,12 @@ import torch
 
 from transformer_viz.errors import ConfigError
 from transformer_viz.tasks.reverse import Reverse
-from transformer_viz.training import ahead
-from transformer_viz.training.ahead import Ahead, n_makers
+from transformer_viz.training import prefetch
 from transformer_viz.training.batch import Batch
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.make_checkpoint import make_model
+from transformer_viz.training.prefetch import Prefetch, num_workers
 from transformer_viz.training.recipe import Recipe
 
 TASK = Reverse("abcd", 7, (2, 5))
@@ -43,9 +43,9 @@ def numbers(batch: Batch) -> list[object]:
 
 @forking
 @pytest.mark.parametrize("makers", [1, 2])
-def test_every_step_has_its_batch_also_after_a_jump(makers):
+def test_every_step_has_its_batch_also_after_a_jump(workers_ahead):
     """A training that goes on after a stop begins in the middle."""
-    plain, made = batches(RECIPE, TASK), Ahead(batches(RECIPE, TASK), RECIPE.steps, makers, is_pinned=False)
+    plain, made = batches(RECIPE, TASK), Prefetch(batches(RECIPE, TASK), RECIPE.steps, workers_ahead, is_pinned=False)
     for step in (0, 1, 2, 7, 8, 9, 10, 11, 3, 4):
         assert numbers(made(step)) == numbers(plain(step))
 
@@ -58,7 +58,7 @@ def test_a_training_is_the_same():
         return losses, trainer.model.state_dict()
 
     losses, weights = trained(batches(RECIPE, TASK))
-    other_losses, other_weights = trained(Ahead(batches(RECIPE, TASK), RECIPE.steps, 2, is_pinned=False))
+    other_losses, other_weights = trained(Prefetch(batches(RECIPE, TASK), RECIPE.steps, 2, is_pinned=False))
     assert losses == other_losses
     assert all(torch.equal(weights[name], other_weights[name]) for name in weights)
 
@@ -70,7 +70,7 @@ def test_an_error_is_said_in_its_own_words():
             raise ConfigError("no text of this length")
         return batches(RECIPE, TASK)(step)
 
-    made = Ahead(batch_at, 3, 2, is_pinned=False)
+    made = Prefetch(batch_at, 3, 2, is_pinned=False)
     made(0)
     with pytest.raises(ConfigError) as error:
         made(1)
@@ -80,24 +80,24 @@ def test_an_error_is_said_in_its_own_words():
 @forking
 def test_nobody_works_on_when_the_training_is_over():
     others = set(multiprocessing.active_children())
-    made = Ahead(batches(RECIPE, TASK), 1000, 2, is_pinned=False)
+    made = Prefetch(batches(RECIPE, TASK), 1000, 2, is_pinned=False)
     made(0)
-    makers = set(multiprocessing.active_children()) - others
-    assert len(makers) == 2
+    workers_ahead = set(multiprocessing.active_children()) - others
+    assert len(workers_ahead) == 2
     del made
-    assert not any(maker.is_alive() for maker in makers)
+    assert not any(maker.is_alive() for maker in workers_ahead)
 
 
 def test_a_cpu_makes_its_own_batches_and_gpus_share_the_cores(monkeypatch):
-    monkeypatch.setattr(ahead.sys, "platform", "linux")
-    monkeypatch.setattr(ahead.multiprocessing, "get_all_start_methods", lambda: ["fork", "spawn"])
+    monkeypatch.setattr(prefetch.sys, "platform", "linux")
+    monkeypatch.setattr(prefetch.multiprocessing, "get_all_start_methods", lambda: ["fork", "spawn"])
     gpu = torch.device("cuda")
     for cores, n_trainings, wanted in ((16, 1, 8), (16, 4, 3), (4, 1, 3), (1, 1, 0), (2, 8, 0)):
-        monkeypatch.setattr(ahead.os, "sched_getaffinity", lambda process, n=cores: set(range(n)), raising=False)
-        assert n_makers(gpu, n_trainings) == wanted
-        assert n_makers(CPU, n_trainings) == 0
-    monkeypatch.setattr(ahead.sys, "platform", "darwin")
-    assert n_makers(gpu) == 0
+        monkeypatch.setattr(prefetch.os, "sched_getaffinity", lambda process, n=cores: set(range(n)), raising=False)
+        assert num_workers(gpu, n_trainings) == wanted
+        assert num_workers(CPU, n_trainings) == 0
+    monkeypatch.setattr(prefetch.sys, "platform", "darwin")
+    assert num_workers(gpu) == 0
 
 
 def test_moving_and_pinning_touch_every_part():

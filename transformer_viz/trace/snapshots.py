@@ -10,7 +10,7 @@ Target = Literal["answer", "final output"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Moment:
+class TrainingSnapshot:
     """One snapshot and what it makes of the source.
 
     Attributes:
