@@ -40,8 +40,15 @@ def test_any_text_is_read_or_refused(text):
         assert edits.parse(edits.written(read)) == read
 
 
+def test_the_older_spelling_of_uniform_is_read():
+    (edit,) = edits.parse("cross.2.4:3=even")
+    assert str(edit) == "cross.2.4:3=uniform"
+
+
 def test_text_counts_from_one_and_python_from_zero():
-    assert edits.parse("cross:3-5, decoder.2.4:zero,encoder:*-1, cross.1:off, decoder.1.2:4=1@0.75+3@0.25, cross:2=even") == (
+    assert edits.parse(
+        "cross:3-5, decoder.2.4:zero,encoder:*-1, cross.1:off, decoder.1.2:4=1@0.75+3@0.25, cross:2=uniform"
+    ) == (
         Flip(Place("cross"), 2, 4),
         HeadOff(Place("decoder", 1, 3)),
         Flip(Place("encoder"), None, 0),

@@ -11,7 +11,7 @@ In Python everything counts from 0; in the text, as everywhere a person reads, f
 | `cross.2.4:zero`          | the head's output is zeros                                            |
 | `cross.2.4:3=5`           | the row of query 3 puts all its weight on key 5                       |
 | `cross.2.4:3=5@0.75+1@0.25` | … or divides it                                                     |
-| `cross.2.4:3=even`        | … or spreads it evenly over all keys                                  |
+| `cross.2.4:3=uniform`     | … or spreads it uniformly over all keys (`=even` is an older spelling)  |
 
 `cross` is all layers and heads, `cross.2` all heads of layer 2. Several edits are separated by commas.
 """
@@ -30,7 +30,7 @@ _PLACE = re.compile(r"(?P<kind>[a-z]+)(?:\.(?P<layer>\d{1,3})(?:\.(?P<head>\d{1,
 _CELL = re.compile(r"(\d{1,3}|\*)-(\d{1,3}|\*)", re.ASCII)
 _ROW = re.compile(r"(\d{1,3}|\*)=(.+)", re.ASCII)
 _SHARE = re.compile(r"(\d{1,3})(?:@(\d{1,3}(?:\.\d{1,6})?))?", re.ASCII)
-_FORMS = "cross:off, cross:3-5, cross:3-*, cross:*-5, cross.2.4:zero, cross.2.4:3=5, cross.2.4:3=even"
+_FORMS = "cross:off, cross:3-5, cross:3-*, cross:*-5, cross.2.4:zero, cross.2.4:3=5, cross.2.4:3=uniform"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class HeadOff:
 
 @dataclass(frozen=True)
 class Force:
-    """A row of weights is replaced. `shares` are (key, weight) pairs; empty spreads the weight evenly. None is every query.
+    """A row of weights is replaced. `shares` are (key, weight) pairs; empty spreads the weight uniformly. None is every query.
 
     What a forced row looks at is allowed, whatever the mask says: a masked cell never has weight.
     """
@@ -91,7 +91,7 @@ class Force:
 
     def __str__(self) -> str:
         if not self.shares:
-            return f"{self.place}:{_number(self.query)}=even"
+            return f"{self.place}:{_number(self.query)}=uniform"
         alone = len(self.shares) == 1 and self.shares[0][1] == 1
         parts = [str(key + 1) if alone else f"{key + 1}@{_decimal(weight)}" for key, weight in self.shares]
         return f"{self.place}:{_number(self.query)}={'+'.join(parts)}"
@@ -182,7 +182,7 @@ def _place(text: str, part: str) -> Place:
 
 
 def _shares(text: str, part: str) -> tuple[tuple[int, float], ...]:
-    if text == "even":
+    if text in ("uniform", "even"):  # the second is how files and links of before say it
         return ()
     shares = []
     for share in text.split("+"):

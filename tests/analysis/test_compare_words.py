@@ -1,4 +1,4 @@
-"""What differs, in words: who reads and writes what, where they part, and the rows of the table."""
+"""What differs, in words: who reads and writes what, where they diverge, and the rows of the table."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def test_another_input_and_where_they_part(hello: Trace, tiny) -> None:
     step = compare(hello, other).parted
     assert (step is None) == (found["writes"][2] == "same")
     if step is not None:
-        assert f"they part at step {step + 1}." in words
+        assert f"they diverge at step {step + 1}." in words
     largest = compare(hello, other).largest
     assert largest is not None
     place = f"{KIND_TITLES[largest.kind]}, layer {largest.layer + 1} head {largest.head + 1}: in row {largest.query + 1}"

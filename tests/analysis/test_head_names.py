@@ -81,7 +81,7 @@ def test_a_rule_needs_half_of_the_weight_and_more_than_even_attention_has(make_r
         rows = (mix * on(CROSS["next"], 9) + (1 - mix) * even).astype(np.float32)
         grade = one_head(make_run, "cross", rows)
         assert (grade.name == "next") == is_named
-    # With two keys even attention has half of the weight on each, which is no pattern.
+    # With two keys uniform attention has half of the weight on each, which is no pattern.
     tiny = make_run(0, 3, cross_attentions=np.full((1, 1, 3, 2), 0.5, dtype=np.float32))
     assert graded(tiny, "cross").name == "broad"
     rows = np.tile(np.array([0.5 + MARGIN + 0.01, 0.5 - MARGIN - 0.01], dtype=np.float32), (1, 1, 3, 1))

@@ -109,7 +109,7 @@ def test_the_sentence_says_what_is_written_and_how_far_the_head_is() -> None:
     said = plain(snapshot_sentence(one, 3, found, "cross", 1, 0))
     assert said == (
         f"After 27 steps of training the model writes `ca`, which is right; "
-        f"layer 2 head 1 has {mass} of its mass on the true letters."
+        f"layer 2 head 1 has {mass} of its attention on the expected letters."
     )
     wrong = replace(one, step=0, written=trace(3, text="", expected="ca", finished="length"))
     said = plain(snapshot_sentence(wrong, 3, found, "cross", 1, 0))
@@ -125,7 +125,7 @@ def test_entropy_is_called_entropy() -> None:
     several = moments(alignment=(None,) * 3)
     found = course(several, "cross")
     said = plain(snapshot_sentence(several[0], 0, found, "cross", 1, 2))
-    assert said.endswith("the rows of layer 2 head 3 have 0 % of the entropy of even attention.")
+    assert said.endswith("the rows of layer 2 head 3 have 0 % of the entropy of uniform attention.")
 
 
 def test_words_are_tokens_and_letters_letters() -> None:

@@ -61,7 +61,7 @@ def test_explore(page: Page, server: str, another: Page) -> None:
     box = page.get_by_label("begins with")
     box.fill("xy")
     box.press("Enter")
-    expect(page.locator(".stMain")).to_contain_text("They part at step 1.")
+    expect(page.locator(".stMain")).to_contain_text("They diverge at step 1.")
     # The player is a fragment of its own: its report must not take the tab's keys away.
     page.locator("[data-part=output] button").nth(2).click()
     same_in_another(page, another, "kind", "begin", "step", "tables")
@@ -70,7 +70,7 @@ def test_explore(page: Page, server: str, another: Page) -> None:
 def test_a_closed_tab_keeps_what_was_typed(page: Page, server: str) -> None:
     """Guards a run of the tabs alone, after which Streamlit forgets the boxes that are not drawn."""
     page.goto(f"{server}/?text=hello&begin=xy")
-    expect(page.locator(".stMain")).to_contain_text("They part at step 1.")
+    expect(page.locator(".stMain")).to_contain_text("They diverge at step 1.")
     for _ in range(2):
         page.get_by_role("tab", name="Numbers").click()
         expect(page.get_by_role("button", name="CSV of the focus")).to_be_visible()

@@ -14,7 +14,7 @@ from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError
 from transformer_viz.export.content import content, view
 from transformer_viz.figures.theme import LIGHT
-from transformer_viz.figures.training_playback import film
+from transformer_viz.figures.training_playback import training_playback
 from transformer_viz.trace.snapshots import TrainingSnapshot
 
 KINDS = ("decoder", "cross")
@@ -127,7 +127,7 @@ def test_moments_of_chosen_layers(tiny, part, whole):
     """A film of one moment: the lines in the panel are those of the true layers."""
     forced = tv.decode(tiny, "hello", target="olleh", kinds=KINDS, layers=LAYERS)
     moments = [TrainingSnapshot(step=7, written=part, forced=forced, target="answer")]
-    drawn = film(moments, "cross", 2, 3)
+    drawn = training_playback(moments, "cross", 2, 3)
     words = " ".join(str(trace.text) for trace in drawn.data if trace.type == "scatter")
     assert "<b>L3 H4</b>" in words
     assert "<b>L1 H1</b>" in words

@@ -42,7 +42,7 @@ def numbers(batch: Batch) -> list[object]:
 
 
 @forking
-@pytest.mark.parametrize("makers", [1, 2])
+@pytest.mark.parametrize("workers_ahead", [1, 2])
 def test_every_step_has_its_batch_also_after_a_jump(workers_ahead):
     """A training that goes on after a stop begins in the middle."""
     plain, made = batches(RECIPE, TASK), Prefetch(batches(RECIPE, TASK), RECIPE.steps, workers_ahead, is_pinned=False)

@@ -86,7 +86,7 @@ def test_what_is_shown_is_what_the_api_gives(start: Start, folder) -> None:
 
 def test_heads_and_masks_are_switched_by_buttons_and_a_second_press_takes_it_back(start: Start) -> None:
     at = start("masks", sources="hello", tab=TABS[2], kind="cross", layer="1", head="2")
-    for label, edit in (("Mask off", "cross:off"), ("L1 H2 off", "cross.1.2:zero"), ("L1 H2 even", "cross.1.2:*=even")):
+    for label, edit in (("Mask off", "cross:off"), ("L1 H2 off", "cross.1.2:zero"), ("L1 H2 uniform", "cross.1.2:*=uniform")):
         button = next(button for button in at.button if button.label == label)
         button.click().run()
         assert at.text_input(key="lab_edits").value == edit

@@ -89,7 +89,7 @@ def test_another_token_and_undo(start: Start, folder) -> None:
     first = decode(checkpoint, "abc").output_tokens[0]
     other = decode(checkpoint, "abc", prefix=[first, "Q"])
     assert other.text.replace("\\", "") in said(at)
-    assert "They part at step 2" in said(at)
+    assert "They diverge at step 2" in said(at)
     assert at.query_params["prefix"] == f"{first}\tQ"
     # The next change is one of the changed run.
     at.number_input(key="what_if_step").set_value(3).run()

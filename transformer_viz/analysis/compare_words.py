@@ -126,7 +126,7 @@ def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
             ("code", _short(run.text) or "nothing"),
         ]
         pieces += [("plain", end)]
-    return [*pieces, ("plain", f": they part at step {comparison.parted + 1}.")]
+    return [*pieces, ("plain", f": they diverge at step {comparison.parted + 1}.")]
 
 
 def _same_output(text: str, a_given: bool, b_given: bool, is_same_source: bool) -> list[tuple[Style, str]]:

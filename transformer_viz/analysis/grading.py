@@ -1,7 +1,7 @@
 """Every head of a run, graded: how much weight on the right key, how often it is the top one, how wide, how far.
 
 Each grade is a mean over the head's judged rows (`analysis.rows` says which are left out), beside the same grade
-of even attention over each row's allowed keys, and, where a run of the untrained model is given, of that.
+of uniform attention over each row's allowed keys, and, where a run of the untrained model is given, of that.
 `docs/grading.md` has the definitions.
 """
 
@@ -29,7 +29,7 @@ class Measures:
     Attributes:
         mass: weight on the true key, over the steps that have one (cross-attention only).
         hit_rate: share of those steps whose largest weight is on the true key; of equal weights the lowest key is
-            the largest. Of even attention it is the chance that a key drawn from the allowed ones is the true key.
+            the largest. Of uniform attention it is the chance that a key drawn from the allowed ones is the true key.
         entropy: of a row's weights, in nats.
         entropy_share: the same as a share of the logarithm of the number of allowed keys, which is what even
             attention has; rows with one allowed key have none.
@@ -54,8 +54,8 @@ class HeadGrade(Measures):
         rule: what the name says, in words.
         score: the number by which it was named: the mean weight on the keys of the pattern; of `broad` the entropy's
             share; of `focused` and `mixed` the mean largest weight.
-        score_even: the same number of even attention.
-        even: the grades of even attention over each row's allowed keys.
+        score_even: the same number of uniform attention.
+        even: the grades of uniform attention over each row's allowed keys.
         untrained: the grades of the same head of an untrained model, where they were asked for.
         n_rows: how many rows were judged.
         n_left_out: how many were not.
@@ -171,7 +171,7 @@ def _rank(grade: HeadGrade) -> tuple[bool, float, int, bool, float, int, int]:
 
 
 def _measures(trace: Trace, kind: Kind, *, even: bool) -> dict[str, np.ndarray]:
-    """Every measure, (layer, head) float64, NaN where there is none; of the run's weights or of even attention."""
+    """Every measure, (layer, head) float64, NaN where there is none; of the run's weights or of uniform attention."""
     weights, allowed, rows = trace.attentions(kind), allowed_keys(trace, kind), judged_rows(trace, kind)
     assert weights is not None
     used = even_weights(allowed) if even else np.where(rows[..., None], weights, 0).astype(np.float64)

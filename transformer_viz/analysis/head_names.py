@@ -24,7 +24,7 @@ THRESHOLD = 0.5
 MARGIN = 0.2
 COVERAGE = 0.5
 BROAD = 0.9
-"""Of the logarithm of the number of allowed keys, which is the entropy of even attention."""
+"""Of the logarithm of the number of allowed keys, which is the entropy of uniform attention."""
 
 Keys = Sequence[int | None]
 
@@ -40,7 +40,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Named:
-    """A head's name, the rule that gave it, the rule's number, and that number for even attention."""
+    """A head's name, the rule that gave it, the rule's number, and that number for uniform attention."""
 
     name: str
     rule: str
@@ -138,7 +138,7 @@ def entropies(weights: np.ndarray) -> np.ndarray:
 
 
 def _place_scores(keys: Keys | None, weights: np.ndarray, even: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean weight on a pattern's keys, of the heads and of even attention, (layer, head); NaN where too few rows have one."""
+    """Mean weight on a pattern's keys, of the heads and of uniform attention, (layer, head); NaN: too few rows."""
     none = np.full(weights.shape[:2], np.nan)
     if keys is None:
         return none, none

@@ -15,6 +15,8 @@ RULES: dict[Rule, str] = {
     "company": "a sentence in a padded batch is what it is alone",
     "finite": "every number is finite, but −∞ for a banned token",
 }
+RULE_NAMES: dict[Rule, str] = {**{rule: rule for rule in RULES}, "company": "batch invariance"}
+"""What a rule is called where people read it; in JSON it has the name of its key here."""
 Verdict = Literal["sound", "leaking", "faulty", "not deterministic"]
 
 
@@ -183,7 +185,7 @@ class MaskReport:
 
     def __str__(self) -> str:
         computed = [] if self.precision is None else [str(self.precision)]
-        found = [f"- {finding.rule}: {finding}" for finding in self.findings]
+        found = [f"- {RULE_NAMES[finding.rule]}: {finding}" for finding in self.findings]
         return "\n".join([self.headline, *computed, *found, *map(str, self.mistakes), *self.notes])
 
     def to_json(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Course:
     Attributes:
         measure: what is measured.
         values: float64 (moment, layer, head), for the layers that the runs have. Entropy is a share of the largest
-            possible, the logarithm of the number of allowed keys: 1 = even attention, 0 = each row looks at one key.
+            possible, the logarithm of the number of allowed keys: 1 = uniform attention, 0 = each row looks at one key.
         even: the number of a head that spreads every row evenly over its allowed keys.
     """
 
@@ -80,9 +80,9 @@ def snapshot_sentence(
     value = float(found.values[place, moment.forced.layer_place(kind, layer), head])
     name = head_title(layer, head)
     if found.measure == "mass":
-        words = f"; {name} has {percent_words(value)} of its mass on the true {source_unit(moment.forced)}s."
+        words = f"; {name} has {percent_words(value)} of its attention on the expected {source_unit(moment.forced)}s."
     else:
-        words = f"; the rows of {name} have {percent_words(value)} of the entropy of even attention."
+        words = f"; the rows of {name} have {percent_words(value)} of the entropy of uniform attention."
     return (*pieces, ("plain", words))
 
 

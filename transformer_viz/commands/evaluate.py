@@ -95,7 +95,7 @@ def print_table(result: dict[str, Any]) -> None:
         print(f"BLEU          {result['bleu']:.2f}")
     if best := result.get("best_head"):
         place = head_title(best["layer"], best["head"])
-        print(f"best head     {result['best_head_mass']:.4f}   of its mass on the true key, {place}")
+        print(f"best head     {result['best_head_mass']:.4f}   of its attention on the expected key, {place}")
     print("by source")
     for source, share in result["by_source"].items():
         print(f"  {_shared.visible(source):14}{share:.4f}")

@@ -11,9 +11,13 @@ from transformer_viz.figures.masks import mask, mask_grid
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.player import player
 from transformer_viz.figures.search_tree import search_tree
-from transformer_viz.figures.snapshot_maps import filmstrip
+from transformer_viz.figures.snapshot_maps import snapshot_maps
 from transformer_viz.figures.training import training
-from transformer_viz.figures.training_playback import film
+from transformer_viz.figures.training_playback import training_playback
+
+# What they were called in the releases before; they go in the next one.
+film = training_playback
+filmstrip = snapshot_maps
 
 __all__ = [
     "accuracy_by_length",
@@ -29,7 +33,9 @@ __all__ = [
     "mosaic",
     "player",
     "search_tree",
+    "snapshot_maps",
     "softmax_maps",
     "token_losses",
     "training",
+    "training_playback",
 ]

@@ -235,7 +235,7 @@ def _line(words: str, name: str, head: HeadGrade) -> str:
     value = getattr(head, name)
     if value is None:
         return ""
-    beside = [f"even {_of(head.even, name)}"]
+    beside = [f"uniform {_of(head.even, name)}"]
     if head.untrained is not None:
         beside.append(f"untrained {_of(head.untrained, name)}")
     return f"{words} <b>{_number(value)}</b> ({', '.join(beside)})"

@@ -15,7 +15,7 @@ _QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}
 _LONGEST_TEXT = 22
 
 
-def filmstrip(
+def snapshot_maps(
     moments: Sequence[tuple[str, Trace]],
     kind: Kind,
     layer: int,

@@ -1,4 +1,4 @@
-"""The film of a training: the focus head's map, every head's way, and the candidates of one place; one frame a moment.
+"""Training playback: the focus head's map, every head's way, and the candidates of one place; one frame a moment.
 
 All moments read the same target, so the rows of the map stay what they are and only the weights move. As in the step
 player, frames are applied in the browser, and `layout.meta` tells the host which head it is and at which moment.
@@ -26,7 +26,7 @@ _MAP_SHARE = 0.56
 _HALVES = {"mass": ["0", "50 %", "100 %"], "entropy": ["0", "0.5", "1"]}
 
 
-def film(
+def training_playback(
     moments: Sequence[TrainingSnapshot],
     kind: Kind = "cross",
     layer: int | None = None,
@@ -62,7 +62,7 @@ def film(
     at = len(moments) - 1 if moment is None else check_place("moment", moment, len(moments))
     check_place("position", position, len(first.steps))
     layer = layer_or_first(first, kind, layer)
-    picture = _Film(moments, kind, layer, head, position, theme_of(theme), 17 if large else 13, with_answer)
+    picture = _Playback(moments, kind, layer, head, position, theme_of(theme), 17 if large else 13, with_answer)
     traces = picture.traces()
     for number, update in picture.updates(at).items():
         traces[number].update(update)
@@ -70,7 +70,7 @@ def film(
     return FramedFigure(traces, picture.layout(at, place, narrow), [picture.frame(i) for i in range(len(moments))])
 
 
-class _Film:
+class _Playback:
     """One focus. `traces` is what never changes, `updates` what a moment changes, by the trace's number."""
 
     def __init__(
@@ -133,7 +133,7 @@ class _Film:
         )
 
     def _ways(self) -> list[go.Scatter]:
-        """The other heads in grey, the line of even attention, and the focus head on top."""
+        """The other heads in grey, the line of uniform attention, and the focus head on top."""
         theme, n = self.theme, len(self.moments)
         _, n_layers, n_heads = self.course.values.shape
         others = [(i, j) for i in range(n_layers) for j in range(n_heads) if (i, j) != self.place]
@@ -222,9 +222,9 @@ class _Film:
 
     def _ways_title(self, *, brief: bool) -> str:
         if self.course.measure == "entropy":
-            return "<b>entropy of the rows</b>, 1 = even" + ("" if brief else " attention; each head")
-        words = f"<b>mass on the true {source_unit(self.trace)}s</b>, each head"
-        return words if brief else f"{words} · dotted: even attention"
+            return "<b>entropy of the rows</b>, 1 = uniform" + ("" if brief else " attention; each head")
+        words = f"<b>attention on the expected {source_unit(self.trace)}s</b>, each head"
+        return words if brief else f"{words} · dotted: uniform attention"
 
     def _candidates_title(self) -> str:
         """The row whose candidates are shown, as the map's axis calls it when it has the decoder's rows."""

@@ -90,7 +90,7 @@ class FeedForward(nn.Module):
 
 
 class ResidualConnection(nn.Module):
-    """The way round a sublayer: where the norm stands, and dropout on what is added."""
+    """The residual connection around a sublayer: where the norm stands, and dropout on what is added."""
 
     def __init__(self, config: ModelConfig, place: DropoutSite = "elsewhere") -> None:
         super().__init__()

@@ -169,7 +169,7 @@ def _feed_forward(module: FeedForward) -> Rows:
 
 
 def _around(residual: ResidualConnection, shared: nn.LayerNorm | None) -> Callable[[Tensor, Rows], Tensor]:
-    """The way round a sublayer, as `ResidualConnection`, without dropout."""
+    """The residual connection around a sublayer, as `ResidualConnection`, without dropout."""
     module = residual.norm if shared is None else shared
     assert module is not None
     norm = _norm(module)

@@ -24,7 +24,7 @@ from transformer_viz.views.state import link
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
 
-_BASELINES = {"": "", "even_": ", even", "untrained_": ", untrained"}
+_BASELINES = {"": "", "even_": ", uniform", "untrained_": ", untrained"}
 _COLUMNS = {
     "mass": ("right key", "Mean weight on the right key, over the steps that have one"),
     "hit_rate": ("on top", "Share of those steps whose largest weight is on the right key"),
@@ -100,7 +100,7 @@ def _table(grades: Grades, has_model: bool) -> pd.DataFrame:
         "fit": frame.score,
     }
     for measure, (words, _) in _COLUMNS.items():
-        # The share of even attention is 1, always.
+        # The share of uniform attention is 1, always.
         for prefix, more in _BASELINES.items():
             if (measure, prefix) != ("entropy_share", "even_") and (has_model or prefix != "untrained_"):
                 shown[words + more] = frame[prefix + measure].astype(float)
@@ -120,7 +120,7 @@ def _config(table: pd.DataFrame) -> dict[str, Any]:
 
 def _caption(grades: Grades, has_model: bool) -> str:
     left_out = max((grade.n_left_out for grade in grades), default=0)
-    words = "“even”: attention that looks at every allowed key alike."
+    words = "“uniform”: attention that looks at every allowed key alike."
     if has_model:
         words += " “untrained”: the same sizes with fresh random parameters (seed 0), over the same tokens."
     if left_out:
@@ -134,6 +134,6 @@ def _rules() -> None:
     widths = "\n".join(f"- **{name}**: {literal(words)}" for name, words in WIDTHS.items())
     st.markdown(f"A head is named after the keys that have most of its weight. Each row looks at …\n{places}")
     st.markdown(
-        f"A rule counts from a mean weight of {THRESHOLD:g}, at least {MARGIN:g} above even attention, on at least "
+        f"A rule counts from a mean weight of {THRESHOLD:g}, at least {MARGIN:g} above uniform attention, on at least "
         f"{100 * COVERAGE:.0f}\u00a0% of the rows; the highest names the head. Where none counts:\n{widths}"
     )

@@ -195,7 +195,7 @@ def _change(checkpoint: Checkpoint) -> dict[str, Any]:
 def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
     parted = first_difference(before, after)
     texts = [f"**{literal(run.text) or '(empty)'}**{display_options.answer_of(run)}" for run in (before, after)]
-    where = "They are the same." if parted is None else f"They part at step {parted + 1}."
+    where = "They are the same." if parted is None else f"They diverge at step {parted + 1}."
     totals = [sum(step.log_probability for step in run.steps) for run in (before, after)]
     st.markdown(f"{texts[0]}, log p = {totals[0]:.4g}, and {texts[1]}, log p = {totals[1]:.4g}. {where}")
     largest = largest_difference(before, after)

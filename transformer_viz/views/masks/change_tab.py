@@ -101,7 +101,7 @@ def _controls(setup: Setup, after: Trace) -> None:
             help="This head's output becomes zeros",
         )
         st.button(
-            f"{head_label(layer, head)} even",
+            f"{head_label(layer, head)} uniform",
             icon=":material/density_small:",
             on_click=_toggle,
             args=(Force(Place(kind, layer, head), None, ()),),

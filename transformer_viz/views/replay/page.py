@@ -73,7 +73,7 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
     def program(at: focus.Focus) -> str:
         assert isinstance(at.head, int)
         place = (at.kind, at.layer, at.head, found[at.step].step, position)
-        return programs.film(last.source, checkpoint.name, chosen.device, *place, code.looks())
+        return programs.training_playback(last.source, checkpoint.name, chosen.device, *place, code.looks())
 
     def rested(at: focus.Focus) -> None:
         link.update(_link_values(found, checkpoint, at, position))
@@ -84,8 +84,8 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
         player_place = st.container(key="player-area")
         _boxes(last)
         with st.container(key=player.FOCUS_KEY):
-            _film(found, now, chosen)
-        # Drawn anew by the player's fragment, which stands above the film.
+            _playback(found, now, chosen)
+        # Drawn anew by the player's fragment, which stands above the picture.
         mosaics_place = st.empty()
     with player_place:
         _player(found, chosen, now, position, mosaics_place, rested)
@@ -145,7 +145,7 @@ def _player(
     mosaics_place: st.delta_generator.DeltaGenerator,
     rested: Callable[[focus.Focus], None],
 ) -> None:
-    """A fragment, so that a rested moment redraws the small maps, and not the film.
+    """A fragment, so that a rested moment redraws the small maps, and not the large picture.
 
     Its focus and position are those of the page's last whole run, as in the step player of one run.
     """
@@ -163,11 +163,11 @@ def _player(
     rested(now)
 
 
-def _film(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
+def _playback(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
     theme, position = style.theme(), st.session_state.position
     looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": screen.is_narrow()}
     assert isinstance(now.head, int)
-    figure = figures.film(found, now.kind, now.layer, now.head, now.step, position, theme=theme, **looks)
+    figure = figures.training_playback(found, now.kind, now.layer, now.head, now.step, position, theme=theme, **looks)
     words = (
         f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
         "and the candidates of one position. The sentence above says it."
@@ -184,7 +184,7 @@ def _moment_rested(found: Moments) -> None:
 
 def _go_to_tile(tile: dict[str, Any], found: Moments) -> None:
     """A clicked tile becomes the focus, at the moment that the player has reached."""
-    # The small maps are the fragment's, and so is a click on them; the film is not.
+    # The small maps are the fragment's, and so is a click on them; the large picture is not.
     st.session_state[_MOVED] = True
     focus.go_to_tile({**tile, "step": None}, found[-1].forced)
     _go_to(tile.get("step"), found)

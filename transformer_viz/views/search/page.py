@@ -148,7 +148,7 @@ def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     size = search.settings["beam_size"]
     return (
         f"Greedy decoding writes {texts[0]}, log p = {by_greedy:.4g}. Beam {size} finds {texts[1]}, "
-        f"log p = {best.total:.4g}: {more}. They part at step {parted + 1}."
+        f"log p = {best.total:.4g}: {more}. They diverge at step {parted + 1}."
     )
 
 

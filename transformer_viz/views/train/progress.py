@@ -116,7 +116,7 @@ def _attention(job: Job, rows: list[dict]) -> None:
     st.markdown(f"**Cross-attention, {head_title(layer, head)}**, reading `{literal(probe)}`, as it forms:")
     said = [(f"step {step:,}: {run.text or '(nothing)'}", forced) for step, (run, forced) in moments]
     per_row = 2 if screen.is_narrow() else 6
-    figure = figures.filmstrip(said, "cross", layer, head, theme=style.theme(), per_row=per_row)
+    figure = figures.snapshot_maps(said, "cross", layer, head, theme=style.theme(), per_row=per_row)
     words = "One head's cross-attention at several moments of the training; rows are the output, columns the source"
     chart.show(figure, "filmstrip", words)
     st.caption("Over each map: the step, and what the model writes by itself. Rows are the right answer, columns the source.")

@@ -70,7 +70,7 @@ def moments(make_trace: Callable[..., Trace]) -> list[TrainingSnapshot]:
 
 @pytest.mark.parametrize(("kind", "layer", "head"), [("encoder", 1, 3), ("decoder", 2, 1), ("cross", 0, 4)])
 def test_each_frame_has_its_moments_matrix_whole(moments: list[TrainingSnapshot], kind: Kind, layer: int, head: int) -> None:
-    figure = spec(figures.film(moments, kind, layer, head, moment=2))
+    figure = spec(figures.training_playback(moments, kind, layer, head, moment=2))
     assert [frame["name"] for frame in figure["frames"]] == ["0", "1", "2", "3", "4"]
     assert (figure["layout"]["meta"]["steps"], figure["layout"]["meta"]["step"]) == (5, 2)
     for moment, frame in zip(moments, figure["frames"], strict=True):
@@ -88,13 +88,13 @@ def test_each_frame_has_its_moments_matrix_whole(moments: list[TrainingSnapshot]
 
 
 def test_masked_cells_are_drawn_as_masked(moments: list[TrainingSnapshot]) -> None:
-    grey = spec(figures.film(moments, "decoder"))["data"][1]
+    grey = spec(figures.training_playback(moments, "decoder"))["data"][1]
     np.testing.assert_array_equal(~np.isnan(numbers(grey["z"])), moments[0].forced.masks["decoder"])
     assert "in the future" in grey["hovertemplate"]
 
 
 def test_the_ways_are_the_heads_masses_and_the_marker_is_the_focus_heads(moments: list[TrainingSnapshot]) -> None:
-    figure = spec(figures.film(moments, "cross", 2, 1))
+    figure = spec(figures.training_playback(moments, "cross", 2, 1))
     lines = [trace for trace in figure["data"] if trace.get("xaxis") == "x2"]
     grey, even, own, now = lines
     masses = [head_mass(moment.forced) for moment in moments]
@@ -108,7 +108,7 @@ def test_the_ways_are_the_heads_masses_and_the_marker_is_the_focus_heads(moments
         np.testing.assert_allclose(grey["y"][start : start + len(STEPS)], stacked[:, layer, head])
         assert grey["y"][start + len(STEPS)] is None
         assert grey["text"][start].startswith(f"<b>L{layer + 1} H{head + 1}</b> at step 0: ")
-    # One key of eleven is padding: even attention has a tenth on any of the others.
+    # One key of eleven is padding: uniform attention has a tenth on any of the others.
     np.testing.assert_allclose(numbers(even["y"]), 0.1)
     for i, frame in enumerate(figure["frames"]):
         x, y = frame["data"][1]["x"], frame["data"][1]["y"]
@@ -120,18 +120,18 @@ def test_the_ways_are_the_heads_masses_and_the_marker_is_the_focus_heads(moments
 def test_without_a_true_key_the_panel_says_entropy(make_trace: Callable[..., Trace]) -> None:
     run = make_trace(alignment=(None,) * 7, expected=None)
     words = [TrainingSnapshot(step=0, written=run, forced=run, target="final output")]
-    layout = spec(figures.film(words, "cross"))["layout"]
+    layout = spec(figures.training_playback(words, "cross"))["layout"]
     assert "entropy" in layout["annotations"][0]["text"]
     assert "written in the end" in layout["yaxis"]["title"]["text"]
-    assert "entropy" in spec(figures.film(words, "decoder"))["layout"]["annotations"][0]["text"]
+    assert "entropy" in spec(figures.training_playback(words, "decoder"))["layout"]["annotations"][0]["text"]
 
 
 def test_rings_are_on_the_true_keys_of_all_rows_or_hidden(moments: list[TrainingSnapshot]) -> None:
-    figure = spec(figures.film(moments, "cross", position=2))
+    figure = spec(figures.training_playback(moments, "cross", position=2))
     (rings,) = [trace for trace in figure["data"] if trace.get("marker", {}).get("symbol") == "circle-open"]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(6, 0), (5, 1), (6, 2), (4, 3), (2, 4), (1, 5)]
     assert rings["marker"]["line"]["width"][2] == 3
-    hidden = spec(figures.film(moments, "cross", with_answer=False))["data"]
+    hidden = spec(figures.training_playback(moments, "cross", with_answer=False))["data"]
     assert next(trace for trace in hidden if trace.get("marker", {}).get("symbol") == "circle-open")["x"] == []
     (row,) = figure["layout"]["shapes"]
     assert (row["y0"], row["y1"]) == (1.5, 2.5)
@@ -139,7 +139,7 @@ def test_rings_are_on_the_true_keys_of_all_rows_or_hidden(moments: list[Training
 
 @pytest.mark.parametrize("position", [0, 3, 6])
 def test_candidates_are_those_of_the_position_at_the_moment(moments: list[TrainingSnapshot], position: int) -> None:
-    for moment, frame in zip(moments, spec(figures.film(moments, position=position))["frames"], strict=True):
+    for moment, frame in zip(moments, spec(figures.training_playback(moments, position=position))["frames"], strict=True):
         step = moment.forced.steps[position]
         best = step.candidates[:6]
         np.testing.assert_allclose(frame["data"][2]["x"], [max(p, 1e-4) for _, p in best])
@@ -152,7 +152,7 @@ def test_no_token_acts_as_markup_and_all_is_valid_plotly(
     moments: list[TrainingSnapshot], kind: Kind, options: dict[str, Any]
 ) -> None:
     for position in range(7):
-        figure = figures.film(moments, kind, position=position, **options)
+        figure = figures.training_playback(moments, kind, position=position, **options)
         for text in texts(spec(figure)):
             bare = re.sub(r"</?(b|sup)>", "", text) if not re.search(r"<b><b>|<b>\$", text) else text
             assert "<" not in bare, text
@@ -170,13 +170,13 @@ def test_impossible_places_are_refused(moments: list[TrainingSnapshot]) -> None:
     places: list[dict[str, Any]] = [{"moment": 5}, {"moment": -1}, {"position": 7}, {"layer": 3}, {"head": 5}, {"head": "mean"}]
     for wrong in places:
         with pytest.raises(OptionError, match="not possible"):
-            figures.film(moments, **wrong)
+            figures.training_playback(moments, **wrong)
     with pytest.raises(OptionError, match="no moments"):
-        figures.film([])
+        figures.training_playback([])
 
 
 def test_one_moment_is_a_film_too(moments: list[TrainingSnapshot]) -> None:
-    assert len(spec(figures.film(moments[:1]))["frames"]) == 1
+    assert len(spec(figures.training_playback(moments[:1]))["frames"]) == 1
 
 
 def test_ticks_have_room_and_the_ends_are_there() -> None:
