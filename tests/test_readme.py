@@ -1,4 +1,4 @@
-"""What the README tells people to type works as written, on the shipped checkpoints."""
+"""What README, CONTRIBUTING and docs/ tell people to type works as written, on the shipped checkpoints."""
 
 import ast
 import re
@@ -12,27 +12,37 @@ import pytest
 from transformer_viz import commands
 
 ROOT = Path(__file__).resolve().parents[1]
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-LINES = re.findall(r"^python -m transformer_viz (.+)$", README, flags=re.MULTILINE)
+DOCUMENTS = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+_READ = ("README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/command-line.md")
+README, CONTRIBUTING, GUIDE, COMMAND_LINE = ((ROOT / name).read_text(encoding="utf-8") for name in _READ)
+LINES = re.findall(r"^python -m transformer_viz (.+)$", COMMAND_LINE, flags=re.MULTILINE)
 # What would take minutes, or not end, is asked for a little less.
 LESS = {"evaluate": ["--samples", "128"], "train": ["--steps", "2", "--samples", "128", "-o", "trained-here"]}
 
 
-def test_the_python_example_runs_and_says_what_its_comments_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("text", "n_values"), [(README, 4), (GUIDE, 7)], ids=["README.md", "docs/guide.md"])
+def test_the_python_examples_run_and_say_what_their_comments_say(
+    text: str, n_values: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(go.Figure, "show", lambda self: None)
-    (block,) = re.findall(r"```python\n(.+?)```", README, flags=re.DOTALL)
-    names: dict[str, Any] = {}
     checked = 0
-    for line in block.splitlines():
-        code, _, comment = line.partition("  # ")
-        exec(compile(code, "README.md", "exec"), names)
-        literal = re.match(r"\s*('[^']*'|\(.*?\))(?=$|:)", comment)
-        if literal:
-            assert eval(code, names) == ast.literal_eval(literal.group(1))
-            checked += 1
-    assert checked >= 3
+    for block in re.findall(r"```python\n(.+?)```", text, flags=re.DOTALL):
+        names: dict[str, Any] = {}
+        for line in block.splitlines():
+            code, _, comment = line.partition("  # ")
+            literal = re.match(r"\s*('[^']*'|True|False|\(.*?\))(?=$|:)", comment)
+            if literal:
+                assert eval(code, names) == ast.literal_eval(literal.group(1)), code
+                checked += 1
+            else:
+                exec(compile(code, "the example", "exec"), names)
+    assert checked == n_values
     assert (tmp_path / "hello.npz").is_file()
+
+
+def test_the_page_on_the_command_line_has_each_command() -> None:
+    assert set(re.findall(r"^\| `([a-z-]+)` \|", COMMAND_LINE, flags=re.MULTILINE)) == set(commands.names())
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if not line.startswith("app")])
@@ -81,18 +91,24 @@ def test_the_commands_about_arrays_run(tmp_path: Path, monkeypatch: pytest.Monke
     assert commands.main(second) == 1
 
 
-def test_the_make_targets_exist() -> None:
+def test_the_make_targets_exist_and_are_all_told() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    for target in re.findall(r"(?:^|`)make ([a-z]+)", README, flags=re.MULTILINE):
-        assert f"\n{target}:" in makefile
+    told = re.findall(r"(?:^|`)make ([a-z-]+)", f"{README}\n{CONTRIBUTING}", flags=re.MULTILINE)
+    assert set(told) == set(re.findall(r"^([a-z-]+):.*## ", makefile, flags=re.MULTILINE))
 
 
 def test_the_tests_elsewhere_install_nothing_that_the_readme_does_not_ask_for() -> None:
     installed = re.findall(r"missing\+=\(([^)]+)\)", (ROOT / ".ci" / "run").read_text(encoding="utf-8"))
-    asked_for = " ".join(re.findall(r"`apt install ([^`]+)`", README)).split()
-    assert sorted(installed) == sorted(asked_for)
+    for text in (README, CONTRIBUTING):
+        asked_for = " ".join(re.findall(r"`apt install ([^`]+)`", text)).split()
+        assert sorted(installed) == sorted(asked_for)
 
 
-def test_every_file_that_is_linked_is_there() -> None:
-    for link in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (ROOT / link).exists(), link
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_file_and_place_that_is_linked_is_there(document: Path) -> None:
+    for link, place in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", document.read_text(encoding="utf-8")):
+        target = document.parent / link if link else document
+        assert target.exists(), link
+        if place:
+            titles = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            assert place in {re.sub(r"[^\w -]", "", title).lower().replace(" ", "-") for title in titles}, place
