@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from cachetools import LRUCache
 
 from transformer_viz import decode, load_checkpoint, trace_size
 from transformer_viz.checkpoints import Checkpoint
@@ -43,7 +44,11 @@ def thousand() -> dict[str, Any]:
 
 def app() -> dict[str, Any]:
     """The functions behind the pages, which hold what they made; the store is made small, so that it lets go."""
-    from transformer_viz.views.cache import run_cache, runs
+    from transformer_viz.views.cache import run_cache
+
+    # Before those are imported that hold something in it.
+    run_cache.store = LRUCache(2_000_000, getsizeof=run_cache.size_of)
+    from transformer_viz.views.cache import runs
     from transformer_viz.views.masks import batch_runs
     from transformer_viz.views.masks.batch import Typed
 
@@ -51,7 +56,6 @@ def app() -> dict[str, Any]:
     for name in list(logging.root.manager.loggerDict):
         if name.startswith("streamlit"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
-    run_cache.everything().most_bytes = 2_000_000
     checkpoint, texts = runs.load("reverse-small", "cpu"), _texts(1200)
     most = 0
 
@@ -66,12 +70,12 @@ def app() -> dict[str, Any]:
                 runs.what_if(checkpoint, "cpu", trace, ("a",), (), None)
             if i % 50 == 0:
                 batch_runs.forced(checkpoint, Typed((texts[i], texts[i + 1]), (None, None)))
-            most = max(most, run_cache.everything().n_bytes)
+            most = max(most, run_cache.store.currsize)
 
     run(0, 200)
     before = _settled()
     run(200, 1190)
-    return {"grown": _settled() - before, "held": most, "things": len(run_cache.everything())}
+    return {"grown": _settled() - before, "held": most, "things": len(run_cache.store)}
 
 
 LARGE: dict[str, tuple[int, dict[str, Any]]] = {

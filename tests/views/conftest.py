@@ -23,6 +23,7 @@ from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training import jobs
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.jobs import Job
+from transformer_viz.views.cache import run_cache
 from transformer_viz.views.open.opened import Opened
 from transformer_viz.views.server import visitors
 from transformer_viz.vocabulary import END_ID
@@ -80,6 +81,7 @@ def _cache(*folder: Path) -> None:
     if _cached_of != [*folder]:
         st.cache_data.clear()
         st.cache_resource.clear()
+        run_cache.store.clear()
         _cached_of[:] = folder
 
 

@@ -7,15 +7,16 @@ the pass over the whole target, row by row; a test says so for every norm placem
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model.attention import attend_last
 from transformer_viz.model.blocks import DecoderLayer, FeedForward, MultiHeadAttention, ResidualConnection
 from transformer_viz.model.cache import KeyValueCache
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.projection import projection
 from transformer_viz.model.tap import Site, Tap
 
 Rows = Callable[[Tensor], Tensor]
@@ -51,7 +52,7 @@ class IncrementalDecoder:
         source_padding: Tensor | None,
     ) -> None:
         self._layers = [_Layer(layer, config, memory) for layer in layers]
-        self._embedding, self._positions, self._output = embedding, positions, projection(*output)
+        self._embedding, self._positions, self._output = embedding, positions, _linear(*output)
         self._scale = math.sqrt(config.d_model) if config.embedding_scale == "both" else 1.0
         self._embedding_norm, self._final_norm = map(_norm, norms)
         self._source_masked = None if source_padding is None else source_padding[:, None, None]
@@ -141,7 +142,7 @@ def _own(attention: MultiHeadAttention, config: ModelConfig) -> Callable[[Tensor
         return lambda y: [entries(y) for entries in each]
     weight = torch.cat([part.weight for part in parts])
     biases: list[Tensor] = [part.bias for part in parts if part.bias is not None]
-    project = projection(weight, torch.cat(biases) if biases else None)
+    project = _linear(weight, torch.cat(biases) if biases else None)
 
     def fused(y: Tensor) -> Sequence[Tensor]:
         whole = project(y).view(-1, 3, config.n_heads, config.key_width)
@@ -152,18 +153,18 @@ def _own(attention: MultiHeadAttention, config: ModelConfig) -> Callable[[Tensor
 
 def _entries(part: nn.Linear, width: int) -> Rows:
     """Rows -> their projection into heads, (entry, width)."""
-    project = projection(part.weight, part.bias)
+    project = _linear(part.weight, part.bias)
     return lambda y: project(y).view(-1, width)
 
 
 def _joined(attention: MultiHeadAttention) -> Rows:
     """(batch, head, 1, d_v) through the output projection -> (batch, d_model)."""
-    project = projection(attention.out.weight, attention.out.bias)
+    project = _linear(attention.out.weight, attention.out.bias)
     return lambda heads: project(heads.flatten(1))
 
 
 def _feed_forward(module: FeedForward) -> Rows:
-    inner, outer = (projection(part.weight, part.bias) for part in (module.inner, module.outer))
+    inner, outer = (_linear(part.weight, part.bias) for part in (module.inner, module.outer))
     activation = module.activation
     return lambda y: outer(activation(inner(y)))
 
@@ -187,3 +188,8 @@ def _norm(module: nn.Module) -> Rows:
     shape, weight, bias, eps = module.normalized_shape, module.weight, module.bias, module.eps
     # Without the wrapper of `torch.nn.functional`, which takes a third of its time.
     return lambda x: torch.layer_norm(x, shape, weight, bias, eps)
+
+
+def _linear(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
+    """`F.linear` with these parameters: from rows (batch, in) to rows (batch, out)."""
+    return partial(F.linear, weight=weight, bias=bias)
