@@ -149,3 +149,11 @@ warm_up.begin(); warm_up.wait()
 print(any(before), all(there()))
 """)
     assert seen == "False True"
+
+
+def test_what_is_never_ready_holds_up_no_page_for_good(monkeypatch):
+    never = threading.Event()
+    monkeypatch.setattr(warm_up, "_is_ready", never)
+    monkeypatch.setattr(warm_up, "LONGEST", 0.01)
+    warm_up.wait()
+    assert not never.is_set()

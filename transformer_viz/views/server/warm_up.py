@@ -4,6 +4,7 @@ import gc
 import threading
 from contextlib import suppress
 
+LONGEST = 30.0
 _is_ready = threading.Event()
 _is_ready.set()
 
@@ -15,8 +16,11 @@ def begin() -> None:
 
 
 def wait() -> None:
-    """Until it is done, or at once where nothing was begun: a page that imports the same beside it would be no earlier."""
-    _is_ready.wait()
+    """Until it is done, at most `LONGEST` seconds; at once where nothing was begun.
+
+    A page that imports the same beside it would be no earlier. But where a device hangs, pages still come.
+    """
+    _is_ready.wait(LONGEST)
 
 
 def _get_ready() -> None:
