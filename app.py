@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from transformer_viz.views import names, pages, server
+from transformer_viz.views import pages, server
 from transformer_viz.views.components import plotly_js, style, text_first
 from transformer_viz.views.server import turns, warm_up
 
@@ -27,4 +27,4 @@ def page() -> None:
 if __name__ == "__main__":
     page()
 else:  # the server imports this file once, to know what it serves
-    app = st.App(__file__, middleware=server.middleware(names()), lifespan=server.lifespan)
+    app = st.App(__file__, middleware=server.middleware(), lifespan=server.lifespan)

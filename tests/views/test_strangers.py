@@ -519,7 +519,7 @@ def test_impossible_hosts(environment, name):
 def test_a_wrong_setting_stops_the_server_with_a_sentence(environment, capsys):
     environment.setenv(serving.HOSTS_VARIABLE, "http://viz.example")
     with pytest.raises(SystemExit) as stop:
-        server.middleware([])
+        server.middleware()
     assert stop.value.code == 2
     assert "http://viz.example" in capsys.readouterr().err
 

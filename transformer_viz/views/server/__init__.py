@@ -4,7 +4,7 @@ Nothing heavy is imported here.
 """
 
 import sys
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,8 @@ async def lifespan(_app: Any) -> AsyncGenerator[None]:
     yield
 
 
-def middleware(pages: Iterable[str]) -> list[Middleware]:
-    """What a request passes on its way to Streamlit, in order. `pages` are the addresses of the app's pages.
+def middleware() -> list[Middleware]:
+    """What a request passes on its way to Streamlit, in order.
 
     Raises:
         SystemExit: a setting in the environment cannot be; the terminal says which.
@@ -57,7 +57,7 @@ def middleware(pages: Iterable[str]) -> list[Middleware]:
         Middleware(Routes),
         Middleware(Visitors),
         Middleware(AcceptedEncodings),
-        Middleware(Files, folder=folder, pages=pages),
+        Middleware(Files, folder=folder),
         Middleware(Sessions, limits=limits),
         Middleware(Uploads, limits=limits),
     ]

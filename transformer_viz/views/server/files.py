@@ -9,17 +9,14 @@ import asyncio
 import gzip
 import ipaddress
 import mimetypes
-from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from transformer_viz.views.server import index
-
-_COMPRESSED = (".js", ".css", ".json", ".svg", ".html")
-# A file's name changes with its contents; the page's does not.
-_FOR_EVER, _ASK_AGAIN = "public, immutable, max-age=31536000", "no-cache"
+_COMPRESSED = (".js", ".css", ".json", ".svg")
+# A file's name changes with its contents.
+_FOR_EVER = "public, immutable, max-age=31536000"
 # Who asks so has a part of a file, or an older one: Streamlit knows how to answer.
 _NOT_WHOLE = {b"range", b"if-range", b"if-none-match", b"if-modified-since"}
 
@@ -36,14 +33,12 @@ class Files:
 
     Args:
         app: what it passes on to.
-        folder: Streamlit's, with `index.html` and the folder `static`. No file is read that was not there at the beginning.
-        pages: the addresses, beside `/`, at which the browser is given `index.html`.
+        folder: Streamlit's, with the folder `static`. No file is read that was not there at the beginning.
     """
 
-    def __init__(self, app: ASGIApp, folder: Path, pages: Iterable[str] = ()) -> None:
+    def __init__(self, app: ASGIApp, folder: Path) -> None:
         self._app = app
         self._paths = {f"/{path.relative_to(folder).as_posix()}": path for path in sorted(folder.glob("static/*/*.*"))}
-        self._paths |= {f"/{page}": path for path in folder.glob("index.html") for page in ("", *pages)}
         self._answers: dict[tuple[Path, bool], Answer] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,13 +59,11 @@ class Files:
 
 
 def _made(path: Path, compressed: bool) -> Answer:
-    is_page = path.name == "index.html"
-    body = index.page(path).encode() if is_page else path.read_bytes()
-    body = gzip.compress(body, 6, mtime=0) if compressed else body
+    body = gzip.compress(path.read_bytes(), 6, mtime=0) if compressed else path.read_bytes()
     headers = {
         "content-type": _kind(path.name),
         "content-length": str(len(body)),
-        "cache-control": _ASK_AGAIN if is_page else _FOR_EVER,
+        "cache-control": _FOR_EVER,
         **({"vary": "Accept-Encoding"} if path.suffix in _COMPRESSED else {}),
         **({"content-encoding": "gzip"} if compressed else {}),
     }
