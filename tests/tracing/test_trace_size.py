@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import transformer_viz as tv
 from transformer_viz.decoding.beam import Beam
 from transformer_viz.errors import OptionError, TraceTooLarge
-from transformer_viz.tracing.decode import plan_of
+from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.trace_size import (
     LEAST_PEAK,
     PEAK_TIMES,
@@ -63,7 +63,7 @@ def test_a_given_target_is_counted_exactly(tiny, kept):
 def test_a_search_is_counted_exactly_once_its_rows_are_known(tiny):
     for kept in KEPT[:5]:
         trace = tv.decode(tiny, "hello", strategy="beam", beam_size=3, **kept)
-        plan = plan_of(tiny, "hello", strategy="beam", beam_size=3, **kept)
+        plan = DecodeRequest.of(tiny, "hello", None, strategy="beam", beam_size=3, **kept).plan()
         assert trace.search is not None
         n_rows, n_steps = len(trace.search.candidates), len(trace.search.alignment)
         assert array_bytes(plan, 7, n_steps, n_rows, best_steps=trace.n_steps) == arrays_of(trace)
@@ -168,7 +168,7 @@ def test_every_offer_keeps_its_word(tiny):
 
 def test_what_a_run_takes_while_it_is_made_is_bounded_too(tiny):
     """A large vocabulary's logits, of which no Trace has any trace. A gigabyte is allowed to every run."""
-    plan = plan_of(tiny, "hello", max_length=41)
+    plan = DecodeRequest.of(tiny, "hello", None, max_length=41).plan()
     wide = replace(plan, config=replace(plan.config, target_vocabulary_size=1_000_000))
     size = predicted(wide)
     assert size.total < 10 * predicted(plan).total

@@ -1,6 +1,6 @@
 """Which figure of a run is meant: `player`, `attention`, `mosaic`, `masks` or `search`."""
 
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from transformer_viz import figures
 from transformer_viz.analysis.heads import Head, n_layers_heads
@@ -17,28 +17,31 @@ WIDTH = 1200
 WHATS: tuple[What, ...] = get_args(What)
 
 
+class Place(NamedTuple):
+    """Where in a run, by numbers from 0; what is None is chosen as the page chooses it."""
+
+    kind: Kind | None = None
+    layer: int | None = None
+    head: Head | None = None
+    step: int | None = None
+
+
 def figure_of(
     trace: Trace,
-    what: What = "player",
+    what: What,
+    place: Place,
     *,
-    kind: Kind | None = None,
-    layer: int | None = None,
-    head: Head | None = None,
-    step: int | None = None,
     theme: ThemeName = "light",
     large: bool = False,
     with_answer: bool = True,
 ) -> Any:
-    """A figure of the run; what is not given is chosen as the page chooses it.
+    """A figure of the run.
 
     Args:
         trace: the run.
         what: `player` is one step's map with its candidates, `attention` a whole map, `mosaic` all heads of a kind, `masks`
             every mask by its reasons, `search` the tree of a beam search.
-        kind: `encoder`, `decoder` or `cross`.
-        layer: from 0.
-        head: from 0, or `mean` or `max`.
-        step: from 0.
+        place: the head and the step that are shown.
         theme: `light` or `dark`.
         large: bigger letters.
         with_answer: mark true keys.
@@ -53,11 +56,11 @@ def figure_of(
         raise OptionError(f"theme {theme!r} is not possible for a figure; choose one of light, dark")
     if what == "search":
         return figures.search_tree(trace, **looks)
-    now = view(trace, kind, layer, head, step)
+    now = view(trace, *place)
     if what == "masks":
         return figures.mask_grid([mask_parts(trace)], [trace.source], columns=3, **looks)
     if what == "mosaic":
-        is_asked = layer is not None or head is not None
+        is_asked = place.layer is not None or place.head is not None
         tile = (now.layer, now.head) if is_asked else None
         return figures.mosaic(trace, now.kind, tile, height=_mosaic_height(trace, now.kind), **looks)
     if what == "attention":

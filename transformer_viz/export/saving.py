@@ -6,19 +6,38 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import ExportError, OptionError, listed
-from transformer_viz.export.content import page_title
-from transformer_viz.export.drawings import What, figure_of
-from transformer_viz.export.pages import figure_html, html
-from transformer_viz.export.pictures import picture
+from transformer_viz.export.content import PageTheme, page_title
+from transformer_viz.export.drawings import WIDTH, Place, What, figure_of
+from transformer_viz.export.pages import PlotlyJs, figure_html, html
+from transformer_viz.export.pictures import SCALE, picture
 from transformer_viz.export.tables import TABLE_FORMATS, table
 from transformer_viz.figures.files import PICTURE_FORMATS
+from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 FORMATS = ("html", *PICTURE_FORMATS, *TABLE_FORMATS)
 
 
-def save(trace: Trace, path: str | PathLike[str], what: What = "player", *, force: bool = False, **options: Any) -> Path:
+def save(
+    trace: Trace,
+    path: str | PathLike[str],
+    what: What = "player",
+    *,
+    force: bool = False,
+    kind: Kind | None = None,
+    layer: int | None = None,
+    head: Head | None = None,
+    step: int | None = None,
+    theme: PageTheme = "auto",
+    large: bool = False,
+    with_answer: bool = True,
+    plotlyjs: PlotlyJs = True,
+    width: int = WIDTH,
+    height: int | None = None,
+    scale: float = SCALE,
+) -> Path:
     """Writes the run as what the file's ending says: html, png, svg, pdf, csv, parquet or npz.
 
     Args:
@@ -26,7 +45,17 @@ def save(trace: Trace, path: str | PathLike[str], what: What = "player", *, forc
         path: where to; the folder must be there.
         what: which picture, for html, png, svg and pdf; `player` as html is the whole run.
         force: replace a file that is there.
-        options: the keywords of `html` for a page, of `picture` for a picture; none for a table.
+        kind: as `layer`, `head`, `step`, `theme`, `large` and `with_answer` in `html` and `picture`; a table has all.
+        layer: likewise.
+        head: likewise.
+        step: likewise.
+        theme: likewise; in a picture `auto` is `light`.
+        large: likewise.
+        with_answer: likewise.
+        plotlyjs: of a page, as in `html`.
+        width: of a picture, as `height` and `scale` in `picture`.
+        height: likewise.
+        scale: likewise.
 
     Raises:
         OptionError: another ending, or an option with an impossible value.
@@ -34,28 +63,30 @@ def save(trace: Trace, path: str | PathLike[str], what: What = "player", *, forc
     """
     path = Path(path)
     check(path, force=force)
-    write(path, made(trace, format_of(path), what, **options))
+    place = Place(kind, layer, head, step)._asdict()
+    looks = {"theme": theme, "large": large, "with_answer": with_answer, "plotlyjs": plotlyjs}
+    size = {"width": width, "height": height, "scale": scale}
+    write(path, made(trace, format_of(path), what, **place, **looks, **size))
     return path
 
 
 def made(trace: Trace, format: str, what: What = "player", **options: Any) -> bytes:
-    """The file's content; see `save`."""
+    """The file's content; `options` are the other keywords of `save` but `force`."""
     if format in TABLE_FORMATS:
         return table(trace, format)
-    size = {name: options.pop(name) for name in ("width", "height", "scale") if name in options}
-    if format in PICTURE_FORMATS:
-        options.pop("plotlyjs", None)
-        if options.get("theme") == "auto":
-            options["theme"] = "light"
-        return picture(figure_of(trace, what, **options), format, **size)
-    if format != "html":
+    if format not in FORMATS:
         raise OptionError(f"format {format!r} is not known; choose one of {listed(FORMATS)}")
-    if what == "player":
+    size = {name: options.pop(name) for name in ("width", "height", "scale") if name in options}
+    if format == "html" and what == "player":
         return html(trace, **options).encode()
     plotlyjs = options.pop("plotlyjs", True)
+    place = Place(**{name: options.pop(name) for name in Place._fields if name in options})
     if options.get("theme") == "auto":
         options["theme"] = "light"
-    return figure_html(figure_of(trace, what, **options), title=page_title(trace), plotlyjs=plotlyjs).encode()
+    figure = figure_of(trace, what, place, **options)
+    if format in PICTURE_FORMATS:
+        return picture(figure, format, **size)
+    return figure_html(figure, title=page_title(trace), plotlyjs=plotlyjs).encode()
 
 
 def format_of(path: Path) -> str:

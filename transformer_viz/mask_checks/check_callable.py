@@ -21,7 +21,8 @@ _LEAST_PAIRS = 200
 _AT_LEAST, _NUMBERS = 8, 4_000_000
 """Pairs of one shape: so many, and more where one answer has fewer numbers than this."""
 _POOL = 12
-_LONGEST = 512
+DEFAULT_LENGTH, _LONGEST = 12, 512
+"""Tokens of a source and a target: unless a caller says otherwise, and at the most."""
 
 
 def check_callable(
@@ -29,7 +30,7 @@ def check_callable(
     vocabulary_size: int | None,
     pad_id: int | None,
     *,
-    max_length: int = 12,
+    max_length: int = DEFAULT_LENGTH,
     avoid: Iterable[int] = (),
     replacements: int = 3,
     seed: int = 0,

@@ -19,7 +19,7 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.edits import Edit
 from transformer_viz.errors import OptionError
 from transformer_viz.mask_checks.changes import TOLERANCES, Rows, is_no_distribution, name_of, row_change
-from transformer_viz.mask_checks.check_callable import check_callable
+from transformer_viz.mask_checks.check_callable import DEFAULT_LENGTH, check_callable
 from transformer_viz.mask_checks.diagnosis import Seen, causes
 from transformer_viz.mask_checks.worst import Worst
 from transformer_viz.model import devices, mistakes
@@ -46,7 +46,8 @@ def check_masks(
     seed: int = 0,
     vocabulary_size: int | None = None,
     pad_id: int | None = 0,
-    **options: Any,
+    max_length: int | None = None,
+    avoid: Iterable[int] = (),
 ) -> MaskReport:
     """Proves, or disproves, that nothing leaks through a model's masks.
 
@@ -59,7 +60,8 @@ def check_masks(
         seed: another seed draws other pairs and replacements.
         vocabulary_size: of a callable, source and target alike: ids from 0 to this - 1.
         pad_id: of a callable; None when it knows no padding, which is then not checked.
-        options: of a callable: `max_length` and `avoid` (see `check_callable`).
+        max_length: of a callable: the longest source and target, before up to 7 pads are appended; None is 12.
+        avoid: of a callable: ids that must not be drawn, special symbols for instance.
 
     Raises:
         OptionError: an impossible keyword.
@@ -69,8 +71,10 @@ def check_masks(
     if not isinstance(model, Checkpoint):
         if mistake is not None or tuple(edits):
             raise OptionError("mistake and edits need a checkpoint; the attention of another model cannot be changed")
-        return check_callable(model, vocabulary_size, pad_id, replacements=replacements, seed=seed, **options)
-    if options or vocabulary_size is not None:
+        longest = DEFAULT_LENGTH if max_length is None else max_length
+        options = {"max_length": longest, "avoid": avoid, "replacements": replacements, "seed": seed}
+        return check_callable(model, vocabulary_size, pad_id, **options)
+    if vocabulary_size is not None or max_length is not None or tuple(avoid):
         raise OptionError("vocabulary_size, max_length and avoid are for callables; a checkpoint knows its own")
     made = None if mistake is None else mistakes.named(mistake)
     with devices.memory_errors(model.device), devices.few_threads(model.device, model.n_parameters), torch.inference_mode():

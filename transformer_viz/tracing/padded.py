@@ -6,7 +6,8 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.decode import Target, decode
+from transformer_viz.tracing.decode import decode
+from transformer_viz.tracing.framing import Target
 
 
 def decode_batch(

@@ -1,17 +1,16 @@
 """Replay: one source through the snapshots of a training, so that one sees attention form."""
 
 from collections.abc import Iterable, Sequence
-from typing import Unpack
 
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import CheckpointError, listed
 from transformer_viz.trace.snapshots import Target, TrainingSnapshot
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.decode import Options, decode, plan_of
+from transformer_viz.tracing.decode import decode
+from transformer_viz.tracing.decode_request import DecodeKeywords, DecodeRequest
 from transformer_viz.tracing.framing import LONGEST
 from transformer_viz.tracing.options import whole
-from transformer_viz.tracing.recording_options import RecordingKeywords
 from transformer_viz.tracing.trace_size import check, checked_limit, together
 from transformer_viz.vocabulary import END, UNKNOWN
 
@@ -26,7 +25,9 @@ def replay(
     moments: int = MOST_MOMENTS,
     candidates: int = 10,
     max_trace_bytes: int = MAX_REPLAY_BYTES,
-    **keeping: Unpack[RecordingKeywords],
+    kinds: Sequence[str] | None = None,
+    layers: Sequence[int] | None = None,
+    precision: str = "float32",
 ) -> tuple[TrainingSnapshot, ...]:
     """The checkpoint's snapshots, oldest first, each decoding `text` by itself and reading one fixed target.
 
@@ -41,7 +42,9 @@ def replay(
             and many heads would take too much memory.
         candidates: how many of the most probable tokens each step keeps.
         max_trace_bytes: the most bytes that all moments may take together.
-        kinds: with `layers` and `precision` what is kept of each moment, as in `decode`.
+        kinds: as in `decode`, which kinds of attention are kept of each moment.
+        layers: likewise.
+        precision: likewise.
 
     Raises:
         CheckpointError: no snapshots, or a damaged one.
@@ -59,9 +62,10 @@ def replay(
         )
     target, origin = _target(checkpoint, text)
     longest = min(2 * len(target) + 8, checkpoint.task.max_target_length + 1, checkpoint.model.config.max_positions, LONGEST)
-    forced: Options = {"candidates": candidates, **keeping}
-    written: Options = {**forced, "max_length": longest}
-    plans = [plan_of(checkpoint, text, **written), plan_of(checkpoint, text, target=target, **forced)]
+    forced: DecodeKeywords = {"candidates": candidates, "kinds": kinds, "layers": layers, "precision": precision}
+    written: DecodeKeywords = {**forced, "max_length": longest}
+    requests = DecodeRequest.of(checkpoint, text, None, **written), DecodeRequest.of(checkpoint, text, target, **forced)
+    plans = [request.plan() for request in requests]
     most = checked_limit(max_trace_bytes)
     check(plans, most, times=2)
     shown = _evenly(steps, min(wanted, most // together(plans).total))
@@ -79,8 +83,8 @@ def _moment(
     text: str,
     target: tuple[str, ...],
     origin: Target,
-    written: Options,
-    forced: Options,
+    written: DecodeKeywords,
+    forced: DecodeKeywords,
 ) -> TrainingSnapshot:
     then = checkpoints.load_snapshot(checkpoint, step)
     return TrainingSnapshot(

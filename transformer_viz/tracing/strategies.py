@@ -1,8 +1,8 @@
 """How tokens are chosen: the keywords of `decode` about it, checked and in one place."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypedDict, Unpack, get_args
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict, Unpack, get_args
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Beam, Stop
@@ -18,29 +18,30 @@ _LARGEST_SEED = 2**63 - 1
 
 
 class StrategyOptions(TypedDict, total=False):
-    """Keywords of `decode`."""
+    """Keywords of `decode`; None, and no tokens, are as if a keyword was not given."""
 
     prefix: Sequence[str]
     ban: Sequence[str]
-    beam_size: int
-    length_penalty: float
+    beam_size: int | None
+    length_penalty: float | None
     n_best: int | None
-    stop: str
-    temperature: float
+    stop: str | None
+    temperature: float | None
     top_k: int | None
-    top_p: float
-    seed: int
+    top_p: float | None
+    seed: int | None
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A strategy and what it needs to know; ids, not tokens."""
+    """A strategy and what it needs to know; ids, not tokens. `given` are the keywords that were given, as they were."""
 
     name: str
     prefix: tuple[int, ...] = ()
     ban: tuple[int, ...] = ()
     beam: Beam | None = None
     sampling: Sampling | None = None
+    given: Mapping[str, Any] = field(default_factory=dict)
 
 
 def strategy_of(checkpoint: Checkpoint, name: str, max_length: int, **options: Unpack[StrategyOptions]) -> Strategy:
@@ -52,15 +53,16 @@ def strategy_of(checkpoint: Checkpoint, name: str, max_length: int, **options: U
     """
     if name not in STRATEGIES:
         raise OptionError(f"strategy {name!r} is not known; choose one of {listed(STRATEGIES)}")
-    if name == "greedy" and not options:
+    given: dict[str, Any] = {key: value for key, value in options.items() if _is_given(key, value)}
+    if name == "greedy" and not given:
         return Strategy(name)
     own = {"greedy": set(), "beam": {"beam_size", "length_penalty", "n_best", "stop"}}.get(
         name, {"temperature", "top_k", "top_p", "seed"}
     )
-    if others := sorted(set(options) - own - {"prefix", "ban"}):
+    if others := sorted(set(given) - own - {"prefix", "ban"}):
         raise OptionError(f"{others[0]} means nothing to strategy {name!r}; leave it out or choose another strategy")
-    prefix = _ids(checkpoint, "prefix", options.get("prefix", ()))
-    ban = _ids(checkpoint, "ban", options.get("ban", ()))
+    prefix = _ids(checkpoint, "prefix", given.get("prefix", ()))
+    ban = _ids(checkpoint, "ban", given.get("ban", ()))
     tokens = checkpoint.task.target_vocabulary.tokens
     if END_ID in prefix:
         raise OptionError(f"prefix holds {END}, after which nothing comes; leave it out, or limit max_length")
@@ -74,12 +76,17 @@ def strategy_of(checkpoint: Checkpoint, name: str, max_length: int, **options: U
         name,
         prefix,
         ban,
-        _beam(options) if name == "beam" else None,
-        _sampling(options) if name == "sample" else None,
+        _beam(given) if name == "beam" else None,
+        _sampling(given) if name == "sample" else None,
+        given,
     )
 
 
-def _beam(options: StrategyOptions) -> Beam:
+def _is_given(name: str, value: Any) -> bool:
+    return value is not None and (name not in ("prefix", "ban") or len(value) > 0)
+
+
+def _beam(options: Mapping[str, Any]) -> Beam:
     size = whole("beam_size", options.get("beam_size", 5), 1, WIDEST_BEAM)
     penalty = decimal("length_penalty", options.get("length_penalty", 0.6), -10, 10)
     n_best = whole("n_best", options.get("n_best"), 1, WIDEST_BEAM, default=size)
@@ -89,7 +96,7 @@ def _beam(options: StrategyOptions) -> Beam:
     return Beam(size, penalty, n_best, stop)
 
 
-def _sampling(options: StrategyOptions) -> Sampling:
+def _sampling(options: Mapping[str, Any]) -> Sampling:
     top_k = options.get("top_k")
     top_p = decimal("top_p", options.get("top_p", 1.0), 0, 1)
     if top_p == 0:

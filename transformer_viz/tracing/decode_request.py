@@ -1,0 +1,184 @@
+"""What `decode` is asked for: every keyword read, checked and completed before anything is run."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from transformer_viz import edits as plain_edits
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.edits import Edit
+from transformer_viz.errors import InputError, OptionError, listed
+from transformer_viz.model import mistakes
+from transformer_viz.model.mistakes import Mistake
+from transformer_viz.model.tap import TapName
+from transformer_viz.terms import KINDS
+from transformer_viz.tracing.edit_tap import kind_sizes, looks_ahead
+from transformer_viz.tracing.framing import LONGEST, Rows, Target, framed_sources, framed_targets
+from transformer_viz.tracing.options import whole
+from transformer_viz.tracing.recording_options import RecordingKeywords, RecordingOptions, keep
+from transformer_viz.tracing.strategies import Strategy, StrategyOptions, strategy_of
+from transformer_viz.tracing.trace_builder import Sentence
+from transformer_viz.tracing.trace_size import Plan, checked_limit
+
+RECORDED: tuple[TapName, ...] = ("weights", "scores")
+TEACHER_FORCING = "teacher forcing"
+
+
+class DecodeKeywords(StrategyOptions, RecordingKeywords, total=False):
+    """The keywords of `decode` but for `target`, whose type depends on the text's."""
+
+    strategy: str
+    max_length: int | None
+    candidates: int
+    pad_to: int | None
+    pad_target_to: int | None
+    edits: Iterable[Edit | str]
+    mistake: str | None
+    record: Sequence[str]
+    max_trace_bytes: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodeRequest:
+    """One call of `decode`, checked and not yet run.
+
+    Attributes:
+        checkpoint: the model and its task.
+        sentences: each text with the tokens that its Trace will have.
+        sources: what the encoder reads.
+        forced: the targets that are read (teacher forcing), or None where the model writes.
+        strategy: how tokens are chosen.
+        edits: of masks, heads and rows of weights.
+        mistake: a deliberate mask mistake, or None.
+        keep: what the Traces keep of the attention.
+        with_scores: whether they keep the scores before the mask too.
+        max_length: the most tokens to write, `<end>` included.
+        n_candidates: how many of the most probable tokens each step keeps.
+        max_trace_bytes: the most that all Traces may take together.
+    """
+
+    checkpoint: Checkpoint
+    sentences: Sequence[Sentence]
+    sources: Rows
+    forced: Rows | None
+    strategy: Strategy
+    edits: tuple[Edit, ...]
+    mistake: Mistake | None
+    keep: RecordingOptions
+    with_scores: bool
+    max_length: int
+    n_candidates: int
+    max_trace_bytes: int
+
+    def __post_init__(self) -> None:
+        """Refuses keywords that are possible alone and not with each other."""
+        chosen = self.strategy
+        if chosen.beam is not None and (self.edits or self.mistake or self.with_scores):
+            raise OptionError("edits, mistake and recorded scores need strategy 'greedy' or 'sample'; a beam search has none")
+        if self.forced is not None and (chosen.name != "greedy" or chosen.prefix or chosen.ban):
+            raise OptionError("a target leaves nothing to choose; leave strategy, prefix and ban out")
+
+    @classmethod
+    def of(
+        cls,
+        checkpoint: Checkpoint,
+        text: str | list[str] | tuple[str, ...],
+        target: Target | Sequence[Target] | None,
+        **options: Unpack[DecodeKeywords],
+    ) -> "DecodeRequest":
+        """The request that the arguments of `decode` make; there is said what they mean and what is raised."""
+        texts, targets = _lists(text, target)
+        config, pad_to, pad_target_to = checkpoint.model.config, options.get("pad_to"), options.get("pad_target_to")
+        with_scores = "scores" in _recorded(options.get("record", ("weights",)))
+        n_candidates = whole("candidates", options.get("candidates", 10), 1, 100_000)
+        max_length = _max_length(checkpoint, options.get("max_length"))
+        strategy = strategy_of(checkpoint, options.get("strategy", "greedy"), max_length, **_only(StrategyOptions, options))
+        sources = framed_sources(checkpoint, texts, pad_to)
+        forced = None if targets is None else framed_targets(checkpoint, targets, len(texts), pad_target_to)
+        if forced is None and pad_target_to is not None:
+            raise OptionError("pad_target_to pads a given target; give target too")
+        edits, mistake = plain_edits.read(options.get("edits", ())), options.get("mistake")
+        plain_edits.check(edits, kind_sizes(config), sources.width, max_length if forced is None else forced.width)
+        source_tokens = sources.rows if pad_to is None else list(map(sources.padded, range(len(texts))))
+        n_padded = [0] * len(texts)
+        if forced is not None and pad_target_to is not None:
+            n_padded = [forced.width - len(row) for row in forced.rows]
+        return cls(
+            checkpoint=checkpoint,
+            sentences=list(map(Sentence, texts, source_tokens, n_padded)),
+            sources=sources,
+            forced=forced,
+            strategy=strategy,
+            edits=edits,
+            mistake=None if mistake is None else mistakes.named(mistake),
+            keep=keep(config, **_only(RecordingKeywords, options)),
+            with_scores=with_scores,
+            max_length=max_length,
+            n_candidates=n_candidates,
+            max_trace_bytes=checked_limit(options.get("max_trace_bytes")),
+        )
+
+    @property
+    def is_recomputed(self) -> bool:
+        """Whether an edit or the mistake lets a row see a later token, so that every step computes all rows again."""
+        return looks_ahead(self.edits, self.mistake)
+
+    @property
+    def target_width(self) -> int:
+        """Rows of the padded batch of targets, at the most."""
+        return self.max_length if self.forced is None else self.forced.width
+
+    @property
+    def strategy_name(self) -> str:
+        """As a Trace records it."""
+        return self.strategy.name if self.forced is None else TEACHER_FORCING
+
+    def plan(self) -> Plan:
+        """What decides the size of the Traces."""
+        targets = [[]] * len(self.sentences) if self.forced is None else self.forced.rows
+        n_steps = [len(row) + sentence.n_padded_steps for row, sentence in zip(targets, self.sentences, strict=True)]
+        return Plan(
+            config=self.checkpoint.model.config,
+            keep=self.keep,
+            n_sources=[len(sentence.source_tokens) for sentence in self.sentences],
+            n_steps=[self.max_length] * len(n_steps) if self.forced is None else n_steps,
+            source_width=self.sources.width,
+            target_width=self.target_width,
+            n_candidates=self.n_candidates,
+            with_scores=self.with_scores,
+            by_head=frozenset(KINDS if self.mistake else [edit.place.kind for edit in self.edits]),
+            beam=self.strategy.beam,
+            forced=self.forced is not None,
+            recomputed=self.is_recomputed,
+            longest_token=self.checkpoint.task.target_vocabulary.longest,
+        )
+
+
+def _lists(
+    text: str | list[str] | tuple[str, ...], target: Target | Sequence[Target] | None
+) -> tuple[list[str], Sequence[Target] | None]:
+    """One text is a list of one; None is no target at all."""
+    if isinstance(text, str):
+        return [text], None if target is None else [target if isinstance(target, str) else tuple(map(str, target))]
+    if isinstance(target, str):
+        raise InputError("There are several sources and one target text; give a list with one target for each source.")
+    if not text:
+        raise InputError("There is no text to decode; give at least one.")
+    return list(text), target
+
+
+def _recorded(names: Sequence[str]) -> Sequence[str]:
+    if unknown := [name for name in names if name not in RECORDED]:
+        raise OptionError(f"record={unknown[0]!r} is not possible; choose from {listed(RECORDED)}")
+    return names
+
+
+def _max_length(checkpoint: Checkpoint, given: int | None) -> int:
+    model_limit = checkpoint.model.config.max_positions
+    default = min(checkpoint.task.max_target_length + 1, model_limit)
+    return whole("max_length", given, 1, min(LONGEST, model_limit), default=default)
+
+
+def _only(keywords: type, options: DecodeKeywords) -> Any:
+    """Those of the options that are keywords of this kind."""
+    return {name: value for name, value in options.items() if name in keywords.__annotations__}
