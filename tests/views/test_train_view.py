@@ -221,7 +221,7 @@ def test_where_training_is_closed_the_page_says_why(start, browser, annas, monke
 
 
 def test_every_field_of_the_form_has_a_place_in_the_model_or_the_recipe():
-    assert not set(form.FIELDS) - set(form._HINTS)
+    assert not set(form.FIELDS) - set(form.HINTS)
 
 
 # Pretrained embeddings

@@ -66,11 +66,6 @@ def caption(trace: Trace) -> None:
         st.button("Choose again", key="keep-again", on_click=_choose, args=(None,), type="tertiary", icon=":material/undo:")
 
 
-def link_values() -> dict[str, str | None]:
-    """What the URL says of the choice; None is everything."""
-    return {"keep": st.session_state.get("keep")}
-
-
 def kept(options: RecordingKeywords) -> Kept:
     """As a key."""
     return tuple((name, tuple(value) if isinstance(value, list | tuple) else value) for name, value in options.items())
@@ -95,8 +90,7 @@ def words_of(options: Any) -> str:
 def _chosen(checkpoint: "Checkpoint") -> Kept:
     """What was chosen, from the link or by a button; what this checkpoint does not have is said once and forgotten."""
     state = st.session_state
-    given = link.take("keep")
-    text = state.setdefault("keep", given)
+    text = state.get("keep")
     if not text:
         return ()
     parts = text.split(",")

@@ -75,25 +75,24 @@ def show() -> None:
     _open_on_the_example()
     # The sides' boxes stand below the bar's, and are started by it.
     found: list[list[str]] = []
-    chosen = bar.show(instead=_common(found.append), long_texts=sides.long_texts())
+    chosen = bar.show("compare", instead=_common(found.append), long_texts=sides.long_texts())
     (usable,) = found
     ran = _sides(usable, chosen.device)
-    link_values = {**bar.common_link_values(chosen), **sides.link_values(A), **sides.link_values(B)}
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
     if ran[0].trace is None or ran[1].trace is None:
-        _open_link(link_values)
+        _open_link()
         _alone(ran, chosen, looks)
         screen.watch()
         return
     comparison = compare(ran[0].trace, ran[1].trace)
     if not comparison.kinds:
-        _open_link(link_values)
+        _open_link()
         shown.show(shown.of_both(comparison, **looks))
         _say_nothing_in_common(comparison)
         screen.watch()
         return
     place.start(comparison)
-    _open_link({**link_values, **place.link_values()})
+    _open_link()
     shown.show(shown.of_both(comparison, **looks), on_kind=lambda: place.go_to_farthest(shown.asked_kind(), comparison))
     _maps(comparison, chosen)
     _code(comparison, chosen)
@@ -152,7 +151,7 @@ def _open_on_the_example() -> None:
     if "compare_opened" in state:
         return
     state.compare_opened = True
-    asked = any(f"want_{key}" in state for key in (*A.all, *B.all))
+    asked = link.is_waiting(*A.all, *B.all)
     is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT
     names = {entry.name for entry in runs.entries() if entry.error is None}
     if asked or is_own or state.get("checkpoint", bar.DEFAULT_CHECKPOINT) != bar.DEFAULT_CHECKPOINT:
@@ -193,7 +192,7 @@ def _focus() -> tuple[Kind, int, Any]:
 
 def _limit(comparison: Comparison) -> float:
     """The difference that has the strongest colour: 1, or the largest of the maps on the screen."""
-    if st.session_state.scale == place.SCALES[0]:
+    if st.session_state.scale == "fixed":
         return 1.0
     here = float(np.nanmax(np.abs(comparison.difference(*_focus(), **place.of_b())), initial=0.0))
     others = [abs(found.size) for kind in comparison.kinds if (found := comparison.farthest(kind))]
@@ -278,8 +277,8 @@ def _code(comparison: Comparison, chosen: bar.Bar) -> None:
     code.show(lines(*made, *_focus(), **place.of_b(), looks=looks))
 
 
-def _open_link(values: dict[str, str | None]) -> None:
+def _open_link() -> None:
     """Says what was wrong with the link, and writes it."""
     state = st.session_state
     link.say(tuple(state.get(key) for key in (*A.all, *B.all, "kind", "layer", "head", "b_layer", "b_head", "scale")))
-    link.write(values)
+    link.write(link.values())

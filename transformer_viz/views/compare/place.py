@@ -4,38 +4,26 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.comparison import Comparison, has_head
+from transformer_viz.analysis.comparison import Comparison
 from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.state import link
+from transformer_viz.views.state import focus, link
+from transformer_viz.views.state.controls import SAME
 
-SAME = "same"
-"""What B's boxes hold where they follow A's: an empty box would hold None."""
-SCALES = ("fixed", "largest")
 _SCALE_WORDS = {"fixed": "colours up to 1", "largest": "up to the largest"}
 
 
 def start(comparison: Comparison) -> None:
     """From the link, or where attention differs most; what one of the runs does not have is brought into range."""
-    state, kinds = st.session_state, comparison.kinds
-    largest = comparison.largest
-    if "kind" not in state:
-        state.kind = link.choice("kind", link.take("kind"), kinds, largest.kind if largest else kinds[-1])
-    if state.kind not in kinds:
-        state.kind = kinds[-1]
-    kind: Kind = state.kind
-    layers, (_, n_heads) = comparison.a.layer_numbers(kind), n_layers_heads(comparison.a, kind)
+    kinds, largest = comparison.kinds, comparison.largest
+    kind: Kind = link.start("kind", kinds, largest.kind if largest else kinds[-1], fallback=kinds[-1])
     found = comparison.farthest(kind)
-    layer, head = (found.layer, found.head) if found else (comparison.layers(kind)[0], 0)
-    if "layer" not in state:
-        state.layer = link.one_of("layer", link.take("layer"), layers, layer)
-        state.head = link.head(link.take("head"), n_heads, head)
-    if not has_head(comparison.a, kind, state.layer, state.head):
-        state.layer, state.head = layer, head
+    focus.start_head(comparison.a, kind, (found.layer, found.head) if found else (comparison.layers(kind)[0], 0))
     _start_b(comparison.b, kind)
-    if state.get("scale") not in SCALES:
-        state.scale = link.choice("scale", link.take("scale"), SCALES, SCALES[0])
+    # Always said: their defaults depend on both runs.
+    for key in ("kind", "layer", "head"):
+        link.leave_out(key)
 
 
 def controls(comparison: Comparison) -> None:
@@ -57,7 +45,7 @@ def controls(comparison: Comparison) -> None:
         st.selectbox(
             "B: head", [*same_head, *range(b_heads), *COMBINED], key="b_head", format_func=_b_head_words, width=132, **quiet
         )
-        st.selectbox("Colours", SCALES, key="scale", format_func=_SCALE_WORDS.__getitem__, width=164, **quiet)
+        st.selectbox("Colours", list(_SCALE_WORDS), key="scale", format_func=_SCALE_WORDS.__getitem__, width=164, **quiet)
 
 
 def go_to(kind: Kind, layer: int, head: Head) -> None:
@@ -94,33 +82,14 @@ def is_same() -> bool:
     return chosen["b_layer"] in (None, state.layer) and chosen["b_head"] in (None, state.head)
 
 
-def link_values() -> dict[str, str | None]:
-    """What the URL says: kind, layer and head always, since what they are by default depends on both runs."""
-    state = st.session_state
-    places = {"layer": state.layer, "head": state.head, **of_b()}
-    return {
-        "kind": state.kind,
-        **{name: str(value + 1) if isinstance(value, int) else value for name, value in places.items()},
-        "scale": None if state.scale == SCALES[0] else state.scale,
-    }
-
-
 def _start_b(b: Trace, kind: Kind) -> None:
     """The same as A's, where B has that and nothing else was chosen."""
-    state = st.session_state
-    layers, (_, n_heads) = b.layer_numbers(kind), n_layers_heads(b, kind)
-    if (given := link.take("b_layer")) is not None:
-        number = link.one_of("b_layer", given, layers, -1)
-        state.b_layer = SAME if number == -1 else number
-    if (given := link.take("b_head")) is not None:
-        number = link.head(given, n_heads, -1, key="b_head")
-        state.b_head = SAME if number == -1 else number
-    layer, head = state.get("b_layer", SAME), state.get("b_head", SAME)
-    if layer not in layers:
-        layer = SAME if state.layer in layers else layers[-1]
-    if head == SAME or (isinstance(head, int) and head >= n_heads):
-        head = SAME if isinstance(state.head, str) or state.head < n_heads else n_heads - 1
-    state.b_layer, state.b_head = layer, head
+    state, layers, (_, n_heads) = st.session_state, b.layer_numbers(kind), n_layers_heads(b, kind)
+    has_layer, has_head = state.layer in layers, isinstance(state.head, str) or state.head < n_heads
+    link.start("b_layer", [*([SAME] if has_layer else ()), *layers], SAME if has_layer else layers[-1])
+    link.start("b_head", [*([SAME] if has_head else ()), *range(n_heads), *COMBINED], SAME if has_head else n_heads - 1)
+    link.leave_out("b_layer", SAME)
+    link.leave_out("b_head", SAME)
 
 
 def _head_words(head: Head) -> str:

@@ -2,7 +2,7 @@
 
 import contextlib
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -10,26 +10,22 @@ from transformer_viz import checkpoints
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.views.cache import runs
-from transformer_viz.views.compare.place import SAME
 from transformer_viz.views.components import bar
 from transformer_viz.views.open import opened
 from transformer_viz.views.state import link
+from transformer_viz.views.state.controls import (
+    A_RUN,
+    FINISHED,
+    HOTTEST,
+    LARGEST_SEED,
+    MOST_TYPED,
+    SAME,
+    STRATEGIES,
+    WIDEST,
+)
 
 Strategy = Literal["greedy", "beam", "sample", "forced"]
-STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
-WIDEST, HOTTEST, LARGEST_SEED = 64, 100.0, 2**31 - 1
-BEAM, TEMPERATURE, SEED = 5, 1.0, 0
 _OWN = ("file", "snapshot", "strategy", "beam", "temperature", "seed")
-A_RUN, FINISHED = "", "finished"
-"""What the boxes hold where no file and no snapshot is chosen: an empty box would hold None."""
-_FIRST: dict[str, Any] = {
-    "file": A_RUN,
-    "snapshot": FINISHED,
-    "strategy": "greedy",
-    "beam": BEAM,
-    "temperature": TEMPERATURE,
-    "seed": SEED,
-}
 
 
 @dataclass(frozen=True)
@@ -86,22 +82,13 @@ class Asked:
 
 def start(keys: Keys, usable: list[str]) -> None:
     """First values of a side, from the link or by default; what cannot be is said and brought into range."""
-    state = st.session_state
     if keys is B:
         _start_b(usable)
-    files = opened.traces()
-    _start_own(keys, files)
-    for name in _OWN:  # a widget that was not drawn has no value
-        state[keys.of(name)] = state.get(keys.of(name), _FIRST[name])
-    if state[keys.of("file")] not in files:
-        state[keys.of("file")] = A_RUN
-    snapshot = keys.of("snapshot")
-    steps = snapshots(state[keys.checkpoint])
-    if (given := link.take(snapshot)) is not None:
-        chosen = link.choice(snapshot, given, (*map(str, steps), FINISHED), FINISHED)
-        state[snapshot] = FINISHED if chosen == FINISHED else int(chosen)
-    if state[snapshot] not in steps:
-        state[snapshot] = FINISHED
+    link.start(keys.of("file"), (A_RUN, *opened.traces()))
+    link.start(keys.of("snapshot"), (FINISHED, *snapshots(st.session_state[keys.checkpoint])))
+    # Always said: their defaults depend on the other side.
+    link.leave_out(keys.text)
+    link.leave_out(keys.checkpoint)
 
 
 def asked(keys: Keys) -> Asked:
@@ -126,7 +113,7 @@ def show(keys: Keys, usable: list[str]) -> None:
         if state[keys.of("file")]:
             return
         st.text_input(
-            f"{keys.name}: source text", key=keys.text, max_chars=bar.MOST_TYPED, placeholder="Type, then press Enter", **quiet
+            f"{keys.name}: source text", key=keys.text, max_chars=MOST_TYPED, placeholder="Type, then press Enter", **quiet
         )
         st.selectbox(f"{keys.name}: checkpoint", usable, key=keys.checkpoint, width=150, **quiet)
         if steps := snapshots(state[keys.checkpoint]):
@@ -151,23 +138,6 @@ def show(keys: Keys, usable: list[str]) -> None:
             st.number_input(name, 0, LARGEST_SEED, key=key, icon=icon, width=140, label_visibility=hidden)
 
 
-def link_values(keys: Keys) -> dict[str, str | None]:
-    """What the URL says of a side; text and checkpoint always, since their defaults depend on the other side."""
-    now, p = asked(keys), keys.of
-    is_file, is_sample = now.file is not None, now.strategy == "sample"
-    values: dict[str, str | None] = {
-        keys.text: None if is_file else link.text(now.text),
-        keys.checkpoint: None if is_file else now.checkpoint,
-        p("file"): now.file,
-        p("snapshot"): None if is_file or now.snapshot is None else str(now.snapshot),
-        p("strategy"): None if is_file or now.strategy == "greedy" else now.strategy,
-        p("beam"): str(now.beam) if now.strategy == "beam" and now.beam != BEAM else None,
-        p("temperature"): f"{now.temperature:g}" if is_sample and now.temperature != TEMPERATURE else None,
-        p("seed"): str(now.seed) if is_sample and now.seed != SEED else None,
-    }
-    return values
-
-
 def long_texts() -> dict[str, str]:
     """What may be too long for a link, by what it is called."""
     state = st.session_state
@@ -180,7 +150,9 @@ def put(keys: Keys, values: dict[str, Any]) -> None:
     state[keys.text], state[keys.checkpoint] = values["text"], values["checkpoint"]
     state[f"{keys.text}_checkpoint"] = values["checkpoint"]
     for name in _OWN:
-        state[keys.of(name)] = values.get(name, _FIRST[name])
+        state.pop(keys.of(name), None)
+        if name in values:
+            state[keys.of(name)] = values[name]
 
 
 def swap() -> None:
@@ -233,35 +205,12 @@ _STRATEGY_WORDS: dict[str, str] = {
 def _start_b(usable: list[str]) -> None:
     """B's checkpoint and text: the link's, or those of A with one sign changed."""
     state = st.session_state
-    if state.get(B.checkpoint) not in usable:
-        default = state[A.checkpoint]
-        state[B.checkpoint] = link.choice(B.checkpoint, link.take(B.checkpoint), tuple(usable), default)
-    is_first = B.text not in state and f"want_{B.text}" not in state
+    link.start(B.checkpoint, usable, state[A.checkpoint])
+    is_first = B.text not in state and not link.is_waiting(B.text)
     bar.start_text(B.text, B.checkpoint)
     if is_first:
         with contextlib.suppress(TransformerVizError):  # its side says why
             state[B.text] = neighbour(state[A.text], runs.load(state[B.checkpoint], state.device))
-
-
-def _start_own(keys: Keys, files: dict[str, Any]) -> None:
-    """What the link says of the rest, once."""
-    state, p = st.session_state, keys.of
-    if p("strategy") not in state:
-        strategy = link.choice(p("strategy"), link.take(p("strategy")), STRATEGIES, STRATEGIES[0])
-        state[p("strategy")] = strategy
-        state[p("beam")] = link.number(p("beam"), link.take(p("beam")), WIDEST, BEAM - 1) + 1
-        state[p("temperature")] = link.decimal(p("temperature"), link.take(p("temperature")), 0, HOTTEST, TEMPERATURE)
-        state[p("seed")] = link.number(p("seed"), _plus_one(link.take(p("seed"))), LARGEST_SEED + 1, SEED)
-    if (given := link.take(p("file"))) is not None:
-        if given in files:
-            state[p("file")] = given
-        else:
-            link.complaints().add(p("file"), given, "a file that is opened in this session: open it again")
-
-
-def _plus_one(given: str | None) -> str | None:
-    """A seed counts from 0, and `link.number` from 1."""
-    return str(int(given[:10]) + 1) if given is not None and given.isascii() and given.isdigit() else given
 
 
 def _file_words(name: str) -> str:

@@ -9,16 +9,14 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
-from transformer_viz.views.cache import limits, runs
-from transformer_viz.views.components import code
+from transformer_viz.views.cache import runs
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.state import display_options, link, persist_widgets
+from transformer_viz.views.state import display_options, link
+from transformer_viz.views.state.controls import MOST_TYPED
 from transformer_viz.views.state.display_options import DisplayOptions
 
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
-MOST_TYPED = 10_000
-"""A stranger's text is cut here; every real limit is the task's and is said in words."""
 AUTO = "auto"
 
 
@@ -41,6 +39,7 @@ class Bar(DisplayOptions):
 
 
 def show(
+    page: str,
     *,
     with_text: bool = True,
     instead: Callable[[list[str]], None] | None = None,
@@ -49,12 +48,13 @@ def show(
     """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None.
 
     Args:
+        page: that has it.
         with_text: with the box for one source text.
         instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
             given the names of the usable checkpoints, and the page loads them itself.
         long_texts: the page's own texts that may be too long for a link, by what they are called.
     """
-    persist_widgets.keep()
+    link.open_page(page)
     entries = runs.entries()
     usable = [entry.name for entry in entries if entry.error is None]
     if not usable:
@@ -92,32 +92,19 @@ def show(
         display_options.popover({**own, **(long_texts or {})})
     checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device) if instead is None else None
     _say_damaged(entries)
+    link.leave_out("text", default_text(checkpoint.task) if checkpoint else DEFAULT_TEXT)
     state, now = st.session_state, display_options.current()
     return Bar(state.text, checkpoint, state.device, is_large=now.is_large, with_answer=now.with_answer)
 
 
-def link_values(chosen: Bar, opening: Opening | None = None) -> dict[str, str | None]:
-    """What the URL says of the bar; None is a default, or a text too long for a URL.
-
-    Args:
-        chosen: what the bar says.
-        opening: of a page that opens with something of its own.
-    """
-    name = chosen.checkpoint.name if chosen.checkpoint else st.session_state.checkpoint
-    first = default_text(chosen.checkpoint.task) if chosen.checkpoint else DEFAULT_TEXT
-    is_opening = opening == Opening(name, chosen.text)
-    is_default = is_opening if opening else name == DEFAULT_CHECKPOINT
-    return {
-        "text": None if is_opening or chosen.text == first else link.text(chosen.text),
-        "checkpoint": None if is_default else name,
-        **common_link_values(chosen),
-    }
-
-
-def common_link_values(chosen: Bar) -> dict[str, str | None]:
-    """What the URL says of the rest of the bar, which every page has."""
-    device = None if chosen.device == AUTO else chosen.device
-    return {"device": device, **display_options.link_values(), **code.link_values(), **limits.link_values()}
+def opens_with(opening: Opening | None) -> None:
+    """For a page that opens with a checkpoint and a text of its own: a link leaves these two out, and says every other."""
+    if opening is not None:
+        state = st.session_state
+        is_opening = opening == Opening(state.checkpoint, state.text)
+        link.leave_out("checkpoint", opening.checkpoint if is_opening else None)
+        if is_opening:
+            link.leave_out("text", opening.text)
 
 
 def default_text(task: Task) -> str:
@@ -130,28 +117,22 @@ def _device_words(name: str) -> str:
 
 
 def _start(usable: list[str]) -> None:
-    """First values of the bar's widgets, from the link or from the defaults."""
-    link.read_once()
-    state = st.session_state
-    default = DEFAULT_CHECKPOINT if DEFAULT_CHECKPOINT in usable else usable[0]
-    if state.get("checkpoint") not in usable:
-        state.checkpoint = link.choice("checkpoint", link.take("checkpoint"), tuple(usable), default)
-    if "device" not in state:
-        state.device = link.choice("device", link.take("device"), (AUTO, *devices.available()), AUTO)
+    """First values of the bar's widgets that depend on what is here."""
+    link.start("checkpoint", usable, DEFAULT_CHECKPOINT if DEFAULT_CHECKPOINT in usable else usable[0])
+    link.leave_out("checkpoint", DEFAULT_CHECKPOINT)
+    link.start("device", (AUTO, *devices.available()))
     start_text()
-    display_options.start()
-    code.start()
 
 
 def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:
     """The link's text, or an example. Another checkpoint brings its own example, unless something else was typed.
 
     Args:
-        text: what the text's widget and its key in the link are called.
+        text: the control's key.
         checkpoint: likewise of the checkpoint that reads it.
     """
     state, known = st.session_state, f"{text}_checkpoint"
-    given = link.take_text(text, MOST_TYPED)
+    given = link.linked(text)
     before = state.get(known)
     if text in state and before == state[checkpoint]:
         return

@@ -12,26 +12,14 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import screen, style
 from transformer_viz.views.snippets.runs import Run
 from transformer_viz.views.state import link
+from transformer_viz.views.state.controls import CODE
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
 
 
-FOLDS = ("code", "code_of_tab", "code_of_job")
+FOLDS = tuple(control.key for control in CODE)
 """Keys of the folds, here and in a link: that of the page, that of an open tab below a step player, that of a training."""
-_OPEN = "open"
-
-
-def start() -> None:
-    """Which folds are open, from the link or by default, before one is drawn."""
-    for key in FOLDS:
-        if key not in st.session_state:
-            st.session_state[key] = link.switch(key, link.take(key), _OPEN)
-
-
-def link_values() -> dict[str, str | None]:
-    """What the URL says of the folds."""
-    return {key: _OPEN if st.session_state[key] else None for key in FOLDS}
 
 
 def show(program: str, key: str = "code", language: str = "python") -> None:
@@ -61,7 +49,7 @@ def _fold(key: str) -> Any | None:
 
 def _say() -> None:
     # Here, since a fold may stand in a fragment, which writes its own part of the link only.
-    link.update(link_values())
+    link.update(link.values(FOLDS))
 
 
 def run_of(trace: Trace, checkpoint: "Checkpoint", device: str) -> Run:

@@ -12,22 +12,20 @@ from transformer_viz.figures.player import plain_player
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, code, player, screen, style, text_first
-from transformer_viz.views.state import focus
+from transformer_viz.views.state import focus, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
-WriteLink = Callable[[focus.Focus], None]
 Program = Callable[[focus.Focus], str]
 
 
-def show_with_code(trace: Trace, chosen: DisplayOptions, write_link: WriteLink, program: Program) -> None:
+def show_with_code(trace: Trace, chosen: DisplayOptions, program: Program) -> None:
     """`show`, and below it the lines of Python that make what is shown; a projector shows none."""
     if chosen.is_large:
-        show(trace, chosen, write_link)
+        show(trace, chosen)
         return
     above, lines = st.container(), code.place()
 
     def rested(at: focus.Focus) -> None:
-        write_link(at)
         if lines is not None:
             lines.code(program(at), language="python")
 
@@ -37,10 +35,10 @@ def show_with_code(trace: Trace, chosen: DisplayOptions, write_link: WriteLink, 
         code.closed()
 
 
-def show(trace: Trace, chosen: DisplayOptions, write_link: WriteLink) -> None:
-    """Everything of one run that steps; `focus.start` has been called for it."""
+def show(trace: Trace, chosen: DisplayOptions, rested: Callable[[focus.Focus], None] = lambda at: None) -> None:
+    """Everything of one run that steps, for which `focus.start` has been called; `rested` hears where the player rests."""
     with st.container(key="player-area"):
-        _player(trace, chosen, focus.current(), write_link)
+        _player(trace, chosen, focus.current(), rested)
     text_first.hold()
     focus.controls(trace)
     with st.container(key=player.FOCUS_KEY):
@@ -50,7 +48,7 @@ def show(trace: Trace, chosen: DisplayOptions, write_link: WriteLink) -> None:
 
 
 @st.fragment
-def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, write_link: WriteLink) -> None:
+def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, rested: Callable[[focus.Focus], None]) -> None:
     """A fragment, so that a rested step reruns these lines only, and redraws no chart.
 
     Its kind, layer and head are those of the page's last whole run. A report that was on its way while
@@ -60,7 +58,8 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, write_link: W
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
     content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=legend(trace, now.kind), **looks)
     player.show(content, on_step=lambda: _step_rested(trace))
-    write_link(now)
+    link.update(link.values(("step",)))
+    rested(now)
 
 
 def _step_rested(trace: Trace) -> None:

@@ -12,33 +12,23 @@ from transformer_viz.views.cache import runs
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import link, on_demand
-
-SAMPLES = (20, 50, 100, 200)
-"""Strings per length that a visitor may ask for."""
+from transformer_viz.views.state import on_demand
+from transformer_viz.views.state.controls import SAMPLES
 
 
 def start(checkpoint: Checkpoint, device: str) -> None:
-    """How many strings, and whether they are measured, from the link or by default; before the link is written."""
-    state = st.session_state
-    if state.get("by_length_samples") not in SAMPLES:
-        words = {str(number): number for number in SAMPLES}
-        state.by_length_samples = link.named("samples", link.take("samples"), words, SAMPLES[1])
+    """Whether the link asks for the measurement; before the link is written."""
     if on_demand.is_linked("lengths"):
-        state.by_length_asked = _asked(checkpoint, device)
+        st.session_state.by_length_asked = _asked(checkpoint, device)
 
 
-def link_values(checkpoint: Checkpoint, device: str) -> dict[str, str | None]:
-    """What the URL says of this tab."""
-    state = st.session_state
-    samples = state.get("by_length_samples", SAMPLES[1])
-    is_measured = state.get("by_length_asked") == _asked(checkpoint, device)
-    return {"samples": None if samples == SAMPLES[1] else str(samples), **on_demand.link_values(lengths=is_measured)}
+def asked_for(checkpoint: Checkpoint, device: str) -> dict[str, str | None]:
+    """What the link says of what was measured."""
+    return on_demand.link_values(lengths=st.session_state.get("by_length_asked") == _asked(checkpoint, device))
 
 
 def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
     """A button, and what it found."""
-    start(checkpoint, device)
     state = st.session_state
     lengths = default_lengths(checkpoint)
     first, last = trained_lengths(checkpoint)

@@ -17,7 +17,7 @@ from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.snippets.runs import AnyRun
-from transformer_viz.views.state import focus, link
+from transformer_viz.views.state import focus
 
 _FORMATS = {
     "html": (
@@ -42,18 +42,6 @@ _OF_EVERYTHING = ("html", "csv", "parquet")
 """Files with every weight: as text, a weight takes about a hundred bytes while it is made."""
 
 
-def start() -> None:
-    """The chosen format, from the link or by default; before the link is written."""
-    if st.session_state.get("export_format") not in _FORMATS:
-        st.session_state.export_format = link.choice("file", link.take("file"), tuple(_FORMATS), "html")
-
-
-def link_values() -> dict[str, str | None]:
-    """What the URL says of this tab. That a file was made is not said: it is the maker's own."""
-    chosen = st.session_state.get("export_format")
-    return {"file": None if chosen == "html" else chosen}
-
-
 def show(trace: Trace, run: AnyRun, theme: ThemeName, whole: Trace | None = None) -> None:
     """The formats, a button that makes what takes time, and the code.
 
@@ -70,7 +58,6 @@ def show(trace: Trace, run: AnyRun, theme: ThemeName, whole: Trace | None = None
         "large": bool(st.session_state.get("projector")),
         "with_answer": not st.session_state.get("hide_answer"),
     }
-    start()
     chosen: str = st.session_state.export_format
     st.segmented_control(
         "File",

@@ -36,19 +36,12 @@ _COLUMNS = {
 
 def start(trace: Trace) -> None:
     """The tint, from the link or by default; before the link is written."""
-    if st.session_state.get("tint") not in TINTS:
-        st.session_state.tint = link.choice("tint", link.take("tint"), TINTS, default_tint(trace))
+    link.start("tint", TINTS, default_tint(trace))
 
 
 def default_tint(trace: Trace) -> Tint:
     """The right key where there is one."""
     return "score" if head_mass(trace) is None else "mass"
-
-
-def link_values(trace: Trace) -> dict[str, str | None]:
-    """What the URL says; None is the default."""
-    tint = st.session_state.get("tint")
-    return {"tint": None if tint == default_tint(trace) else tint}
 
 
 def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName, run: AnyRun) -> None:

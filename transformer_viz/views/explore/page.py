@@ -8,7 +8,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits, runs
 from transformer_viz.views.components import bar, code, stepper, style
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.explore import tables
+from transformer_viz.views.explore import by_length, tables
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import focus, link
 
@@ -17,34 +17,25 @@ TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
 
 def show() -> None:
     """The page."""
-    chosen = bar.show()
+    chosen = bar.show("explore")
     checkpoint = chosen.checkpoint
     if checkpoint is None:
         return
     trace = _decoded(chosen, checkpoint)
     if trace is None:
         link.say(chosen.text)
-        link.write(bar.link_values(chosen))
+        link.write(link.values())
         return
     focus.start(trace, checkpoint)
     tables.start(trace, checkpoint, chosen.device)
     now = focus.current()
     link.say((now.run, now.kind, now.layer, now.head))
-    link.write(
-        {
-            **bar.link_values(chosen),
-            **focus.link_values(trace, checkpoint, now),
-            **tables.link_values(trace, checkpoint, chosen.device),
-        }
-    )
-
-    def write_link(at: focus.Focus) -> None:
-        link.update(focus.link_values(trace, checkpoint, at))
+    link.write({**link.values(), **by_length.asked_for(checkpoint, chosen.device)})
 
     def program(at: focus.Focus) -> str:
         return programs.player(code.run_of(trace, checkpoint, chosen.device), at.view, code.looks())
 
-    stepper.show_with_code(trace, chosen, write_link, program)
+    stepper.show_with_code(trace, chosen, program)
     if not chosen.is_large:
         _tables(trace, checkpoint, chosen.device)
 
@@ -69,4 +60,4 @@ def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
 def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show(trace, checkpoint, device, style.theme())
-    link.update(tables.link_values(trace, checkpoint, device))
+    link.update({**link.values(tables.KEYS), **by_length.asked_for(checkpoint, device)})

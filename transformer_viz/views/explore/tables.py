@@ -20,7 +20,7 @@ from transformer_viz.views.components import chart, code
 from transformer_viz.views.explore import export, heads
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.snippets.runs import AnyRun, File
-from transformer_viz.views.state import display_options, link, persist_widgets
+from transformer_viz.views.state import controls, display_options, link, persist_widgets
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -29,10 +29,9 @@ TABS = ("This run", "What if", "Heads", "By length", "Masks in force", "Numbers"
 _NEED_THE_MODEL = ("What if", "By length")
 OF_A_FILE = tuple(name for name in TABS if name not in _NEED_THE_MODEL)
 _OF_A_FILE_KEY = "open_tables"
-_KEPT = (
-    *("what_if_how", "what_if_step", "what_if_begin", "what_if_ban", "what_if_target"),
-    *("tint", "by_length_samples", "export_format", "code_of_tab"),
-)
+KEYS = tuple(control.key for control in controls.TABS)
+"""The tabs and what is in them."""
+_IN_TABS = {"code_of_tab", *KEYS} - {"tables", "search_tables", _OF_A_FILE_KEY, "what_if_prefix"}
 _MOST_ROWS, _MOST_AT_ONCE = 20_000, 200_000
 """Rows of a head that are shown, and rows of the whole run up to which a table of it is ready to download."""
 _MOST_OF_A_LAYER = 300_000
@@ -60,37 +59,9 @@ def start_of_file(trace: Trace) -> None:
 
 def _start(trace: Trace, key: str, names: tuple[str, ...], asked: str | None) -> None:
     """`asked` is the tab that the rest of the link asks for."""
-    state = st.session_state
-    if key not in state:
-        default = asked or ("Heads" if "want_tint" in state else TABS[0])
-        state[key] = link.choice("tables", link.take("tables"), names, default)
+    link.start(key, names, asked or ("Heads" if link.is_waiting("tint") else TABS[0]))
+    link.leave_out(key, TABS[0])
     heads.start(trace)
-    export.start()
-
-
-def link_values(trace: Trace, checkpoint: "Checkpoint", device: str, *, of_a_decoding: bool = True) -> dict[str, str | None]:
-    """What the URL says of the open tab and its controls; None is a default."""
-    from transformer_viz.views.explore import by_length, what_if
-
-    values: dict[str, str | None] = {}
-    if of_a_decoding:
-        is_open = st.session_state.get(_key(of_a_decoding)) == "What if"
-        values = {**what_if.link_values(is_open=is_open), **by_length.link_values(checkpoint, device)}
-    return _link_values(trace, _key(of_a_decoding), values, any(values.get(key) for key in what_if.KEYS))
-
-
-def link_values_of_file(trace: Trace) -> dict[str, str | None]:
-    """As `link_values`, for `show_of_file`."""
-    return _link_values(trace, _OF_A_FILE_KEY, {}, False)
-
-
-def _link_values(trace: Trace, key: str, more: dict[str, str | None], opens_another: bool) -> dict[str, str | None]:
-    """With `more`, the values of the tabs that need the model."""
-    tab = st.session_state.get(key, TABS[0])
-    values = {**heads.link_values(trace), **export.link_values(), **more}
-    # A tint or a change opens its tab, where the link does not say otherwise.
-    is_said = tab != TABS[0] or opens_another or values["tint"] is not None
-    return {"tables": tab if is_said else None, **values}
 
 
 def show(trace: Trace, checkpoint: "Checkpoint", device: str, theme: ThemeName, *, search: Trace | None = None) -> None:
@@ -157,7 +128,7 @@ def _tabs(
 
 def _draw(tabs: Tabs, key: str) -> None:
     # A fragment alone is a run too, in which a closed tab's boxes would be forgotten.
-    persist_widgets.keep(_KEPT)
+    persist_widgets.keep(_IN_TABS)
     # With on_change="rerun" only the open tab is made. The masks' three charts would add 200 ms to every text.
     for name, tab in zip(tabs, st.tabs(list(tabs), key=key, on_change="rerun"), strict=True):
         with tab:

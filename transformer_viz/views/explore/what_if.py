@@ -1,6 +1,6 @@
 """What if it had written this instead? Another token at a step, another beginning, banned tokens, or a whole target."""
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 import streamlit as st
 
@@ -16,16 +16,13 @@ from transformer_viz.views.cache import runs
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import display_options, link
+from transformer_viz.views.state import controls, display_options, link
+from transformer_viz.views.state.controls import MOST_OF_A_CHANGE
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
-How = Literal["another token", "a beginning of your own", "banned tokens", "a target of your own"]
-HOWS: tuple[How, ...] = get_args(How)
+HOWS = tuple(controls.HOWS.values())
 TOKEN, BEGINNING, BAN, TARGET = HOWS
-_WORDS = dict(zip(("token", "begin", "ban", "target"), HOWS, strict=True))
-"""What a link calls them."""
-KEYS = ("change", "at", "prefix", "begin", "ban", "target")
-_MOST_TYPED = 512
+_LINKED = ("change", "at", "prefix", "begin", "ban", "target")
 
 
 def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
@@ -38,12 +35,12 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
             _token_controls(_so_far(trace, checkpoint, device), checkpoint)
         elif state.what_if_how == BEGINNING:
             words = "what the output begins with"
-            st.text_input("begins with", key="what_if_begin", max_chars=_MOST_TYPED, width=300, placeholder=words)
+            st.text_input("begins with", key="what_if_begin", max_chars=MOST_OF_A_CHANGE, width=300, placeholder=words)
         elif state.what_if_how == BAN:
             symbols = checkpoint.task.target_vocabulary.symbols
             st.multiselect("never write", symbols, key="what_if_ban", width=360, format_func=visible)
         else:
-            st.text_input("to read", key="what_if_target", max_chars=_MOST_TYPED, width=360, placeholder="any target text")
+            st.text_input("to read", key="what_if_target", max_chars=MOST_OF_A_CHANGE, width=360, placeholder="any target text")
         st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
     change: dict[str, Any] = {}
     try:
@@ -63,59 +60,28 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
 
 def is_linked() -> bool:
     """Whether the link that opened the page asked for a change."""
-    return any(f"want_{key}" in st.session_state for key in KEYS)
-
-
-def link_values(*, is_open: bool) -> dict[str, str | None]:
-    """What the URL says; tokens stand between tabs, since a comma may be a token.
-
-    Args:
-        is_open: the tab is on the screen. The step at which a token is changed begins as the player's, so a link says
-            it wherever it is seen.
-    """
-    state = st.session_state
-    how = state.get("what_if_how", TOKEN)
-    prefix, begin, ban, target = (state.get(f"what_if_{name}") for name in ("prefix", "begin", "ban", "target"))
-    values = {
-        "prefix": "\t".join(prefix) if how == TOKEN and prefix else None,
-        "begin": begin if how == BEGINNING and begin else None,
-        "ban": "\t".join(ban) if how == BAN and ban else None,
-        "target": target if how == TARGET and target else None,
-    }
-    is_said = any(values.values())
-    at = state.get("what_if_step") or state.get("step", 0) + 1
-    is_seen = is_open and how == TOKEN
-    return {**values, "change": None if is_said else link.word_of(how, _WORDS), "at": str(at) if is_seen else None}
+    return link.is_waiting(*_LINKED)
 
 
 def start(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """First values, from the link where it has any; another run forgets a forced beginning, which was its own."""
-    state = st.session_state
-    vocabulary = checkpoint.task.target_vocabulary
-    if "what_if_prefix" not in state:
-        given = {"prefix": link.take("prefix"), "ban": link.take("ban")}
-        given |= {name: link.take_text(name, _MOST_TYPED) for name in ("begin", "target")}
-        tokens = {name: tuple((given[name] or "").split("\t")) if given[name] else () for name in ("prefix", "ban")}
-        for name in ("prefix", "ban"):
-            if unknown := [token for token in tokens[name] if token not in vocabulary.symbols]:
-                link.complaints().add(name, unknown[0], "tokens of this model")
-                tokens[name] = ()
-        state.what_if_prefix = tokens["prefix"]
-        state.what_if_ban = list(tokens["ban"])
-        state.what_if_begin, state.what_if_target = given["begin"] or "", given["target"] or ""
-        asked = {TARGET: given["target"], BAN: tokens["ban"], BEGINNING: given["begin"]}
-        default = next((how for how, what in asked.items() if what), TOKEN)
-        state.what_if_how = link.named("change", link.take("change"), _WORDS, default)
-        if (at := link.take("at")) is not None:
-            most = len(_so_far(trace, checkpoint, device).steps)
-            state.what_if_step = link.number("at", at, most, min(state.get("step", 0), most - 1)) + 1
-    elif state.get("what_if_of") != trace.source:
-        state.what_if_prefix = ()
+    state, symbols = st.session_state, checkpoint.task.target_vocabulary.symbols
+    if state.get("what_if_of", trace.source) != trace.source:
+        state.what_if_prefix = []
     state.what_if_of = trace.source
-    state.what_if_ban = [token for token in state.get("what_if_ban", []) if token in vocabulary.symbols]
-    state.what_if_begin, state.what_if_target = state.get("what_if_begin", ""), state.get("what_if_target", "")
-    if state.get("what_if_how") not in HOWS:
-        state.what_if_how = TOKEN
+    link.start("what_if_prefix", symbols, [])
+    link.start("what_if_ban", symbols, [], fallback=[token for token in state.get("what_if_ban", []) if token in symbols])
+    link.start("what_if_begin", default="")
+    link.start("what_if_target", default="")
+    asked = {TARGET: state.what_if_target, BAN: state.what_if_ban, BEGINNING: state.what_if_begin, TOKEN: state.what_if_prefix}
+    link.start("what_if_how", default=next((how for how, what in asked.items() if what), TOKEN))
+    # A change says by itself what kind it is.
+    link.leave_out("what_if_how", state.what_if_how if asked[state.what_if_how] else TOKEN)
+    if state.tables == "What if" and state.what_if_how == TOKEN:
+        n = len(_so_far(trace, checkpoint, device).steps)
+        # It begins as the player's step, so a link says it wherever it is seen.
+        link.start("what_if_step", range(1, n + 1), min(state.step + 1, n), fallback=n)
+        link.leave_out("what_if_step")
 
 
 def _so_far(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace:
@@ -129,7 +95,6 @@ def _so_far(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace:
 def _token_controls(trace: Trace, checkpoint: Checkpoint) -> None:
     state = st.session_state
     n = len(trace.steps)
-    state.what_if_step = min(max(1, state.get("what_if_step") or state.get("step", 0) + 1), n)
     st.number_input("at step", 1, n, key="what_if_step", width=120)
     step = trace.steps[state.what_if_step - 1]
     others = [token for token, _ in step.candidates if token != step.token and token not in SPECIAL_TOKENS]
@@ -159,12 +124,12 @@ def _option(token: str, written: str, probabilities: dict[str, float]) -> str:
 def _force(trace: Trace) -> None:
     state = st.session_state
     token = state.what_if_token
-    state.what_if_prefix = (*trace.output_tokens[: state.what_if_step - 1], token) if token else ()
+    state.what_if_prefix = [*trace.output_tokens[: state.what_if_step - 1], token] if token else []
 
 
 def _undo() -> None:
     state = st.session_state
-    state.what_if_prefix, state.what_if_ban, state.what_if_token = (), [], ""
+    state.what_if_prefix, state.what_if_ban, state.what_if_token = [], [], ""
     state.what_if_begin = state.what_if_target = ""
 
 

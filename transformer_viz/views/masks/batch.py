@@ -8,9 +8,9 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError
 from transformer_viz.tasks import Task
 from transformer_viz.views.state import link
+from transformer_viz.views.state.controls import MOST_TYPED
 
 MOST_LINES = 8
-_MOST_TYPED = 10_000
 
 
 @dataclass(frozen=True)
@@ -23,25 +23,20 @@ class Typed:
 
 def show(checkpoint: Checkpoint) -> None:
     """The two boxes."""
-    state = st.session_state
-    if "lab_sources" not in state:
-        given = link.take_text("sources", _MOST_TYPED)
-        state.lab_sources = default_sources(checkpoint.task) if given is None else given
-    if "lab_targets" not in state:
-        state.lab_targets = link.take_text("targets", _MOST_TYPED) or ""
+    link.start("lab_sources", default=default_sources(checkpoint.task))
     left, right = st.columns(2)
     left.text_area(
         "Source strings, one a line",
         key="lab_sources",
         height=112,
-        max_chars=_MOST_TYPED,
+        max_chars=MOST_TYPED,
         help=f"A batch of up to {MOST_LINES}. Shorter ones are padded to the longest: only so does padding appear.",
     )
     right.text_area(
         "Target strings, one a line (optional)",
         key="lab_targets",
         height=112,
-        max_chars=_MOST_TYPED,
+        max_chars=MOST_TYPED,
         placeholder="Empty: what the model decodes",
         help="One for each source; an empty line stands for what the model decodes.",
     )
@@ -92,13 +87,6 @@ def check_readable(typed: Typed, task: Task) -> None:
                 read(line)
             except InputError as error:
                 raise InputError(f"Line {number} of the {what}: {error}") from error
-
-
-def link_values(checkpoint: Checkpoint) -> dict[str, str | None]:
-    """What the URL says of the boxes; None is a default, or a text too long for a URL."""
-    sources, targets = st.session_state.lab_sources, st.session_state.lab_targets
-    is_plain = sources == default_sources(checkpoint.task)
-    return {"sources": None if is_plain else link.text(sources), "targets": link.text(targets) or None}
 
 
 def _lines(text: str, keep: int = 0) -> list[str]:

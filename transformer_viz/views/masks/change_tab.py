@@ -17,33 +17,16 @@ from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.setup import Setup, reset
 from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import display_options, focus, link, on_demand
+from transformer_viz.views.state.controls import CLICKS, MOST_OF_EDITS, REACHES
 
 _CHART = "lab-edit"
-_REACHES = ("all layers and heads", "this layer", "this head")
-_REACH_WORDS = dict(zip(("all", "layer", "head"), _REACHES, strict=True))
-_CLICKS = ("flips the cell", "flips the row", "flips the column", "forces the row onto the key")
-_CLICK_WORDS = dict(zip(("cell", "row", "column", "force"), _CLICKS, strict=True))
-"""What a link calls them."""
+_REACHES, _CLICKS = tuple(REACHES.values()), tuple(CLICKS.values())
 
 
 def start(setup: Setup) -> None:
-    """What a click does, and whether the effect was asked for, from the link or by default; before the link is written."""
-    state = st.session_state
-    if "lab_click" not in state:
-        state.lab_click = link.named("click", link.take("click"), _CLICK_WORDS, _CLICKS[0])
-    if "lab_reach" not in state:
-        state.lab_reach = link.named("reach", link.take("reach"), _REACH_WORDS, _REACHES[0])
+    """Whether the link asks for the effect; before the link is written."""
     if on_demand.is_linked("effect"):
-        state.lab_many_asked = _asked(setup)
-
-
-def link_values() -> dict[str, str | None]:
-    """What the URL says of this tab."""
-    state = st.session_state
-    return {
-        "click": link.word_of(state.get("lab_click"), _CLICK_WORDS),
-        "reach": link.word_of(state.get("lab_reach"), _REACH_WORDS),
-    }
+        st.session_state.lab_many_asked = _asked(setup)
 
 
 def is_asked(setup: Setup) -> bool:
@@ -110,7 +93,7 @@ def _controls(setup: Setup, after: Trace) -> None:
     st.text_input(
         "Edits as text",
         key="lab_edits",
-        max_chars=4_000,
+        max_chars=MOST_OF_EDITS,
         placeholder="cross:3-5, decoder:off, cross.2.4:zero, cross.1.1:3=5",
         help="kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; kind.layer.head:zero "
         "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",

@@ -7,25 +7,22 @@ from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.views.components import chart, code, figure_file
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.snippets import masks as programs
-from transformer_viz.views.state import link
 
-_VIEWS = ("batch", "sentence")
 _VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
-
-
-def start() -> None:
-    """The switch, from the link or by default; before the link is written."""
-    if "lab_view" not in st.session_state:
-        st.session_state.lab_view = link.choice("show", link.take("show"), _VIEWS, _VIEWS[0])
 
 
 def show(setup: Setup) -> None:
     """The switch and the figure."""
     st.segmented_control(
-        "Show", _VIEWS, key="lab_view", required=True, format_func=_VIEW_WORDS.__getitem__, label_visibility="collapsed"
+        "Show",
+        list(_VIEW_WORDS),
+        key="lab_view",
+        required=True,
+        format_func=_VIEW_WORDS.__getitem__,
+        label_visibility="collapsed",
     )
     traces = setup.forced()
-    is_batch = st.session_state.lab_view == _VIEWS[0]
+    is_batch = st.session_state.lab_view == "batch"
     chosen = range(len(traces)) if is_batch else [setup.sentence]
     layer, head = st.session_state.layer, st.session_state.head
     head = head if isinstance(head, int) else 0
@@ -46,9 +43,3 @@ def show(setup: Setup) -> None:
     )
     looks = {**setup.looks, "large": setup.is_large or not is_batch}
     code.show(programs.masks(setup.batch, None if is_batch else setup.sentence, layer, head, columns, looks))
-
-
-def link_values() -> dict[str, str | None]:
-    """What the URL says of this tab."""
-    view = st.session_state.get("lab_view", _VIEWS[0])
-    return {"show": None if view == _VIEWS[0] else view}

@@ -20,7 +20,7 @@ _SHOWN = dict(zip(TABS, (masks_tab, scores_tab, change_tab, mistakes_tab, certif
 
 def show() -> None:
     """The page."""
-    chosen = bar.show(with_text=False, long_texts=setup.long_texts())
+    chosen = bar.show("masks", with_text=False, long_texts=setup.long_texts())
     screen.watch()
     checkpoint = chosen.checkpoint
     if checkpoint is None:
@@ -32,7 +32,7 @@ def show() -> None:
         _lab(chosen, checkpoint, typed)
     except InputError as error:
         link.say(None)
-        link.write({**_bar_values(chosen), **batch.link_values(checkpoint)})
+        link.write(link.values())
         st.error(literal(str(error)), icon=":material/keyboard:")
         st.button("Use examples of this checkpoint", on_click=_examples, args=(checkpoint,), icon=":material/lightbulb:")
     except TraceTooLarge as error:
@@ -48,23 +48,12 @@ def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
     now = setup.start(chosen, checkpoint, typed, style.theme(), screen.is_narrow())
     trace = now.forced(changed=False)[now.sentence]
     focus.start_place(trace, checkpoint)
-    masks_tab.start()
     scores_tab.start(trace)
     change_tab.start(now)
     certificate_tab.start(now)
     mistakes_tab.start(now)
     link.say((typed, now.sentence, now.edits, now.mistake))
-    state = st.session_state
-    link.write(
-        {
-            **_bar_values(chosen),
-            **focus.place_link_values(trace, checkpoint, state.kind, state.layer, state.head),
-            **setup.link_values(now),
-            **masks_tab.link_values(),
-            **scores_tab.link_values(),
-            **change_tab.link_values(),
-        }
-    )
+    link.write(link.values())
     _header(now)
     for tab, name in zip(st.tabs(TABS, key="lab_tab", on_change="rerun"), TABS, strict=True):
         with tab:
@@ -77,10 +66,6 @@ def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
         "gallery": mistakes_tab.is_asked(now),
     }
     link.update(on_demand.link_values(**made))
-
-
-def _bar_values(chosen: bar.Bar) -> dict[str, str | None]:
-    return {key: value for key, value in bar.link_values(chosen).items() if key != "text"}
 
 
 def _header(now: Setup) -> None:

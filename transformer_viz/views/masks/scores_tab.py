@@ -50,28 +50,10 @@ def show(setup: Setup) -> None:
     code.show(programs.scores(setup.batch, at, row, fill, precision, setup.columns, setup.looks))
 
 
-def link_values() -> dict[str, str | None]:
-    """What the URL says of this tab."""
-    state = st.session_state
-    row = state.get("lab_row") or 0
-    return {
-        "fill": None if state.get("lab_fill", FILLS[0]) == FILLS[0] else state.lab_fill,
-        "precision": None if state.get("lab_precision", PRECISIONS[0]) == PRECISIONS[0] else state.lab_precision,
-        "row": None if row == 0 else str(row + 1),
-    }
-
-
 def start(trace: Trace) -> None:
-    """Fill, precision and row, from the link or by default; before the link is written."""
-    state = st.session_state
-    if "lab_fill" not in state:
-        state.lab_fill = link.choice("fill", link.take("fill"), FILLS, FILLS[0])
-    if "lab_precision" not in state:
-        state.lab_precision = link.choice("precision", link.take("precision"), PRECISIONS, PRECISIONS[0])
-    n_rows = len(trace.queries(state.kind))
-    if "lab_row" not in state:
-        state.lab_row = link.number("row", link.take("row"), n_rows, 0)
-    state.lab_row = min(state.lab_row or 0, n_rows - 1)
+    """The row, from the link or by default; before the link is written."""
+    n_rows = len(trace.queries(st.session_state.kind))
+    link.start("lab_row", range(n_rows), fallback=n_rows - 1)
 
 
 def _place(trace: Trace) -> tuple[Kind, int, int, int]:

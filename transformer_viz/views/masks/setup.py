@@ -13,14 +13,13 @@ from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import bar
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.masks import batch, batch_runs
+from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.batch import Typed
 from transformer_viz.views.snippets.runs import Batch
 from transformer_viz.views.state import link
 
 NO_MISTAKE = "none"
 TABS = ("Masks", "Scores to weights", "Change and run again", "Mistakes", "Certificate", "Loss")
-_MOST_TYPED = 4_000
 
 
 @dataclass(frozen=True)
@@ -78,38 +77,18 @@ class Setup:
 
 def start(chosen: bar.Bar, checkpoint: Checkpoint, typed: Typed, theme: ThemeName, is_narrow: bool) -> Setup:
     """Reads the link once and the widgets' state; what cannot be is said."""
-    state = st.session_state
     n = len(typed.sources)
-    if "sentence" not in state:
-        state.sentence = link.number("sentence", link.take("sentence"), n, 0)
-    state.sentence = min(state.sentence or 0, n - 1)
-    if "mistake" not in state:
-        state.mistake = link.choice("mistake", link.take("mistake"), (NO_MISTAKE, *MISTAKES), NO_MISTAKE)
-    if "lab_edits" not in state:
-        state.lab_edits = link.take_text("mask", _MOST_TYPED) or ""
-    if "lab_tab" not in state:
-        state.lab_tab = link.choice("tab", link.take("tab"), TABS, TABS[0])
-    mistake = None if state.mistake == NO_MISTAKE else state.mistake
-    return Setup(checkpoint, chosen.device, typed, state.sentence, _edits(), mistake, theme, chosen.is_large, is_narrow)
+    sentence = link.start("sentence", range(n), fallback=n - 1)
+    mistake = link.start("mistake", (NO_MISTAKE, *MISTAKES))
+    link.start("lab_tab", TABS)
+    mistake = None if mistake == NO_MISTAKE else mistake
+    return Setup(checkpoint, chosen.device, typed, sentence, _edits(), mistake, theme, chosen.is_large, is_narrow)
 
 
 def reset() -> None:
     """Back to the sound model, in one go."""
     st.session_state.lab_edits = ""
     st.session_state.mistake = NO_MISTAKE
-
-
-def link_values(setup: Setup) -> dict[str, str | None]:
-    """What the URL says; None is a default, or edits that are too long for a URL."""
-    state = st.session_state
-    return {
-        **batch.link_values(setup.checkpoint),
-        "sentence": None if setup.sentence == 0 else str(setup.sentence + 1),
-        "mistake": setup.mistake,
-        # As it is typed, a mistake of typing too: it says the same there.
-        "mask": link.text(state.lab_edits) or None,
-        "tab": None if state.lab_tab == TABS[0] else state.lab_tab,
-    }
 
 
 def long_texts() -> dict[str, str]:

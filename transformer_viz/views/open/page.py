@@ -12,7 +12,7 @@ from transformer_viz.views.open import opened
 from transformer_viz.views.search import hypotheses
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.snippets.runs import File
-from transformer_viz.views.state import display_options, focus, link, persist_widgets
+from transformer_viz.views.state import display_options, focus, link
 
 TITLE, ICON, ORDER = "Open", ":material/folder_open:", 9
 
@@ -31,10 +31,7 @@ trace.save("mine.npz")"""
 
 def show() -> None:
     """The page."""
-    persist_widgets.keep()
-    link.read_once()
-    display_options.start()
-    code.start()
+    link.open_page("open")
     if opened.traces():
         _loaded()
     else:
@@ -121,17 +118,8 @@ def _loaded() -> None:
     tables.start_of_file(shown)
     at = focus.current()
     link.say((at.run, at.kind, at.layer, at.head))
-    link.write(
-        {
-            "opened": file.file_name,
-            **display_options.link_values(),
-            **code.link_values(),
-            **focus.link_values(shown, None, at),
-            **tables.link_values_of_file(shown),
-            "node": None,
-            **(hypotheses.link_values(search, node) if search is not None and node is not None else {}),
-        }
-    )
+    # No other page has this name, which is the file's and not the one in the box; a run that is no search has no node.
+    link.write({"opened": file.file_name, "node": None, **link.values()})
     if search is not None and node is not None:
         hypotheses.show(file.trace, node, now)
         hypotheses.say(shown, search, node)
@@ -142,14 +130,11 @@ def _look(shown: Trace, file: opened.Opened, node: int | None, now: display_opti
     """The player, the code and the tabs of a run, or of the node of a search."""
     run = File(file.file_name, node)
 
-    def write_link(at: focus.Focus) -> None:
-        link.update(focus.link_values(shown, None, at))
-
     def program(at: focus.Focus) -> str:
         write = programs.player if node is None else programs.search
         return write(run, at.view, code.looks())
 
-    stepper.show_with_code(shown, now, write_link, program)
+    stepper.show_with_code(shown, now, program)
     if not now.is_large:
         _tables(shown, run, file.trace)
 
@@ -197,4 +182,4 @@ def _tables(shown: Trace, run: File, whole: Trace) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show_of_file(shown, style.theme(), run, whole)
     st.caption("Left out, since they run the model, which a file does not hold: What if, By length, the untrained baseline.")
-    link.update(tables.link_values_of_file(shown))
+    link.update(link.values(tables.KEYS))

@@ -31,14 +31,15 @@ _MOVED = "replay_moved"
 def show() -> None:
     """The page."""
     _open_where_there_is_something()
-    chosen = bar.show()
+    chosen = bar.show("replay")
     checkpoint = chosen.checkpoint
     if checkpoint is None:
         return
+    bar.opens_with(_opening())
     if not runs.has_snapshots(checkpoint):
         link.say(checkpoint.name)
         _offer_others(checkpoint)
-        link.write(bar.link_values(chosen, _opening()))
+        link.write(link.values())
         return
     try:
         found = runs.replay(checkpoint, chosen.device, chosen.text)
@@ -47,11 +48,11 @@ def show() -> None:
         say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
         bar.offer_examples(checkpoint)
         link.say(chosen.text)
-        link.write(bar.link_values(chosen, _opening()))
+        link.write(link.values())
         return
     except TraceTooLarge as error:
         limits.refuse(error)
-        link.write(bar.link_values(chosen, _opening()))
+        link.write(link.values())
         return
     except TransformerVizError as error:
         link.say(chosen.text)
@@ -65,7 +66,7 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
     _start(found, checkpoint)
     now, position = _now(found), st.session_state.position
     link.say((now.run, now.kind, now.layer, now.head, now.step, position))
-    link.write({**bar.link_values(chosen, _opening()), **_link_values(found, checkpoint, now, position)})
+    link.write(link.values())
 
     above = st.container()
     lines = None if chosen.is_large else code.place()
@@ -76,7 +77,7 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
         return programs.training_playback(last.source, checkpoint.name, chosen.device, *place, code.looks())
 
     def rested(at: focus.Focus) -> None:
-        link.update(_link_values(found, checkpoint, at, position))
+        link.update(link.values(("moment",)))
         if lines is not None:
             lines.code(program(at), language="python")
 
@@ -96,29 +97,18 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
 
 def _start(found: Moments, checkpoint: Checkpoint) -> None:
     """Kind, layer, head, moment and position, from the link or by default; what is not there is brought into range."""
-    state, last = st.session_state, found[-1].forced
-    if (given := state.get("want_head")) and not given.isdigit():
-        link.complaints().add("head", given, "one head by its number")
-        link.take("head")
-    focus.start_place(last, checkpoint)
-    steps = [moment.step for moment in found]
-    if "moment" not in state:
-        state.moment = int(link.choice("moment", link.take("moment"), tuple(map(str, steps)), str(steps[-1])))
-    if "position" not in state:
-        state.position = link.number("position", link.take("position"), len(last.steps), 0)
-    if state.moment not in steps:
-        state.moment = steps[-1]
-    if state.position >= len(last.steps):
-        state.position = 0
-    state.replay_run = _fingerprint(found, checkpoint)
+    last, steps = found[-1].forced, [moment.step for moment in found]
+    focus.start_place(last, checkpoint, combined=False)
+    link.start("moment", steps, steps[-1])
+    link.start("position", range(len(last.steps)))
+    st.session_state.replay_run = _fingerprint(found, checkpoint)
 
 
 def _now(found: Moments) -> focus.Focus:
     """The focus; its step is the place among the moments."""
     state = st.session_state
     place = [moment.step for moment in found].index(state.moment)
-    head = state.head if isinstance(state.head, int) else 0
-    return focus.Focus(state.replay_run, state.kind, state.layer, head, place)
+    return focus.Focus(state.replay_run, state.kind, state.layer, state.head, place)
 
 
 def _boxes(trace: Trace) -> None:
@@ -194,15 +184,6 @@ def _go_to(place: object, found: Moments) -> None:
     """Moves to a moment that the browser reports; what is none of this run is passed over."""
     if isinstance(place, int) and place in range(len(found)):
         st.session_state.moment = found[place].step
-
-
-def _link_values(found: Moments, checkpoint: Checkpoint, now: focus.Focus, position: int) -> dict[str, str | None]:
-    """The moment by its step of training: it stays the same when there are more snapshots."""
-    return {
-        **focus.place_link_values(found[-1].forced, checkpoint, now.kind, now.layer, now.head),
-        "moment": None if now.step == len(found) - 1 else str(found[now.step].step),
-        "position": None if position == 0 else str(position + 1),
-    }
 
 
 def _fingerprint(found: Moments, checkpoint: Checkpoint) -> str:

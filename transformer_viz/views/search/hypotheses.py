@@ -20,17 +20,10 @@ _CHART = "search-tree"
 def start(search: Search, of: Hashable) -> int:
     """The node in focus, from the link or the best; `of` tells one search from another, which starts with its best."""
     state = st.session_state
-    if "chosen_node" not in state:
-        state.chosen_node = link.number("node", link.take("node"), len(search.nodes), search.best[0])
-    elif state.get("chosen_in") != of:
+    if state.get("chosen_in", of) != of:
         state.chosen_node = search.best[0]
     state.chosen_in = of
-    return state.chosen_node
-
-
-def link_values(search: Search, node: int) -> dict[str, str | None]:
-    """What the URL says of the node, counted from 1; None is the best."""
-    return {"node": None if node == search.best[0] else str(node + 1)}
+    return link.start("chosen_node", range(len(search.nodes)), search.best[0])
 
 
 def show(trace: Trace, node: int, looks: DisplayOptions, *, greedy: Trace | None = None) -> None:

@@ -19,12 +19,12 @@ from transformer_viz.views.explore import tables
 from transformer_viz.views.search import hypotheses
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import display_options, focus, link
+from transformer_viz.views.state.controls import WIDEST
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
 
 EXAMPLE, EXAMPLE_CHECKPOINT = "thisqaipa", "reverse-small"
 """Greedy writes `apiaqashit`, beam search the right answer. Shorter than what this checkpoint was trained on."""
-WIDEST = 64
 _STOPS: tuple[Stop, ...] = get_args(Stop)
 _STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
 
@@ -32,10 +32,11 @@ _STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": 
 def show() -> None:
     """The page."""
     _open_on_the_example()
-    chosen = bar.show()
+    chosen = bar.show("search")
     checkpoint = chosen.checkpoint
     if checkpoint is None:
         return
+    bar.opens_with(_opening())
     _controls()
     try:
         greedy = runs.run(checkpoint, chosen.device, chosen.text)
@@ -46,11 +47,11 @@ def show() -> None:
         link.say(chosen.text)
         say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
         bar.offer_examples(checkpoint)
-        link.write({**bar.link_values(chosen, _opening()), **_link_values()})
+        link.write(link.values())
         return
     except TraceTooLarge as error:
         limits.refuse(error)
-        link.write({**bar.link_values(chosen, _opening()), **_link_values()})
+        link.write(link.values())
         return
     except TransformerVizError as error:
         link.say(chosen.text)
@@ -68,27 +69,16 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
     tables.start(shown, checkpoint, chosen.device, of_a_decoding=False)
     now = focus.current()
     link.say((st.session_state.chosen_in, node, now.kind, now.layer, now.head))
-    link.write(
-        {
-            **bar.link_values(chosen, _opening()),
-            **focus.link_values(shown, checkpoint, now),
-            **tables.link_values(shown, checkpoint, chosen.device, of_a_decoding=False),
-            **_link_values(),
-            **hypotheses.link_values(search, node),
-        }
-    )
+    link.write(link.values())
     st.markdown(_comparison(greedy, trace, search))
     hypotheses.show(trace, node, chosen, greedy=greedy)
     limits.caption(trace)
     hypotheses.say(shown, search, node)
 
-    def write_link(at: focus.Focus) -> None:
-        link.update(focus.link_values(shown, checkpoint, at))
-
     def program(at: focus.Focus) -> str:
         return programs.search(code.run_of(shown, checkpoint, chosen.device), at.view, code.looks())
 
-    stepper.show_with_code(shown, chosen, write_link, program)
+    stepper.show_with_code(shown, chosen, program)
     if not chosen.is_large:
         _tables(shown, trace, checkpoint, chosen.device)
 
@@ -97,7 +87,7 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
 def _tables(shown: Trace, trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show(shown, checkpoint, device, style.theme(), search=trace)
-    link.update(tables.link_values(shown, checkpoint, device, of_a_decoding=False))
+    link.update(link.values(tables.KEYS))
 
 
 def _opening() -> bar.Opening | None:
@@ -120,11 +110,6 @@ def _open_on_the_example() -> None:
 
 
 def _controls() -> None:
-    state = st.session_state
-    if "beam" not in state:
-        state.beam = link.number("beam", link.take("beam"), WIDEST, 4) + 1
-        state.alpha = link.decimal("alpha", link.take("alpha"), -10, 10, 0.6)
-        state.stop = link.choice("stop", link.take("stop"), _STOPS, _STOPS[0])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.number_input(
             "Beam size", 1, WIDEST, key="beam", width=150, help="Continuations kept at each step; 1 is greedy decoding"
@@ -150,12 +135,3 @@ def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
         f"Greedy decoding writes {texts[0]}, log p = {by_greedy:.4g}. Beam {size} finds {texts[1]}, "
         f"log p = {best.total:.4g}: {more}. They diverge at step {parted + 1}."
     )
-
-
-def _link_values() -> dict[str, str | None]:
-    state = st.session_state
-    return {
-        "beam": None if state.beam == 5 else str(state.beam),
-        "alpha": None if state.alpha == 0.6 else str(state.alpha),
-        "stop": None if state.stop == _STOPS[0] else state.stop,
-    }

@@ -1,73 +1,178 @@
-"""Every widget of every page that says what is on the screen, and its key in a link.
+"""Every control of every page, declared once: its keys, how a link says it, its default, and where it is.
 
-A test goes through all pages and fails for a widget that is neither here nor, with a reason, among the exceptions.
-A widget whose key in the session is new needs three things: a line here, its key in `link.KEYS`, and the reading and
-writing in the part that draws it.
+A new one is a line here and the widget with that key. `link.open_page` starts it before the page is drawn, from the session,
+the link or its default, and `link.values` has it for `link.write`. One whose options or default depend on the run has neither
+here: the page hands them to `link.start`. A test fails for a widget of any page that is not in this table.
 """
 
-from transformer_viz.views.train.form import FIELDS
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-_OF_A_SIDE = [f"{side}_{name}" for side in "ab" for name in ("file", "snapshot", "strategy", "beam", "temperature", "seed")]
-CONTROLS: dict[str, str] = {
-    # the bar
-    "text": "text",
-    "checkpoint": "checkpoint",
-    "device": "device",
-    "projector": "projector",
-    "hide_answer": "answer",
-    # the code, of the page, of the open tab below a step player, of a training
-    "code": "code",
-    "code_of_tab": "code_of_tab",
-    "code_of_job": "code_of_job",
-    # the focus; its step, and Replay's moment, are the player's
-    "kind": "kind",
-    "layer": "layer",
-    "head": "head",
-    "position": "position",
-    # the tabs of Explore and Search
-    "tables": "tables",
-    "search_tables": "tables",
-    "what_if_how": "change",
-    "what_if_step": "at",
-    "what_if_begin": "begin",
-    "what_if_ban": "ban",
-    "what_if_target": "target",
-    "tint": "tint",
-    "by_length_samples": "samples",
-    "export_format": "file",
-    # Masks
-    "lab_sources": "sources",
-    "lab_targets": "targets",
-    "sentence": "sentence",
-    "mistake": "mistake",
-    "lab_edits": "mask",
-    "lab_tab": "tab",
-    "lab_view": "show",
-    "lab_fill": "fill",
-    "lab_precision": "precision",
-    "lab_row": "row",
-    "lab_click": "click",
-    "lab_reach": "reach",
-    # Search
-    "beam": "beam",
-    "alpha": "alpha",
-    "stop": "stop",
-    "search_node": "node",
-    # Compare; A's text, checkpoint, kind, layer and head are those above
-    "b_text": "b_text",
-    "b_checkpoint": "b_checkpoint",
-    "b_layer": "b_layer",
-    "b_head": "b_head",
-    "scale": "scale",
-    **{name: name for name in _OF_A_SIDE},
-    # Open
-    "open_name": "opened",
-    "open_tables": "tables",
-    # Train
-    "train_task": "task",
-    "train_variant": "variant",
-    **{f"train_{name}": "set" for name in FIELDS},
-    "train_name": "name",
-    "train_job": "job",
-    "train_probe": "probe",
+from transformer_viz.analysis.softmax import FILLS, PRECISIONS
+from transformer_viz.views.state import training_fields
+from transformer_viz.views.state.values import Decimal, Elsewhere, Number, Options, Text, Tokens, Value, Words
+
+MOST_TYPED = 10_000
+"""A stranger's text is cut here; every real limit is the task's and is said in words."""
+MOST_OF_A_CHANGE, MOST_OF_EDITS, LONGEST_NAME, LONGEST_PROBE, LONGEST_CHOICE = 512, 4_000, 100, 200, 1_000
+WIDEST, HOTTEST, LARGEST_SEED = 64, 100.0, 2**31 - 1
+SAMPLES = (20, 50, 100, 200)
+"""Strings per length that a visitor may ask for."""
+FORMATS = ("html", "png", "svg", "pdf", "csv", "parquet", "npz")
+HOWS = {
+    "token": "another token",
+    "begin": "a beginning of your own",
+    "ban": "banned tokens",
+    "target": "a target of your own",
 }
+CLICKS = {
+    "cell": "flips the cell",
+    "row": "flips the row",
+    "column": "flips the column",
+    "force": "forces the row onto the key",
+}
+REACHES = {"all": "all layers and heads", "layer": "this layer", "head": "this head"}
+STRATEGIES = ("greedy", "beam", "sample", "forced")
+A_RUN, FINISHED, SAME = "", "finished", "same"
+"""What boxes of Compare hold where no file, no snapshot and no other layer or head is chosen: an empty box would hold None."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """One control."""
+
+    key: str
+    """Of its value in the session, and of its widget."""
+    name: str
+    """In a link."""
+    value: Value
+    pages: tuple[str, ...]
+    options: Options = None
+    default: Any = None
+    """None is the first option."""
+    when: Mapping[str, Any] = field(default_factory=dict)
+    """A link has it only while other controls, by their keys, have these values."""
+    said_with: tuple[str, ...] = ()
+    """Beside one of these names a link has it even where it is the default: alone they would mean another one."""
+    widget: str | None = ""
+    """The widget's key, where it is another one; None for no widget."""
+    is_late: bool = False
+    """The page starts it, since what it begins with depends on others, although its options are known here."""
+
+    @property
+    def is_fixed(self) -> bool:
+        """Whether it can be started without the page."""
+        return not self.is_late and (self.options is not None or self.default is not None)
+
+
+_RUN = ("explore", "masks", "search", "compare", "replay")
+"""Pages that run a model, whose bar is above them."""
+_SHOWN = (*_RUN, "open")
+_CODE = (*_SHOWN, "train")
+_STEPPED = ("explore", "search", "open")
+_CHANGE = {"tables": "What if"}
+
+BAR = (
+    Control("text", "text", Text(MOST_TYPED), ("explore", "search", "compare", "replay"), when={"a_file": A_RUN}),
+    Control("checkpoint", "checkpoint", Words(), _RUN, when={"a_file": A_RUN}),
+    Control("device", "device", Words(), _RUN),
+    Control("projector", "projector", Words(), _SHOWN, {"on": True}, default=False),
+    Control("hide_answer", "answer", Words(), _SHOWN, {"hidden": True}, default=False),
+    Control("keep", "keep", Text(LONGEST_CHOICE), _RUN, default="", widget=None),
+)
+CODE = (
+    Control("code", "code", Words(), _CODE, {"open": True}, default=False),
+    Control("code_of_tab", "code_of_tab", Words(), _STEPPED, {"open": True}, default=False),
+    Control("code_of_job", "code_of_job", Words(), ("train",), {"open": True}, default=False),
+)
+FOCUS = (
+    Control("kind", "kind", Words(), _SHOWN),
+    Control("layer", "layer", Number(), _SHOWN, said_with=("head",)),
+    Control("head", "head", Number(), _SHOWN, said_with=("layer",)),
+    Control("step", "step", Number(), _STEPPED, widget=None),
+    Control("moment", "moment", Words(), ("replay",), widget=None),
+    Control("position", "position", Number(), ("replay",)),
+)
+_OPENS_A_TAB = ("tint", "change", "at", "prefix", "begin", "ban", "target")
+TABS = (
+    Control("tables", "tables", Words(), ("explore",), said_with=_OPENS_A_TAB),
+    Control("search_tables", "tables", Words(), ("search",), said_with=_OPENS_A_TAB),
+    Control("open_tables", "tables", Words(), ("open",), said_with=_OPENS_A_TAB),
+    Control("what_if_how", "change", Words(), ("explore",), HOWS, is_late=True),
+    Control("what_if_step", "at", Number(first=0), ("explore",), when={**_CHANGE, "what_if_how": HOWS["token"]}),
+    Control("what_if_prefix", "prefix", Tokens(), ("explore",), when={"what_if_how": HOWS["token"]}, widget=None),
+    Control("what_if_begin", "begin", Text(MOST_OF_A_CHANGE), ("explore",), when={"what_if_how": HOWS["begin"]}),
+    Control("what_if_ban", "ban", Tokens(), ("explore",), when={"what_if_how": HOWS["ban"]}),
+    Control("what_if_target", "target", Text(MOST_OF_A_CHANGE), ("explore",), when={"what_if_how": HOWS["target"]}),
+    Control("tint", "tint", Words(), _STEPPED),
+    Control("by_length_samples", "samples", Words(), ("explore",), SAMPLES, default=50),
+    Control("export_format", "file", Words(), _STEPPED, FORMATS),
+)
+MASKS = (
+    Control("lab_sources", "sources", Text(MOST_TYPED), ("masks",)),
+    Control("lab_targets", "targets", Text(MOST_TYPED), ("masks",), default=""),
+    Control("sentence", "sentence", Number(), ("masks",)),
+    Control("mistake", "mistake", Words(), ("masks",)),
+    Control("lab_edits", "mask", Text(MOST_OF_EDITS), ("masks",), default=""),
+    Control("lab_tab", "tab", Words(), ("masks",)),
+    Control("lab_view", "show", Words(), ("masks",), ("batch", "sentence")),
+    Control("lab_fill", "fill", Words(), ("masks",), FILLS),
+    Control("lab_precision", "precision", Words(), ("masks",), PRECISIONS),
+    Control("lab_row", "row", Number(), ("masks",)),
+    Control("lab_click", "click", Words(), ("masks",), CLICKS),
+    Control("lab_reach", "reach", Words(), ("masks",), REACHES),
+)
+SEARCH = (
+    Control("beam", "beam", Number(first=0), ("search",), range(1, WIDEST + 1), default=5),
+    Control("alpha", "alpha", Decimal(-10, 10), ("search",), default=0.6),
+    Control("stop", "stop", Words(), ("search",), ("bound", "first", "never")),
+    Control("chosen_node", "node", Number(), ("search", "open"), widget="search_node"),
+)
+
+
+def _of_a_side(side: str) -> tuple[Control, ...]:
+    """What a side of Compare has beside a text and a checkpoint."""
+    compare, file, strategy = ("compare",), f"{side}_file", f"{side}_strategy"
+    opened = Words(possible="a file that is opened in this session: open it again")
+    by = {name: {file: A_RUN, strategy: name} for name in STRATEGIES}
+    beam, seed = range(1, WIDEST + 1), range(LARGEST_SEED + 1)
+    return (
+        Control(file, file, opened, compare),
+        Control(f"{side}_snapshot", f"{side}_snapshot", Words(), compare, when={file: A_RUN}),
+        Control(strategy, strategy, Words(), compare, STRATEGIES, when={file: A_RUN}),
+        Control(f"{side}_beam", f"{side}_beam", Number(0), compare, beam, default=5, when=by["beam"]),
+        Control(f"{side}_temperature", f"{side}_temperature", Decimal(0, HOTTEST), compare, default=1.0, when=by["sample"]),
+        Control(f"{side}_seed", f"{side}_seed", Number(0), compare, seed, default=0, when=by["sample"]),
+    )
+
+
+COMPARE = (
+    # A's text, checkpoint, kind, layer and head are those above.
+    Control("b_text", "b_text", Text(MOST_TYPED), ("compare",), when={"b_file": A_RUN}),
+    Control("b_checkpoint", "b_checkpoint", Words(), ("compare",), when={"b_file": A_RUN}),
+    Control("b_layer", "b_layer", Number(), ("compare",)),
+    Control("b_head", "b_head", Number(), ("compare",)),
+    Control("scale", "scale", Words(), ("compare",), ("fixed", "largest")),
+    *_of_a_side("a"),
+    *_of_a_side("b"),
+)
+_ONE_OF_ALL = Elsewhere("one name has all settings that are not the recipe's own: training_fields.py")
+TRAIN = (
+    Control("train_task", "task", Words(), ("train",)),
+    Control("train_variant", "variant", Words(), ("train",)),
+    *(Control(f"train_{name}", "set", _ONE_OF_ALL, ("train",)) for name in training_fields.FIELDS),
+    Control("train_name", "name", Text(LONGEST_NAME), ("train",)),
+    Control("train_job", "job", Words(), ("train",)),
+    Control("train_probe", "probe", Text(LONGEST_PROBE), ("train",), default=""),
+)
+OTHERS = (
+    Control("open_name", "opened", Elsewhere("a link names the file it was made with, and cannot hold it"), ("open",)),
+    Control("asked", "asked", Elsewhere("names of what buttons made: on_demand.py"), ("explore", "masks"), widget=None),
+)
+TABLE = (*BAR, *CODE, *FOCUS, *TABS, *MASKS, *SEARCH, *COMPARE, *TRAIN, *OTHERS)
+BY_KEY = {control.key: control for control in TABLE}
+CONTROLS = {control.widget or control.key: control.name for control in TABLE if control.widget is not None}
+"""The widgets, by their keys, and the name of each in a link."""
+KEYS = tuple(dict.fromkeys(control.name for control in TABLE))
+"""All names in a link."""

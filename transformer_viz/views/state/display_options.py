@@ -11,9 +11,6 @@ from transformer_viz.views.components import copy_link
 from transformer_viz.views.components.markdown import said
 from transformer_viz.views.state import link
 
-_SWITCHES = (("projector", "projector", "on"), ("hide_answer", "answer", "hidden"))
-"""What a switch is called in the session and in a link, and the word that a link has where it is on."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class DisplayOptions:
@@ -21,13 +18,6 @@ class DisplayOptions:
 
     is_large: bool
     with_answer: bool
-
-
-def start() -> None:
-    """From the link or by default, before the popover or anything that depends on it is drawn."""
-    for key, name, word in _SWITCHES:
-        if key not in st.session_state:
-            st.session_state[key] = link.switch(name, link.take(name), word)
 
 
 def current() -> DisplayOptions:
@@ -39,11 +29,6 @@ def answer_of(trace: Trace) -> str:
     """` (right)`, for behind an output: whether it is, as Markdown; nothing where the answer is hidden."""
     words = answer_words(trace) if current().with_answer else ()
     return f" ({said(words)})" if words else ""
-
-
-def link_values() -> dict[str, str | None]:
-    """What the URL says of them."""
-    return {name: word if st.session_state[key] else None for key, name, word in _SWITCHES}
 
 
 def popover(texts: Mapping[str, str] | None = None) -> None:

@@ -35,21 +35,32 @@ class Focus:
         return View(self.kind, self.layer, self.head, self.step)
 
 
-def start_place(trace: Trace, checkpoint: "Checkpoint | None") -> None:
-    """Kind, layer and head from the link or by default; what this run does not have is brought back into range."""
-    state = st.session_state
-    if "kind" not in state:
-        state.kind = link.choice("kind", link.take("kind"), trace.kinds, "cross" if "cross" in trace.kinds else trace.kinds[0])
-    if state.kind not in trace.kinds:
-        state.kind = trace.kinds[-1]
-    layers, (_, n_heads) = trace.layer_numbers(state.kind), n_layers_heads(trace, state.kind)
-    layer, head = default_head(trace, checkpoint, state.kind)
-    layer = layer if layer in layers else layers[-1]
-    if "layer" not in state:
-        state.layer = link.one_of("layer", link.take("layer"), layers, layer)
-        state.head = link.head(link.take("head"), n_heads, head)
-    if state.layer not in layers or (isinstance(state.head, int) and state.head >= n_heads):
-        state.layer, state.head = layer, head
+def start_place(trace: Trace, checkpoint: "Checkpoint | None", *, combined: bool = True) -> None:
+    """Kind, layer and head from the session, the link or by default; what this run does not have is brought back into range.
+
+    Args:
+        trace: the run.
+        checkpoint: that made it, or None for a file.
+        combined: the mean and the maximum of a layer's heads are possible too.
+    """
+    first = "cross" if "cross" in trace.kinds else trace.kinds[0]
+    kind = link.start("kind", trace.kinds, first, fallback=trace.kinds[-1])
+    link.leave_out("kind", "cross")
+    layer, head = default_head(trace, checkpoint, kind)
+    layers = trace.layer_numbers(kind)
+    start_head(trace, kind, (layer if layer in layers else layers[-1], head), combined=combined)
+
+
+def start_head(trace: Trace, kind: Kind, default: tuple[int, Head], *, combined: bool = True) -> None:
+    """Layer and head of a kind; where a run does not have one of them, both are those of `default`."""
+    state, layers, (_, n_heads) = st.session_state, trace.layer_numbers(kind), n_layers_heads(trace, kind)
+    heads = [*range(n_heads), *(COMBINED if combined else ())]
+    if not combined and state.get("head") in COMBINED:
+        state.head = 0
+    if state.get("layer", layers[0]) not in layers or state.get("head", 0) not in heads:
+        state.layer, state.head = default
+    link.start("layer", layers, default[0])
+    link.start("head", heads, default[1])
 
 
 def start(trace: Trace, checkpoint: "Checkpoint | None", run: str | None = None) -> None:
@@ -57,10 +68,9 @@ def start(trace: Trace, checkpoint: "Checkpoint | None", run: str | None = None)
     start_place(trace, checkpoint)
     state = st.session_state
     run = run or _fingerprint(trace)
-    if "run" not in state:
-        state.step = link.number("step", link.take("step"), max(1, trace.n_steps), default_step(trace))
-    elif state.run != run:
+    if state.get("run", run) != run:
         state.step = default_step(trace)
+    link.start("step", range(max(1, trace.n_steps)), default_step(trace))
     state.run = run
 
 
@@ -101,27 +111,6 @@ def default_head(trace: Trace, checkpoint: "Checkpoint | None", kind: Kind) -> t
 def default_step(trace: Trace) -> int:
     """The last letter: the whole way is drawn, and the sentence still speaks of a letter."""
     return max(0, trace.n_steps - (2 if trace.finished == "end" else 1))
-
-
-def link_values(trace: Trace, checkpoint: "Checkpoint | None", now: Focus) -> dict[str, str | None]:
-    """What the URL says of a focus, counted from 1; None is a default."""
-    return {
-        **place_link_values(trace, checkpoint, now.kind, now.layer, now.head),
-        "step": None if now.step == default_step(trace) else str(now.step + 1),
-    }
-
-
-def place_link_values(
-    trace: Trace, checkpoint: "Checkpoint | None", kind: Kind, layer: int, head: Head
-) -> dict[str, str | None]:
-    """What the URL says of kind, layer and head."""
-    is_default = (layer, head) == default_head(trace, checkpoint, kind)
-    words = head if isinstance(head, str) else str(head + 1)
-    return {
-        "kind": None if kind == "cross" else kind,
-        "layer": None if is_default else str(layer + 1),
-        "head": None if is_default else words,
-    }
 
 
 def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> None:

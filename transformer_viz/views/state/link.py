@@ -7,35 +7,16 @@ A whole run writes everything that its page has. A fragment that runs again writ
 boxes outside it come from the browser as they were when it was asked, which may be from before a click.
 """
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.heads import COMBINED, Head
-from transformer_viz.errors import listed
 from transformer_viz.views.components.markdown import literal
-
-KEYS = (
-    *("text", "checkpoint", "device", "projector", "answer"),
-    *("kind", "layer", "head", "step"),
-    *("sources", "targets", "sentence", "mask", "mistake", "tab", "show", "fill", "precision", "row"),
-    *("click", "reach"),
-    *("code", "code_of_tab", "code_of_job"),
-    *("beam", "alpha", "stop", "node"),
-    *("change", "at", "prefix", "begin", "ban", "target"),
-    *("task", "variant", "set", "name", "job", "probe"),
-    *("tables", "tint", "samples", "file", "asked"),
-    *("moment", "position"),
-    *("b_text", "b_checkpoint", "b_layer", "b_head", "scale"),
-    *(f"{side}_{name}" for side in "ab" for name in ("file", "snapshot", "strategy", "beam", "temperature", "seed")),
-    "opened",
-    "keep",
-)
-LONGEST_TEXT = 1500
-_T = TypeVar("_T")
+from transformer_viz.views.state import persist_widgets
+from transformer_viz.views.state.controls import BY_KEY, KEYS, TABLE, Control
+from transformer_viz.views.state.values import LONGEST_TEXT, Options
 
 
 @dataclass
@@ -66,12 +47,9 @@ def take(key: str) -> str | None:
     return st.session_state.pop(f"want_{key}", None)
 
 
-def take_text(key: str, most: int) -> str | None:
-    """What the link said for a text, once; what is longer than `most` is cut, and that is said."""
-    given = take(key)
-    if given is not None and len(given) > most:
-        complaints().add(key, given, f"a text of at most {most:,} characters; it is cut there")
-    return given if given is None else given[:most]
+def is_waiting(*names: str) -> bool:
+    """Whether the link has one of these that nobody has taken yet."""
+    return any(f"want_{name}" in st.session_state for name in names)
 
 
 def complaints() -> Complaints:
@@ -90,79 +68,80 @@ def say(seen: object) -> None:
         st.warning(literal(said), icon=":material/link_off:")
 
 
-def choice(key: str, given: str | None, options: tuple[str, ...], default: str) -> str:
-    """One of `options`; another value is said."""
-    if given is None or given in options:
-        return default if given is None else given
-    complaints().add(key, given, listed(options))
-    return default
+def open_page(page: str) -> None:
+    """First in every whole run: what was on the screen is kept, and the page's controls are started that need nothing of it."""
+    persist_widgets.keep()
+    read_once()
+    st.session_state.link_page, st.session_state.link_started = page, {}
+    for control in TABLE:
+        if page in control.pages and control.is_fixed:
+            start(control.key)
 
 
-def named(key: str, given: str | None, words: Mapping[str, _T], default: _T) -> _T:
-    """The option that a short word stands for; another word is said."""
-    if given is None or given in words:
-        return default if given is None else words[given]
-    complaints().add(key, given, listed(words))
-    return default
+def start(key: str, options: Options = None, default: Any = None, *, fallback: Any = None) -> Any:
+    """Gives a control its value before it is drawn: the session's, the link's or the default.
+
+    Args:
+        key: of the control.
+        options: what is possible here; those of the table where None.
+        default: likewise; the first option where there is none. The link leaves it out.
+        fallback: takes the place of a session's value that is not possible any more; the default where None.
+
+    Returns:
+        The value.
+    """
+    control, state = BY_KEY[key], st.session_state
+    options = control.options if options is None else options
+    default = control.default if default is None else default
+    if default is None:
+        assert options
+        default = next(iter(options.values() if isinstance(options, Mapping) else options))
+    if key not in state:
+        given = linked(key, options)
+        state[key] = default if given is None else given
+    elif state[key] != default and not control.value.holds(state[key], options):
+        state[key] = default if fallback is None else fallback
+    leave_out(key, default)
+    return state[key]
 
 
-def word_of(option: object, words: Mapping[str, object]) -> str | None:
-    """The word that stands for an option; None for the first one, the default."""
-    found = [word for word, named in words.items() if named == option]
-    return found[0] if found and found[0] != next(iter(words)) else None
-
-
-def switch(key: str, given: str | None, word: str) -> bool:
-    """Whether the link says `word`, the one thing that it can say here; another value is said."""
-    if given not in (None, word):
-        complaints().add(key, given, word)
-    return given == word
-
-
-def number(key: str, given: str | None, most: int, default: int) -> int:
-    """A number from 1 to `most` in the link, from 0 here; another value is said."""
+def linked(key: str, options: Options = None) -> Any:
+    """What the link says of a control, once; None where it says nothing, or what is not possible and is said to be so."""
+    control = BY_KEY[key]
+    given = take(control.name)
     if given is None:
-        return default
-    # str.isdigit is true of superscripts and other digits that int() cannot read.
-    if given.isascii() and given.isdigit() and 1 <= int(given[:9]) <= most:
-        return int(given[:9]) - 1
-    complaints().add(key, given, f"1 to {most}")
-    return default
+        return None
+    options = control.options if options is None else options
+    return control.value.read(given, options, lambda possible: complaints().add(control.name, given, possible))
 
 
-def one_of(key: str, given: str | None, numbers: Sequence[int], default: int) -> int:
-    """One of `numbers`, from 0 here and from 1 in the link; another value is said."""
-    if given is None:
-        return default
-    if given.isascii() and given.isdigit() and int(given[:9]) - 1 in numbers:
-        return int(given[:9]) - 1
-    is_whole = list(numbers) == list(range(len(numbers)))
-    complaints().add(key, given, f"1 to {len(numbers)}" if is_whole else listed(number + 1 for number in numbers))
-    return default
+def leave_out(key: str, value: Any = None) -> None:
+    """The link says nothing of a control while it has this value, which is what the page opens with; None: always something."""
+    st.session_state.link_started[key] = value
 
 
-def decimal(key: str, given: str | None, least: float, most: float, default: float) -> float:
-    """A number within limits; another value is said."""
-    if given is None:
-        return default
-    try:
-        value = float(given)
-    except ValueError:
-        value = math.nan
-    if least <= value <= most:
-        return value
-    complaints().add(key, given, f"{least:g} to {most:g}")
-    return default
+def values(keys: Collection[str] | None = None) -> dict[str, str | None]:
+    """What the link says of the page's controls that have been started, or of some of them; None is a default."""
+    state = st.session_state
+    words: dict[str, str | None] = {}
+    defaults: dict[str, tuple[str, ...]] = {}
+    for control in TABLE:
+        if state.link_page not in control.pages or (keys is not None and control.key not in keys):
+            continue
+        if not _is_in_use(control):
+            words[control.name] = None
+        elif control.key in state.link_started:
+            value = state.get(control.key)
+            words[control.name] = None if value is None else control.value.written(value, control.options)
+            if value == state.link_started[control.key]:
+                defaults[control.name] = control.said_with
+    said = {name for name, word in words.items() if word is not None and name not in defaults}
+    return {name: None if name in defaults and not said & {*defaults[name]} else word for name, word in words.items()}
 
 
-def head(given: str | None, most: int, default: Head, key: str = "head") -> Head:
-    """A head's number, or `mean` or `max`."""
-    if given in COMBINED:
-        return "mean" if given == "mean" else "max"
-    if given is not None and not (given.isascii() and given.isdigit() and 1 <= int(given[:9]) <= most):
-        complaints().add(key, given, f"1 to {most}, mean, max")
-        return default
-    return default if given is None else int(given[:9]) - 1
+def _is_in_use(control: Control) -> bool:
+    state = st.session_state
+    return all(state.get(key) == value for key, value in control.when.items() if key in state.link_started)
 
 
 def write(values: Mapping[str, str | None]) -> None:
@@ -181,11 +160,6 @@ def _say(values: Mapping[str, str | None]) -> None:
     if after != st.query_params.to_dict():
         # All at once: every message is an entry in the browser's history.
         st.query_params.from_dict(after)
-
-
-def text(given: str) -> str | None:
-    """A text as the link has it; None where it is too long for a URL (`too_long` says so)."""
-    return given if len(given) <= LONGEST_TEXT else None
 
 
 def too_long(texts: Mapping[str, str]) -> str:

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from transformer_viz.errors import listed
 from transformer_viz.views.state import link
 
 NAMES = ("lengths", "effect", "gallery", "certificate")
@@ -13,7 +14,8 @@ def is_linked(name: str) -> bool:
     if "asked_linked" not in state:
         given = [part for part in (link.take("asked") or "").split(",") if part]
         for part in given:
-            link.choice("asked", part, NAMES, NAMES[0])
+            if part not in NAMES:
+                link.complaints().add("asked", part, listed(NAMES))
         state.asked_linked = set(given) & set(NAMES)
     is_asked = name in state.asked_linked
     state.asked_linked = state.asked_linked - {name}

@@ -6,13 +6,8 @@ import streamlit as st
 
 from transformer_viz.views.state.controls import CONTROLS
 
-KEYS = (
-    *CONTROLS,
-    *("lab_check_asked", "lab_many_asked", "lab_gallery_asked", "by_length_asked"),
-)
 
-
-def keep(keys: Iterable[str] = KEYS) -> None:
+def keep(keys: Iterable[str] = CONTROLS) -> None:
     """Once a run, before any widget is drawn; a fragment keeps its own."""
     # The session is asked once for all its keys: to be asked for one that it does not have takes it long.
     for key in set(keys).intersection(st.session_state):

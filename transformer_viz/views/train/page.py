@@ -11,23 +11,21 @@ from transformer_viz.views.cache import runs
 from transformer_viz.views.components import code, screen
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.snippets import training as programs
-from transformer_viz.views.state import link, persist_widgets
+from transformer_viz.views.state import link
+from transformer_viz.views.state.controls import LONGEST_NAME, LONGEST_PROBE
 from transformer_viz.views.train import embeddings, form, progress, visitor
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
 _EVERY_SECONDS = 2.0
-_LONGEST_NAME, _LONGEST_PROBE = 100, 200
 
 
 def show() -> None:
     """The page."""
-    persist_widgets.keep()
+    link.open_page("train")
     state = st.session_state
     if state.pop("train_open", False):
         _leave_for_explore()
-    _start_probe()
-    code.start()
     left, right = st.columns([2, 3], gap="large")
     with left:
         recipe = form.show()
@@ -42,7 +40,7 @@ def show() -> None:
             st.text_input(
                 "A string to watch",
                 key="train_probe",
-                max_chars=_LONGEST_PROBE,
+                max_chars=LONGEST_PROBE,
                 placeholder="an example of the task, or type your own",
             )
             _live(job.name)
@@ -52,7 +50,7 @@ def show() -> None:
             _show_command(job.recipe, job.name, matrices, "code_of_job")
     link.say((state.train_task, state.train_variant, state.get("train_job")))
     screen.watch()
-    link.write({**form.link_values(), **_link_values(job, recipe), **code.link_values()})
+    link.write({**link.values(), **form.settings_in_link()})
 
 
 @st.fragment(run_every=_EVERY_SECONDS)
@@ -86,9 +84,8 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
     if needed.seconds > jobs.MOST_SECONDS:
         st.caption(f"A training from this page ends after {jobs.MOST_SECONDS // 60} minutes; what there is by then is kept.")
     state = st.session_state
-    if "train_name" not in state:
-        state.train_name = link.take_text("name", _LONGEST_NAME) or _free_name(recipe)
-    st.text_input("Name of the checkpoint", key="train_name", max_chars=_LONGEST_NAME)
+    link.start("train_name", default=_free_name(recipe))
+    st.text_input("Name of the checkpoint", key="train_name", max_chars=LONGEST_NAME)
     try:
         jobs.check_open()
         st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, files))
@@ -126,16 +123,14 @@ def _chosen_job() -> Job | None:
     """The job that the page shows: the chosen one, or the newest."""
     known = jobs.jobs()
     names = [job.name for job in known]
-    state = st.session_state
-    if "train_job" not in state and names:
-        state.train_job = link.choice("job", link.take("job"), tuple(names), names[0])
     if not known:
         return None
-    if state.get("train_job") not in names:
-        state.train_job = names[0]
+    chosen = link.start("train_job", names)
+    # The newest, too: tomorrow another one is.
+    link.leave_out("train_job")
     if len(known) > 1:
         st.selectbox("Training", names, key="train_job")
-    return next(job for job in known if job.name == state.train_job)
+    return next(job for job in known if job.name == chosen)
 
 
 def _nothing_yet() -> None:
@@ -162,21 +157,3 @@ def _leave_for_explore() -> None:
     from transformer_viz.views.explore import page as explore
 
     st.switch_page(st.Page(explore.show, title=explore.TITLE, icon=explore.ICON, url_path="", default=True))
-
-
-def _start_probe() -> None:
-    link.read_once()
-    if "train_probe" not in st.session_state:
-        st.session_state.train_probe = link.take_text("probe", _LONGEST_PROBE) or ""
-
-
-def _link_values(job: Job | None, recipe: Recipe | None) -> dict[str, str | None]:
-    """What the URL says of the right side. The job has its name even where it is the newest: tomorrow another one is."""
-    state = st.session_state
-    name = state.get("train_name")
-    is_own = recipe is not None and name not in (None, _free_name(recipe))
-    return {
-        "name": name if is_own else None,
-        "job": None if job is None else job.name,
-        "probe": state.train_probe or None,
-    }
