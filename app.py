@@ -3,7 +3,7 @@
 import streamlit as st
 
 from transformer_viz.views import pages, server
-from transformer_viz.views.components import plotly_js, style, text_first
+from transformer_viz.views.components import plotly_js, style
 from transformer_viz.views.server import turns, warm_up
 
 
@@ -21,7 +21,6 @@ def page() -> None:
             ],
             position="top",
         ).run()
-        text_first.drawn()
 
 
 if __name__ == "__main__":

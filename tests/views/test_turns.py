@@ -77,19 +77,16 @@ def test_first_come_first_served(start, monkeypatch):
 def busy(start, monkeypatch):
     """The one turn is taken, until the test is over."""
     monkeypatch.setattr(turns, "AT_ONCE", 1)
-    go_on, has_begun, waits = threading.Event(), threading.Event(), threading.Event()
+    go_on, has_begun = threading.Event(), threading.Event()
 
     def page() -> None:
         with turns.turn():
             has_begun.set()
-            waits.wait(PATIENCE)
-            with turns.aside():
-                go_on.wait(PATIENCE)
+            go_on.wait(PATIENCE)
 
     thread = start(page)
     assert has_begun.wait(PATIENCE)
-    yield waits
-    waits.set()
+    yield
     go_on.set()
     thread.join(PATIENCE)
     assert not turns._begun
@@ -107,13 +104,6 @@ def comes_next(start) -> threading.Event:
     return came
 
 
-def test_a_page_that_only_waits_lets_others_go_on(start, busy):
-    came = comes_next(start)
-    assert not came.is_set()
-    busy.set()
-    assert came.wait(PATIENCE)
-
-
 def test_a_page_that_takes_long_holds_up_no_other(start, busy, monkeypatch):
     monkeypatch.setattr(turns, "LONG", 0.01)
     assert comes_next(start).wait(PATIENCE)
@@ -124,9 +114,3 @@ def test_a_page_that_fails_has_had_its_turn(start, monkeypatch):
     for _ in range(3):
         with pytest.raises(ZeroDivisionError), turns.turn():
             raise ZeroDivisionError
-
-
-def test_without_a_turn_nothing_is_given_up_or_taken():
-    with turns.aside():
-        assert not turns._begun
-    assert not turns._begun and not turns._waiting

@@ -11,7 +11,7 @@ from transformer_viz.figures.mosaic import plain_mosaic
 from transformer_viz.figures.player import plain_player
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, code, player, screen, style, text_first
+from transformer_viz.views.components import chart, clicks, code, player, screen, style
 from transformer_viz.views.state import focus, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
@@ -39,7 +39,6 @@ def show(trace: Trace, chosen: DisplayOptions, rested: Callable[[focus.Focus], N
     """Everything of one run that steps, for which `focus.start` has been called; `rested` hears where the player rests."""
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), rested)
-    text_first.hold()
     focus.controls(trace)
     with st.container(key=player.FOCUS_KEY):
         _focus_map(trace, chosen)

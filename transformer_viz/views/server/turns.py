@@ -31,17 +31,6 @@ def turn() -> Generator[None]:
         _end()
 
 
-@contextmanager
-def aside() -> Generator[None]:
-    """Within a turn: lets others go on while the block lasts, which only waits."""
-    had_turn = _end()
-    try:
-        yield
-    finally:
-        if had_turn:
-            _begin()
-
-
 def _begin() -> None:
     mine = threading.Event()
     with _lock:
@@ -67,12 +56,10 @@ def _has_begun(mine: threading.Event) -> bool:
     return False
 
 
-def _end() -> bool:
-    """Whether this thread had a turn."""
+def _end() -> None:
     with _lock:
-        had_turn = _begun.pop(threading.get_ident(), None) is not None
+        del _begun[threading.get_ident()]
         _wake()
-    return had_turn
 
 
 def _wake() -> None:
