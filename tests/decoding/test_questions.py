@@ -7,7 +7,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from transformer_viz.decoding.greedy import greedy
-from transformer_viz.decoding.sampling import Sampling, sample
+from transformer_viz.decoding.sampling import Sampling, sampler
+from transformer_viz.decoding.stepwise import stepwise
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.vocabulary import END_ID
 
@@ -37,7 +38,8 @@ def greedily(model, source, padding, n, tap):
 
 
 def by_chance(model, source, padding, n, tap):
-    return sample(model, source, padding, Sampling(top_p=0.9, seed=1), max_length=n, ban=(END_ID,), tap=tap)
+    choose = sampler(Sampling(top_p=0.9, seed=1), source, ban=(END_ID,))
+    return stepwise(model, source, padding, choose, max_length=n, tap=tap)
 
 
 @pytest.mark.parametrize("way", [greedily, by_chance])

@@ -153,60 +153,74 @@ class _Sentence:
         """One step; `logits` and `log_p` are (live, vocabulary). Returns for each new live node the row of its parent."""
         if not self.live:
             return []
-        nodes = self.found.nodes
         first_row = len(self.found.rows)
         self.found.rows += [(step, start + i) for i in range(len(self.live))]
         self.found.logits += list(logits)
-        before = torch.tensor([0.0 if n is None else nodes[n].total for n in self.live], dtype=torch.float64)
-        totals = before[:, None] + log_p
-        if forced is not None:
-            only = torch.full_like(totals, float("-inf"))
-            only[:, forced] = totals[:, forced]
-            totals = only
-        n_tokens = totals.shape[1]
-        # Stable: of equal totals the better parent comes first, then the lower id.
-        order = totals.flatten().sort(descending=True, stable=True)
-        n_possible = int((order.values > -math.inf).sum())
-        n_kept = min(self.how.size, n_possible)
         live: list[int | None] = []
         parents: list[int] = []
-        worst_kept = len(nodes) + n_kept - 1
+        for parent, node in self._continuations(step, first_row, log_p, forced):
+            number = len(self.found.nodes)
+            self.found.nodes.append(node)
+            if node.state in ("end", "length"):
+                self.done.append(number)
+            elif node.state == "kept":
+                live.append(number)
+                parents.append(parent)
+        self.live = live
+        if self._may_stop(step):
+            self._stop()
+            return []
+        return parents
+
+    def _continuations(self, step: int, first_row: int, log_p: Tensor, forced: int | None) -> list[tuple[int, Node]]:
+        """The best continuations of all live nodes, best first, and of each which live node it continues."""
+        n_tokens = log_p.shape[1]
+        # Stable: of equal totals the better parent comes first, then the lower id.
+        order = self._totals(log_p, forced).flatten().sort(descending=True, stable=True)
+        n_possible = int((order.values > -math.inf).sum())
+        n_kept = min(self.how.size, n_possible)
+        worst_kept = len(self.found.nodes) + n_kept - 1
         # As many again are recorded as pruned: those that came near.
         best = order.indices[: min(2 * self.how.size, n_possible)]
         each = (best.tolist(), order.values[: len(best)].tolist(), log_p.flatten()[best].tolist())
+        found = []
         for rank, (place, total, log_probability) in enumerate(zip(*each, strict=True)):
             parent, token = divmod(place, n_tokens)
             state: State = "pruned"
             if rank < n_kept:
                 state = "end" if token == END_ID else "length" if step + 1 == self.max_length else "kept"
-            number = len(nodes)
-            nodes.append(
-                Node(
-                    parent=self.live[parent],
-                    row=first_row + parent,
-                    step=step,
-                    token=token,
-                    log_probability=log_probability,
-                    total=total,
-                    score=total / (step + 1) ** self.how.length_penalty,
-                    rank=rank,
-                    state=state,
-                    pruned_by=worst_kept if state == "pruned" else None,
-                )
+            node = Node(
+                parent=self.live[parent],
+                row=first_row + parent,
+                step=step,
+                token=token,
+                log_probability=log_probability,
+                total=total,
+                score=total / (step + 1) ** self.how.length_penalty,
+                rank=rank,
+                state=state,
+                pruned_by=worst_kept if state == "pruned" else None,
             )
-            if state in ("end", "length"):
-                self.done.append(number)
-            elif state == "kept":
-                live.append(number)
-                parents.append(parent)
-        self.live = live
-        if self._may_stop(step):
-            self.live = []
-            for number in live:
-                assert number is not None
-                nodes[number] = replace(nodes[number], state="stopped")
-            return []
-        return parents
+            found.append((parent, node))
+        return found
+
+    def _totals(self, log_p: Tensor, forced: int | None) -> Tensor:
+        """Sums of log-probabilities, (live, vocabulary); −∞ for all but the forced token."""
+        nodes = self.found.nodes
+        before = torch.tensor([0.0 if n is None else nodes[n].total for n in self.live], dtype=torch.float64)
+        totals = before[:, None] + log_p
+        if forced is None:
+            return totals
+        only = torch.full_like(totals, float("-inf"))
+        only[:, forced] = totals[:, forced]
+        return only
+
+    def _stop(self) -> None:
+        nodes = self.found.nodes
+        for number in self.live:
+            assert number is not None
+            nodes[number] = replace(nodes[number], state="stopped")
+        self.live = []
 
     def finish(self) -> BeamResult:
         """Best score first; of equal ones the one that was found first."""

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.stepwise import Decoded, banning, stepwise
-from transformer_viz.model.tap import Tap
-from transformer_viz.model.transformer import Transformer
+from transformer_viz.decoding.stepwise import Choose, banning
 
 
 @dataclass(frozen=True)
@@ -29,19 +27,8 @@ class Sampling:
     seed: int = 0
 
 
-def sample(
-    model: Transformer,
-    source: Tensor,
-    source_padding: Tensor | None,
-    how: Sampling,
-    *,
-    max_length: int,
-    prefix: Sequence[int] = (),
-    ban: Sequence[int] = (),
-    tap: Tap | None = None,
-    cached: bool = True,
-) -> Decoded:
-    """Draws token after token. Arguments as `stepwise`, and `ban`, ids that are never drawn."""
+def sampler(how: Sampling, source: Tensor, ban: Sequence[int] = ()) -> Choose:
+    """What `stepwise` chooses by when tokens are drawn, for a batch of sources; `ban` are ids that are never drawn."""
     # On the CPU: the same numbers on every device, and one for each sentence.
     without = banning(ban, source.device)
     generators = [torch.Generator().manual_seed(how.seed) for _ in range(len(source))]
@@ -52,7 +39,7 @@ def sample(
         chosen = drawn(probabilities, uniform_draws.to(probabilities.device, probabilities.dtype))
         return chosen, probabilities.gather(-1, chosen[:, None])[:, 0]
 
-    return stepwise(model, source, source_padding, choose, max_length=max_length, prefix=prefix, tap=tap, cached=cached)
+    return choose
 
 
 def distribution(logits: Tensor, how: Sampling) -> Tensor:

@@ -65,29 +65,17 @@ def stepwise(
             the tap's last pass is then the one over everything that was read.
     """
     assert not model.training, "decoding needs a model in eval mode"
-    batch = source.shape[0]
     # Of one sentence it is enough to look at the token: nothing is written after its end.
-    is_alone = batch == 1
-    memory = model.encode(source, source_padding, tap=tap)
-    decoder = model.incremental(memory, source_padding) if cached else None
-    token = torch.full((batch,), START_ID, device=source.device)
-    ended, is_over = torch.zeros(batch, dtype=torch.bool, device=source.device), False
-    read: list[Tensor] = []
-    after_end: list[Tensor] = []
+    is_alone = len(source) == 1
+    read = _reader(model, source, source_padding, tap, cached)
+    token = torch.full((len(source),), START_ID, device=source.device)
+    ended, is_over = torch.zeros(len(source), dtype=torch.bool, device=source.device), False
     written: list[Tensor] = []
     logits: list[Tensor] = []
     probabilities: list[Tensor] = []
     for step in range(max_length):
-        if decoder is not None:
-            row = decoder.read(token, tap=tap)
-        else:
-            read.append(token)
-            after_end.append(ended)
-            padding = torch.stack(after_end, 1)
-            row = model.decode(torch.stack(read, 1), memory, source_padding, padding, tap=tap)[:, -1]
-        chosen, chance = choose(row)
-        if step < len(prefix):
-            chosen, chance = torch.full_like(chosen, prefix[step]), None if chance is None else torch.ones_like(chance)
+        row = read(token, ended)
+        chosen, chance = _or_forced(choose(row), prefix[step] if step < len(prefix) else None)
         token = chosen if is_alone else chosen.masked_fill(ended, PAD_ID)
         written.append(token)
         logits.append(row)
@@ -101,12 +89,41 @@ def stepwise(
         if is_over:
             break
     ids = torch.stack(written, 1)
-    if is_alone:
-        ended, lengths = torch.tensor([is_over]), torch.tensor([len(written)])
-    else:
-        lengths = _lengths(ids, ended)
     drawn = torch.stack(probabilities, 1) if probabilities else None
-    return Decoded(ids, lengths, ended, torch.stack(logits, 1), drawn)
+    if is_alone:
+        return Decoded(ids, torch.tensor([len(written)]), torch.tensor([is_over]), torch.stack(logits, 1), drawn)
+    return Decoded(ids, _lengths(ids, ended), ended, torch.stack(logits, 1), drawn)
+
+
+def _reader(
+    model: Transformer, source: Tensor, source_padding: Tensor | None, tap: Tap | None, cached: bool
+) -> Callable[[Tensor, Tensor], Tensor]:
+    """A function that reads one more token of every sentence, (batch,), and knows which have ended, bool (batch,).
+
+    It returns the logits of what follows, (batch, vocabulary).
+    """
+    memory = model.encode(source, source_padding, tap=tap)
+    if cached:
+        decoder = model.incremental(memory, source_padding)
+        return lambda token, ended: decoder.read(token, tap=tap)
+    tokens: list[Tensor] = []
+    after_end: list[Tensor] = []
+
+    def recompute(token: Tensor, ended: Tensor) -> Tensor:
+        tokens.append(token)
+        after_end.append(ended)
+        padding = torch.stack(after_end, 1)
+        return model.decode(torch.stack(tokens, 1), memory, source_padding, padding, tap=tap)[:, -1]
+
+    return recompute
+
+
+def _or_forced(chosen: tuple[Tensor, Tensor | None], forced: int | None) -> tuple[Tensor, Tensor | None]:
+    """What was chosen; the forced id where there is one, which is certain."""
+    if forced is None:
+        return chosen
+    ids, chances = chosen
+    return torch.full_like(ids, forced), None if chances is None else torch.ones_like(chances)
 
 
 def _lengths(ids: Tensor, ended: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ once for every step (256 tokens: 107 MB), so its frames only move a cover over t
 A run whose probabilities were not recorded has the map alone.
 """
 
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -57,30 +57,29 @@ def player(
     return FramedFigure(plain.data, plain.layout, plain.frames)
 
 
-def plain_player(
-    trace: Trace,
-    kind: Kind,
-    layer: int | None,
-    head: Head,
-    step: int,
-    *,
-    theme: ThemeName,
-    large: bool,
-    with_answer: bool,
-    narrow: bool,
-) -> PlainFigure:
+class Looks(TypedDict):
+    """How a player looks; see `player`."""
+
+    theme: ThemeName
+    large: bool
+    with_answer: bool
+    narrow: bool
+
+
+def plain_player(trace: Trace, kind: Kind, layer: int | None, head: Head, step: int, **looks: Unpack[Looks]) -> PlainFigure:
     """The same as plain data."""
+    large = looks["large"]
     layer = layer_or_first(trace, kind, layer)
     n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
     is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
     drawn_by = _CoveredPicture if is_large else _Picture
-    picture = drawn_by(trace, kind, layer, head, theme_of(theme), 17 if large else 13, with_answer)
+    picture = drawn_by(trace, kind, layer, head, theme_of(looks["theme"]), 17 if large else 13, looks["with_answer"])
     traces = picture.traces()
     for drawn, update in zip(traces, picture.updates(step), strict=True):
         drawn.update(update)
     # A run without a decoder has one picture all the same.
     frames = [picture.frame(t) for t in range(max(1, trace.n_steps))]
-    place = _arrangement(n_queries, large, narrow) if trace.steps else _alone(n_queries, large)
+    place = _arrangement(n_queries, large, looks["narrow"]) if trace.steps else _alone(n_queries, large)
     return PlainFigure(traces, picture.layout(step, place), frames)
 
 

@@ -1,4 +1,4 @@
-"""A Trace from attention arrays and tokens that somebody has from elsewhere: `Trace.from_arrays`.
+"""What `Trace.from_arrays` makes a Trace of: attention arrays and tokens that somebody has from elsewhere, checked.
 
 What is not given stays unknown: a run without output tokens has none, one without probabilities no
 steps, and a mask whose reason cannot be told is said to be that.
@@ -7,72 +7,90 @@ steps, and a mask whose reason cannot be told is said to be that.
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from transformer_viz.errors import TraceError, listed
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace import given_arrays
-from transformer_viz.trace.trace import Candidate, Step, Trace
-from transformer_viz.vocabulary import PAD
+from transformer_viz.trace.trace import Candidate, Step
 
 _SUM_TOLERANCE = 1e-4
 
 
-def from_arrays(
-    *,
-    encoder: Any = None,
-    decoder: Any = None,
-    cross: Any = None,
-    source_tokens: Iterable[str] | None = None,
-    target_tokens: Iterable[str] | None = None,
-    output_tokens: Iterable[str] | None = None,
-    masks: Mapping[str, Any] | None = None,
-    probabilities: Iterable[float] | None = None,
-    candidates: Iterable[Iterable[tuple[str, float]]] | None = None,
-    alignment: Iterable[int | None] | None = None,
-    source: str | None = None,
-    text: str | None = None,
-    pad_token: str = PAD,
-    normalised: bool = True,
-    made_by: Mapping[str, Any] | None = None,
-) -> Trace:
-    """See `Trace.from_arrays`."""
-    arrays: dict[Kind, Any] = {"encoder": encoder, "decoder": decoder, "cross": cross}
-    given = {kind: array for kind, array in arrays.items() if array is not None}
+class Labels(NamedTuple):
+    """Tokens of the source, of what the decoder read, and of what was written; none where there are none."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    output: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        kinds: Iterable[Kind],
+        source: Iterable[str] | None,
+        target: Iterable[str] | None,
+        output: Iterable[str] | None,
+    ) -> "Labels":
+        """Checked; each kind of attention needs those of its queries and keys."""
+        labels = cls(
+            _tokens("source_tokens", source, needed_for=[kind for kind in kinds if kind != "decoder"]),
+            _tokens("target_tokens", target, needed_for=[kind for kind in kinds if kind != "encoder"]),
+            _tokens("output_tokens", output),
+        )
+        if labels.output and len(labels.output) != len(labels.target):
+            raise TraceError(
+                f"output_tokens has {len(labels.output)} tokens for {len(labels.target)} target tokens; one is needed for each"
+            )
+        return labels
+
+    def queries_and_keys(self, kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Labels of the rows and of the columns of a kind."""
+        return self.source if kind == "encoder" else self.target, self.target if kind == "decoder" else self.source
+
+
+class Attention(NamedTuple):
+    """Weights of each kind, and why each cell is masked, as in a Trace."""
+
+    weights: dict[Kind, np.ndarray]
+    reasons: dict[Kind, np.ndarray]
+
+    @classmethod
+    def of(
+        cls, given: Mapping[Kind, Any], masks: Mapping[str, Any] | None, labels: Labels, *, pad_token: str, normalised: bool
+    ) -> "Attention":
+        """Checked against the labels; see `Trace.from_arrays`."""
+        found = cls({}, {})
+        read_masks = _masks(masks, given)
+        for kind, array in given.items():
+            queries, keys = labels.queries_and_keys(kind)
+            weights = given_arrays.weights_of(kind, array, len(queries), len(keys))
+            masked = given_arrays.mask_of(kind, read_masks.get(kind), weights)
+            if normalised:
+                given_arrays.check_rows(kind, weights, masked)
+            found.weights[kind] = weights
+            found.reasons[kind] = given_arrays.explained(kind, masked, np.array([token == pad_token for token in keys]))
+        return found
+
+
+def given_kinds(**arrays: Any) -> dict[Kind, Any]:
+    """The kinds of attention that are given, at least one."""
+    given = {kind: arrays[kind] for kind in KINDS if arrays[kind] is not None}
     if not given:
         raise TraceError("no attention is given; give encoder=, decoder= or cross=")
-    sources = _tokens("source_tokens", source_tokens, needed_for=[kind for kind in given if kind != "decoder"])
-    targets = _tokens("target_tokens", target_tokens, needed_for=[kind for kind in given if kind != "encoder"])
-    outputs = _tokens("output_tokens", output_tokens)
-    if outputs and len(outputs) != len(targets):
-        raise TraceError(f"output_tokens has {len(outputs)} tokens for {len(targets)} target tokens; one is needed for each")
-    weights, reasons = {}, {}
-    read_masks = _masks(masks, given)
-    for kind, array in given.items():
-        rows, columns = (sources if kind == "encoder" else targets), (targets if kind == "decoder" else sources)
-        weights[kind] = given_arrays.weights_of(kind, array, len(rows), len(columns))
-        masked = given_arrays.mask_of(kind, read_masks.get(kind), weights[kind])
-        if normalised:
-            given_arrays.check_rows(kind, weights[kind], masked)
-        reasons[kind] = given_arrays.explained(kind, masked, np.array([token == pad_token for token in columns]))
-    return Trace(
-        source=" ".join(sources) if source is None else _text("source", source),
-        text=" ".join(outputs) if text is None else _text("text", text),
-        source_tokens=sources,
-        target_tokens=targets,
-        output_tokens=outputs,
-        steps=_steps(outputs, probabilities, candidates),
-        encoder_attentions=weights.get("encoder"),
-        decoder_attentions=weights.get("decoder"),
-        cross_attentions=weights.get("cross"),
-        mask_reasons=reasons,
-        finished="given",
-        alignment=_alignment(alignment, len(targets), len(sources)),
-        source_letters=(None,) * len(sources),
-        made_by=_plain({"strategy": "from arrays", **(made_by or {})}),
-    )
+    return given
+
+
+def text_of(name: str, given: str | None, tokens: Iterable[str]) -> str:
+    """The text; the tokens with spaces between where it is not given."""
+    return " ".join(tokens) if given is None else _text(name, given)
+
+
+def made_by(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What is said of the making; a copy that can be written to a file."""
+    return _plain({"strategy": "from arrays", **(given or {})})
 
 
 def _tokens(name: str, given: Iterable[str] | None, needed_for: Sequence[Kind] = ()) -> tuple[str, ...]:
@@ -103,7 +121,6 @@ def _text(name: str, given: Any) -> str:
 
 
 def _plain(made_by: dict[str, Any]) -> dict[str, Any]:
-    """A copy that can be written to a file."""
     try:
         return json.loads(json.dumps(made_by, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -121,7 +138,8 @@ def _masks(given: Mapping[str, Any] | None, kinds: Iterable[Kind]) -> dict[Kind,
     return {kind: given[kind] for kind in kinds if kind in given}
 
 
-def _alignment(given: Iterable[int | None] | None, n_targets: int, n_sources: int) -> tuple[int | None, ...]:
+def alignment_of(given: Iterable[int | None] | None, n_targets: int, n_sources: int) -> tuple[int | None, ...]:
+    """The true key of each target token, checked; None where nothing is known."""
     if given is None:
         return (None,) * n_targets
     found = tuple(None if key is None else _position(f"alignment[{t}]", key, n_sources) for t, key in enumerate(given))
@@ -136,7 +154,7 @@ def _position(name: str, given: Any, below: int) -> int:
     return int(given)
 
 
-def _steps(
+def steps_of(
     outputs: tuple[str, ...],
     probabilities: Iterable[float] | None,
     candidates: Iterable[Iterable[tuple[str, float]]] | None,

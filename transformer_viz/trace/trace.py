@@ -167,24 +167,26 @@ class Trace:
         Raises:
             TraceError: the parts do not fit together; the message names the array, its shape and what is needed.
         """
-        from transformer_viz.trace.from_arrays import from_arrays
+        from transformer_viz.trace import from_arrays as read
 
-        return from_arrays(
-            encoder=encoder,
-            decoder=decoder,
-            cross=cross,
-            source_tokens=source_tokens,
-            target_tokens=target_tokens,
-            output_tokens=output_tokens,
-            masks=masks,
-            probabilities=probabilities,
-            candidates=candidates,
-            alignment=alignment,
-            source=source,
-            text=text,
-            pad_token=pad_token,
-            normalised=normalised,
-            made_by=made_by,
+        given = read.given_kinds(encoder=encoder, decoder=decoder, cross=cross)
+        labels = read.Labels.of(given, source_tokens, target_tokens, output_tokens)
+        attention = read.Attention.of(given, masks, labels, pad_token=pad_token, normalised=normalised)
+        return cls(
+            source=read.text_of("source", source, labels.source),
+            text=read.text_of("text", text, labels.output),
+            source_tokens=labels.source,
+            target_tokens=labels.target,
+            output_tokens=labels.output,
+            steps=read.steps_of(labels.output, probabilities, candidates),
+            encoder_attentions=attention.weights.get("encoder"),
+            decoder_attentions=attention.weights.get("decoder"),
+            cross_attentions=attention.weights.get("cross"),
+            mask_reasons=attention.reasons,
+            finished="given",
+            alignment=read.alignment_of(alignment, len(labels.target), len(labels.source)),
+            source_letters=(None,) * len(labels.source),
+            made_by=read.made_by(made_by),
         )
 
     @property

@@ -10,8 +10,8 @@ from torch import Tensor
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Beam, BeamResult, beam_search
 from transformer_viz.decoding.greedy import greedy
-from transformer_viz.decoding.sampling import sample
-from transformer_viz.decoding.stepwise import Decoded
+from transformer_viz.decoding.sampling import sampler
+from transformer_viz.decoding.stepwise import Decoded, stepwise
 from transformer_viz.decoding.teacher_forcing import teacher_forced
 from transformer_viz.edits import Edit
 from transformer_viz.model import devices, masks
@@ -242,10 +242,11 @@ def _decoded(request: DecodeRequest, recorder: Recorder) -> Decoded:
     if request.forced is not None:
         return teacher_forced(model, source, source_padding, *_target(request.checkpoint, request.forced), tap=tap)
     cached = not request.is_recomputed
-    options = {"max_length": request.max_length, "prefix": chosen.prefix, "ban": chosen.ban, "tap": tap, "cached": cached}
+    options = {"max_length": request.max_length, "prefix": chosen.prefix, "tap": tap, "cached": cached}
     if chosen.sampling is not None:
-        return sample(model, source, source_padding, chosen.sampling, **options)
-    return greedy(model, source, source_padding, **options)
+        choose = sampler(chosen.sampling, source, chosen.ban)
+        return stepwise(model, source, source_padding, choose, **options)
+    return greedy(model, source, source_padding, ban=chosen.ban, **options)
 
 
 def _source(request: DecodeRequest) -> tuple[Tensor, Tensor | None]:

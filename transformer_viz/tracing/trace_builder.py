@@ -80,12 +80,7 @@ class TraceBuilder:
         output = list(map(token_of, ids))
         symbols = task.read(sentence.source)
         answer = task.answer(symbols)
-        sizes: dict[Kind, tuple[int, int]] = {
-            "encoder": (n_source, n_source),
-            "decoder": (n_steps, n_steps),
-            "cross": (n_steps, n_source),
-        }
-        sizes = {kind: size for kind, size in sizes.items() if kind in self.weights}
+        sizes = self._sizes(n_source, n_steps)
         weights = {kind: _cropped(self.weights[kind], i, size, self.precision) for kind, size in sizes.items()}
         padded = [PAD] * sentence.n_padded_steps
         probabilities = None if self.probabilities is None else self.probabilities[i][:n_steps]
@@ -111,6 +106,15 @@ class TraceBuilder:
             edits=made.edits,
             layers=made.layers,
         )
+
+    def _sizes(self, n_source: int, n_steps: int) -> dict[Kind, tuple[int, int]]:
+        """Queries and keys of each kind that was recorded."""
+        sizes: dict[Kind, tuple[int, int]] = {
+            "encoder": (n_source, n_source),
+            "decoder": (n_steps, n_steps),
+            "cross": (n_steps, n_source),
+        }
+        return {kind: size for kind, size in sizes.items() if kind in self.weights}
 
     def _reasons(
         self, i: int, sentence: Sentence, n_steps: int, sizes: dict[Kind, tuple[int, int]], made: Provenance

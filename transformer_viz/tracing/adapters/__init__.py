@@ -6,7 +6,7 @@ masks that attention was really given. The model is left as it was, also when th
 
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -84,38 +84,64 @@ def trace_module(
     n_candidates = whole("candidates", candidates, 1, 100_000)
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     allowed = unseen.names_of(allow_missing, model)
-    source, target = ids_of("source_ids", source_ids, device), ids_of("target_ids", target_ids, device)
+    source, target = (ids_of(f"{name}_ids", ids, device) for name, ids in (("source", source_ids), ("target", target_ids)))
     if source is None and target is None:
         raise OptionError("there are no ids; give source_ids, target_ids or both")
-    sources, targets = read_tokens("source_tokens", source_tokens, source), read_tokens("target_tokens", target_tokens, target)
+    read, written = _Side.of("source", source, source_tokens), _Side.of("target", target, target_tokens)
     inner = huggingface.pretrained(model)
     if pad_id is None and inner is not None:
         pad_id = getattr(inner.config, "pad_token_id", None)
     started = time.perf_counter()
     run = _run(model, inner, source, target, pad_id, call)
-    seconds = time.perf_counter() - started
-    not_seen = unseen.accepted(model, run.missing, allowed)
+    made_by = _made_by(model, inner, device, time.perf_counter() - started)
+    if not_seen := unseen.accepted(model, run.missing, allowed):
+        made_by["not_seen"] = not_seen
     faults.check(model, run.calls, run.softmax_columns)
     layers = by_kind(run.calls)
     if (set(layers) == {"decoder"} and target is None) or (set(layers) == {"encoder"} and source is None):
-        source, target, sources, targets = target, source, targets, sources
-    labels = Labels(
-        vocabulary, [*zip(flat(source), sources or (), strict=False), *zip(flat(target), targets or (), strict=False)]
-    )
+        read, written = written, read
+    labels = Labels(vocabulary, [*read.pairs(), *written.pairs()])
+    trace = _trace(layers, read, written, labels, pad_id, made_by)
+    rows = steps.logits_of(run.returned, trace.n_steps, vocabulary, logits)
+    return _with_output(trace, rows, written.ids, output_ids, labels, n_candidates)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The ids of the source or of the target, and the labels that were given for them; None where there are none."""
+
+    ids: Tensor | None
+    tokens: Sequence[str] | None
+
+    @classmethod
+    def of(cls, name: str, ids: Tensor | None, tokens: Iterable[str] | None) -> "_Side":
+        return cls(ids, read_tokens(f"{name}_tokens", tokens, ids))
+
+    def pairs(self) -> Iterable[tuple[int, str]]:
+        """Each id with the label that was given for it."""
+        return zip(flat(self.ids), self.tokens or (), strict=False)
+
+    def labelled(self, labels: Labels) -> Sequence[str]:
+        """The labels that were given, otherwise those of the ids."""
+        return [labels.of(number) for number in flat(self.ids)] if self.tokens is None else self.tokens
+
+
+def _trace(
+    layers: dict[Kind, Layers], read: _Side, written: _Side, labels: Labels, pad_id: int | None, made_by: dict[str, Any]
+) -> Trace:
+    """The attention with its labels, without what was written from it."""
     trace = Trace.from_arrays(
         **{kind: found.weights for kind, found in layers.items()},
-        source_tokens=[labels.of(number) for number in flat(source)] if sources is None else sources,
-        target_tokens=[labels.of(number) for number in flat(target)] if targets is None else targets,
+        source_tokens=read.labelled(labels),
+        target_tokens=written.labelled(labels),
         masks={kind: found.masked for kind, found in layers.items()},
-        made_by=_made_by(model, inner, device, seconds) | ({"not_seen": not_seen} if not_seen else {}),
+        made_by=made_by,
     )
-    trace = replace(
+    return replace(
         trace,
-        mask_reasons=_reasons(layers, source, target, pad_id),
+        mask_reasons=_reasons(layers, read.ids, written.ids, pad_id),
         layers={kind: found.numbers for kind, found in layers.items() if found.numbers is not None},
     )
-    rows = steps.logits_of(run.returned, trace.n_steps, vocabulary, logits)
-    return _with_output(trace, rows, target, output_ids, labels, n_candidates)
 
 
 @dataclass(frozen=True)
