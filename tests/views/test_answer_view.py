@@ -12,9 +12,10 @@ from tests.views.rooms import files
 from transformer_viz import decode, load_checkpoint
 from transformer_viz.analysis.answer import answer_words
 from transformer_viz.views.explore.tables import OF_A_FILE
-from transformer_viz.views.masks.setup import TABS
+from transformer_viz.views.masks.page import TABS as MODULES
 
 Start = Callable[..., AppTest]
+TABS = tuple(MODULES)
 MINE = {"checkpoint": "reverse-small"}
 PAGES: dict[str, tuple[str | None, dict[str, str], int]] = {
     "explore": (None, {"text": "hello"}, 1),

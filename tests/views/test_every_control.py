@@ -9,8 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.rooms import PAGES, rooms
 from transformer_viz.views import pages
-from transformer_viz.views.state import link
-from transformer_viz.views.state.controls import CONTROLS
+from transformer_viz.views.state.controls import CONTROLS, TABLE
 
 Start = Callable[..., AppTest]
 VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
@@ -35,8 +34,8 @@ EXCEPTIONS = {
 """Widgets that have no key of their own in a link, and why. Buttons and downloads need none."""
 
 WHAT_TO_DO = (
-    "Give it a key of its own in the session; add that key to CONTROLS in views/state/controls.py and its name in a link to "
-    "link.KEYS; read it with link.take before the page's link.write, and say it in that write (a fragment: link.update). "
+    "Give it a key of its own in the session, and add a line with that key to the table in views/state/controls.py. Where its "
+    "options or its default depend on the run, call link.start with them before the page's link.write. "
     "If a link cannot hold it, add it with the reason to EXCEPTIONS in tests/views/test_every_control.py and docs/decisions.md."
 )
 _WIDGETS = {
@@ -56,6 +55,10 @@ def test_every_widget_is_in_the_link_or_says_why_not(start: Start, everything: P
     keys = {key for _, _, key in there}
     unknown = [f"{kind} {key!r} of {page or 'explore'}" for page, kind, key in there if key not in {*CONTROLS, *EXCEPTIONS}]
     assert not unknown, f"a link does not know {', '.join(sorted(unknown))}. {WHAT_TO_DO}"
+    pages = {control.widget or control.key: control.pages for control in TABLE}
+    drawn = {(key, page or "explore") for page, _, key in there if key not in EXCEPTIONS}
+    elsewhere = [f"{key} is on {page}" for key, page in sorted(drawn) if page not in pages[key]]
+    assert not elsewhere, f"their lines in the table do not say so: {', '.join(elsewhere)}"
     # A list that names what is no longer there would hide the next one of that name.
     assert not sorted({*EXCEPTIONS, *CONTROLS} - keys), "none of the pages has these any more: take them out of the lists"
 
@@ -82,6 +85,9 @@ def _is_known(key: ast.expr | None) -> bool:
     return key is not None
 
 
-def test_every_key_of_a_control_is_read_from_links() -> None:
-    assert set(CONTROLS.values()) <= set(link.KEYS)
-    assert len(set(link.KEYS)) == len(link.KEYS)
+def test_no_control_is_declared_twice() -> None:
+    keys = [control.widget or control.key for control in TABLE]
+    assert sorted(keys) == sorted(set(keys))
+    for page in {page for control in TABLE for page in control.pages}:
+        names = [control.name for control in TABLE if page in control.pages and control.name != "set"]
+        assert sorted(names) == sorted(set(names)), f"two controls of {page} have one name in a link"

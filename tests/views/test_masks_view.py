@@ -10,9 +10,10 @@ from streamlit.testing.v1 import AppTest
 from tests.views.drawn import pictures
 from transformer_viz import decode, load_checkpoint
 from transformer_viz.model.mistakes import MISTAKES
-from transformer_viz.views.masks.setup import TABS
+from transformer_viz.views.masks.page import TABS as MODULES
 
 Start = Callable[..., AppTest]
+TABS = tuple(MODULES)
 
 
 def titles(at: AppTest) -> list[str]:

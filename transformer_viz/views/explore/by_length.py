@@ -16,15 +16,9 @@ from transformer_viz.views.state import on_demand
 from transformer_viz.views.state.controls import SAMPLES
 
 
-def start(checkpoint: Checkpoint, device: str) -> None:
-    """Whether the link asks for the measurement; before the link is written."""
-    if on_demand.is_linked("lengths"):
-        st.session_state.by_length_asked = _asked(checkpoint, device)
-
-
-def asked_for(checkpoint: Checkpoint, device: str) -> dict[str, str | None]:
-    """What the link says of what was measured."""
-    return on_demand.link_values(lengths=st.session_state.get("by_length_asked") == _asked(checkpoint, device))
+def made_of(checkpoint: Checkpoint, device: str) -> dict[str, object]:
+    """What the measurement is of."""
+    return {"lengths": (checkpoint.name, device, st.session_state.by_length_samples)}
 
 
 def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
@@ -39,8 +33,8 @@ def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("Strings per length", SAMPLES, key="by_length_samples", width=170)
         if st.button("Measure", icon=":material/straighten:", key="by-length-run", type="primary"):
-            state.by_length_asked = _asked(checkpoint, device)
-    if state.get("by_length_asked") != _asked(checkpoint, device):
+            on_demand.ask("lengths", made_of(checkpoint, device))
+    if not on_demand.is_asked("lengths", made_of(checkpoint, device)):
         n = len(lengths) * state.by_length_samples
         st.caption(f"{n:,} strings. Some seconds on a CPU; a result is kept for the next visitor.")
         return
@@ -51,10 +45,6 @@ def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
         return
     _show_found(found, theme)
     code.show(programs.by_length(checkpoint.name, device, state.by_length_samples, code.looks()), "code_of_tab")
-
-
-def _asked(checkpoint: Checkpoint, device: str) -> tuple[str, str, int]:
-    return checkpoint.name, device, st.session_state.by_length_samples
 
 
 def _show_found(found: ByLength, theme: ThemeName) -> None:

@@ -10,7 +10,7 @@ from transformer_viz.views.components import bar, code, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore import by_length, tables
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import focus, link
+from transformer_viz.views.state import focus, link, on_demand
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
 
@@ -30,7 +30,7 @@ def show() -> None:
     tables.start(trace, checkpoint, chosen.device)
     now = focus.current()
     link.say((now.run, now.kind, now.layer, now.head))
-    link.write({**link.values(), **by_length.asked_for(checkpoint, chosen.device)})
+    link.write({**link.values(), **on_demand.link_values(by_length.made_of(checkpoint, chosen.device))})
 
     def program(at: focus.Focus) -> str:
         return programs.player(code.run_of(trace, checkpoint, chosen.device), at.view, code.looks())
@@ -60,4 +60,4 @@ def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
 def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show(trace, checkpoint, device, style.theme())
-    link.update({**link.values(tables.KEYS), **by_length.asked_for(checkpoint, device)})
+    link.update({**link.values(tables.KEYS), **on_demand.link_values(by_length.made_of(checkpoint, device))})

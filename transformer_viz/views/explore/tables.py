@@ -20,7 +20,7 @@ from transformer_viz.views.components import chart, code
 from transformer_viz.views.explore import export, heads
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.snippets.runs import AnyRun, File
-from transformer_viz.views.state import controls, display_options, link, persist_widgets
+from transformer_viz.views.state import controls, display_options, link, on_demand, persist_widgets
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -49,7 +49,7 @@ def start(trace: Trace, checkpoint: "Checkpoint", device: str, *, of_a_decoding:
     _start(trace, _key(of_a_decoding), names, "What if" if of_a_decoding and what_if.is_linked() else None)
     if of_a_decoding:
         what_if.start(trace, checkpoint, device)
-        by_length.start(checkpoint, device)
+        on_demand.start(by_length.made_of(checkpoint, device))
 
 
 def start_of_file(trace: Trace) -> None:

@@ -13,20 +13,7 @@ from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import on_demand
 
-
-def start(setup: Setup) -> None:
-    """Whether the link asks for the certificate; before the link is written."""
-    if on_demand.is_linked("certificate"):
-        st.session_state.lab_check_asked = _asked(setup)
-
-
-def is_asked(setup: Setup) -> bool:
-    """Whether the certificate of this model, as it is changed, was asked for."""
-    return st.session_state.get("lab_check_asked") == _asked(setup)
-
-
-def _asked(setup: Setup) -> tuple[object, ...]:
-    return setup.checkpoint.name, setup.edits, setup.mistake
+TITLE = "Certificate"
 
 
 def show(setup: Setup) -> None:
@@ -40,8 +27,8 @@ def show(setup: Setup) -> None:
     if st.button(
         f"Check {literal(setup.checkpoint.name)}{with_change}", icon=":material/verified_user:", type="primary", key="lab-check"
     ):
-        st.session_state.lab_check_asked = _asked(setup)
-    if is_asked(setup):
+        on_demand.ask("certificate", setup.made_of)
+    if on_demand.is_asked("certificate", setup.made_of):
         _report(batch_runs.report(setup.checkpoint, setup.edits, setup.mistake))
     code.show(programs.certificate(setup.batch))
 

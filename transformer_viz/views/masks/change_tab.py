@@ -19,23 +19,10 @@ from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import display_options, focus, link, on_demand
 from transformer_viz.views.state.controls import CLICKS, MOST_OF_EDITS, REACHES
 
+TITLE = "Change and run again"
+
 _CHART = "lab-edit"
 _REACHES, _CLICKS = tuple(REACHES.values()), tuple(CLICKS.values())
-
-
-def start(setup: Setup) -> None:
-    """Whether the link asks for the effect; before the link is written."""
-    if on_demand.is_linked("effect"):
-        st.session_state.lab_many_asked = _asked(setup)
-
-
-def is_asked(setup: Setup) -> bool:
-    """Whether the effect over many strings of this change was asked for."""
-    return setup.is_changed and st.session_state.get("lab_many_asked") == _asked(setup)
-
-
-def _asked(setup: Setup) -> tuple[object, ...]:
-    return setup.checkpoint.name, setup.edits, setup.mistake
 
 
 def show(setup: Setup) -> None:
@@ -57,7 +44,8 @@ def show(setup: Setup) -> None:
     chart.show(figure, "lab-before-after", words)
     figure_file.offer(figure, "change")
     at, height = programs.Focus(setup.sentence, state.kind, state.layer, state.head), _height(after, state.kind)
-    code.show(programs.change(setup.batch, at, height, setup.columns, setup.looks, with_effect=is_asked(setup)))
+    with_effect = on_demand.is_asked("effect", setup.made_of)
+    code.show(programs.change(setup.batch, at, height, setup.columns, setup.looks, with_effect=with_effect))
 
 
 def _controls(setup: Setup, after: Trace) -> None:
@@ -183,8 +171,8 @@ def _over_many(setup: Setup) -> None:
     if not setup.is_changed:
         return
     if st.button("The effect over 500 strings", icon=":material/query_stats:", key="lab-many"):
-        st.session_state.lab_many_asked = _asked(setup)
-    if is_asked(setup):
+        on_demand.ask("effect", setup.made_of)
+    if on_demand.is_asked("effect", setup.made_of):
         found = batch_runs.over_many(setup.checkpoint, setup.edits, setup.mistake)
         st.markdown(
             f"Over {found.samples} fresh strings of all lengths, in padded batches: exact match "

@@ -10,6 +10,8 @@ from transformer_viz.views.components import chart, code, figure_file
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.snippets import masks as programs
 
+TITLE = "Loss"
+
 
 def show(setup: Setup) -> None:
     """One figure and the two sums."""

@@ -17,16 +17,7 @@ from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import display_options, on_demand
 from transformer_viz.vocabulary import PAD
 
-
-def start(setup: Setup) -> None:
-    """Whether the link asks for the effects over many strings; before the link is written."""
-    if on_demand.is_linked("gallery"):
-        st.session_state.lab_gallery_asked = setup.checkpoint.name
-
-
-def is_asked(setup: Setup) -> bool:
-    """Whether the effects over many strings were asked for."""
-    return st.session_state.get("lab_gallery_asked") == setup.checkpoint.name
+TITLE = "Mistakes"
 
 
 def show(setup: Setup) -> None:
@@ -34,14 +25,14 @@ def show(setup: Setup) -> None:
     right = batch_runs.decoded(setup.checkpoint, setup.typed), batch_runs.forced(setup.checkpoint, setup.typed)
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("… and over 500 strings", icon=":material/query_stats:", key="lab-gallery-many"):
-            st.session_state.lab_gallery_asked = setup.checkpoint.name
+            on_demand.ask("gallery", setup.made_of)
         st.caption("Each mistake is really made by this model, on this batch, now; the numbers are from those runs.")
     cards = list(MISTAKES.values())
     for start in range(0, len(cards), 2):
         for column, mistake in zip(st.columns(2), cards[start : start + 2], strict=False):
             with column, st.container(border=True, key=f"mistake-{mistake.name}"):
                 _card(setup, mistake, *right)
-    code.show(programs.mistakes(setup.batch, with_effect=is_asked(setup)))
+    code.show(programs.mistakes(setup.batch, with_effect=on_demand.is_asked("gallery", setup.made_of)))
 
 
 def _card(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Trace]) -> None:
@@ -60,7 +51,7 @@ def _card(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Tra
         st.markdown("*Nothing is padded here, so nothing happens. Add a longer line above.*")
     else:
         st.markdown(_effect(setup, mistake, decoded, forced))
-    if is_asked(setup):
+    if on_demand.is_asked("gallery", setup.made_of):
         found = batch_runs.over_many(setup.checkpoint, (), mistake.name)
         st.markdown(
             f"**Over {found.samples} strings:** exact match {found.exact_before:.3f} → **{found.exact_after:.3f}**, "

@@ -10,12 +10,13 @@ from transformer_viz.tracing.trace_size import megabytes
 from transformer_viz.views.components import bar, screen, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.masks import batch, certificate_tab, change_tab, loss_tab, masks_tab, mistakes_tab, scores_tab, setup
-from transformer_viz.views.masks.setup import NO_MISTAKE, TABS, Setup
+from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options, focus, link, on_demand
 
 TITLE, ICON, ORDER = "Masks", ":material/grid_off:", 1
 
-_SHOWN = dict(zip(TABS, (masks_tab, scores_tab, change_tab, mistakes_tab, certificate_tab, loss_tab), strict=True))
+TABS = {tab.TITLE: tab for tab in (masks_tab, scores_tab, change_tab, mistakes_tab, certificate_tab, loss_tab)}
+"""Each is a module with `TITLE` and `show(setup)`; a link calls it by its title."""
 
 
 def show() -> None:
@@ -49,23 +50,17 @@ def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
     trace = now.forced(changed=False)[now.sentence]
     focus.start_place(trace, checkpoint)
     scores_tab.start(trace)
-    change_tab.start(now)
-    certificate_tab.start(now)
-    mistakes_tab.start(now)
+    on_demand.start(now.made_of)
+    link.start("lab_tab", tuple(TABS))
     link.say((typed, now.sentence, now.edits, now.mistake))
     link.write(link.values())
     _header(now)
-    for tab, name in zip(st.tabs(TABS, key="lab_tab", on_change="rerun"), TABS, strict=True):
-        with tab:
-            if tab.open:
-                _SHOWN[name].show(now)
+    for place, tab in zip(st.tabs(list(TABS), key="lab_tab", on_change="rerun"), TABS.values(), strict=True):
+        with place:
+            if place.open:
+                tab.show(now)
     # Again, for what was asked for by a button of a tab in this run.
-    made = {
-        "effect": change_tab.is_asked(now),
-        "certificate": certificate_tab.is_asked(now),
-        "gallery": mistakes_tab.is_asked(now),
-    }
-    link.update(on_demand.link_values(**made))
+    link.update(on_demand.link_values(now.made_of))
 
 
 def _header(now: Setup) -> None:

@@ -14,6 +14,8 @@ from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import focus, link
 
+TITLE = "Scores to weights"
+
 _CHART = "lab-scores"
 
 

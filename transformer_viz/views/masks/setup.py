@@ -19,7 +19,6 @@ from transformer_viz.views.snippets.runs import Batch
 from transformer_viz.views.state import link
 
 NO_MISTAKE = "none"
-TABS = ("Masks", "Scores to weights", "Change and run again", "Mistakes", "Certificate", "Loss")
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,12 @@ class Setup:
     def is_changed(self) -> bool:
         """Whether anything differs from the sound model."""
         return bool(self.edits) or self.mistake is not None
+
+    @property
+    def made_of(self) -> dict[str, object]:
+        """What takes seconds and is made when a button asks for it, and of which model and change; see `on_demand`."""
+        changed = (self.checkpoint.name, self.edits, self.mistake)
+        return {"effect": changed if self.is_changed else None, "certificate": changed, "gallery": self.checkpoint.name}
 
     @property
     def columns(self) -> int:
@@ -80,7 +85,6 @@ def start(chosen: bar.Bar, checkpoint: Checkpoint, typed: Typed, theme: ThemeNam
     n = len(typed.sources)
     sentence = link.start("sentence", range(n), fallback=n - 1)
     mistake = link.start("mistake", (NO_MISTAKE, *MISTAKES))
-    link.start("lab_tab", TABS)
     mistake = None if mistake == NO_MISTAKE else mistake
     return Setup(checkpoint, chosen.device, typed, sentence, _edits(), mistake, theme, chosen.is_large, is_narrow)
 
