@@ -3,7 +3,7 @@
 import streamlit as st
 
 from transformer_viz.views import pages, server
-from transformer_viz.views.components import plotly_js, style
+from transformer_viz.views.components import style
 from transformer_viz.views.server import turns, warm_up
 
 
@@ -11,7 +11,6 @@ def page() -> None:
     """One run of somebody's page."""
     st.set_page_config(page_title="Transformer Viz", page_icon="🔎", layout="wide")
     style.apply()
-    plotly_js.provide()
     warm_up.wait()
     with turns.turn():
         st.navigation(

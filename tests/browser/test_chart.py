@@ -1,11 +1,8 @@
 """A chart of the app stays where it is: another figure is drawn into it, the same one is not, and it follows its width."""
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks import served
 from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step
 
 pytestmark = pytest.mark.browser
@@ -14,17 +11,6 @@ COUNT = """() => {
   window.drawings = 0;
   document.addEventListener('chart-drawn', () => { window.drawings += 1; });
 }"""
-WITHOUT = """
-import plotly.graph_objects as go
-import streamlit as st
-from transformer_viz.views.components import chart, plotly_js
-
-plotly_js.file_name = lambda: None
-plotly_js.provide()
-height = st.number_input("Height", 1, 9, 2)
-with st.container(key="focus"):
-    chart.show(go.Figure(go.Bar(x=["a", "<b>b</b>"], y=[1, height])), "bars", 'two <bars> & a "word"')
-"""
 
 
 def open_app(page: Page, server: str) -> None:
@@ -71,20 +57,3 @@ def test_a_chart_follows_the_width_of_the_page_and_keeps_its_step(page: Page, se
             arg=".js-plotly-plot",
         )
         assert page.evaluate(blank) == before == [False, False, False, True]
-
-
-def test_without_streamlits_plotly_its_own_is_sent_along(page: Page, tmp_path: Path) -> None:
-    script = tmp_path / "page.py"
-    script.write_text(WITHOUT, encoding="utf-8")
-    with served.server(script) as running:
-        page.goto(running.url)
-        page.wait_for_function(f"document.querySelector('{FOCUS}')?.__drawn")
-        assert not [
-            url for url in page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)") if "Plotly" in url
-        ]
-        expect(page.locator(FOCUS)).to_have_attribute("aria-label", 'two <bars> & a "word"')
-        page.get_by_label("Height").fill("7")
-        page.keyboard.press("Enter")
-        page.wait_for_function(
-            f"document.querySelector('{FOCUS}')._fullData[0].y[1] === 7 && document.querySelector('{FOCUS}').__drawn"
-        )

@@ -78,7 +78,7 @@ def test_plotly_is_asked_for_ahead_of_the_charts_and_loaded_once(page: Page, ser
     open_app(page, server)
     fetched = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
     # By the player, and by every chart.
-    assert [url for url in fetched if "PlotlyChart" in url] == [f"{server}/static/js/{plotly_js.file_name()}"]
+    assert [url for url in fetched if "lotly" in url] == [f"{server}/{plotly_js.NAME}"]
 
 
 def test_what_is_drawn_is_what_the_model_did(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:

@@ -5,11 +5,14 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import plotly
 import pytest
 import streamlit as st
+from plotly.offline import get_plotlyjs
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
 from transformer_viz import views
+from transformer_viz.views.components import plotly_js
 from transformer_viz.views.server.files import Files
 
 FOLDER = Path(st.__file__).parent / "static"
@@ -147,6 +150,16 @@ def test_a_file_that_comes_later_is_not_read(tmp_path):
     assert ask(files, "/static/js/a.js")[2] == b"1"
     assert ask(files, "/static/js/b.js")[0] == 299
     assert ask(files, "/")[0] == 299
+
+
+@pytest.mark.parametrize("folder", ["", "/behind/a/proxy"])
+def test_plotly_is_plotlys_own_and_lies_beside_the_page(folder):
+    app = Files(passed_on, FOLDER, beside={plotly_js.NAME: plotly_js.path()})
+    status, headers, body = ask(app, f"{folder}/{plotly_js.NAME}")
+    assert (status, body) == (200, get_plotlyjs().encode())
+    assert headers["cache-control"].endswith("immutable, max-age=31536000")
+    assert plotly.__version__ in plotly_js.NAME, "a browser keeps it for good"
+    assert ask(app, "/plotly-0.0.js")[0] == 299
 
 
 def test_every_page_of_the_app_has_its_address():

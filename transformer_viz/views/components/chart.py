@@ -39,7 +39,7 @@ def show(
         "run": run,
         "clicks": clicks.on if clicks else None,
         "config": _ZOOMS if zooms else _STILL,
-        "plotly": plotly_js.file_name(),
+        "plotly": plotly_js.NAME,
     }
     # The figure is JSON already, and bytes leave as they are.
     data = f'{json.dumps(about)[:-1]}, "figure": {figure.to_json()}}}'.encode()

@@ -9,7 +9,7 @@ export default function ({ parentElement, data, setStateValue }) {
   me.setStateValue = setStateValue;
   me.update(data);
   // plotly.js is asked for with the first chart. Once the text is painted, the browser can as well load and evaluate it.
-  if (data.plotly) requestAnimationFrame(() => setTimeout(() => plotlyFrom(data.plotly).catch(() => {})));
+  requestAnimationFrame(() => setTimeout(() => plotlyFrom(data.plotly).catch(() => {})));
   me.arrange();
   return () => me.pause();
 }

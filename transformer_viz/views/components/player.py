@@ -58,7 +58,7 @@ def data(
 
 def show(content: dict[str, Any], on_step: Callable[[], None]) -> None:
     """Mounts the component; `on_step` finds a rested step with `rested`."""
-    _component()(key="player", data={**content, "plotly": plotly_js.file_name()}, on_step_change=on_step)
+    _component()(key="player", data={**content, "plotly": plotly_js.NAME}, on_step_change=on_step)
 
 
 def rested() -> dict[str, Any]:

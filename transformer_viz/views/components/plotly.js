@@ -1,7 +1,14 @@
-// Put before what draws with plotly.js. Resolves to it; `name` is the file that `plotly_js.py` found among Streamlit's own.
+// Put before what draws with plotly.js. Resolves to it; `name` is the file that `plotly_js.py` serves beside the page.
 function plotlyFrom(name) {
-  if (window.Plotly) return Promise.resolve(window.Plotly);
-  if (!name) return new Promise((found) => requestAnimationFrame(() => found(plotlyFrom(null))));
-  const entry = document.querySelector('script[type=module][src*="/static/js/"]');
-  return import(new URL(name, entry.src)).then(() => window.Plotly);
+  window.__plotly ??= new Promise((found, failed) => {
+    const script = document.createElement("script");
+    script.src = name;
+    script.onload = () => found(window.Plotly);
+    script.onerror = () => {
+      window.__plotly = undefined;
+      failed(Error(`${name} did not come`));
+    };
+    document.head.append(script);
+  });
+  return window.__plotly;
 }

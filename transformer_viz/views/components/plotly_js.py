@@ -1,27 +1,18 @@
-"""Which plotly.js the browser draws with: the one that Streamlit serves for charts of its own, or else Plotly's."""
+"""plotly.js, with which the browser draws: the one that the package plotly brings, for the app as for exported pages.
 
-from functools import cache
+Found without importing plotly, which takes half a second that the server does not have as it starts.
+"""
+
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-import streamlit as st
-
-
-@cache
-def file_name() -> str | None:
-    """The file from which Streamlit serves plotly.js; None where this release of Streamlit has none that we know."""
-    folder = Path(st.__file__).parent / "static" / "static" / "js"
-    return next((path.name for path in sorted(folder.glob("PlotlyChart.*.js"))), None)
+NAME = f"plotly-{version('plotly')}.js"
+"""What it is called beside the page. Another release is another name, so a browser may keep it for good."""
 
 
-def provide() -> None:
-    """Sends plotly.js along where Streamlit has none: 5 MB in a message, which a browser keeps."""
-    if file_name() is None:
-        _component()(key="plotly-js", height=1)
-
-
-@cache
-def _component() -> Any:
-    from transformer_viz.figures import files
-
-    return st.components.v2.component("transformer-viz-plotly", js=files.plotly_js() + "\nexport default () => {};\n")
+def path() -> Path:
+    """Where it lies on the disk."""
+    found = find_spec("plotly")
+    assert found is not None and found.origin is not None
+    return Path(found.origin).parent / "package_data" / "plotly.min.js"

@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 
 from transformer_viz import serving
 from transformer_viz.errors import OptionError
+from transformer_viz.views.components import plotly_js
 from transformer_viz.views.server import greeting, opening, running, stopping, warm_up
 from transformer_viz.views.server.encodings import AcceptedEncodings
 from transformer_viz.views.server.files import Files
@@ -57,7 +58,7 @@ def middleware() -> list[Middleware]:
         Middleware(Routes),
         Middleware(Visitors),
         Middleware(AcceptedEncodings),
-        Middleware(Files, folder=folder),
+        Middleware(Files, folder=folder, beside={plotly_js.NAME: plotly_js.path()}),
         Middleware(Sessions, limits=limits),
         Middleware(Uploads, limits=limits),
     ]

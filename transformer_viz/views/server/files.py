@@ -1,4 +1,4 @@
-"""Streamlit's own files, out of memory.
+"""Streamlit's own files and plotly.js, out of memory.
 
 Before it shows a word, a new browser asks for a hundred small scripts, and Streamlit's server takes 2 ms for each to look it
 up on disk. Here each is read once, and what goes to another machine is compressed: a class that opens the same address at
@@ -9,7 +9,9 @@ import asyncio
 import gzip
 import ipaddress
 import mimetypes
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -19,6 +21,7 @@ _COMPRESSED = (".js", ".css", ".json", ".svg")
 _FOR_EVER = "public, immutable, max-age=31536000"
 # Who asks so has a part of a file, or an older one: Streamlit knows how to answer.
 _NOT_WHOLE = {b"range", b"if-range", b"if-none-match", b"if-modified-since"}
+_NOTHING: Mapping[str, Path] = MappingProxyType({})
 
 
 class Answer(NamedTuple):
@@ -34,16 +37,19 @@ class Files:
     Args:
         app: what it passes on to.
         folder: Streamlit's, with the folder `static`. No file is read that was not there at the beginning.
+        beside: files that lie beside the page, wherever that is, by the names that change with what is in them.
     """
 
-    def __init__(self, app: ASGIApp, folder: Path) -> None:
+    def __init__(self, app: ASGIApp, folder: Path, beside: Mapping[str, Path] = _NOTHING) -> None:
         self._app = app
         self._paths = {f"/{path.relative_to(folder).as_posix()}": path for path in sorted(folder.glob("static/*/*.*"))}
+        self._beside = beside
         self._answers: dict[tuple[Path, bool], Answer] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers, or passes on."""
-        path = self._paths.get(scope.get("path", ""))
+        asked = scope.get("path", "")
+        path = self._paths.get(asked) or self._beside.get(asked.rpartition("/")[2])
         if path is None or not _is_plain(scope):
             await self._app(scope, receive, send)
             return
