@@ -1,29 +1,39 @@
 """The tab By length: how far the model goes, measured when somebody asks."""
 
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.length_report import AtLength, ByLength
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.evaluation.by_length import default_lengths, trained_lengths
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.views.cache import runs
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import on_demand
 from transformer_viz.views.state.controls import SAMPLES
 
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
 
-def made_of(checkpoint: Checkpoint, device: str) -> dict[str, object]:
+TITLE = "By length"
+
+
+def made_of(checkpoint: "Checkpoint", device: str) -> dict[str, object]:
     """What the measurement is of."""
     return {"lengths": (checkpoint.name, device, st.session_state.by_length_samples)}
 
 
-def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
+def show(shown: Shown) -> None:
     """A button, and what it found."""
-    state = st.session_state
+    # Here, because a file has the other tabs where there is no model.
+    from transformer_viz.evaluation.by_length import default_lengths, trained_lengths
+    from transformer_viz.views.cache import runs
+
+    state, checkpoint, device = st.session_state, shown.checkpoint, shown.device
+    assert checkpoint is not None
     lengths = default_lengths(checkpoint)
     first, last = trained_lengths(checkpoint)
     st.markdown(
@@ -43,7 +53,7 @@ def show(checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    _show_found(found, theme)
+    _show_found(found, shown.theme)
     code.show(programs.by_length(checkpoint.name, device, state.by_length_samples, code.looks()), "code_of_tab")
 
 

@@ -8,16 +8,17 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
 from transformer_viz.export.names import file_name
-from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache.run_cache import held
 from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.snippets.runs import AnyRun
 from transformer_viz.views.state import focus
+
+TITLE = "Export"
 
 _FORMATS = {
     "html": (
@@ -42,15 +43,9 @@ _OF_EVERYTHING = ("html", "csv", "parquet")
 """Files with every weight: as text, a weight takes about a hundred bytes while it is made."""
 
 
-def show(trace: Trace, run: AnyRun, theme: ThemeName, whole: Trace | None = None) -> None:
-    """The formats, a button that makes what takes time, and the code.
-
-    Args:
-        trace: the run.
-        run: how it comes about.
-        theme: of the pictures.
-        whole: the search that `trace` is a branch of.
-    """
+def show(shown: Shown) -> None:
+    """The formats, a button that makes what takes time, and the code."""
+    trace, run, theme = shown.trace, shown.run, shown.theme
     at = focus.current()
     now = at.view
     looks = {
@@ -69,7 +64,7 @@ def show(trace: Trace, run: AnyRun, theme: ThemeName, whole: Trace | None = None
     )
     st.caption(_FORMATS[chosen][2])
     with st.container(horizontal=True, vertical_alignment="center"):
-        _offer((whole or trace) if chosen == "npz" else trace, at.run, chosen, now, looks)
+        _offer((shown.whole or trace) if chosen == "npz" else trace, at.run, chosen, now, looks)
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
         st.text(f"on the screen: {KIND_TITLES[now.kind]}, {head_title(now.layer, now.head)}, step {now.step + 1}")

@@ -13,16 +13,17 @@ from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.grades import TINT_TITLES, TINTS, Tint
-from transformer_viz.figures.theme import ThemeName
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.snippets.runs import AnyRun
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
+
+TITLE = "Heads"
 
 _BASELINES = {"": "", "even_": ", uniform", "untrained_": ", untrained"}
 _COLUMNS = {
@@ -44,9 +45,10 @@ def default_tint(trace: Trace) -> Tint:
     return "score" if head_mass(trace) is None else "mass"
 
 
-def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: ThemeName, run: AnyRun) -> None:
-    """The tiles, what they say, the table, and the code; `run` is how the trace comes about."""
-    grades = _graded(trace, checkpoint, device)
+def show(shown: Shown) -> None:
+    """The tiles, what they say, the table, and the code."""
+    trace, checkpoint, theme = shown.trace, shown.checkpoint, shown.theme
+    grades = _graded(trace, checkpoint, shown.device)
     # No line break between a number and its sign.
     st.markdown(literal(plain(grades_sentence(grades)).replace(" %", "\u00a0%")))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -65,7 +67,7 @@ def show(trace: Trace, checkpoint: "Checkpoint | None", device: str, theme: Them
     frame = grades.to_frame()
     st.download_button("CSV of all grades", frame.to_csv(index=False).encode(), "grades.csv", "text/csv", key="heads-csv")
     with_untrained = any(grade.untrained is not None for grade in grades)
-    code.show(programs.heads(run, st.session_state.tint, code.looks(), with_untrained=with_untrained), "code_of_tab")
+    code.show(programs.heads(shown.run, st.session_state.tint, code.looks(), with_untrained=with_untrained), "code_of_tab")
 
 
 def _graded(trace: Trace, checkpoint: "Checkpoint | None", device: str) -> Grades:

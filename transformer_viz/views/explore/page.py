@@ -9,6 +9,7 @@ from transformer_viz.views.cache import limits, runs
 from transformer_viz.views.components import bar, code, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore import by_length, tables
+from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import focus, link, on_demand
 
@@ -59,5 +60,5 @@ def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
 @st.fragment
 def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(trace, checkpoint, device, style.theme())
+    tables.show(Shown(trace, code.run_of(trace, checkpoint, device), style.theme(), checkpoint, device))
     link.update({**link.values(tables.KEYS), **on_demand.link_values(by_length.made_of(checkpoint, device))})

@@ -1,32 +1,38 @@
 """What if it had written this instead? Another token at a step, another beginning, banned tokens, or a whole target."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.difference import first_difference, largest_difference
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TraceTooLarge, TransformerVizError
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, cell_words, head_title, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import runs
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import controls, display_options, link
 from transformer_viz.views.state.controls import MOST_OF_A_CHANGE
 from transformer_viz.vocabulary import SPECIAL_TOKENS
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
+
+TITLE = "What if"
 
 HOWS = tuple(controls.HOWS.values())
 TOKEN, BEGINNING, BAN, TARGET = HOWS
 _LINKED = ("change", "at", "prefix", "begin", "ban", "target")
 
 
-def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) -> None:
+def show(shown: Shown) -> None:
     """The controls, and both runs side by side."""
+    trace, checkpoint, device = shown.trace, shown.checkpoint, shown.device
+    assert checkpoint is not None
     start(trace, checkpoint, device)
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -53,7 +59,7 @@ def show(trace: Trace, checkpoint: Checkpoint, device: str, theme: ThemeName) ->
         st.error(literal(str(error)), icon=":material/error:")
         return
     if other is not None:
-        _compare(trace, other, theme)
+        _compare(trace, other, shown.theme)
     place = (state.kind, state.layer, state.head, _columns())
     code.show(programs.what_if(code.run_of(trace, checkpoint, device), change, *place, code.looks()), "code_of_tab")
 
@@ -63,7 +69,7 @@ def is_linked() -> bool:
     return link.is_waiting(*_LINKED)
 
 
-def start(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
+def start(trace: Trace, checkpoint: "Checkpoint", device: str) -> None:
     """First values, from the link where it has any; another run forgets a forced beginning, which was its own."""
     state, symbols = st.session_state, checkpoint.task.target_vocabulary.symbols
     if state.get("what_if_of", trace.source) != trace.source:
@@ -84,7 +90,7 @@ def start(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
         link.leave_out("what_if_step")
 
 
-def _so_far(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace:
+def _so_far(trace: Trace, checkpoint: "Checkpoint", device: str) -> Trace:
     """The run in which the next token is changed: the changed one, once there is one."""
     try:
         return _run(trace, checkpoint, device) or trace
@@ -92,7 +98,7 @@ def _so_far(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace:
         return trace
 
 
-def _token_controls(trace: Trace, checkpoint: Checkpoint) -> None:
+def _token_controls(trace: Trace, checkpoint: "Checkpoint") -> None:
     state = st.session_state
     n = len(trace.steps)
     st.number_input("at step", 1, n, key="what_if_step", width=120)
@@ -133,16 +139,19 @@ def _undo() -> None:
     state.what_if_begin = state.what_if_target = ""
 
 
-def _run(trace: Trace, checkpoint: Checkpoint, device: str) -> Trace | None:
+def _run(trace: Trace, checkpoint: "Checkpoint", device: str) -> Trace | None:
     """The other run, or None where nothing is asked for."""
     change = _change(checkpoint)
     if not change:
         return None
     asked = (tuple(change.get("prefix", ())), tuple(change.get("ban", ())), change.get("target"))
+    # Here, because a file has the other tabs where there is no model.
+    from transformer_viz.views.cache import runs
+
     return runs.what_if(checkpoint, device, trace, *asked)
 
 
-def _change(checkpoint: Checkpoint) -> dict[str, Any]:
+def _change(checkpoint: "Checkpoint") -> dict[str, Any]:
     """The keywords of `decode` that make the other run; empty where nothing is asked for."""
     state = st.session_state
     how = state.what_if_how

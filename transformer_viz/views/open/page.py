@@ -8,6 +8,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore import tables
+from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.open import opened
 from transformer_viz.views.search import hypotheses
 from transformer_viz.views.snippets import explore as programs
@@ -115,7 +116,7 @@ def _loaded() -> None:
             st.error(literal(str(error)), icon=":material/error:")
             return
     focus.start(shown, None, file.run if node is None else f"{file.run}n{node}")
-    tables.start_of_file(shown)
+    tables.start(shown)
     at = focus.current()
     link.say((at.run, at.kind, at.layer, at.head))
     # No other page has this name, which is the file's and not the one in the box; a run that is no search has no node.
@@ -180,6 +181,6 @@ def _short(words: str) -> str:
 @st.fragment
 def _tables(shown: Trace, run: File, whole: Trace) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show_of_file(shown, style.theme(), run, whole)
+    tables.show(Shown(shown, run, style.theme(), whole=whole))
     st.caption("Left out, since they run the model, which a file does not hold: What if, By length, the untrained baseline.")
     link.update(link.values(tables.KEYS))

@@ -16,6 +16,7 @@ from transformer_viz.views.cache import limits, runs
 from transformer_viz.views.components import bar, code, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore import tables
+from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.search import hypotheses
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import display_options, focus, link
@@ -66,7 +67,7 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
     node = hypotheses.start(search, (trace.source, *search.settings.values(), trace.made_by.get("checkpoint")))
     shown = at_node(trace, node)
     focus.start(shown, checkpoint)
-    tables.start(shown, checkpoint, chosen.device, of_a_decoding=False)
+    tables.start(shown)
     now = focus.current()
     link.say((st.session_state.chosen_in, node, now.kind, now.layer, now.head))
     link.write(link.values())
@@ -86,7 +87,7 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
 @st.fragment
 def _tables(shown: Trace, trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(shown, checkpoint, device, style.theme(), search=trace)
+    tables.show(Shown(shown, code.run_of(shown, checkpoint, device), style.theme(), checkpoint, device, trace))
     link.update(link.values(tables.KEYS))
 
 

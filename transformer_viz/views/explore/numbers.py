@@ -1,0 +1,54 @@
+"""The tab Numbers: the weights of the focus as a table, and all of them as a file."""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz.trace.frame import to_frame
+from transformer_viz.trace.limits import n_weights
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import code
+from transformer_viz.views.explore.shown import Shown
+from transformer_viz.views.snippets import explore as programs
+
+TITLE = "Numbers"
+
+_MOST_ROWS, _MOST_AT_ONCE = 20_000, 200_000
+"""Rows of a head that are shown, and rows of the whole run up to which a table of it is ready to download."""
+_MOST_OF_A_LAYER = 300_000
+
+
+def show(shown: Shown) -> None:
+    """The table, two downloads, and the code."""
+    _numbers(shown.trace)
+    state = st.session_state
+    code.show(programs.numbers(shown.run, state.kind, state.layer, state.head), "code_of_tab")
+
+
+def _numbers(trace: Trace) -> None:
+    state = st.session_state
+    weights = trace.attentions(state.kind)
+    assert weights is not None
+    if not isinstance(state.head, int) and math.prod(weights.shape[1:]) > _MOST_OF_A_LAYER:
+        st.caption("All heads of this layer are too many numbers for a table; choose one head above.")
+        return
+    here = to_frame(trace, state.kind, state.layer, state.head if isinstance(state.head, int) else None)
+    st.caption(
+        "The focus, one row a weight. Layers, heads and tokens count from 1, as everywhere on the page; from 0 in the CSV."
+    )
+    st.dataframe(_from_one(here.head(_MOST_ROWS)), height=320, hide_index=True)
+    left, right, _ = st.columns([1, 1, 2])
+    left.download_button(
+        "CSV of the focus", here.to_csv(index=False).encode(), "attention-focus.csv", "text/csv", width="stretch"
+    )
+    if n_weights(trace) > _MOST_AT_ONCE:
+        right.caption(f"All {n_weights(trace):,} weights: in the tab Export.")
+        return
+    everything = trace.to_frame().to_csv(index=False).encode()
+    right.download_button("CSV of everything", everything, "attention.csv", "text/csv", width="stretch")
+
+
+def _from_one(frame: pd.DataFrame) -> pd.DataFrame:
+    """The numbers of layers, heads and tokens as a person counts."""
+    return frame.assign(**{name: frame[name] + 1 for name in ("layer", "head", "query", "key")})

@@ -1,0 +1,110 @@
+"""The tab This run: what made it and how good the model is; of a file, what it says of itself."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache import limits
+from transformer_viz.views.components import code
+from transformer_viz.views.explore.shown import Shown
+from transformer_viz.views.snippets import explore as programs
+from transformer_viz.views.state import display_options
+
+if TYPE_CHECKING:
+    from transformer_viz.checkpoints import Checkpoint
+
+TITLE = "This run"
+
+_MOST_NOTES, _LONGEST_NOTE = 100, 300
+
+
+def show(shown: Shown) -> None:
+    """Lines of text, or a table of a file's notes."""
+    if shown.checkpoint is None:
+        _notes(shown.trace)
+    else:
+        if shown.trace.made_by.get("strategy") != "beam":  # of a search, one branch is shown here; the page says its size
+            limits.caption(shown.trace)
+        _run(shown.trace)
+        _model(shown.checkpoint)
+    code.show(programs.this_run(shown.run), "code_of_tab")
+
+
+def _run(trace: Trace) -> None:
+    made_by = trace.made_by
+    seconds = made_by.get("seconds")
+    st.text(
+        f"checkpoint {made_by.get('checkpoint')} ({made_by.get('variant')}), task {made_by.get('task')}, "
+        f"{made_by.get('strategy')} decoding on {made_by.get('device')}"
+        + (f", {1000 * seconds:.0f} ms for {trace.n_steps} steps" if isinstance(seconds, int | float) else "")
+    )
+
+
+def _notes(trace: Trace) -> None:
+    """What a file says of its run, as text: nobody has checked it."""
+    sizes = {KIND_TITLES[kind]: _size(trace, kind) for kind in trace.kinds}
+    facts: dict[str, Any] = {
+        "source": trace.source,
+        "written": trace.text,
+        "right answer": trace.expected if display_options.current().with_answer else None,
+        "ended": _ENDED[trace.finished],
+        **sizes,
+        "scores before the mask": ", ".join(KIND_TITLES[kind] for kind in trace.scores) or None,
+        "mistake": trace.mistake,
+        "edits": ", ".join(trace.edits) or None,
+    }
+    said = {f"made by: {name}": value for name, value in trace.made_by.items()}
+    rows = [(_note(name), _note(value)) for name, value in {**facts, **said}.items() if value is not None][:_MOST_NOTES]
+    table = pd.DataFrame(rows, columns=["what", "as the file says"])
+    st.dataframe(table, hide_index=True, height=min(420, 38 + 35 * len(rows)))
+
+
+def _size(trace: Trace, kind: Kind) -> str:
+    weights = trace.attentions(kind)
+    assert weights is not None
+    return "{} × {} heads, {} × {} tokens".format(*weights.shape)
+
+
+_ENDED = {"end": "with the end symbol", "length": "at the length limit", "given": "the tokens were given"}
+
+
+def _note(value: Any) -> str:
+    """A value of a file on one line; a long one is cut."""
+    words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    words = " ".join(words[: 2 * _LONGEST_NOTE].split())
+    return words if len(words) <= _LONGEST_NOTE else words[: _LONGEST_NOTE - 1] + "…"
+
+
+def _model(checkpoint: "Checkpoint") -> None:
+    """How good the model is, and every preference that its training had about attention."""
+    config, metrics = checkpoint.model.config, checkpoint.metrics
+    st.text(
+        f"model: {config.n_encoder_layers}+{config.n_decoder_layers} layers, {config.n_heads} heads, "
+        f"d_model {config.d_model}, {checkpoint.n_parameters:,} parameters"
+    )
+    if "exact_match" in metrics:
+        st.text(
+            f"on {metrics.get('samples', 0):,} {_JUDGED_BY.get(metrics.get('judged_by'), 'fresh texts')}: "
+            f"{metrics['exact_match']:.2%} exact" + _best_head(metrics)
+        )
+    st.text(_preference(checkpoint))
+
+
+_JUDGED_BY = {"held-out": "texts that training never saw", "trained": "texts, the same that it was trained on"}
+
+
+def _best_head(metrics: Mapping[str, Any]) -> str:
+    mass = metrics.get("best_head_mass")
+    return "" if mass is None else f"; its best head has {mass:.1%} of its weight on the true key"
+
+
+def _preference(checkpoint: "Checkpoint") -> str:
+    """Said wherever training preferred sharp attention: without it a reader would take the sharpness for the model's own."""
+    if not checkpoint.recipe.get("sharpness"):
+        return "Attention was left alone in training: where to look, and how sharply, is all the model's own."
+    return "Towards the end of training, cross-attention was made to prefer sharp rows. Where to look was never trained."
