@@ -72,14 +72,6 @@ MOST_LINES, MOST_PARAMETERS = 40, 8
 """Of a function: lines without its docstring, and parameters unless it is public."""
 ROOT = Path(tv.__file__).parent
 TOO_LONG = {
-    "figures/by_length.py: accuracy_by_length",
-    "figures/difference_mosaic.py: difference_mosaic",
-    "figures/grades.py: grades",
-    "figures/losses.py: token_losses",
-    "figures/maps.py: _side_by_side",
-    "figures/masks.py: mask_grid",
-    "figures/search_tree.py: search_tree",
-    "figures/snapshot_maps.py: snapshot_maps",
     "views/components/bar.py: show",
     "views/masks/change_tab.py: _controls",
 }

@@ -44,41 +44,53 @@ def accuracy_by_length(
             "hoverlabel": {"align": "left", "font": {"family": FONT, "size": size}},
             "height": height or (380 if narrow else 460 if large else 400),
             "showlegend": True,
-            "legend": {
-                "orientation": "h",
-                "x": 0,
-                "y": 1,
-                "yref": "container",
-                "yanchor": "top",
-                "font": {"size": size},
-                "itemclick": False,
-                "itemdoubleclick": False,
-            },
+            "legend": _legend(size),
             "margin": {"l": 8, "r": 12, "t": 100 if narrow else 56, "b": 52},
             "shapes": _trained_shape(found, edges, colours),
             "annotations": _trained_words(found, edges, colours, size),
-            "xaxis": {
-                "range": edges,
-                "title": {"text": _LENGTH, "standoff": 8, "font": {"size": size, "color": colours.muted}},
-                "showgrid": False,
-                "zeroline": False,
-                "fixedrange": True,
-                "dtick": _tick_step(edges[1] - edges[0], narrow),
-                "tick0": 0,
-                "ticks": "outside",
-                "tickcolor": colours.grid,
-            },
-            "yaxis": {
-                "range": [-0.03, 1.06],
-                "tickvals": [0, 0.25, 0.5, 0.75, 1],
-                "tickformat": ".0%",
-                "gridcolor": colours.grid,
-                "zeroline": False,
-                "fixedrange": True,
-                "automargin": True,
-            },
+            "xaxis": _lengths_axis(edges, colours, size, narrow),
+            "yaxis": _shares_axis(colours),
         },
     )
+
+
+def _legend(size: int) -> dict[str, Any]:
+    return {
+        "orientation": "h",
+        "x": 0,
+        "y": 1,
+        "yref": "container",
+        "yanchor": "top",
+        "font": {"size": size},
+        "itemclick": False,
+        "itemdoubleclick": False,
+    }
+
+
+def _lengths_axis(edges: list[float], colours: Theme, size: int, narrow: bool) -> dict[str, Any]:
+    return {
+        "range": edges,
+        "title": {"text": _LENGTH, "standoff": 8, "font": {"size": size, "color": colours.muted}},
+        "showgrid": False,
+        "zeroline": False,
+        "fixedrange": True,
+        "dtick": _tick_step(edges[1] - edges[0], narrow),
+        "tick0": 0,
+        "ticks": "outside",
+        "tickcolor": colours.grid,
+    }
+
+
+def _shares_axis(colours: Theme) -> dict[str, Any]:
+    return {
+        "range": [-0.03, 1.06],
+        "tickvals": [0, 0.25, 0.5, 0.75, 1],
+        "tickformat": ".0%",
+        "gridcolor": colours.grid,
+        "zeroline": False,
+        "fixedrange": True,
+        "automargin": True,
+    }
 
 
 def _exact(found: ByLength, colours: Theme, size: int) -> go.Scatter:

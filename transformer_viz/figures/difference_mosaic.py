@@ -13,9 +13,9 @@ from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.bare import BareFigure
 from transformer_viz.figures.difference import absent_pattern, crossed_pattern
-from transformer_viz.figures.mosaic import EXACT_UP_TO, Grid, bare, block_sizes
+from transformer_viz.figures.mosaic import EXACT_UP_TO, Grid, block_sizes
 from transformer_viz.figures.plain import Plain, heatmap
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
+from transformer_viz.figures.theme import Theme, ThemeName, even, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -75,17 +75,7 @@ def difference_mosaic(
             grid.captions(colours, size, focus),
         ],
         {
-            **base_layout(colours, size),
-            "height": height or 28 + min(4, len(grid.layers)) * 98,
-            "title": {
-                "text": f"{KIND_TITLES[kind]}, A − B{words}",
-                "font": {"size": size + 2, "color": colours.ink},
-                "x": 0.5,
-                "y": 0.985,
-                "yanchor": "top",
-            },
-            "xaxis": bare([-0.5, grid.width - 0.5]),
-            "yaxis": bare([grid.height - 0.5, -0.5 - grid.caption]),
+            **grid.layout(f"{KIND_TITLES[kind]}, A − B{words}", colours, size, height),
             "meta": {"kind": kind, **grid.meta(), "block": list(blocks)},
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
         },

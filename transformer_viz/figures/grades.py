@@ -62,14 +62,8 @@ def grades(
     if not found.kinds:
         raise OptionError("This run has no attention to grade; give one with at least one kind of attention.")
     colours, size = theme_of(theme), 16 if large else 13
-    panels = [_Panel(kind, found.of(kind), tint) for kind in found.kinds]
-    if narrow:  # what is tinted comes first, what is all grey last
-        panels.sort(key=lambda panel: panel.is_grey)
-    beside = not narrow and sum(panel.n_heads for panel in panels) <= _MOST_TILES
-    n_columns = len(panels) if beside else 1
-    room = (_NARROW if narrow else _WIDE) / n_columns
-    tile = 58 if large else 46
-    rows = [panels[i : i + n_columns] for i in range(0, len(panels), n_columns)]
+    rows = _arranged([_Panel(kind, found.of(kind), tint) for kind in found.kinds], narrow)
+    n_columns, width, tile = len(rows[0]), _NARROW if narrow else _WIDE, 58 if large else 46
     heights = [max(panel.n_layers for panel in row) * tile for row in rows]
     height = _HEAD + sum(heights) + len(rows) * (_TITLE + _TICKS) + (len(rows) - 1) * _GAP
     layout: dict[str, Any] = {
@@ -85,14 +79,22 @@ def grades(
     for row, panel_height in zip(rows, heights, strict=True):
         for column, panel in enumerate(row):
             number = len(traces) // 3 + 1
-            traces += panel.tiles(colours, size, room / panel.n_heads, f"x{number}", f"y{number}")
-            left, right = _span(column, n_columns, _NARROW if narrow else _WIDE, 4.2 * size)
+            traces += panel.tiles(colours, size, width / n_columns / panel.n_heads, f"x{number}", f"y{number}")
+            left, right = _span(column, n_columns, width, 4.2 * size)
             bottom = top + _TITLE + panel.n_layers * tile
             y = (1 - bottom / height, 1 - (top + _TITLE) / height)
             layout |= panel.axes(number, (left, right), y, colours, size)
             layout["annotations"].append(_words_at(panel.title, left, 1 - top / height, size + 1, colours.ink))
         top += _TITLE + panel_height + _TICKS + _GAP
     return go.Figure(traces, layout)
+
+
+def _arranged(panels: list["_Panel"], narrow: bool) -> list[list["_Panel"]]:
+    """Rows of panels: all beside each other where their tiles are few and the page is wide, else one a row."""
+    if narrow:  # what is tinted comes first, what is all grey last
+        panels = sorted(panels, key=lambda panel: panel.is_grey)
+    beside = not narrow and sum(panel.n_heads for panel in panels) <= _MOST_TILES
+    return [panels] if beside else [[panel] for panel in panels]
 
 
 class _Panel:

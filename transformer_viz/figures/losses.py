@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.loss import Losses
 from transformer_viz.figures import cells
-from transformer_viz.figures.theme import ThemeName, base_layout, even, flat, shown, theme_of
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, shown, theme_of
 from transformer_viz.trace.trace import Trace
 
 
@@ -21,45 +21,15 @@ def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "
         large: bigger letters.
     """
     colours, size = theme_of(theme), 16 if large else 13
-    losses = np.where(found.counted, found.per_token, np.nan).astype(np.float32)
-    text = [[shown(step.token) for step in trace.steps] for trace in traces]
-    most = float(np.nanmax(losses, initial=1.0))
-    drawn = go.Heatmap(
-        z=losses,
-        zmin=0,
-        zmax=most,
-        colorscale=even(colours.scale),
-        text=text,
-        texttemplate="%{text}",
-        textfont={"size": size},
-        hoverongaps=False,
-        xgap=2,
-        ygap=2,
-        colorbar={"thickness": 10, "outlinewidth": 0, "title": {"text": "−log p"}, "tickfont": {"color": colours.muted}},
-        hovertemplate="sentence %{y}, step %{x}: should write <b>%{text}</b><br>loss <b>%{z:.4f}</b><extra></extra>",
-    )
-    padding = go.Heatmap(
-        z=np.where(found.counted, np.nan, np.float32(1)),
-        customdata=found.per_token.astype(np.float32),
-        colorscale=flat(colours.masked),
-        showscale=False,
-        hoverongaps=False,
-        xgap=2,
-        ygap=2,
-        hovertemplate="sentence %{y}, step %{x}: padding, left out<br>its loss would be %{customdata:.4f}<extra></extra>",
-    )
-    broken = [
-        go.Heatmap(
-            z=np.where(np.isnan(found.per_token), np.float32(1), np.nan),
-            colorscale=flat(colours.broken),
-            showscale=False,
-            hoverongaps=False,
-            hovertemplate="sentence %{y}, step %{x}: not a number (NaN)<extra></extra>",
-        )
-    ]
     n_steps = found.per_token.shape[1]
+    drawn = [
+        _counted(traces, found, colours, size),
+        _padding(found, colours),
+        cells.hatch_trace(~found.counted, colours),
+    ]
+    bare = {"showgrid": False, "zeroline": False, "fixedrange": True}
     return go.Figure(
-        [drawn, padding, cells.hatch_trace(~found.counted, colours), *(broken if np.isnan(found.per_token).any() else [])],
+        [*drawn, _broken(found, colours)] if np.isnan(found.per_token).any() else drawn,
         {
             **base_layout(colours, size),
             "height": 100 + (48 if large else 40) * len(traces),
@@ -69,20 +39,57 @@ def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "
                 **cells.ticks([str(t + 1) for t in range(n_steps)], -(-n_steps // cells.MOST_TICKS)),
                 "title": {"text": "step", "standoff": 6},
                 "ticks": "",
-                "showgrid": False,
-                "zeroline": False,
-                "fixedrange": True,
+                **bare,
             },
             "yaxis": {
                 "range": [len(traces) - 0.5, -0.5],
                 **cells.ticks([f"{i}: {_short(trace.source)}" for i, trace in enumerate(traces, 1)], 1),
-                "showgrid": False,
-                "zeroline": False,
-                "fixedrange": True,
+                **bare,
                 "automargin": True,
                 "ticks": "",
             },
         },
+    )
+
+
+def _counted(traces: Sequence[Trace], found: Losses, colours: Theme, size: int) -> go.Heatmap:
+    losses = np.where(found.counted, found.per_token, np.nan).astype(np.float32)
+    return go.Heatmap(
+        z=losses,
+        zmin=0,
+        zmax=float(np.nanmax(losses, initial=1.0)),
+        colorscale=even(colours.scale),
+        text=[[shown(step.token) for step in trace.steps] for trace in traces],
+        texttemplate="%{text}",
+        textfont={"size": size},
+        hoverongaps=False,
+        xgap=2,
+        ygap=2,
+        colorbar={"thickness": 10, "outlinewidth": 0, "title": {"text": "−log p"}, "tickfont": {"color": colours.muted}},
+        hovertemplate="sentence %{y}, step %{x}: should write <b>%{text}</b><br>loss <b>%{z:.4f}</b><extra></extra>",
+    )
+
+
+def _padding(found: Losses, colours: Theme) -> go.Heatmap:
+    return go.Heatmap(
+        z=np.where(found.counted, np.nan, np.float32(1)),
+        customdata=found.per_token.astype(np.float32),
+        colorscale=flat(colours.masked),
+        showscale=False,
+        hoverongaps=False,
+        xgap=2,
+        ygap=2,
+        hovertemplate="sentence %{y}, step %{x}: padding, left out<br>its loss would be %{customdata:.4f}<extra></extra>",
+    )
+
+
+def _broken(found: Losses, colours: Theme) -> go.Heatmap:
+    return go.Heatmap(
+        z=np.where(np.isnan(found.per_token), np.float32(1), np.nan),
+        colorscale=flat(colours.broken),
+        showscale=False,
+        hoverongaps=False,
+        hovertemplate="sentence %{y}, step %{x}: not a number (NaN)<extra></extra>",
     )
 
 

@@ -164,21 +164,9 @@ def _side_by_side(
     drawn: list[Any] = []
     for place, ((title, traces), run) in enumerate(zip(panels, runs, strict=True)):
         line, column = divmod(place, columns)
-        left = column / columns + (0.06 if columns > 1 else 0.2)
-        x, y = (
-            (left, (column + 1) / columns - 0.01),
-            (1 - (line + 1) / n_rows + 78 / (height * n_rows), 1 - line / n_rows - 4 / height),
-        )
-        written = None if kind == "encoder" else run.output_tokens
-        names = cells.query_labels(run.queries(kind), written)
-        own = {"automargin": False}
-        layout[f"xaxis{place + 1}"] = cells.key_axis(
-            run.keys(kind), kind, colours, size - 1, domain=x, anchor=f"y{place + 1}", **own
-        )
-        layout[f"yaxis{place + 1}"] = {
-            **cells.query_axis(names, run.queries(kind), kind, colours, size - 1, domain=y, anchor=f"x{place + 1}", **own),
-            "title": None,
-        }
+        x = column / columns + (0.06 if columns > 1 else 0.2), (column + 1) / columns - 0.01
+        y = 1 - (line + 1) / n_rows + 78 / (height * n_rows), 1 - line / n_rows - 4 / height
+        layout |= _axes(run, kind, place + 1, x, y, colours, size - 1)
         words = {"text": f"<b>{title}</b>", "x": x[0], "y": y[1], "xref": "paper", "yref": "paper", "showarrow": False}
         layout["annotations"].append({**words, "xanchor": "left", "yanchor": "bottom", "font": {"size": size + 1}})
         for trace in traces:
@@ -187,6 +175,18 @@ def _side_by_side(
         if row is not None:
             layout["shapes"].append(_row_frame(row, len(run.keys(kind)), place + 1, colours))
     return go.Figure(drawn, layout)
+
+
+def _axes(
+    run: Trace, kind: Kind, number: int, x: tuple[float, float], y: tuple[float, float], colours: Theme, size: int
+) -> dict[str, Any]:
+    """Keys and queries of the panel with this number; `x` and `y` are its place in shares of the figure."""
+    names = cells.query_labels(run.queries(kind), None if kind == "encoder" else run.output_tokens)
+    keys = cells.key_axis(run.keys(kind), kind, colours, size, domain=x, anchor=f"y{number}", automargin=False)
+    queries = cells.query_axis(
+        names, run.queries(kind), kind, colours, size, domain=y, anchor=f"x{number}", automargin=False, title=None
+    )
+    return {f"xaxis{number}": keys, f"yaxis{number}": queries}
 
 
 def _row_frame(row: int, n_keys: int, number: int, colours: Theme) -> dict[str, Any]:

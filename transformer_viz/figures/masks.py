@@ -100,11 +100,7 @@ def mask_grid(
         )
     colours, size = theme_of(theme), 14 if large else 11
     gap = 6 * size  # below a panel, for its tick labels
-    rows = [
-        (name if start == 0 else "", list(parts[start : start + columns]))
-        for name, parts in zip(names, sentences, strict=True)
-        for start in range(0, len(parts), columns)
-    ]
+    rows = _rows(sentences, names, columns)
     heights = [max(_height(part, columns, large) for part in parts) for _, parts in rows]
     total = _LEGEND + sum(height + _TITLE + gap + (18 if name else 0) for height, (name, _) in zip(heights, rows, strict=True))
     layout: dict[str, Any] = {**base_layout(colours, size), "height": total, "showlegend": True, "legend": _legend(1.0)}
@@ -128,6 +124,15 @@ def mask_grid(
         top += height + _TITLE + gap
     codes = sorted({int(code) for parts in sentences for part in parts for code in np.unique(part.reasons)} | {0})
     return go.Figure([*traces, *reasons.legend(codes, theme)], layout)
+
+
+def _rows(sentences: Sequence[Sequence[MaskPart]], names: Sequence[str], columns: int) -> list[tuple[str, list[MaskPart]]]:
+    """What stands side by side; the first row of each sentence has its name."""
+    return [
+        (name if start == 0 else "", list(parts[start : start + columns]))
+        for name, parts in zip(names, sentences, strict=True)
+        for start in range(0, len(parts), columns)
+    ]
 
 
 def _differs(masked: np.ndarray, before: np.ndarray) -> np.ndarray:

@@ -86,17 +86,7 @@ def plain_mosaic(
             grid.captions(colours, size, focus),
         ],
         {
-            **base_layout(colours, size),
-            "height": height or 28 + min(4, weights.shape[0]) * 98,
-            "title": {
-                "text": KIND_TITLES[kind] + _thinned_words(blocks),
-                "font": {"size": size + 2, "color": colours.ink},
-                "x": 0.5,
-                "y": 0.985,
-                "yanchor": "top",
-            },
-            "xaxis": bare([-0.5, grid.width - 0.5]),
-            "yaxis": bare([grid.height - 0.5, -0.5 - grid.caption]),
+            **grid.layout(KIND_TITLES[kind] + _thinned_words(blocks), colours, size, height),
             "meta": {"kind": kind, **grid.meta(), "block": list(blocks)},
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
         },
@@ -192,6 +182,22 @@ class Grid:
         frames = [self._rectangles(self.places, theme.grid, 1)]
         chosen = [place for place in self.places if self._is_in(place, focus)]
         return [*frames, self._rectangles(chosen, theme.accent, 2.5)] if chosen else frames
+
+    def layout(self, title: str, theme: Theme, size: int, height: int | None) -> dict[str, Any]:
+        """Title, height and axes of a figure that is this grid; without a height what the rows of tiles need."""
+        return {
+            **base_layout(theme, size),
+            "height": height or 28 + min(4, len(self.layers)) * 98,
+            "title": {
+                "text": title,
+                "font": {"size": size + 2, "color": theme.ink},
+                "x": 0.5,
+                "y": 0.985,
+                "yanchor": "top",
+            },
+            "xaxis": bare([-0.5, self.width - 0.5]),
+            "yaxis": bare([self.height - 0.5, -0.5 - self.caption]),
+        }
 
     def meta(self) -> dict[str, Any]:
         """The grid, for turning a click into layer and head; `numbers` are those of the layers, from 0."""

@@ -68,23 +68,20 @@ def search_tree(
             "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False},
             "margin": {"l": 8, "r": 8, "t": 34, "b": 44},
             "hovermode": "closest",
-            "xaxis": _axis(
-                colours,
-                size,
-                [-1.3 if narrow else -0.5, depth + 0.9],
-                "step",
-                tickvals=list(range(1, depth + 1, max(1, depth // 32))),
-            ),
-            "yaxis": _axis(
-                colours,
-                size,
-                [n_ranks - 0.4, top],
-                "rank",
-                tickvals=[0, *range(4, n_ranks, 5)],
-                ticktext=["1", *(str(rank + 1) for rank in range(4, n_ranks, 5))],
-            ),
+            "xaxis": _axis(colours, size, [-1.3 if narrow else -0.5, depth + 0.9], "step", **_step_ticks(depth)),
+            "yaxis": _axis(colours, size, [n_ranks - 0.4, top], "rank", **_rank_ticks(n_ranks)),
         },
     )
+
+
+def _step_ticks(depth: int) -> dict[str, Any]:
+    return {"tickvals": list(range(1, depth + 1, max(1, depth // 32)))}
+
+
+def _rank_ticks(n_ranks: int) -> dict[str, Any]:
+    """The best, which is 1, and every fifth."""
+    fifths = range(4, n_ranks, 5)
+    return {"tickvals": [0, *fifths], "ticktext": ["1", *(str(rank + 1) for rank in fifths)]}
 
 
 def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme) -> list[go.Scatter]:

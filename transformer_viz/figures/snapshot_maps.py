@@ -37,44 +37,60 @@ def snapshot_maps(
     colours = theme_of(theme)
     maps = [np.asarray(head_map(trace, kind, layer, head)) for _, trace in moments]
     masked = [np.asarray(reasons_map(trace, kind, layer, head)) > 0 for _, trace in moments]
-    n_queries, n_keys = (max(m.shape[axis] for m in maps) for axis in (0, 1))
-    gap, caption = max(1, round(n_keys * 0.12)), max(1, round(n_queries * 0.16))
-    n_columns = min(per_row, len(maps))
-    n_rows = -(-len(maps) // n_columns)
-    size = (n_rows * (n_queries + caption), n_columns * (n_keys + gap) - gap)
-    weights, grey = (np.full(size, np.nan, dtype=np.float32) for _ in range(2))
-    places = []
-    for i, (values, hidden) in enumerate(zip(maps, masked, strict=True)):
-        top, left = caption + (i // n_columns) * (n_queries + caption), (i % n_columns) * (n_keys + gap)
-        area = slice(top, top + values.shape[0]), slice(left, left + values.shape[1])
-        weights[area] = np.where(hidden, np.nan, values)
-        grey[area] = np.where(hidden, 1, np.nan)
-        places.append((left, top))
-    figure = go.Figure(
+    sheet = _Sheet([each.shape for each in maps], per_row)
+    height, width = sheet.size
+    visible = [np.where(hidden, np.nan, values) for values, hidden in zip(maps, masked, strict=True)]
+    grey = [np.where(hidden, 1, np.nan) for hidden in masked]
+    return go.Figure(
         [
-            go.Heatmap(z=weights, zmin=0, zmax=1, colorscale=even(colours.scale), **_QUIET),
-            go.Heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET),
+            go.Heatmap(z=sheet.canvas(visible), zmin=0, zmax=1, colorscale=even(colours.scale), **_QUIET),
+            go.Heatmap(z=sheet.canvas(grey), colorscale=flat(colours.masked), **_QUIET),
         ],
         {
             **base_layout(colours, 12),
-            "height": 40 + n_rows * 190,
+            "height": 40 + sheet.n_rows * 190,
             "margin": {"l": 2, "r": 2, "t": 4, "b": 2},
-            "xaxis": {"range": [-0.5, size[1] - 0.5], "visible": False, "fixedrange": True},
-            "yaxis": {"range": [size[0] - 0.5, -0.5], "visible": False, "fixedrange": True},
-            "shapes": [_frame(left, top, n_keys, n_queries, colours.grid) for left, top in places],
+            "xaxis": {"range": [-0.5, width - 0.5], "visible": False, "fixedrange": True},
+            "yaxis": {"range": [height - 0.5, -0.5], "visible": False, "fixedrange": True},
+            "shapes": [_frame(*place, sheet.n_keys, sheet.n_queries, colours.grid) for place in sheet.places],
+            "annotations": [
+                _caption(title, *place, colours.muted) for (title, _), place in zip(moments, sheet.places, strict=True)
+            ],
         },
     )
-    for (title, _), (left, top) in zip(moments, places, strict=True):
-        figure.add_annotation(
-            x=left - 0.5,
-            y=top - 0.5,
-            text=escape(shortened(title, _LONGEST_TEXT)),
-            xanchor="left",
-            yanchor="bottom",
-            showarrow=False,
-            font={"size": 12, "color": colours.muted},
-        )
-    return figure
+
+
+class _Sheet:
+    """Where each map stands among the others, in cells; each has a caption above it."""
+
+    def __init__(self, shapes: Sequence[tuple[int, ...]], per_row: int) -> None:
+        self.n_queries, self.n_keys = (max(shape[axis] for shape in shapes) for axis in (0, 1))
+        gap, caption = max(1, round(self.n_keys * 0.12)), max(1, round(self.n_queries * 0.16))
+        n_columns = min(per_row, len(shapes))
+        self.n_rows = -(-len(shapes) // n_columns)
+        pitch_x, pitch_y = self.n_keys + gap, self.n_queries + caption
+        self.size = (self.n_rows * pitch_y, n_columns * pitch_x - gap)
+        # Left and top of each.
+        self.places = [((i % n_columns) * pitch_x, caption + (i // n_columns) * pitch_y) for i in range(len(shapes))]
+
+    def canvas(self, maps: Sequence[np.ndarray]) -> np.ndarray:
+        """All maps in one matrix, float32; NaN between them."""
+        whole = np.full(self.size, np.nan, dtype=np.float32)
+        for values, (left, top) in zip(maps, self.places, strict=True):
+            whole[top : top + values.shape[0], left : left + values.shape[1]] = values
+        return whole
+
+
+def _caption(title: str, left: int, top: int, colour: str) -> dict[str, object]:
+    return {
+        "x": left - 0.5,
+        "y": top - 0.5,
+        "text": escape(shortened(title, _LONGEST_TEXT)),
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": 12, "color": colour},
+    }
 
 
 def _frame(left: int, top: int, n_keys: int, n_queries: int, colour: str) -> dict[str, object]:
