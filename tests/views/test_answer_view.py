@@ -46,8 +46,10 @@ def test_every_output_is_judged_unless_the_answer_is_hidden(start: Start, everyt
     assert sent(at).count("olleh") >= count
     at.toggle(key="hide_answer").set_value(True).run()
     assert not at.exception
+    # What Replay measures is named, and gives no letter away.
+    hidden = sent(at).replace("attention on the expected letters", "")
     for word in ("olleh", "expected", "whether it is right"):
-        assert word not in sent(at)
+        assert word not in hidden, hidden[max(0, hidden.find(word) - 60) :][:160]
     if name == "search":
         assert "answer" not in at.dataframe[0].value
 
