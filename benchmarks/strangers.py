@@ -8,6 +8,7 @@ import asyncio
 import http.client
 import os
 import re
+import shutil
 import socket
 import time
 import uuid
@@ -43,24 +44,29 @@ _MB = 2**20
 
 def measure(report: Report) -> None:
     """The class alone, then with the stranger, on the same server; beside it a bare page that nobody opens."""
-    strangers: list[Stranger] = [_pages_of_others, _other_names, *[_uploads] * 4, _slow, _large, _deaf, _idle]
-    with TemporaryDirectory() as folder:
-        _odd_folders(Path(folder))
-        _measure(report, strangers, {FOLDERS_VARIABLE: folder})
+    strangers: list[Stranger] = [_pages_of_others, _other_names, *[_uploads] * 4, _slow, _large, _deaf, _idle, _trainings]
+    with TemporaryDirectory() as temporary:
+        # What the stranger trains lies beside the app: the server is one of a copy.
+        folder, odd = Path(temporary, "app"), Path(temporary, "odd")
+        for name in ("transformer_viz", "checkpoints", ".streamlit"):
+            shutil.copytree(served.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(served.ROOT / "app.py", folder)
+        _odd_folders(odd)
+        _measure(report, strangers, folder, {FOLDERS_VARIABLE: str(odd)})
 
 
 def _odd_folders(root: Path) -> None:
     """Checkpoints that nobody can use: every page lists them, and reads their settings."""
     for name in ("endless", "pipe", "null"):
-        (root / name).mkdir()
+        (root / name).mkdir(parents=True)
         (root / name / "model.safetensors").write_bytes(b"")
     (root / "endless" / "config.json").symlink_to("/dev/zero")
     os.mkfifo(root / "pipe" / "config.json")
     (root / "null" / "config.json").write_text('{"model": {"n_encoder_layers": null}}')
 
 
-def _measure(report: Report, strangers: list["Stranger"], environment: Mapping[str, str]) -> None:
-    with served.server(environment=environment) as server, served.server(browser.PLAIN) as bare:
+def _measure(report: Report, strangers: list["Stranger"], folder: Path, environment: Mapping[str, str]) -> None:
+    with served.server(environment=environment, folder=folder) as server, served.server(browser.PLAIN) as bare:
         alone = asyncio.run(_class(server, bare, []))
         beside = asyncio.run(_class(server, bare, strangers))
     words = f"an answer of /_stcore/health, {VISITORS} sessions at work"
@@ -281,3 +287,31 @@ async def _idle(place: Place) -> None:
         for session, one in zip(sessions, opened, strict=True):
             if not isinstance(one, BaseException):
                 await session.__aexit__(None, None, None)
+
+
+async def _trainings(place: Place) -> None:
+    """Starts a training, of which one runs at a time, and looks at it for a while."""
+    async with place.socket() as there:
+        page = ClientState(page_name="train")
+        await there.send(BackMsg(rerun_script=page).SerializeToString())
+        button = await _button(there, "Start training")
+        if button is None:
+            place.seen["trainings: no button"] += 1
+        else:
+            page.widget_states.widgets.add(id=button, trigger_value=True)
+            await there.send(BackMsg(rerun_script=page).SerializeToString())
+            place.seen["trainings: asked for"] += 1
+            refused = await _button(there, "Start training", "is being trained")
+            place.seen["trainings: refused"] += refused is not None
+        await asyncio.sleep(5)
+
+
+async def _button(there: ClientConnection, label: str, words: str = "") -> str | None:
+    """The id of the button of a run of the page that says `label`; with `words`, of a run that says those too."""
+    found, is_said = None, not words
+    while not (message := await _message(there)).HasField("script_finished"):
+        element = message.delta.new_element
+        if element.button.label == label:
+            found = element.button.id
+        is_said = is_said or words in element.alert.body
+    return found if is_said else None

@@ -56,28 +56,13 @@ def show(
     """
     link.open_page(page)
     entries = runs.entries()
-    usable = [entry.name for entry in entries if entry.error is None]
-    if not usable:
-        st.error(
-            "There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse",
-            icon=":material/error:",
-        )
-        _say_damaged(entries)
-        st.stop()
+    usable = _usable(entries)
     _start(usable)
     with st.container(horizontal=True, vertical_alignment="bottom", key="bar"):
         if instead is not None:
             instead(usable)
         elif with_text:
-            st.text_input(
-                "Source text",
-                key="text",
-                max_chars=MOST_TYPED,
-                placeholder="Type, then press Enter",
-                label_visibility="collapsed",
-            )
-            with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
-                _examples()
+            _text()
         if instead is None:
             st.selectbox("Checkpoint", usable, key="checkpoint", width=190, label_visibility="collapsed")
         st.selectbox(
@@ -95,6 +80,25 @@ def show(
     link.leave_out("text", default_text(checkpoint.task) if checkpoint else DEFAULT_TEXT)
     state, now = st.session_state, display_options.current()
     return Bar(state.text, checkpoint, state.device, is_large=now.is_large, with_answer=now.with_answer)
+
+
+def _usable(entries: list[Entry]) -> list[str]:
+    """The names of the checkpoints that can be used; where there is none, the page ends with that."""
+    usable = [entry.name for entry in entries if entry.error is None]
+    if not usable:
+        words = "There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse"
+        st.error(words, icon=":material/error:")
+        _say_damaged(entries)
+        st.stop()
+    return usable
+
+
+def _text() -> None:
+    """The box for one source text, and examples."""
+    words = "Type, then press Enter"
+    st.text_input("Source text", key="text", max_chars=MOST_TYPED, placeholder=words, label_visibility="collapsed")
+    with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
+        _examples()
 
 
 def opens_with(opening: Opening | None) -> None:

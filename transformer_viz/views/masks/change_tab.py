@@ -55,29 +55,7 @@ def _controls(setup: Setup, after: Trace) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("A click on the mask", _CLICKS, key="lab_click", width=230)
         st.selectbox("and reaches", _REACHES, key="lab_reach", width=190)
-    with st.container(horizontal=True):
-        place = Place(kind)
-        st.button(
-            "Mask off",
-            icon=":material/grid_off:",
-            on_click=_toggle,
-            args=(MaskOff(place),),
-            help=f"Nothing is masked in the {KIND_TITLES[kind]}",
-        )
-        st.button(
-            f"{head_label(layer, head)} off",
-            icon=":material/visibility_off:",
-            on_click=_toggle,
-            args=(HeadOff(Place(kind, layer, head)),),
-            help="This head's output becomes zeros",
-        )
-        st.button(
-            f"{head_label(layer, head)} uniform",
-            icon=":material/density_small:",
-            on_click=_toggle,
-            args=(Force(Place(kind, layer, head), None, ()),),
-            help="Every row of this head spreads its weight evenly",
-        )
+    _switches(kind, layer, head)
     st.text_input(
         "Edits as text",
         key="lab_edits",
@@ -86,6 +64,28 @@ def _controls(setup: Setup, after: Trace) -> None:
         help="kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; kind.layer.head:zero "
         "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",
     )
+    _mask(setup, after, kind, layer, head)
+
+
+def _switches(kind: Kind, layer: int, head: int) -> None:
+    """What one press changes for all rows: the kind's mask, or a head."""
+    title = head_label(layer, head)
+    with st.container(horizontal=True):
+        for label, icon, edit, words in (
+            ("Mask off", "grid_off", MaskOff(Place(kind)), f"Nothing is masked in the {KIND_TITLES[kind]}"),
+            (f"{title} off", "visibility_off", HeadOff(Place(kind, layer, head)), "This head's output becomes zeros"),
+            (
+                f"{title} uniform",
+                "density_small",
+                Force(Place(kind, layer, head), None, ()),
+                "Every row of this head spreads its weight uniformly",
+            ),
+        ):
+            st.button(label, icon=f":material/{icon}:", on_click=_toggle, args=(edit,), help=words)
+
+
+def _mask(setup: Setup, after: Trace, kind: Kind, layer: int, head: int) -> None:
+    """The mask as it is now, to be clicked."""
     figure = figures.mask(
         after,
         kind,
