@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -17,12 +18,14 @@ from transformer_viz.tasks import german
 # Debian's packages. Any other name is that of a Python package.
 _DEBIAN: dict[str, Callable[[], bool]] = {
     "chromium": lambda: served.chromium() is not None,
+    # Any font: without one Chromium draws no text. Debian's chromium brings this one, by what it depends on.
+    "fonts-dejavu-core": lambda: sys.platform != "linux" or _has_font(),
     # Playwright brings a Node.js that is linked with it, and a bare Debian has it not.
     "libatomic1": lambda: sys.platform != "linux" or _loads("libatomic.so.1"),
     "trans-de-en": german.DICTIONARY.is_file,
 }
 # Where the tests in a browser must not be left out, a test that lacks one of these fails instead.
-_REQUIRED = {"chromium", "libatomic1"} if os.environ.get("TRANSFORMER_VIZ_REQUIRE_BROWSER") else set()
+_REQUIRED = {"chromium", "fonts-dejavu-core", "libatomic1"} if os.environ.get("TRANSFORMER_VIZ_REQUIRE_BROWSER") else set()
 
 
 def needs(*names: str) -> pytest.MarkDecorator:
@@ -51,3 +54,14 @@ def _loads(library: str) -> bool:
     except OSError:
         return False
     return True
+
+
+def _has_font() -> bool:
+    """Whether a font lies where fontconfig looks for them."""
+    homes = (
+        Path.home() / ".fonts",
+        Path.home() / ".local/share/fonts",
+        Path("/usr/local/share/fonts"),
+        Path("/usr/share/fonts"),
+    )
+    return any(path.suffix.lower() in (".ttf", ".otf", ".ttc", ".pfb") for home in homes for path in home.rglob("*"))

@@ -34,6 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def chromium() -> str:
     skip_without("chromium")
+    skip_without("fonts-dejavu-core")
     found = served.chromium()
     assert found
     return found

@@ -40,7 +40,7 @@ def test_npz_is_the_run(trace: Trace, tmp_path: Path) -> None:
     np.testing.assert_array_equal(again.cross_attentions, trace.cross_attentions)
 
 
-@needs("chromium", "kaleido")
+@needs("chromium", "fonts-dejavu-core", "kaleido")
 @pytest.mark.parametrize("format", ["svg", *(pytest.param(name, marks=pytest.mark.slow) for name in ("png", "pdf"))])
 def test_a_picture_is_drawn_by_the_systems_browser(trace: Trace, format: str) -> None:
     data = tv.export.picture(trace, format, kind="decoder", layer=1, head=2, step=3, width=400, height=300, scale=1)
