@@ -11,23 +11,14 @@ from pathlib import Path
 import pytest
 from safetensors import SafetensorError
 
+from tests.training import tiny
 from transformer_viz import checkpoints, load_checkpoint, writing
 from transformer_viz.errors import CheckpointError
 from transformer_viz.training import make_checkpoint as making
 from transformer_viz.training.make_checkpoint import Making, make_checkpoint
-from transformer_viz.training.recipe import Recipe
 
 resource = pytest.importorskip("resource", reason="limits of the system, which Windows has not")
-RECIPE = Recipe(
-    task="reverse",
-    variant="pre-norm",
-    task_options={"alphabet": "abcd", "max_length": 7, "trained_lengths": [2, 5]},
-    model={"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1},
-    mix={"uniform": 1.0},
-    steps=3,
-    batch_size=3,
-    learning_rate=0.01,
-)
+RECIPE = replace(tiny.RECIPE, steps=3, batch_size=3)
 MAKING = Making(device="cpu", samples=None, keep_seconds=0, snapshots=3, resume=True)
 
 

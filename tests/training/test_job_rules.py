@@ -8,25 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.training.tiny import RECIPE
 from transformer_viz import serving, writing
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs, locks
 from transformer_viz.training import make_checkpoint as making
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.make_checkpoint import Making, make_checkpoint
-from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.visitor import OWNER, Visitor
 
-RECIPE = Recipe(
-    task="reverse",
-    variant="pre-norm",
-    task_options={"alphabet": "abcd", "max_length": 7, "trained_lengths": [2, 5]},
-    model={"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1},
-    mix={"uniform": 1.0},
-    steps=60,
-    batch_size=7,
-    learning_rate=0.01,
-)
 ANNA, BORIS = Visitor("a" * 43), Visitor("b" * 43)
 THE_OWNER = replace(BORIS, is_owner=True)
 ACTS: dict[str, Callable[[Job, Visitor], None]] = {

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.training.tiny import RECIPE
 from transformer_viz import checkpoints, load_checkpoint, places
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs, locks
@@ -16,16 +17,6 @@ from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.visitor import Visitor
 
-RECIPE = Recipe(
-    task="reverse",
-    variant="pre-norm",
-    task_options={"alphabet": "abcd", "max_length": 7, "trained_lengths": [2, 5]},
-    model={"d_model": 12, "n_heads": 3, "d_ff": 13, "n_encoder_layers": 1, "n_decoder_layers": 1},
-    mix={"uniform": 1.0},
-    steps=60,
-    batch_size=7,
-    learning_rate=0.01,
-)
 ME = Visitor("t" * 43)
 ENDLESS = {**RECIPE.to_json(), "steps": 10**6}
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint, Entry
-from transformer_viz.errors import TransformerVizError
+from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
-from transformer_viz.views.cache import runs
+from transformer_viz.views.cache import limits, runs
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import display_options, link
 from transformer_viz.views.state.controls import MOST_TYPED
@@ -18,6 +19,8 @@ from transformer_viz.views.state.display_options import DisplayOptions
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
 AUTO = "auto"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -202,7 +205,24 @@ def _examples() -> None:
         )
 
 
-def offer_examples(checkpoint: Checkpoint, most: int = 4) -> None:
+def made(chosen: Bar, checkpoint: Checkpoint, make: Callable[[], T]) -> T | None:
+    """What a page shows of the text, or None after saying why it cannot be; what was typed stays in the box and in the link."""
+    try:
+        return make()
+    except InputError as error:
+        say = st.error if chosen.text else st.info
+        say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
+        _offer_examples(checkpoint)
+    except TraceTooLarge as error:
+        limits.refuse(error)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+    link.say(chosen.text)
+    link.write(link.values())
+    return None
+
+
+def _offer_examples(checkpoint: Checkpoint, most: int = 4) -> None:
     """A row of examples, for a page that has nothing to show."""
     with st.container(horizontal=True, key="offer"):
         for number, example in enumerate(checkpoint.task.examples()[:most]):

@@ -3,11 +3,9 @@
 import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import limits, runs
+from transformer_viz.views.cache import runs
 from transformer_viz.views.components import bar, code, stepper, style
-from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore import by_length, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
@@ -22,10 +20,8 @@ def show() -> None:
     checkpoint = chosen.checkpoint
     if checkpoint is None:
         return
-    trace = _decoded(chosen, checkpoint)
+    trace = bar.made(chosen, checkpoint, lambda: runs.run(checkpoint, chosen.device, chosen.text))
     if trace is None:
-        link.say(chosen.text)
-        link.write(link.values())
         return
     focus.start(trace, checkpoint)
     tables.start(trace, checkpoint, chosen.device)
@@ -39,22 +35,6 @@ def show() -> None:
     stepper.show_with_code(trace, chosen, program)
     if not chosen.is_large:
         _tables(trace, checkpoint, chosen.device)
-
-
-def _decoded(chosen: bar.Bar, checkpoint: Checkpoint) -> Trace | None:
-    """The run, or None after saying why there is none; what was typed stays in the box."""
-    try:
-        return runs.run(checkpoint, chosen.device, chosen.text)
-    except InputError as error:
-        say = st.error if chosen.text else st.info
-        say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
-        bar.offer_examples(checkpoint)
-    except TraceTooLarge as error:
-        limits.refuse(error)
-        return None
-    except TransformerVizError as error:
-        st.error(literal(str(error)), icon=":material/error:")
-    return None
 
 
 @st.fragment

@@ -9,11 +9,11 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.snapshots import when
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.terms import KIND_TITLES, row_labels
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import limits, runs
+from transformer_viz.views.cache import runs
 from transformer_viz.views.components import bar, chart, code, figure_file, player, screen, stepper, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.replay import snapshots
@@ -41,24 +41,9 @@ def show() -> None:
         _offer_others(checkpoint)
         link.write(link.values())
         return
-    try:
-        found = runs.replay(checkpoint, chosen.device, chosen.text)
-    except InputError as error:
-        say = st.error if chosen.text else st.info
-        say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
-        bar.offer_examples(checkpoint)
-        link.say(chosen.text)
-        link.write(link.values())
-        return
-    except TraceTooLarge as error:
-        limits.refuse(error)
-        link.write(link.values())
-        return
-    except TransformerVizError as error:
-        link.say(chosen.text)
-        st.error(literal(str(error)), icon=":material/error:")
-        return
-    _show_moments(chosen, checkpoint, found)
+    found = bar.made(chosen, checkpoint, lambda: runs.replay(checkpoint, chosen.device, chosen.text))
+    if found is not None:
+        _show_moments(chosen, checkpoint, found)
 
 
 def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> None:

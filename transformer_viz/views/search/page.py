@@ -8,7 +8,6 @@ import streamlit as st
 from transformer_viz.analysis.difference import first_difference
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Stop
-from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
@@ -39,26 +38,16 @@ def show() -> None:
         return
     bar.opens_with(_opening())
     _controls()
-    try:
-        greedy = runs.run(checkpoint, chosen.device, chosen.text)
-        state = st.session_state
-        trace = runs.search(checkpoint, chosen.device, chosen.text, state.beam, state.alpha, state.stop)
-    except InputError as error:
-        say = st.error if chosen.text else st.info
-        link.say(chosen.text)
-        say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
-        bar.offer_examples(checkpoint)
-        link.write(link.values())
-        return
-    except TraceTooLarge as error:
-        limits.refuse(error)
-        link.write(link.values())
-        return
-    except TransformerVizError as error:
-        link.say(chosen.text)
-        st.error(literal(str(error)), icon=":material/error:")
-        return
-    _show_search(chosen, checkpoint, greedy, trace)
+    found = bar.made(chosen, checkpoint, lambda: _searched(chosen, checkpoint))
+    if found is not None:
+        _show_search(chosen, checkpoint, *found)
+
+
+def _searched(chosen: bar.Bar, checkpoint: Checkpoint) -> tuple[Trace, Trace]:
+    """What greedy decoding writes, and the search."""
+    state = st.session_state
+    greedy = runs.run(checkpoint, chosen.device, chosen.text)
+    return greedy, runs.search(checkpoint, chosen.device, chosen.text, state.beam, state.alpha, state.stop)
 
 
 def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: Trace) -> None:
