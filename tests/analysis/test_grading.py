@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import transformer_viz as tv
-from transformer_viz.analysis.grading import MEASURES, Grades, alignment
+from transformer_viz.analysis.grading import alignment
+from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import OptionError
 from transformer_viz.trace.trace import Step, Trace
@@ -126,11 +127,14 @@ def random_run(data: st.DataObject) -> Trace:
     )
 
 
+BY_HAND = ("mass", "hit_rate", "entropy", "entropy_share", "distance")
+
+
 def by_hand(run: Trace, kind: str, layer: int, head: int) -> dict[str, Any]:
     """Every measure and its even baseline with loops over the rows of the data frame."""
     frame = run.to_frame()
     frame = frame[(frame.kind == kind) & (frame.layer == layer) & (frame["head"] == head)]
-    sums: dict[str, list[float]] = {f"{b}{m}": [] for b in ("", "even_") for m in MEASURES}
+    sums: dict[str, list[float]] = {f"{b}{m}": [] for b in ("", "even_") for m in BY_HAND}
     n_rows = 0
     for query, row in frame.groupby("query"):
         query = int(str(query))
@@ -165,14 +169,35 @@ def test_all_grades_are_those_of_plain_python(data: st.DataObject) -> None:
         want = by_hand(run, grade.kind, grade.layer, grade.head)
         assert grade.n_rows == want["n_rows"]
         assert grade.n_rows + grade.n_left_out == len(run.queries(grade.kind))
-        for name in MEASURES:
+        for name in BY_HAND:
             for prefix, measures in (("", grade), ("even_", grade.even)):
                 value, wanted = getattr(measures, name), want[prefix + name]
                 assert (value is None) == (wanted is None), (grade.kind, prefix + name)
                 if value is not None:
                     assert value == pytest.approx(wanted, abs=1e-9), (grade.kind, prefix + name)
         assert (grade.name == "nothing") == (grade.score is None)
-    assert isinstance(grades, Grades)
+
+
+@settings(max_examples=20)
+@given(st.data())
+def test_every_measure_keeps_its_promises(data: st.DataObject) -> None:
+    """The contract of a file in `analysis/measures/`: a finite number or none a head, a share between 0 and 1, no warning."""
+    for grade in alignment(random_run(data)):
+        assert list(grade.measures) == list(grade.even.measures) == list(MEASURES)
+        for name, measure in MEASURES.items():
+            for of, value in (("run", grade.measures[name]), ("uniform", grade.even.measures[name])):
+                assert value is None or math.isfinite(value), (name, of)
+                is_possible = value is None or not measure.is_share or -1e-9 <= value <= 1 + 1e-9
+                assert is_possible, f"{name} of {of} is no share: {value}"
+            if measure.of_uniform is not None and grade.even.measures[name] is not None:
+                assert grade.even.measures[name] == pytest.approx(measure.of_uniform), name
+
+
+def test_measures_say_what_they_are() -> None:
+    assert len({measure.order for measure in MEASURES.values()}) == len(MEASURES), "two measures have one `order`"
+    for name, measure in MEASURES.items():
+        assert all((measure.column, measure.title, measure.help)), f"{name} needs column, title and help"
+    assert len({measure.column for measure in MEASURES.values()}) == len(MEASURES), "two measures have one `column`"
 
 
 def test_padding_is_what_comes_after_the_end_and_a_first_pad_is_a_token(make_run) -> None:

@@ -72,7 +72,7 @@ def test_a_closed_tab_keeps_what_was_typed(page: Page, server: str) -> None:
     page.goto(f"{server}/?text=hello&begin=xy")
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 1.")
     for _ in range(2):
-        page.get_by_role("tab", name="Numbers").click()
+        page.get_by_role("tab", name="Table").click()
         expect(page.get_by_role("button", name="CSV of the focus")).to_be_visible()
         page.get_by_role("tab", name="What if").click()
         expect(page.get_by_label("begins with")).to_have_value("xy")
@@ -146,7 +146,7 @@ def test_the_code_follows_the_player_and_stays_open_in_a_link(page: Page, server
         page.locator("[data-part=output] button").nth(step - 1).click()
         page.wait_for_function("(step) => location.search.includes(`step=${step}`)", arg=step)
         expect(shown).to_contain_text(f"step={step - 1}")
-    page.get_by_role("tab", name="Numbers").click()
+    page.get_by_role("tab", name="Table").click()
     page.get_by_text("Show the code").last.click()
     expect(shown).to_have_count(2)
     same_in_another(page, another, "code", "code_of_tab", "step", "tables")

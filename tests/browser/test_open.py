@@ -131,7 +131,7 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
     expect(page.locator(".st-key-bar")).to_contain_text(HOSTILE[0])
     labels = page.locator(f"{FOCUS} .ytick").all_text_contents()
     assert any("</script>" in label for label in labels)
-    for tab in ("Heads", "Masks in force", "Numbers", "Export"):
+    for tab in ("Heads", "Masks in force", "Table", "Export"):
         page.get_by_role("tab", name=tab).click()
         expect(page.get_by_role("tab", name=tab)).to_have_attribute("aria-selected", "true")
     page.get_by_role("button", name="Prepare the file").click()

@@ -41,7 +41,7 @@ def test_the_masks_and_the_numbers_are_a_tab_away(start: Callable[..., AppTest])
     at.run()
     titles = [chart["layout"].get("title", {}).get("text", "") for chart in pictures(at)]
     assert next(title for title in titles if "cells masked" in title).startswith("encoder self-attention: 0 of 25")
-    at.session_state["tables"] = "Numbers"
+    at.session_state["tables"] = "Table"
     at.run()
     assert not at.exception
     frame = at.dataframe[0].value

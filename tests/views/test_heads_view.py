@@ -13,7 +13,7 @@ from transformer_viz import accuracy_by_length, checkpoints, decode, figures, un
 from transformer_viz.analysis import alignment
 from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.views.cache import runs
-from transformer_viz.views.explore.by_length import SAMPLES, summary
+from transformer_viz.views.explore.by_length_tab import SAMPLES, summary
 
 
 def last_chart(at: AppTest) -> dict[str, Any]:

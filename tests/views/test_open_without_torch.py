@@ -49,5 +49,5 @@ def test_everything_that_is_drawn_of_a_file_needs_no_torch(tiny, tmp_path: Path,
     assert done.returncode == 0, done.stderr[-3000:]
     # The focus map and three mosaics, the tree of a search; three masks, or the heads' tiles.
     more = int(strategy == "beam")
-    want = {"This run": 4, "Heads": 5, "Masks in force": 7, "Numbers": 4, "Export": 4}
+    want = {"This run": 4, "Heads": 5, "Masks in force": 7, "Table": 4, "Export": 4}
     assert done.stdout.splitlines()[:5] == [f"{tab} {n + more}" for tab, n in want.items()]

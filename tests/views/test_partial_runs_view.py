@@ -30,7 +30,7 @@ def test_the_page_shows_it(start: Callable[..., AppTest], monkeypatch: pytest.Mo
     charts = pictures(at)
     assert len(charts) == 2, "the focus map and one mosaic"
     assert charts[0]["layout"]["meta"]["steps"] == max(1, trace.n_steps)
-    for tab in ("Masks in force", "Numbers"):
+    for tab in ("Masks in force", "Table"):
         at.session_state["tables"] = tab
         assert not at.run().exception
 

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import pictures
 from transformer_viz import decode, load_checkpoint
-from transformer_viz.views.explore.what_if import HOWS
+from transformer_viz.views.explore.what_if_tab import HOWS
 
 Start = Callable[..., AppTest]
 

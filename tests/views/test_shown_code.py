@@ -106,7 +106,7 @@ def from_zero(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_numbers(start: Start, everything: Path, run_code: Any) -> None:
-    at = start(text="hello", tables="Numbers", kind="encoder", layer="1", head="2")
+    at = start(text="hello", tables="Table", kind="encoder", layer="1", head="2")
     again = run_code(programs(at)[1])["table"]
     assert again.to_csv(index=False) == from_zero(at.dataframe[0].value).to_csv(index=False)
 
@@ -160,7 +160,7 @@ def test_compare(start: Start, everything: Path, run_code: Any, query: dict[str,
     assert shown(run_code(program)) == on_page(at, 0, 1)
 
 
-TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Numbers", "Export")
+TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Table", "Export")
 
 
 @pytest.mark.parametrize("tab", TABS_OF_A_FILE)
@@ -175,7 +175,7 @@ def test_open(start: Start, everything: Path, run_code: Any, tmp_path: Path, nam
     again = run_code(of_tab)
     if tab in ("Heads", "Masks in force"):
         assert shown(again) == on_page(at, n_charts)
-    elif tab == "Numbers":
+    elif tab == "Table":
         assert again["table"].to_csv(index=False) == from_zero(at.dataframe[-1].value).to_csv(index=False)
     elif tab == "Export":
         (made,) = set(tmp_path.glob("attention-*.npz"))

@@ -5,13 +5,16 @@ from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.analysis.loss import Losses, losses
 from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
+from transformer_viz.analysis.measure import Judged, Measure
 from transformer_viz.analysis.softmax import Softmax, head_softmax
 
 __all__ = [
     "Grades",
     "HeadGrade",
+    "Judged",
     "Losses",
     "MaskPart",
+    "Measure",
     "Measures",
     "Softmax",
     "alignment",

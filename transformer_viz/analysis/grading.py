@@ -5,15 +5,16 @@ of uniform attention over each row's allowed keys, and, where a run of the untra
 `docs/grading.md` has the definitions.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from transformer_viz.analysis.head_names import entropies, names
-from transformer_viz.analysis.rows import allowed_keys, even_weights, judged_rows, mean_over
-from transformer_viz.analysis.true_key import true_keys
+from transformer_viz.analysis.head_names import names
+from transformer_viz.analysis.measure import Judged
+from transformer_viz.analysis.measures import MEASURES
+from transformer_viz.analysis.rows import allowed_keys, even_weights, judged_rows
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
@@ -24,24 +25,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Measures:
-    """Means over a head's judged rows; None where no row has the grade.
+    """Every measure of one head, by its name and as an attribute: `grade.mass`, `grade.entropy`.
 
     Attributes:
-        mass: weight on the true key, over the steps that have one (cross-attention only).
-        hit_rate: share of those steps whose largest weight is on the true key; of equal weights the lowest key is
-            the largest. Of uniform attention it is the chance that a key drawn from the allowed ones is the true key.
-        entropy: of a row's weights, in nats.
-        entropy_share: the same as a share of the logarithm of the number of allowed keys, which is what even
-            attention has; rows with one allowed key have none.
-        distance: |key − true key| in positions, weighted, over the steps that have one; in self-attention
-            |key − the row's own position|.
+        measures: each by the name of its file in `analysis/measures/`; None where no row of the head has it.
     """
 
-    mass: float | None
-    hit_rate: float | None
-    entropy: float | None
-    entropy_share: float | None
-    distance: float | None
+    measures: Mapping[str, float | None]
+
+    def __getattr__(self, name: str) -> float | None:
+        # Copying asks for names before there are measures.
+        if name in self.__dict__.get("measures", ()):
+            return self.measures[name]
+        raise AttributeError(f"{type(self).__name__} has no measure {name!r}; it has {listed(MEASURES)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,9 +68,6 @@ class HeadGrade(Measures):
     untrained: Measures | None = None
     n_rows: int
     n_left_out: int
-
-
-MEASURES: tuple[str, ...] = tuple(field.name for field in fields(Measures))
 
 
 @dataclass(frozen=True)
@@ -143,9 +136,10 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
 
 
 def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[HeadGrade]:
-    measured, even = _measures(trace, kind, even=False), _measures(trace, kind, even=True)
-    before = None if untrained is None else _measures(untrained, kind, even=False)
-    n_rows = judged_rows(trace, kind).sum(-1)
+    judged = _judged(trace, kind)
+    measured, even = _Measured(judged), _Measured(_judged(trace, kind, is_uniform=True))
+    before = None if untrained is None else _Measured(_judged(untrained, kind))
+    n_rows = judged.rows.sum(-1)
     for place, per_head in enumerate(names(trace, kind)):
         for head, named in enumerate(per_head):
             yield HeadGrade(
@@ -156,9 +150,9 @@ def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[Head
                 rule=named.rule,
                 score=named.score,
                 score_even=named.score_even,
-                **_at(measured, place, head),
-                even=Measures(**_at(even, place, head)),
-                untrained=None if before is None else Measures(**_at(before, place, head)),
+                measures=measured.of(place, head),
+                even=Measures(measures=even.of(place, head)),
+                untrained=None if before is None else Measures(measures=before.of(place, head)),
                 n_rows=int(n_rows[place, head]),
                 n_left_out=len(trace.queries(kind)) - int(n_rows[place, head]),
             )
@@ -170,42 +164,34 @@ def _rank(grade: HeadGrade) -> tuple[bool, float, int, bool, float, int, int]:
     return (*by_mass, KINDS.index(grade.kind), score is None, -(score or 0.0), grade.layer, grade.head)
 
 
-def _measures(trace: Trace, kind: Kind, *, even: bool) -> dict[str, np.ndarray]:
-    """Every measure, (layer, head) float64, NaN where there is none; of the run's weights or of uniform attention."""
+def _judged(trace: Trace, kind: Kind, *, is_uniform: bool = False) -> Judged:
+    """What the measures are given; the run's own weights, or those of uniform attention."""
     weights, allowed, rows = trace.attentions(kind), allowed_keys(trace, kind), judged_rows(trace, kind)
     assert weights is not None
-    used = even_weights(allowed) if even else np.where(rows[..., None], weights, 0).astype(np.float64)
-    entropy, n_allowed = entropies(used), allowed.sum(-1)
-    found = {
-        "mass": np.full(used.shape[:2], np.nan),
-        "hit_rate": np.full(used.shape[:2], np.nan),
-        "entropy": mean_over(entropy, rows),
-        "entropy_share": mean_over(entropy / np.log(np.maximum(n_allowed, 2)), rows & (n_allowed > 1)),
-    }
-    reference = true_keys(trace) if kind == "cross" else range(used.shape[2])
-    queries = [q for q, key in enumerate(reference) if key is not None]
-    keys = np.array([key for key in reference if key is not None], dtype=np.int64)
-    mine = rows[:, :, queries]
-    steps = np.abs(np.arange(used.shape[-1]) - keys[:, None])
-    found["distance"] = mean_over((used[:, :, queries] * steps).sum(-1), mine)
-    if kind == "cross":
-        found["mass"] = mean_over(used[:, :, queries, keys], mine)
-        # Even attention has no largest weight. Its baseline is the chance of drawing the true key.
-        hits = (used[:, :, queries].argmax(-1) == keys).astype(np.float64)
-        found["hit_rate"] = found["mass"] if even else mean_over(hits, mine)
-    return found
+    used = even_weights(allowed) if is_uniform else np.where(rows[..., None], weights, 0).astype(np.float64)
+    return Judged(trace, kind, used, allowed, rows, is_uniform)
 
 
-def _at(found: dict[str, np.ndarray], place: int, head: int) -> dict[str, float | None]:
-    values = {name: float(array[place, head]) for name, array in found.items()}
-    return {name: None if np.isnan(value) else value for name, value in values.items()}
+class _Measured:
+    """Every measure of all heads of a kind."""
+
+    def __init__(self, judged: Judged) -> None:
+        self.found = {name: measure.of(judged) for name, measure in MEASURES.items()}
+
+    def of(self, place: int, head: int) -> dict[str, float | None]:
+        """Those of one head, by the place of its layer."""
+        return {name: None if values is None else _or_none(values[place, head]) for name, values in self.found.items()}
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
 
 
 def _row(grade: HeadGrade) -> dict[str, object]:
-    found = asdict(grade)
-    for baseline in ("even", "untrained"):
-        values = found.pop(baseline) or dict.fromkeys(MEASURES)
-        found |= {f"{baseline}_{name}": value for name, value in values.items()}
+    found: dict[str, object] = {**vars(grade), **grade.measures}
+    for name, baseline in (("even", grade.even), ("untrained", grade.untrained)):
+        values = dict.fromkeys(MEASURES) if baseline is None else baseline.measures
+        found |= {f"{name}_{measure}": value for measure, value in values.items()}
     return found
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.analysis.rows import allowed_keys, even_weights, judged_rows, mean_over
+from transformer_viz.analysis.rows import allowed_keys, entropies, even_weights, judged_rows, mean_over
 from transformer_viz.analysis.true_key import true_keys
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -128,13 +128,6 @@ def names(trace: Trace, kind: Kind) -> list[list[Named]]:
         ]
         for layer in range(n_layers)
     ]
-
-
-def entropies(weights: np.ndarray) -> np.ndarray:
-    """Entropy of each row in nats, (…, query) float64; 0 · log 0 is 0."""
-    exact = weights.astype(np.float64)
-    positive = exact > 0
-    return -np.where(positive, exact * np.log(np.where(positive, exact, 1.0)), 0.0).sum(-1)
 
 
 def _place_scores(keys: Keys | None, weights: np.ndarray, even: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -49,3 +49,10 @@ def mean_over(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
     counts = rows.sum(-1)
     sums = np.where(rows, values, 0.0).sum(-1)
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def entropies(weights: np.ndarray) -> np.ndarray:
+    """Entropy of each row in nats, (…, query) float64; 0 · log 0 is 0."""
+    exact = weights.astype(np.float64)
+    positive = exact > 0
+    return -np.where(positive, exact * np.log(np.where(positive, exact, 1.0)), 0.0).sum(-1)

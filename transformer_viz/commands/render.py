@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", required=True, metavar="OUT", type=Path, help=f"where to write: a name in .{', .'.join(_ENDINGS)}"
     )
-    parser.add_argument("--what", metavar="WHAT", help="player, attention, mosaic, masks or search (player)")
+    parser.add_argument("--what", metavar="WHAT", help="player, attention, mosaic, masks, search or an added figure (player)")
     parser.add_argument("--kind", choices=KINDS, help="which attention (cross, where the run has it)")
     parser.add_argument("--layer", type=number, metavar="N", help="from 1 (the best head's)")
     parser.add_argument("--head", type=_head, metavar="N", help="from 1, or mean or max (the best)")

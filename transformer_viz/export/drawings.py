@@ -1,6 +1,8 @@
-"""Which figure of a run is meant: `player`, `attention`, `mosaic`, `masks` or `search`."""
+"""Which figure of a run is meant, by its name: `player`, `attention`, `mosaic`, `masks`, `search`, or one that was added."""
 
-from typing import Any, Literal, NamedTuple, get_args
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
 
 from transformer_viz import figures
 from transformer_viz.analysis.heads import Head, n_layers_heads
@@ -11,10 +13,8 @@ from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
-What = Literal["player", "attention", "mosaic", "masks", "search"]
 WIDTH = 1200
 """Pixels of a picture, and what is expected of a page."""
-WHATS: tuple[What, ...] = get_args(What)
 
 
 class Place(NamedTuple):
@@ -28,7 +28,7 @@ class Place(NamedTuple):
 
 def figure_of(
     trace: Trace,
-    what: What,
+    what: str,
     place: Place,
     *,
     theme: ThemeName = "light",
@@ -40,7 +40,7 @@ def figure_of(
     Args:
         trace: the run.
         what: `player` is one step's map with its candidates, `attention` a whole map, `mosaic` all heads of a kind, `masks`
-            every mask by its reasons, `search` the tree of a beam search.
+            every mask by its reasons, `search` the tree of a beam search; and any other figure of a run alone (`WHATS`).
         place: the head and the step that are shown.
         theme: `light` or `dark`.
         large: bigger letters.
@@ -54,22 +54,48 @@ def figure_of(
         raise OptionError(f"what={what!r} is not known; choose one of {listed(WHATS)}")
     if theme not in ("light", "dark"):
         raise OptionError(f"theme {theme!r} is not possible for a figure; choose one of light, dark")
-    if what == "search":
-        return figures.search_tree(trace, **looks)
-    now = view(trace, *place)
-    if what == "masks":
-        return figures.mask_grid([mask_parts(trace)], [trace.source], columns=3, **looks)
-    if what == "mosaic":
-        is_asked = place.layer is not None or place.head is not None
-        tile = (now.layer, now.head) if is_asked else None
-        return figures.mosaic(trace, now.kind, tile, height=_mosaic_height(trace, now.kind), **looks)
-    if what == "attention":
-        return figures.attention(trace, now.kind, now.layer, now.head, **looks)
-    return figures.player(trace, now.kind, now.layer, now.head, now.step, with_answer=with_answer, **looks)
+    drawn, known = WHATS[what], {**looks, "with_answer": with_answer}
+    parameters = signature(drawn).parameters
+    if not _PLACES.isdisjoint(parameters):
+        known |= vars(view(trace, *place))
+    if place.layer is not None or place.head is not None:
+        known["focus"] = (known.get("layer"), known.get("head"))
+    return drawn(trace, **{name: value for name, value in known.items() if name in parameters})
 
 
-def _mosaic_height(trace: Trace, kind: Kind) -> int:
+def _mosaic(
+    trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None, *, theme: ThemeName = "light", large: bool = False
+) -> Any:
     """Tiles about as high as their cells ask for on a page of the usual width."""
     n_layers, n_heads = n_layers_heads(trace, kind)
     share = len(trace.queries(kind)) / max(1, len(trace.keys(kind)))
-    return 28 + n_layers * round(min(300, max(70, WIDTH / n_heads * min(1.5, share))))
+    height = 28 + n_layers * round(min(300, max(70, WIDTH / n_heads * min(1.5, share))))
+    return figures.mosaic(trace, kind, focus, theme=theme, large=large, height=height)
+
+
+def _masks(trace: Trace, *, theme: ThemeName = "light", large: bool = False) -> Any:
+    return figures.mask_grid([mask_parts(trace)], [trace.source], columns=3, theme=theme, large=large)
+
+
+_PLACES = frozenset({"kind", "layer", "head", "step"})
+_GIVEN = {*_PLACES, "theme", "large", "with_answer"}
+_OURS: dict[str, Callable[..., Any]] = {
+    "player": figures.player,
+    "attention": figures.attention,
+    "mosaic": _mosaic,
+    "masks": _masks,
+    "search": figures.search_tree,
+}
+
+
+def _is_of_a_run(figure: Callable[..., Any]) -> bool:
+    """Whether it can be drawn of a `trace` and what a place and its looks say."""
+    parameters = list(signature(figure).parameters.values())
+    return parameters[0].name == "trace" and all(p.name in _GIVEN or p.default is not Parameter.empty for p in parameters[1:])
+
+
+WHATS: dict[str, Callable[..., Any]] = {
+    **_OURS,
+    **{name: figure for name, figure in figures.FOUND.items() if name not in figures.__all__ and _is_of_a_run(figure)},
+}
+"""Every figure of a run by its name: these, and what was added to the folder of figures."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from transformer_viz.analysis.heads import Head
-from transformer_viz.export.drawings import WIDTH, Place, What, figure_of
+from transformer_viz.export.drawings import WIDTH, Place, figure_of
 from transformer_viz.figures import files
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import Kind
@@ -19,7 +19,7 @@ def picture(
     width: int = WIDTH,
     height: int | None = None,
     scale: float = SCALE,
-    what: What = "player",
+    what: str = "player",
     kind: Kind | None = None,
     layer: int | None = None,
     head: Head | None = None,

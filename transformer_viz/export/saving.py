@@ -9,7 +9,7 @@ from typing import Any
 from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import ExportError, OptionError, listed
 from transformer_viz.export.content import PageTheme, page_title
-from transformer_viz.export.drawings import WIDTH, Place, What, figure_of
+from transformer_viz.export.drawings import WIDTH, Place, figure_of
 from transformer_viz.export.pages import PlotlyJs, figure_html, html
 from transformer_viz.export.pictures import SCALE, picture
 from transformer_viz.export.tables import TABLE_FORMATS, table
@@ -23,7 +23,7 @@ FORMATS = ("html", *PICTURE_FORMATS, *TABLE_FORMATS)
 def save(
     trace: Trace,
     path: str | PathLike[str],
-    what: What = "player",
+    what: str = "player",
     *,
     force: bool = False,
     kind: Kind | None = None,
@@ -70,7 +70,7 @@ def save(
     return path
 
 
-def made(trace: Trace, format: str, what: What = "player", **options: Any) -> bytes:
+def made(trace: Trace, format: str, what: str = "player", **options: Any) -> bytes:
     """The file's content; `options` are the other keywords of `save` but `force`."""
     if format in TABLE_FORMATS:
         return table(trace, format)

@@ -1,4 +1,13 @@
-"""Results in, Plotly figures out. Nothing here displays, reads a file, or needs torch."""
+"""Results in, Plotly figures out. Nothing here displays, reads a file, or needs torch.
+
+A new figure is a file `NAME.py` with a function `NAME`, found by looking into this folder. Those below are imported by name, so
+that editors and type checkers know them.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
 
 from transformer_viz.figures.attention import attention
 from transformer_viz.figures.by_length import accuracy_by_length
@@ -39,3 +48,8 @@ __all__ = [
     "training",
     "training_playback",
 ]
+
+_modules = {module.name: import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__)}
+FOUND: dict[str, Callable[..., Any]] = {name: vars(module)[name] for name, module in _modules.items() if name in vars(module)}
+"""Every figure that is called as its file is."""
+globals().update(FOUND)

@@ -1,31 +1,20 @@
 """Every head as a tinted tile with its name and one grade: layers are rows, heads are columns, one panel a kind."""
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
+from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, even, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
-Tint = Literal["mass", "hit_rate", "entropy_share", "score"]
-TINTS: tuple[Tint, ...] = get_args(Tint)
-TINT_TITLES: dict[Tint, str] = {
-    "mass": "weight on the right key",
-    "hit_rate": "steps with the right key on top",
-    "entropy_share": "entropy, of the largest possible",
-    "score": "how well the name fits",
-}
-NO_GRADE: dict[Tint, str] = {
-    "mass": "no right key",
-    "hit_rate": "no right key",
-    "entropy_share": "no row with a choice",
-    "score": "no row with a choice",
-}
+TINTS = {name: measure.title for name, measure in MEASURES.items() if measure.is_share} | {"score": "how well the name fits"}
+"""What tiles can be tinted by, and what it is called."""
 _WIDE, _NARROW = 1380, 350
 """Pixels that a page and a phone have for all panels."""
 _NAME_NEEDS, _VALUE_NEEDS = 74, 34
@@ -38,7 +27,7 @@ _HEAD, _TITLE, _TICKS, _GAP = 24, 30, 26, 18
 
 def grades(
     run: Trace | Grades,
-    tint: Tint = "mass",
+    tint: str = "mass",
     *,
     theme: ThemeName = "light",
     large: bool = False,
@@ -48,7 +37,8 @@ def grades(
 
     Args:
         run: a run, or its grades from `analysis.alignment`.
-        tint: `mass`, `hit_rate`, `entropy_share` or `score`. A head that has no such grade is grey.
+        tint: a measure that lies between 0 and 1, as `mass`, `hit_rate` and `entropy_share`, or `score`. A head without it is
+            grey.
         theme: `light` or `dark`.
         large: bigger letters, for a projector.
         narrow: one panel below the other, for a phone.
@@ -72,7 +62,7 @@ def grades(
         "margin": {"l": 0, "r": 0 if narrow else 48, "t": 0, "b": 0},
         "hoverlabel": {"align": "left", "font": {"family": FONT, "size": size}},
         "coloraxis": _colour_axis(colours, size, shows=not narrow),
-        "annotations": [_words_at(f"colour, 0 to 1: {TINT_TITLES[tint]}", 0, 1, size, colours.muted)],
+        "annotations": [_words_at(f"colour, 0 to 1: {TINTS[tint]}", 0, 1, size, colours.muted)],
     }
     traces: list[Any] = []
     top = float(_HEAD)
@@ -100,7 +90,7 @@ def _arranged(panels: list["_Panel"], narrow: bool) -> list[list["_Panel"]]:
 class _Panel:
     """The tiles of one kind."""
 
-    def __init__(self, kind: Kind, heads: Sequence[HeadGrade], tint: Tint) -> None:
+    def __init__(self, kind: Kind, heads: Sequence[HeadGrade], tint: str) -> None:
         self.kind, self.heads, self.tint = kind, heads, tint
         self.layers = sorted({head.layer for head in heads})
         self.n_layers = len(self.layers)
@@ -113,7 +103,8 @@ class _Panel:
     @property
     def title(self) -> str:
         """The kind, and why all of it is grey where it is."""
-        return KIND_TITLES[self.kind] + (f": {NO_GRADE[self.tint]}" if self.is_grey else "")
+        missing = MEASURES[self.tint].missing if self.tint in MEASURES else "no row with a choice"
+        return KIND_TITLES[self.kind] + (f": {missing}" if self.is_grey else "")
 
     @property
     def is_grey(self) -> bool:
@@ -191,7 +182,7 @@ class _Panel:
         return self.layers.index(head.layer)
 
 
-def _words(head: HeadGrade, tint: Tint, room: float) -> str:
+def _words(head: HeadGrade, tint: str, room: float) -> str:
     """What a tile says: name and value, the value alone where there is little room, nothing where there is none."""
     value = getattr(head, tint)
     number = "" if value is None else _number(value)
@@ -218,19 +209,10 @@ def _hover(head: HeadGrade) -> str:
     lines = [
         f"<b>{head_title(head.layer, head.head)}: {escape(head.name)}</b>{score}",
         escape(head.rule),
-        *(_line(words, name, head) for name, words in _MEASURE_WORDS.items()),
+        *(_line(measure.title, name, head) for name, measure in MEASURES.items()),
         f"{head.n_rows} rows judged" + (f", {head.n_left_out} left out" if head.n_left_out else ""),
     ]
     return "<br>".join(line for line in lines if line)
-
-
-_MEASURE_WORDS: dict[str, str] = {
-    "mass": "weight on the right key",
-    "hit_rate": "right key on top",
-    "entropy": "entropy (nats)",
-    "entropy_share": "entropy's share",
-    "distance": "mean distance",
-}
 
 
 def _line(words: str, name: str, head: HeadGrade) -> str:

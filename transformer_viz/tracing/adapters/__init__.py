@@ -9,7 +9,10 @@ import time
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.metadata import version
+from pkgutil import iter_modules
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -19,11 +22,11 @@ from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.terms import Kind
 from transformer_viz.trace.given_arrays import explained
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.adapters import faults, huggingface, steps, torch_attention, unseen
+from transformer_viz.tracing.adapters import faults, huggingface, steps, unseen
 from transformer_viz.tracing.adapters.functions import Functions
 from transformer_viz.tracing.adapters.labels import Labels, Vocabulary, flat, ids_of, padding, read_tokens
 from transformer_viz.tracing.adapters.running import Running, followed
-from transformer_viz.tracing.adapters.seen import Layers, Seen, by_kind
+from transformer_viz.tracing.adapters.seen import Given, Layers, Seen, by_kind
 from transformer_viz.tracing.options import whole
 
 Call = Callable[..., Any]
@@ -167,14 +170,11 @@ def _run(
 
     running = Running(model)
     functions = Functions(running)
+    given = Given(has_source=source is not None, has_target=target is not None)
     with _ONE_AT_A_TIME, _quiet(model):
-        if inner is None:
-            with torch_attention.watched(model, running) as watch:
-                returned = _answer(model, forward)
-            calls = watch.seen(has_source=source is not None, has_target=target is not None)
-        else:
-            with huggingface.watched(model, inner, running) as calls:
-                returned = _answer(model, forward)
+        with _adapter(model).watched(model, running, given) as seen:
+            returned = _answer(model, forward)
+        calls = seen()
     missing = unseen.found(model, inner, running, functions, calls)
     if not calls:
         raise OptionError(
@@ -182,6 +182,13 @@ def _run(
             f"{f'It has {unseen.words(missing)}. ' if missing else ''}Other attention is given as arrays to Trace.from_arrays."
         )
     return _Run(returned, calls, missing, functions.softmax_columns)
+
+
+def _adapter(model: nn.Module) -> ModuleType:
+    """The first module here, by `ORDER`, that knows how this model attends."""
+    modules = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
+    adapters = sorted((module for module in modules if hasattr(module, "watched")), key=lambda module: module.ORDER)
+    return next(module for module in adapters if module.knows(model))
 
 
 def _answer(model: nn.Module, forward: Callable[[], Any]) -> Any:

@@ -21,8 +21,9 @@ from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
 from transformer_viz.tracing.adapters.labels import padding
 from transformer_viz.tracing.adapters.running import Running
-from transformer_viz.tracing.adapters.seen import Seen, hides_future, masked_by, numpy
+from transformer_viz.tracing.adapters.seen import Given, Seen, hides_future, masked_by, numpy
 
+ORDER = 0
 INSTALL = "pip install 'transformers>=5.23,<6'"
 _SETTING = "_attn_implementation_internal"
 _SECOND_SEQUENCE = ("key_value_states", "encoder_hidden_states")
@@ -84,13 +85,19 @@ def name_of(model: Any) -> str:
     return Path(given).resolve().name if name in ("", "..") else name
 
 
+def knows(model: nn.Module) -> bool:
+    """Whether there is a Hugging Face model in it."""
+    return pretrained(model) is not None
+
+
 @contextmanager
-def watched(model: nn.Module, inner: Any, running: Running) -> Generator[list[Seen]]:
-    """Watches every attention call of `model`, of which `inner` is the Hugging Face part, and leaves nothing behind."""
+def watched(model: nn.Module, running: Running, given: Given) -> Generator[Callable[[], list[Seen]]]:
+    """Watches every attention call of the Hugging Face model in `model`, and leaves nothing behind; afterwards what it gave
+    says what was seen."""
     from transformers import AttentionInterface
     from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
-    calls: list[Seen] = []
+    inner, calls = pretrained(model), list[Seen]()
     # A name of its own, so that two runs at the same time keep apart.
     name = f"transformer-viz-{uuid4().hex}"
     configs = {id(config): config for module in model.modules() if hasattr(config := getattr(module, "config", None), _SETTING)}
@@ -100,7 +107,7 @@ def watched(model: nn.Module, inner: Any, running: Running) -> Generator[list[Se
         AttentionMaskInterface.register(name, eager_mask)
         for config in configs.values():
             setattr(config, _SETTING, name)
-        yield calls
+        yield lambda: calls
     finally:
         for key, config in configs.items():
             setattr(config, _SETTING, before[key])

@@ -16,6 +16,14 @@ HIDDEN = -1e4
 
 
 @dataclass(frozen=True)
+class Given:
+    """What a model is run on."""
+
+    has_source: bool
+    has_target: bool
+
+
+@dataclass(frozen=True)
 class Seen:
     """One call of attention for one sentence.
 

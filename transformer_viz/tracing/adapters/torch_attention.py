@@ -7,7 +7,7 @@ attention module asks the same module once more, with weights; what the model co
 
 import inspect
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -17,8 +17,10 @@ from torch import Tensor, nn
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
 from transformer_viz.tracing.adapters.running import Place, Running
-from transformer_viz.tracing.adapters.seen import Seen, hides_future, masked_by, numpy
+from transformer_viz.tracing.adapters.seen import Given, Seen, hides_future, masked_by, numpy
 
+ORDER = 9
+"""Where no other adapter knows the model."""
 _FORWARD = nn.MultiheadAttention.forward
 _SIGNATURE = inspect.signature(_FORWARD)
 
@@ -46,15 +48,15 @@ class Watch:
         self._running = running
         self._calls: list[_Call] = []
 
-    def seen(self, *, has_target: bool, has_source: bool) -> list[Seen]:
+    def seen(self, given: Given) -> list[Seen]:
         """All calls with their kinds, told from how the modules are used.
 
         Queries and keys from different sequences make cross-attention. Self-attention beside cross-attention, in the same
         layer, is the decoder's. In a model without cross-attention causal masks make a decoder, if no source is given too.
         """
         layers_with_cross = {layer for call in self._calls if call.is_cross for layer in call.layers}
-        is_causal = not has_target and all(hides_future(call.masked) for call in self._calls)
-        alone: Kind = "decoder" if not layers_with_cross and (is_causal or not has_source) else "encoder"
+        is_causal = not given.has_target and all(hides_future(call.masked) for call in self._calls)
+        alone: Kind = "decoder" if not layers_with_cross and (is_causal or not given.has_source) else "encoder"
 
         def kind(call: _Call) -> Kind:
             return "cross" if call.is_cross else "decoder" if call.layers & layers_with_cross else alone
@@ -82,9 +84,14 @@ class Watch:
         self._calls.append(_Call(running.innermost, running.place, not _is_self(query, key), weights, masked))
 
 
+def knows(model: nn.Module) -> bool:
+    """Any module may have some."""
+    return True
+
+
 @contextmanager
-def watched(model: nn.Module, running: Running) -> Generator[Watch]:
-    """Watches every attention module of `model`, and leaves nothing behind."""
+def watched(model: nn.Module, running: Running, given: Given) -> Generator[Callable[[], list[Seen]]]:
+    """Watches every attention module of `model`, and leaves nothing behind; afterwards what it gave says what was seen."""
     watch, handles = Watch(running), []
     was_enabled = torch.backends.mha.get_fastpath_enabled()
     try:
@@ -93,7 +100,7 @@ def watched(model: nn.Module, running: Running) -> Generator[Watch]:
             if isinstance(module, nn.MultiheadAttention):
                 _check(name, module)
                 handles.append(module.register_forward_hook(_hook(watch), with_kwargs=True))
-        yield watch
+        yield lambda: watch.seen(given)
     finally:
         for handle in handles:
             handle.remove()

@@ -6,7 +6,7 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import bar, code, stepper, style
-from transformer_viz.views.explore import by_length, tables
+from transformer_viz.views.explore import by_length_tab, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import focus, link, on_demand
@@ -27,7 +27,7 @@ def show() -> None:
     tables.start(trace, checkpoint, chosen.device)
     now = focus.current()
     link.say((now.run, now.kind, now.layer, now.head))
-    link.write({**link.values(), **on_demand.link_values(by_length.made_of(checkpoint, chosen.device))})
+    link.write({**link.values(), **on_demand.link_values(by_length_tab.made_of(checkpoint, chosen.device))})
 
     def program(at: focus.Focus) -> str:
         return programs.player(code.run_of(trace, checkpoint, chosen.device), at.view, code.looks())
@@ -41,4 +41,4 @@ def show() -> None:
 def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show(Shown(trace, code.run_of(trace, checkpoint, device), style.theme(), checkpoint, device))
-    link.update({**link.values(tables.KEYS), **on_demand.link_values(by_length.made_of(checkpoint, device))})
+    link.update({**link.values(tables.KEYS), **on_demand.link_values(by_length_tab.made_of(checkpoint, device))})

@@ -13,7 +13,7 @@ from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import on_demand
 
-TITLE = "Certificate"
+TITLE, ORDER = "Certificate", 4
 
 
 def show(setup: Setup) -> None:

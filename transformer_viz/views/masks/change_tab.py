@@ -19,7 +19,7 @@ from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import display_options, focus, link, on_demand
 from transformer_viz.views.state.controls import CLICKS, MOST_OF_EDITS, REACHES
 
-TITLE = "Change and run again"
+TITLE, ORDER = "Change and run again", 2
 
 _CHART = "lab-edit"
 _REACHES, _CLICKS = tuple(REACHES.values()), tuple(CLICKS.values())

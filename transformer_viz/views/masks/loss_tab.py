@@ -10,7 +10,7 @@ from transformer_viz.views.components import chart, code, figure_file
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.snippets import masks as programs
 
-TITLE = "Loss"
+TITLE, ORDER = "Loss", 5
 
 
 def show(setup: Setup) -> None:

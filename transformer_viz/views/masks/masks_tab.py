@@ -8,7 +8,7 @@ from transformer_viz.views.components import chart, code, figure_file
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.snippets import masks as programs
 
-TITLE = "Masks"
+TITLE, ORDER = "Masks", 0
 
 _VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
 

@@ -17,7 +17,7 @@ from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import display_options, on_demand
 from transformer_viz.vocabulary import PAD
 
-TITLE = "Mistakes"
+TITLE, ORDER = "Mistakes", 3
 
 
 def show(setup: Setup) -> None:

@@ -7,16 +7,15 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.tracing.trace_size import megabytes
-from transformer_viz.views.components import bar, screen, style
+from transformer_viz.views.components import bar, screen, style, tabs
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.masks import batch, certificate_tab, change_tab, loss_tab, masks_tab, mistakes_tab, scores_tab, setup
+from transformer_viz.views.masks import batch, setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options, focus, link, on_demand
 
 TITLE, ICON, ORDER = "Masks", ":material/grid_off:", 1
 
-TABS = {tab.TITLE: tab for tab in (masks_tab, scores_tab, change_tab, mistakes_tab, certificate_tab, loss_tab)}
-"""Each is a module with `TITLE` and `show(setup)`; a link calls it by its title."""
+TABS = tabs.found("transformer_viz.views.masks")
 
 
 def show() -> None:
@@ -47,18 +46,16 @@ def show() -> None:
 
 def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
     now = setup.start(chosen, checkpoint, typed, style.theme(), screen.is_narrow())
-    trace = now.forced(changed=False)[now.sentence]
-    focus.start_place(trace, checkpoint)
-    scores_tab.start(trace)
+    focus.start_place(now.forced(changed=False)[now.sentence], checkpoint)
+    for tab in TABS.values():
+        if hasattr(tab, "start"):
+            tab.start(now)
     on_demand.start(now.made_of)
     link.start("lab_tab", tuple(TABS))
     link.say((typed, now.sentence, now.edits, now.mistake))
     link.write(link.values())
     _header(now)
-    for place, tab in zip(st.tabs(list(TABS), key="lab_tab", on_change="rerun"), TABS.values(), strict=True):
-        with place:
-            if place.open:
-                tab.show(now)
+    tabs.show(TABS, "lab_tab", now)
     # Again, for what was asked for by a button of a tab in this run.
     link.update(on_demand.link_values(now.made_of))
 

@@ -14,7 +14,7 @@ from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import focus, link
 
-TITLE = "Scores to weights"
+TITLE, ORDER = "Scores to weights", 1
 
 _CHART = "lab-scores"
 
@@ -52,8 +52,9 @@ def show(setup: Setup) -> None:
     code.show(programs.scores(setup.batch, at, row, fill, precision, setup.columns, setup.looks))
 
 
-def start(trace: Trace) -> None:
+def start(setup: Setup) -> None:
     """The row, from the link or by default; before the link is written."""
+    trace = setup.forced(changed=False)[setup.sentence]
     n_rows = len(trace.queries(st.session_state.kind))
     link.start("lab_row", range(n_rows), fallback=n_rows - 1)
 

@@ -95,10 +95,11 @@ FOCUS = (
     Control("position", "position", Number(), ("replay",)),
 )
 _OPENS_A_TAB = ("tint", "change", "at", "prefix", "begin", "ban", "target")
+_TITLES = Words(formerly={"Numbers": "Table"})
 TABS = (
-    Control("tables", "tables", Words(), ("explore",), said_with=_OPENS_A_TAB),
-    Control("search_tables", "tables", Words(), ("search",), said_with=_OPENS_A_TAB),
-    Control("open_tables", "tables", Words(), ("open",), said_with=_OPENS_A_TAB),
+    Control("tables", "tables", _TITLES, ("explore",), said_with=_OPENS_A_TAB),
+    Control("search_tables", "tables", _TITLES, ("search",), said_with=_OPENS_A_TAB),
+    Control("open_tables", "tables", _TITLES, ("open",), said_with=_OPENS_A_TAB),
     Control("what_if_how", "change", Words(), ("explore",), HOWS, is_late=True),
     Control("what_if_step", "at", Number(first=0), ("explore",), when={**_CHANGE, "what_if_how": HOWS["token"]}),
     Control("what_if_prefix", "prefix", Tokens(), ("explore",), when={"what_if_how": HOWS["token"]}, widget=None),

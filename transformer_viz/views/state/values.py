@@ -1,7 +1,7 @@
 """How a link says a control's value: each kind reads it, checks it and writes it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from transformer_viz.errors import listed
@@ -33,10 +33,13 @@ class Words:
 
     possible: str = ""
     """What is said to be possible, where the options' own words would not tell."""
+    formerly: Mapping[str, str] = field(default_factory=dict)
+    """Words of older links, and what each is called now."""
 
     def read(self, given: str, options: Options, complain: Complain) -> Any:
         """The option whose word it is."""
         words = _words(options)
+        given = self.formerly.get(given, given)
         if given not in words:
             complain(self.possible or listed(words))
         return words.get(given)

@@ -1,4 +1,4 @@
-"""The tab Numbers: the weights of the focus as a table, and all of them as a file."""
+"""The tab Table: the weights of the focus as a table, and all of them as a file."""
 
 import math
 
@@ -12,7 +12,7 @@ from transformer_viz.views.components import code
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 
-TITLE = "Numbers"
+TITLE, ORDER = "Table", 5
 
 _MOST_ROWS, _MOST_AT_ONCE = 20_000, 200_000
 """Rows of a head that are shown, and rows of the whole run up to which a table of it is ready to download."""

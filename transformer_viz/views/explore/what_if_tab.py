@@ -22,11 +22,11 @@ from transformer_viz.vocabulary import SPECIAL_TOKENS
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
 
-TITLE = "What if"
+TITLE, ORDER, NEEDS_MODEL = "What if", 1, True
 
 HOWS = tuple(controls.HOWS.values())
 TOKEN, BEGINNING, BAN, TARGET = HOWS
-_LINKED = ("change", "at", "prefix", "begin", "ban", "target")
+OPENED_BY = ("change", "at", "prefix", "begin", "ban", "target")
 
 
 def show(shown: Shown) -> None:
@@ -62,11 +62,6 @@ def show(shown: Shown) -> None:
         _compare(trace, other, shown.theme)
     place = (state.kind, state.layer, state.head, _columns())
     code.show(programs.what_if(code.run_of(trace, checkpoint, device), change, *place, code.looks()), "code_of_tab")
-
-
-def is_linked() -> bool:
-    """Whether the link that opened the page asked for a change."""
-    return link.is_waiting(*_LINKED)
 
 
 def start(trace: Trace, checkpoint: "Checkpoint", device: str) -> None:

@@ -9,10 +9,11 @@ from transformer_viz import figures
 from transformer_viz.analysis.grade_words import grades_sentence
 from transformer_viz.analysis.grading import Grades, alignment
 from transformer_viz.analysis.head_names import COVERAGE, MARGIN, PLACES, THRESHOLD, WIDTHS
+from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.figures.grades import TINT_TITLES, TINTS, Tint
+from transformer_viz.figures.grades import TINTS
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
@@ -23,24 +24,17 @@ from transformer_viz.views.state import link
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
 
-TITLE = "Heads"
+TITLE, ORDER, OPENED_BY = "Heads", 2, ("tint",)
 
 _BASELINES = {"": "", "even_": ", uniform", "untrained_": ", untrained"}
-_COLUMNS = {
-    "mass": ("right key", "Mean weight on the right key, over the steps that have one"),
-    "hit_rate": ("on top", "Share of those steps whose largest weight is on the right key"),
-    "entropy": ("entropy", "Mean entropy of a row, in nats"),
-    "entropy_share": ("entropy share", "Entropy as a share of the logarithm of the number of allowed keys"),
-    "distance": ("distance", "Mean distance from the right key; in self-attention, from the row's own position. In positions"),
-}
 
 
-def start(trace: Trace) -> None:
+def start(trace: Trace, checkpoint: "Checkpoint | None", device: str) -> None:
     """The tint, from the link or by default; before the link is written."""
-    link.start("tint", TINTS, default_tint(trace))
+    link.start("tint", tuple(TINTS), default_tint(trace))
 
 
-def default_tint(trace: Trace) -> Tint:
+def default_tint(trace: Trace) -> str:
     """The right key where there is one."""
     return "score" if head_mass(trace) is None else "mass"
 
@@ -52,12 +46,12 @@ def show(shown: Shown) -> None:
     # No line break between a number and its sign.
     st.markdown(literal(plain(grades_sentence(grades)).replace(" %", "\u00a0%")))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox("Tinted by", TINTS, key="tint", format_func=TINT_TITLES.__getitem__, width=270)
+        st.selectbox("Tinted by", list(TINTS), key="tint", format_func=TINTS.__getitem__, width=270)
         with st.popover("What the names mean", icon=":material/help:"):
             _rules()
     narrow = screen.is_narrow()
     figure = figures.grades(grades, st.session_state.tint, theme=theme, narrow=narrow)
-    words = f"All heads, tinted by {TINT_TITLES[st.session_state.tint]}; the table below has the same numbers"
+    words = f"All heads, tinted by {TINTS[st.session_state.tint]}; the table below has the same numbers"
     chart.show(figure, "heads-chart", words)
     figure_file.offer(figure, "heads")
     table = _table(grades, checkpoint is not None)
@@ -94,17 +88,17 @@ def _table(grades: Grades, has_model: bool) -> pd.DataFrame:
         "name": frame.name,
         "fit": frame.score,
     }
-    for measure, (words, _) in _COLUMNS.items():
-        # The share of uniform attention is 1, always.
+    for name, measure in MEASURES.items():
         for prefix, more in _BASELINES.items():
-            if (measure, prefix) != ("entropy_share", "even_") and (has_model or prefix != "untrained_"):
-                shown[words + more] = frame[prefix + measure].astype(float)
+            is_known = prefix == "even_" and measure.of_uniform is not None
+            if not is_known and (has_model or prefix != "untrained_"):
+                shown[measure.column + more] = frame[prefix + name].astype(float)
     return pd.DataFrame({**shown, "rule": frame.rule})
 
 
 def _config(table: pd.DataFrame) -> dict[str, Any]:
     number = st.column_config.NumberColumn
-    helps = dict(_COLUMNS.values())
+    helps = {measure.column: measure.help for measure in MEASURES.values()}
     config: dict[str, Any] = {
         name: number(format="%.4f", help=helps.get(name)) for name in table.columns if table[name].dtype == float
     }

@@ -18,7 +18,7 @@ from transformer_viz.views.state import display_options
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
 
-TITLE = "This run"
+TITLE, ORDER = "This run", 0
 
 _MOST_NOTES, _LONGEST_NOTE = 100, 300
 

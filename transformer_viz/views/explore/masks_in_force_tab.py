@@ -11,7 +11,7 @@ from transformer_viz.views.components import chart, code
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 
-TITLE = "Masks in force"
+TITLE, ORDER = "Masks in force", 4
 
 
 def show(shown: Shown) -> None:

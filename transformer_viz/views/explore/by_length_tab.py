@@ -8,6 +8,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.theme import ThemeName
+from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
@@ -18,12 +19,17 @@ from transformer_viz.views.state.controls import SAMPLES
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
 
-TITLE = "By length"
+TITLE, ORDER, NEEDS_MODEL = "By length", 3, True
 
 
 def made_of(checkpoint: "Checkpoint", device: str) -> dict[str, object]:
     """What the measurement is of."""
     return {"lengths": (checkpoint.name, device, st.session_state.by_length_samples)}
+
+
+def start(trace: Trace, checkpoint: "Checkpoint", device: str) -> None:
+    """Asks for the measurement where a link does."""
+    on_demand.start(made_of(checkpoint, device))
 
 
 def show(shown: Shown) -> None:

@@ -18,7 +18,7 @@ from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import focus
 
-TITLE = "Export"
+TITLE, ORDER = "Export", 6
 
 _FORMATS = {
     "html": (

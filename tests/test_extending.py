@@ -1,0 +1,124 @@
+"""What docs/extending.md promises: one new file, and it is there. In a copy of the package, in a process of its own."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import transformer_viz
+
+ADDED = {
+    "tasks/shout.py": """
+        from transformer_viz.tasks.reverse import TASK as Reverse
+
+        class Shout(Reverse):
+            def answer(self, symbols):
+                return tuple(symbols) * 2
+
+        TASK = Shout
+        """,
+    "model/variants/plain.py": """
+        '''As it is by default.
+
+        Source: nobody.
+        '''
+        SETTINGS = {}
+        """,
+    "commands/hello.py": """
+        '''Says hello.'''
+        HELP = "say hello"
+        def add_arguments(parser): pass
+        def run(arguments):
+            print("hello")
+            return 0
+        """,
+    "analysis/measures/sharpest.py": """
+        from transformer_viz.analysis.measure import Measure
+
+        def of(judged):
+            return judged.mean(judged.weights.max(-1))
+
+        MEASURE = Measure(of, column="sharpest", title="largest weight", help="Mean of it", order=5, is_share=True)
+        """,
+    "figures/row_sums.py": """
+        import plotly.graph_objects as go
+
+        def row_sums(trace, kind="cross", *, theme="light"):
+            return go.Figure(go.Bar(y=trace.attentions(kind)[0, 0].sum(-1)))
+        """,
+    "views/explore/notes_tab.py": """
+        TITLE, ORDER = "Notes", 9
+        def show(shown): pass
+        """,
+    "views/masks/notes_tab.py": """
+        TITLE, ORDER = "Notes", 9
+        def show(setup): pass
+        """,
+    "views/notes/page.py": """
+        TITLE, ICON, ORDER = "Notes", ":material/edit:", 8
+        def show(): pass
+        """,
+    "tracing/adapters/none.py": """
+        from contextlib import contextmanager
+        ORDER = -1
+        def knows(model):
+            return type(model).__name__ == "Strange"
+        @contextmanager
+        def watched(model, running, given):
+            yield lambda: []
+        """,
+}
+SEEN = """
+import json, torch
+import transformer_viz as tv
+from transformer_viz import commands, tasks, views
+from transformer_viz.figures.grades import TINTS
+from transformer_viz.export.drawings import WHATS
+from transformer_viz.model import variants
+from transformer_viz.tracing.adapters import _adapter
+from transformer_viz.views.explore.tables import OF_A_FILE, TABS
+from transformer_viz.views.masks.page import TABS as MASKS_TABS
+
+class Strange(torch.nn.Module): pass
+
+weights = [[[[0.75, 0.25], [0.5, 0.5]]]]
+trace = tv.Trace.from_arrays(cross=weights, source_tokens=["a", "b"], target_tokens=["x", "y"])
+grade = tv.analysis.alignment(trace)[0]
+figure, saved = tv.figures.row_sums(trace), tv.export.save(trace, "run.html", "row_sums")
+print(json.dumps({
+    "task": tasks.make("shout").answer(("a", "b")),
+    "variant": "plain" in variants.names(),
+    "command": commands.main(["hello"]),
+    "measure": [grade.sharpest, grade.even.sharpest, "sharpest" in tv.analysis.alignment(trace).to_frame(), TINTS["sharpest"]],
+    "figure": [list(map(float, figure.data[0].y)), "row_sums" in WHATS, saved.stat().st_size > 1000],
+    "tabs": ["Notes" in TABS, "Notes" in OF_A_FILE, "Notes" in MASKS_TABS],
+    "page": [page.TITLE for page in views.pages()][-2],
+    "adapter": _adapter(Strange()).__name__,
+}))
+"""
+
+
+def test_each_is_one_new_file(tmp_path: Path) -> None:
+    package = tmp_path / "transformer_viz"
+    shutil.copytree(Path(transformer_viz.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, code in ADDED.items():
+        path = package / name
+        path.parent.mkdir(exist_ok=True)
+        indent = " " * 8
+        path.write_text("\n".join(line.removeprefix(indent) for line in code.splitlines()), encoding="utf-8")
+    (package / "views" / "notes" / "__init__.py").touch()
+    done = subprocess.run([sys.executable, "-c", SEEN], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said, found = done.stdout.splitlines()[0], json.loads(done.stdout.splitlines()[-1])
+    assert said == "hello"
+    assert found == {
+        "task": ["a", "b", "a", "b"],
+        "variant": True,
+        "command": 0,
+        "measure": [0.625, 0.5, True, "largest weight"],
+        "figure": [[1.0, 1.0], True, True],
+        "tabs": [True, True, True],
+        "page": "Notes",
+        "adapter": "transformer_viz.tracing.adapters.none",
+    }

@@ -1,0 +1,10 @@
+"""The measures of a head by name, found by looking into this folder: each is a module that defines `MEASURE`."""
+
+from importlib import import_module
+from pkgutil import iter_modules
+
+from transformer_viz.analysis.measure import Measure
+
+_FOUND = {module.name: import_module(f"{__name__}.{module.name}").MEASURE for module in iter_modules(__path__)}
+MEASURES: dict[str, Measure] = dict(sorted(_FOUND.items(), key=lambda named: named[1].order))
+"""In the order in which tables list them."""

@@ -1,0 +1,30 @@
+"""Share of the steps with a true key whose largest weight is on it; of equal weights the lowest key is the largest."""
+
+import numpy as np
+
+from transformer_viz.analysis.measure import Judged, Measure
+from transformer_viz.analysis.measures import mass
+
+
+def of(judged: Judged) -> np.ndarray | None:
+    """(layer, head); cross-attention only."""
+    if (true := judged.true_keys()) is None:
+        return None
+    if judged.is_uniform:
+        # It has no largest weight. Its baseline is the chance of drawing the true key from the allowed ones.
+        return mass.of(judged)
+    queries, keys = true
+    key_of_row = np.full(judged.rows.shape[-1], -1)
+    key_of_row[queries] = keys
+    return judged.mean((judged.weights.argmax(-1) == key_of_row).astype(np.float64), key_of_row >= 0)
+
+
+MEASURE = Measure(
+    of,
+    column="on top",
+    title="steps with the right key on top",
+    help="Share of those steps whose largest weight is on the right key",
+    order=1,
+    is_share=True,
+    missing="no right key",
+)

@@ -1,0 +1,30 @@
+"""The tabs of a page: the files `NAME_tab.py` of a folder, found by looking into it.
+
+A tab is a module with `TITLE`, by which a link calls it, `ORDER` and `show(what)`. It may have `start(…)`, which gives its
+controls their values before the link is written, and what else its page looks for.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
+from types import ModuleType
+from typing import Any
+
+import streamlit as st
+
+
+def found(package: str) -> dict[str, ModuleType]:
+    """The tabs of a package by their titles, in their order."""
+    names = [module.name for module in iter_modules(import_module(package).__path__) if module.name.endswith("_tab")]
+    tabs = sorted((import_module(f"{package}.{name}") for name in names), key=lambda tab: tab.ORDER)
+    return {tab.TITLE: tab for tab in tabs}
+
+
+def show(tabs: dict[str, ModuleType], key: str, what: Any) -> None:
+    """The tabs; `key` is of the control that says which is open.
+
+    Only the open one is made: the masks' three charts alone would add 200 ms to every text.
+    """
+    for tab, place in zip(tabs.values(), st.tabs(list(tabs), key=key, on_change="rerun"), strict=True):
+        with place:
+            if place.open:
+                tab.show(what)
