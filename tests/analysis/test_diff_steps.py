@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz import Trace, decode
-from transformer_viz.analysis.aligned import paired
+from transformer_viz.analysis.align import paired
 from transformer_viz.analysis.diff import diff
 
 

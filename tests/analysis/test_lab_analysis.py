@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from transformer_viz import decode
-from transformer_viz.analysis.difference import difference_map, first_difference, largest_difference, weight_on
-from transformer_viz.analysis.forbidden import forbidden_weight
+from transformer_viz.analysis.comparison import compare, first_difference, largest_difference
+from transformer_viz.analysis.forbidden import forbidden_weight, weight_on
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import FILLS, PRECISIONS, empty_row, softmax
@@ -95,16 +95,15 @@ def test_the_parts_make_the_whole(tiny):
     assert combined.queries == cross.queries == trace.target_tokens
 
 
-def test_a_difference_is_signed(tiny):
+def test_an_edit_is_the_largest_difference(tiny):
     before, after = decode(tiny, "hello", pad_to=9), decode(tiny, "hello", pad_to=9, edits=["cross.2.3:2-4"])
-    there, back = difference_map(before, after, "cross", 1, 2), difference_map(after, before, "cross", 1, 2)
-    np.testing.assert_array_equal(there, -back)
-    assert not difference_map(before, before, "cross", 1, 2).any()
+    found = compare(after, before).difference("cross", 1, 2)
     assert before.cross_attentions is not None
-    assert there[1, 3] == -before.cross_attentions[1, 2, 1, 3]
-    largest = largest_difference(before, after)
-    assert largest is not None
-    assert largest.size >= abs(there[1, 3]) > 0
+    assert found[1, 3] == -before.cross_attentions[1, 2, 1, 3]
+    for largest, signed in ((largest_difference(before, after), 1), (compare(after, before).largest, None)):
+        assert largest is not None
+        assert abs(largest.size) >= abs(found[1, 3]) > 0
+        assert signed is None or largest.size > 0
     assert largest_difference(before, before) is None
     assert first_difference(before, before) is None
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import transformer_viz as tv
-from transformer_viz.analysis.difference import largest_difference
+from transformer_viz.analysis.comparison import largest_difference
 from transformer_viz.analysis.heads import head_map
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.analysis.snapshots import course, snapshot_sentence
@@ -102,7 +102,7 @@ def test_differences_are_where_they_are(tiny, part, whole):
         attention = [one for one in tv.diff(a, b).differences if one.what == "attention" and one.where.kind == "cross"]
         assert [(one.where.layer, one.where.head) for one in attention] == [(2, 1)]
     one, other = (tv.decode(tiny, "hello", kinds=("cross",), layers=(layer,)) for layer in (0, 2))
-    with pytest.raises(OptionError, match="layers 0 and 2 cannot be compared"):
+    with pytest.raises(OptionError, match="A has the cross layers 2 and B has 0: no layer is in both"):
         largest_difference(one, other)
     said = [str(found) for found in tv.diff(one, other).differences]
     assert any("layers of cross" in words for words in said)

@@ -1,6 +1,6 @@
 """A Trace in, a small result out: grades, losses, differences, sentences. Numpy only; nothing here needs torch."""
 
-from transformer_viz.analysis.difference import first_difference, largest_difference
+from transformer_viz.analysis.comparison import first_difference, largest_difference
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.analysis.loss import Losses, losses

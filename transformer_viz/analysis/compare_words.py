@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from transformer_viz.analysis.align import places_apart
 from transformer_viz.analysis.answer import answer, answer_words, is_given
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
 from transformer_viz.analysis.sentences import Sentence, Style, percent_words, plain
@@ -51,9 +52,10 @@ def table(comparison: Comparison, *, with_answer: bool = True) -> list[Row]:
     return [*plain_rows, *answers, *(_kind_row(comparison, kind) for kind in KINDS), *_mask_rows(comparison)]
 
 
-def largest_difference_words(found: LargestDifference) -> str:
-    """`L2 H2, row 10, column 2`."""
-    return f"{head_label(found.layer, found.head)}, {cell_words(found.query, found.key)}"
+def change_words(found: LargestDifference) -> str:
+    """`0.91, in cross-attention, layer 2 head 2, row 10, column 2`: how much a weight has changed, and which."""
+    size = "not a number any more" if math.isinf(found.size) else f"{abs(found.size):.2g}"
+    return f"{size}, in {_head_words(found)}, {cell_words(found.query, found.key)}"
 
 
 def size_words(size: float) -> str:
@@ -90,42 +92,23 @@ def written_words(run: Trace) -> str:
     return _short(run.text) or "nothing"
 
 
-def places_apart(a: tuple[str, ...], b: tuple[str, ...]) -> list[int]:
-    """Positions at which two lists of tokens differ; one that has ended differs from every token."""
-    longer = max(len(a), len(b))
-    return [i for i in range(longer) if (a[i] if i < len(a) else None) != (b[i] if i < len(b) else None)]
-
-
 # ---- the sentence
 
 
 def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
     a, b = comparison.a, comparison.b
-    pieces: list[tuple[Style, str]] = []
-    if a.source == b.source:
-        pieces += [("plain", "Both read "), ("code", _short(a.source))]
-    else:
-        pieces += [
-            ("strong", "A"),
-            ("plain", " reads "),
-            ("code", _short(a.source)),
-            ("plain", ", "),
-            ("strong", "B"),
-            ("plain", " "),
-        ]
-        pieces += [("code", _short(b.source))]
+    first, second = _short(a.source), _short(b.source)
+    pieces: list[tuple[Style, str]] = [("plain", "Both read "), ("code", first)]
+    if a.source != b.source:
+        pieces = [("strong", "A"), ("plain", " reads "), ("code", first), ("plain", ", "), ("strong", "B"), ("plain", " ")]
+        pieces.append(("code", second))
     if not (a.output_tokens and b.output_tokens):
         return [*pieces, ("plain", "; not both have recorded what they write.")]
     if comparison.parted is None:
         return [*pieces, *_same_output(_short(a.text) or "nothing", is_given(a), is_given(b), a.source == b.source)]
-    pieces += [("plain", "; ")]
-    for name, run, end in (("A", a, ", "), ("B", b, "")):
-        pieces += [
-            ("strong", name),
-            ("plain", " is given " if is_given(run) else " writes "),
-            ("code", _short(run.text) or "nothing"),
-        ]
-        pieces += [("plain", end)]
+    for name, run, start in (("A", a, "; "), ("B", b, ", ")):
+        verb = " is given " if is_given(run) else " writes "
+        pieces += [("plain", start), ("strong", name), ("plain", verb), ("code", _short(run.text) or "nothing")]
     return [*pieces, ("plain", f": they diverge at step {comparison.parted + 1}.")]
 
 
@@ -148,11 +131,15 @@ def _most(comparison: Comparison) -> list[tuple[Style, str]]:
         return [("plain", " No weight differs.")]
     start: list[tuple[Style, str]] = [
         ("plain", " Attention differs most in "),
-        ("strong", f"{KIND_TITLES[found.kind]}, {head_title(found.layer, found.head)}"),
-        ("plain", f": in row {found.query + 1}"),
+        ("strong", _head_words(found)),
+        ("plain", f": in row {found.query + 1}, "),
     ]
     looks = [_look(comparison.a, found, found.a), _look(comparison.b, found, found.b)]
-    return [*start, ("plain", ", "), ("strong", "A"), *looks[0], ("plain", ", "), ("strong", "B"), *looks[1], ("plain", ".")]
+    return [*start, ("strong", "A"), *looks[0], ("plain", ", "), ("strong", "B"), *looks[1], ("plain", ".")]
+
+
+def _head_words(found: LargestDifference) -> str:
+    return f"{KIND_TITLES[found.kind]}, {head_title(found.layer, found.head)}"
 
 
 def _look(run: Trace, found: LargestDifference, weight: float) -> list[tuple[Style, str]]:
@@ -201,27 +188,17 @@ def _kind_row(comparison: Comparison, kind: Kind) -> Row:
     if found is None:
         return Row(title, "", "", "no weight differs")
     weights = [f"{weight:.3f}" for weight in (found.a, found.b)]
-    return Row(title, *weights, f"{size_words(found.size)} in {largest_difference_words(found)}", kind)
+    place = f"{head_label(found.layer, found.head)}, {cell_words(found.query, found.key)}"
+    return Row(title, *weights, f"{size_words(found.size)} in {place}", kind)
 
 
 def _mask_rows(comparison: Comparison) -> list[Row]:
     rows = []
-    for kind in comparison.kinds:
-        found = comparison.mask_difference(kind)
-        if found is None:
-            continue
+    for found in filter(None, map(comparison.mask_difference, comparison.kinds)):
         a, b = (f"{n} masked here alone" for n in (found.in_a_alone, found.in_b_alone))
-        query, key = found.first
-        words = [_reason(run, kind, found.layer, found.head, query, key) for run in (comparison.a, comparison.b)]
-        place = f"first: {cell_words(query, key)}: {words[0]} in A, {words[1]} in B"
-        rows.append(Row(f"{kind} mask", a, b, place))
+        in_a, in_b = (REASON_WORDS[code] for code in found.reasons)
+        rows.append(Row(f"{found.kind} mask", a, b, f"first: {cell_words(*found.first)}: {in_a} in A, {in_b} in B"))
     return rows
-
-
-def _reason(run: Trace, kind: Kind, layer: int | None, head: int | None, query: int, key: int) -> str:
-    reasons = run.mask_reasons[kind]
-    code = reasons[query, key] if reasons.ndim == 2 else reasons[layer or 0, head or 0, query, key]
-    return REASON_WORDS[int(code)]
 
 
 def _short(text: str) -> str:
@@ -232,8 +209,3 @@ def _short(text: str) -> str:
 
 def _number(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def output_places(comparison: Comparison) -> list[int]:
-    """Steps at which the outputs differ, also after they have parted."""
-    return places_apart(comparison.a.output_tokens, comparison.b.output_tokens)

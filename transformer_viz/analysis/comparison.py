@@ -1,19 +1,18 @@
 """Two runs laid upon each other, `compare(a, b)`: signed differences A − B, what only one has, and where masks differ.
 
-Rows and columns lie upon each other by position, and nothing else: whether two tokens mean the same is the reader's to
-say. A cell that only one run has is no difference of A − 0; it is absent (NaN). `diff` is the verdict for programs;
-this is what pictures are made of. Numpy alone.
+Layers lie upon each other by their numbers, heads, rows and columns by position, and nothing else: whether two tokens mean
+the same is the reader's to say. A cell that only one run has is no difference of A − 0; it is absent (NaN). The Compare page,
+its words and the figures read this; `diff`, the verdict over everything that a Trace records, reads the attention from it
+too. Numpy alone.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from transformer_viz.analysis.aligned import common
-from transformer_viz.analysis.difference import first_difference
-from transformer_viz.analysis.heads import COMBINED, Head, head_map, n_layers_heads, reasons_map
+from transformer_viz.analysis.align import common, distances, first_apart, largest, signed_size
+from transformer_viz.analysis.heads import Head, head_map, n_layers_heads, reasons_map
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
@@ -58,19 +57,22 @@ class LargestDifference:
     @property
     def size(self) -> float:
         """Signed."""
-        if np.isnan(self.a) or np.isnan(self.b):
-            return float(np.inf if np.isnan(self.a) else -np.inf)
-        return self.a - self.b
+        return signed_size(self.b, self.a)
 
 
 @dataclass(frozen=True)
 class MaskDifference:
-    """Cells that one run masks and the other leaves open, of those that both have; `first` is (query, key)."""
+    """Cells that one run masks and the other leaves open, of those that both have.
+
+    `first` is (query, key) of the first one, with its layer and head where masks differ from head to head; `reasons` are
+    the codes of `terms.Reason` that A and B have there.
+    """
 
     kind: Kind
     in_a_alone: int
     in_b_alone: int
     first: tuple[int, int]
+    reasons: tuple[int, int]
     layer: int | None = None
     head: int | None = None
 
@@ -81,10 +83,33 @@ def compare(a: Trace, b: Trace) -> "Comparison":
     Raises:
         OptionError: something else than two Traces.
     """
-    for name, run in (("a", a), ("b", b)):
+    check_traces(a=a, b=b)
+    return Comparison(a, b)
+
+
+def check_traces(**runs: object) -> None:
+    """Raises an OptionError that names the argument which is no Trace."""
+    for name, run in runs.items():
         if not isinstance(run, Trace):
             raise OptionError(f"{name} is {type(run).__name__}, not a Trace; a file is read with load_trace")
-    return Comparison(a, b)
+
+
+def first_difference(before: Trace, after: Trace) -> int | None:
+    """The first step at which the outputs part, or None where they are equal."""
+    return first_apart(before.output_tokens, after.output_tokens)
+
+
+def largest_difference(before: Trace, after: Trace) -> LargestDifference | None:
+    """`compare(after, before).largest`, its larger weight as `a`; a name of before `compare` that goes with the next release.
+
+    Raises:
+        OptionError: of a kind that both have, no layer is in both.
+    """
+    comparison = compare(after, before)
+    for kind in set(before.kinds) & set(after.kinds):
+        comparison.layers(kind)  # says why, where no layer is in both
+    found = comparison.largest
+    return found if found is None or found.size > 0 else replace(found, a=found.b, b=found.a)
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +124,7 @@ class Comparison:
         """The kinds of attention of which both have a layer."""
         return tuple(kind for kind in KINDS if self._layers(kind))
 
-    @cached_property
+    @property
     def parted(self) -> int | None:
         """The first step at which the outputs part; None where they are equal, or where one is not recorded."""
         return first_difference(self.a, self.b) if self.a.output_tokens and self.b.output_tokens else None
@@ -114,11 +139,38 @@ class Comparison:
         self._check(kind)
         return min(n_layers_heads(run, kind)[1] for run in (self.a, self.b))
 
+    def both(self, kind: Kind, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of an array of A and one of B, (layer, head, query, key), the layers and heads that both runs have."""
+        layers, n_heads = self.layers(kind), self.n_heads(kind)
+
+        def chosen(run: Trace, array: np.ndarray) -> np.ndarray:
+            places = [run.layer_place(kind, layer) for layer in layers]
+            # No copy where all layers are there.
+            return (array if len(places) == len(array) else array[places])[:, :n_heads]
+
+        return chosen(self.a, a), chosen(self.b, b)
+
+    def weights(self, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
+        """Of A and of B, (layer, head, query, key), of the layers and heads that both have."""
+        self._check(kind)
+        a, b = self.a.attentions(kind), self.b.attentions(kind)
+        assert a is not None and b is not None
+        return self.both(kind, a, b)
+
+    def reasons(self, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
+        """Codes of the masks of A and of B, (query, key); or as the weights, where those of one differ from head to head."""
+        self._check(kind)
+        a, b = (run.mask_reasons[kind] for run in (self.a, self.b))
+        if a.ndim == b.ndim == 2:
+            return a, b
+        maps = (n_layers_heads(run, kind) for run in (self.a, self.b))
+        a, b = (np.broadcast_to(codes, (*n_maps, *codes.shape[-2:])) for codes, n_maps in zip((a, b), maps, strict=True))
+        return self.both(kind, a, b)
+
     def all_heads(self, kind: Kind) -> AlignedMaps:
         """All layers (of `layers`) and heads that both have: `difference` is (layer, head, query, key)."""
-        layers, n_heads = self.layers(kind), self.n_heads(kind)
-        a, b = (_weights_of(run, kind, layers, n_heads) for run in (self.a, self.b))
-        return lay(a, b, *(_masked_of(run, kind, layers, n_heads) for run in (self.a, self.b)))
+        masked = [codes > 0 for codes in self.reasons(kind)]
+        return lay(*self.weights(kind), *masked)
 
     def one_head(
         self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None
@@ -128,7 +180,7 @@ class Comparison:
         places = ((self.a, (layer, head)), (self.b, of_b(layer, head, b_layer, b_head)))
         maps = [head_map(run, kind, *place) for run, place in places]
         masked = [reasons_map(run, kind, *place) > 0 for run, place in places]
-        return lay(maps[0], maps[1], masked[0], masked[1])
+        return lay(*maps, *masked)
 
     def difference(
         self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None
@@ -138,41 +190,35 @@ class Comparison:
 
     def farthest(self, kind: Kind) -> LargestDifference | None:
         """The cell that differs most, of the layers and heads that both have; None where nothing differs."""
-        return self._largest_differences.get(kind)
+        return self._farthest.get(kind)
 
-    @cached_property
+    @property
     def largest(self) -> LargestDifference | None:
         """Of all kinds, the cell that differs most; None where no weight differs."""
-        return max(self._largest_differences.values(), key=lambda found: abs(found.size), default=None)
+        return max(self._farthest.values(), key=lambda found: abs(found.size), default=None)
+
+    @cached_property
+    def _farthest(self) -> dict[Kind, LargestDifference]:
+        found = {}
+        for kind in self.kinds:
+            a, b = common(*self.weights(kind))
+            size = distances(a, b)
+            layer, head, query, key = place = largest(size)
+            if size[place] > 0:
+                number = self.layers(kind)[layer]
+                found[kind] = LargestDifference(kind, number, head, query, key, float(a[place]), float(b[place]))
+        return found
 
     def mask_difference(self, kind: Kind) -> MaskDifference | None:
         """Where the masks differ, or None where they do not."""
-        self._check(kind)
-        reasons = [run.mask_reasons[kind] for run in (self.a, self.b)]
-        by_head = any(array.ndim == 4 for array in reasons)
-        layers, n_heads = (self.layers(kind), self.n_heads(kind)) if by_head else (self.layers(kind)[:1], 1)
-        masked = common(*(_masked_of(run, kind, layers, n_heads) for run in (self.a, self.b)))
-        differ = np.argwhere(masked[0] != masked[1])
+        a, b = common(*self.reasons(kind))
+        differ = np.argwhere((a > 0) != (b > 0))
         if not len(differ):
             return None
-        in_a = int((masked[0] & ~masked[1]).sum())
-        layer, head, query, key = (int(place) for place in differ[0])
-        place = {"layer": layers[layer], "head": head} if (len(layers), n_heads) != (1, 1) else {}
-        return MaskDifference(kind, in_a, len(differ) - in_a, (query, key), **place)
-
-    @cached_property
-    def _largest_differences(self) -> dict[Kind, LargestDifference]:
-        return {kind: found for kind in self.kinds for found in self._differences_of(kind)}
-
-    def _differences_of(self, kind: Kind) -> Iterator[LargestDifference]:
-        layers, n_heads = self.layers(kind), self.n_heads(kind)
-        a, b = common(*(_weights_of(run, kind, layers, n_heads) for run in (self.a, self.b)))
-        size = np.abs(a - b)
-        size = np.where(np.isnan(a) & np.isnan(b), 0, np.nan_to_num(size, nan=np.inf))
-        place = tuple(int(i) for i in np.unravel_index(int(size.argmax()), size.shape))
-        if size[place] > 0:
-            layer, head, query, key = place
-            yield LargestDifference(kind, layers[layer], head, query, key, float(a[place]), float(b[place]))
+        *by_head, query, key = place = tuple(map(int, differ[0]))
+        layer, head = (self.layers(kind)[by_head[0]], by_head[1]) if by_head else (None, None)
+        in_a = int(((a > 0) & (b == 0)).sum())
+        return MaskDifference(kind, in_a, len(differ) - in_a, (query, key), (int(a[place]), int(b[place])), layer, head)
 
     def _layers(self, kind: Kind) -> tuple[int, ...]:
         there = self.b.layer_numbers(kind)
@@ -200,7 +246,7 @@ def lay(a: np.ndarray, b: np.ndarray, a_masked: np.ndarray, b_masked: np.ndarray
     difference = np.full((*a.shape[:-2], n_queries, n_keys), np.nan, dtype=np.float32)
     masked = np.zeros(difference.shape, dtype=np.uint8)
     here = (..., slice(first.shape[-2]), slice(first.shape[-1]))
-    difference[here] = first - second
+    difference[here] = np.subtract(first, second, dtype=np.float32)
     masked[here] = masks[0] * np.uint8(IN_A) | masks[1] * np.uint8(IN_B)
     return AlignedMaps(difference, present, masked)
 
@@ -208,26 +254,3 @@ def lay(a: np.ndarray, b: np.ndarray, a_masked: np.ndarray, b_masked: np.ndarray
 def of_b(layer: int, head: Head, b_layer: int | None, b_head: Head | None) -> tuple[int, Head]:
     """B's layer and head; None is the same as A's."""
     return layer if b_layer is None else b_layer, head if b_head is None else b_head
-
-
-def has_head(trace: Trace, kind: Kind, layer: int, head: Head) -> bool:
-    """Whether a run has this layer and head; every run has the combined ones."""
-    _, n_heads = n_layers_heads(trace, kind)
-    is_head = head in COMBINED or (isinstance(head, int) and head < n_heads)
-    return is_head and layer in trace.layer_numbers(kind)
-
-
-def _weights_of(run: Trace, kind: Kind, layers: tuple[int, ...], n_heads: int) -> np.ndarray:
-    """float32 (layer, head, query, key) of the layers with these numbers."""
-    found = run.attentions(kind)
-    assert found is not None
-    chosen = found[[run.layer_place(kind, layer) for layer in layers], :n_heads]
-    return chosen.astype(np.float32, copy=False)
-
-
-def _masked_of(run: Trace, kind: Kind, layers: tuple[int, ...], n_heads: int) -> np.ndarray:
-    """bool (layer, head, query, key)."""
-    masked = run.masks[kind]
-    if masked.ndim == 4:
-        return masked[[run.layer_place(kind, layer) for layer in layers], :n_heads]
-    return np.broadcast_to(masked, (len(layers), n_heads, *masked.shape))

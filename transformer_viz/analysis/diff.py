@@ -1,21 +1,23 @@
-"""What differs between two runs: `diff(before, after)`. Numpy alone, so two files can be compared where no model is.
+"""What differs between two runs: `diff(before, after)`, over everything that a Trace records; so two files can be compared.
 
 Recorded times, devices and versions are no differences. Numbers are compared with one absolute tolerance; a NaN,
-which only a named mistake makes, equals a NaN. Swapping the runs turns the sign of every size.
+which only a named mistake makes, equals a NaN. Swapping the runs turns the sign of every size. Of the attention those
+layers, heads and cells are compared that `comparison` says both have. Numpy alone.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.aligned import common, n_alike, paired, sizes
+from transformer_viz.analysis.align import common, distances, first_apart, largest, paired, places_apart, signed_size
+from transformer_viz.analysis.comparison import check_traces, compare
 from transformer_viz.analysis.diff_report import WHATS, Difference, TraceDiff, What, Where
 from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.search import Search
-from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.trace.trace import Candidate, Trace
 
 _MODEL = ("checkpoint", "variant", "task")
 _NO_DIFFERENCE = ("seconds", "device", "versions")
@@ -36,47 +38,49 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
         ignore: parts that are not compared, for instance `["model"]`; see `diff_report.What`.
 
     Probabilities and candidates are compared as far as both runs have read the same tokens, attention and masks for
-    the rows and columns that both have. Other shapes are a difference, not an error.
+    the layers, heads, rows and columns that both have. Other shapes are a difference, not an error.
 
     Raises:
         OptionError: something else than two Traces, or an impossible keyword.
     """
-    for name, run in (("before", before), ("after", after)):
-        if not isinstance(run, Trace):
-            raise OptionError(f"{name} is {type(run).__name__}, not a Trace; a file is read with load_trace")
+    check_traces(before=before, after=after)
     if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < math.inf:
         raise OptionError(f"tolerance={tolerance!r} is not possible; it is a number from 0")
     ignored = {ignore} if isinstance(ignore, str) else set(ignore)
     if unknown := sorted(ignored - set(WHATS)):
         raise OptionError(f"ignore={str(unknown[0])[:40]!r} is not possible; choose from {listed(WHATS)}")
-    comparison = _Comparison(before, after, float(tolerance))
-    found = [difference for difference in comparison.all() if difference.what not in ignored]
-    return TraceDiff(differences=tuple(found), notes=tuple(comparison.notes()), tolerance=float(tolerance))
+    reader = _Reader(before, after, float(tolerance))
+    found = [difference for difference in reader.all() if difference.what not in ignored]
+    return TraceDiff(differences=tuple(found), notes=tuple(reader.notes()), tolerance=float(tolerance))
 
 
-class _Comparison:
-    """One comparison of two runs."""
+class _Reader:
+    """Reads two runs part by part."""
 
     def __init__(self, before: Trace, after: Trace, tolerance: float) -> None:
         self.before, self.after, self.tolerance = before, after, tolerance
+        self.comparison = compare(before, after)
         self.within = 0.0
         """The largest difference that the tolerance allowed."""
 
     def all(self) -> Iterator[Difference]:
-        yield from self._input()
-        yield from self._made_by()
-        yield from self._tokens()
+        a, b = self.before, self.after
+        settings = sorted((a.made_by.keys() | b.made_by.keys()) - {*_MODEL, *_NO_DIFFERENCE})
+        yield from self._fields("input", ("source", "source_tokens", "source_letters"), a, b)
+        yield from self._entries("model", _MODEL, a.made_by, b.made_by)
+        yield from self._entries("settings", settings, a.made_by, b.made_by)
+        yield from self._fields("tokens", ("target_tokens", "output_tokens", "text", "finished"), a, b)
+        yield from self._fields("answer", ("expected", "expected_tokens", "alignment"), a, b)
         yield from self._steps()
         for kind in KINDS:
             yield from self._layers(kind)
             yield from self._mask(kind)
         for kind in KINDS:
-            yield from self._arrays("attention", kind, self.before.attentions(kind), self.after.attentions(kind))
+            yield from self._arrays("attention", kind, a.attentions(kind), b.attentions(kind))
         for kind in KINDS:
-            yield from self._arrays("scores", kind, self.before.scores.get(kind), self.after.scores.get(kind))
-        yield from self._value("changes", "mistake", self.before.mistake, self.after.mistake)
-        yield from self._list("changes", "edits", self.before.edits, self.after.edits)
-        yield from self._search(self.before.search, self.after.search)
+            yield from self._arrays("scores", kind, a.scores.get(kind), b.scores.get(kind))
+        yield from self._fields("changes", ("mistake", "edits"), a, b)
+        yield from self._search(a.search, b.search)
 
     def notes(self) -> Iterator[str]:
         if self.within > 0:
@@ -86,110 +90,63 @@ class _Comparison:
             if a != b:
                 yield f"{name}: {shortened(str(a), _LONGEST_NOTE)} → {shortened(str(b), _LONGEST_NOTE)}"
 
-    def _input(self) -> Iterator[Difference]:
-        yield from self._value("input", "source", self.before.source, self.after.source)
-        for name in ("source_tokens", "source_letters"):
-            yield from self._list("input", name, getattr(self.before, name), getattr(self.after, name))
-
-    def _made_by(self) -> Iterator[Difference]:
-        a, b = self.before.made_by, self.after.made_by
-        for name in _MODEL:
-            yield from self._value("model", name, a.get(name), b.get(name))
-        for name in sorted((a.keys() | b.keys()) - {*_MODEL, *_NO_DIFFERENCE}):
-            yield from self._value("settings", name, a.get(name), b.get(name))
-
-    def _tokens(self) -> Iterator[Difference]:
-        for name in ("target_tokens", "output_tokens"):
-            yield from self._list("tokens", name, getattr(self.before, name), getattr(self.after, name))
-        for name in ("text", "finished"):
-            yield from self._value("tokens", name, getattr(self.before, name), getattr(self.after, name))
-        yield from self._value("answer", "expected", self.before.expected, self.after.expected)
-        known = (self.before.expected_tokens or (), self.after.expected_tokens or ())
-        yield from self._list("answer", "expected_tokens", *known)
-        yield from self._list("answer", "alignment", self.before.alignment, self.after.alignment)
-
     def _steps(self) -> Iterator[Difference]:
         """As far as both have read the same."""
         a, b = self.before.steps, self.after.steps
         if bool(a) != bool(b):
-            yield self._said("steps", Where(field="recorded_steps"), len(a), len(b))
+            yield Difference(what="steps", where=Where(field="recorded_steps"), before=len(a), after=len(b))
             return
-        alike = n_alike(self.before.target_tokens, self.after.target_tokens)
+        alike = first_apart(self.before.target_tokens, self.after.target_tokens)
         a, b = a[:alike], b[:alike]
-        for name in _STEP_NUMBERS:
-            places = [Where(field=name, position=t) for t in range(len(a))]
-            yield from self._numbers("steps", [getattr(s, name) for s in a], [getattr(s, name) for s in b], places)
+        yield from self._numbers_of("steps", _STEP_NUMBERS, a, b)
         if self.tolerance == 0:
             yield from self._list("steps", "rank", [s.rank for s in a], [s.rank for s in b])
-        yield from self._candidates(a, b)
-
-    def _candidates(self, a: Sequence[Step], b: Sequence[Step]) -> Iterator[Difference]:
-        lists = [(t, x.candidates, y.candidates) for t, (x, y) in enumerate(zip(a, b, strict=False))]
-        yield from self._list("steps", "number_of_candidates", [len(x) for _, x, _ in lists], [len(y) for *_, y in lists])
-        found = [(t, *pair) for t, x, y in lists for pair in paired(x, y)]
-        places = [Where(field="candidates", position=t, token=token) for t, token, *_ in found]
-        differs = list(self._numbers("steps", [p for *_, p, _ in found], [q for *_, q in found], places))
+        first, second = ([step.candidates for step in steps] for steps in (a, b))
+        yield from self._list("steps", "number_of_candidates", list(map(len, first)), list(map(len, second)))
+        differs = list(self._candidates("steps", "candidates", first, second))
         yield from differs
         if self.tolerance == 0 and not differs:
-            first, second = ([tuple(token for token, _ in pair[side]) for pair in lists] for side in (1, 2))
-            yield from self._list("steps", "order_of_candidates", first, second)
+            orders = ([tuple(token for token, _ in row) for row in rows] for rows in (first, second))
+            yield from self._list("steps", "order_of_candidates", *orders)
 
     def _layers(self, kind: Kind) -> Iterator[Difference]:
-        """Which layers were kept, where both have the kind; what one of them has alone is not compared further."""
+        """Which layers were kept, where both have as many; else their shapes say it."""
         before, after = (run.layer_numbers(kind) for run in (self.before, self.after))
-        if before != after and before and after:
-            is_said = len(before) != len(after)  # as another shape
-            yield from () if is_said else self._value("attention", f"layers_of_{kind}", before, after)
+        if len(before) == len(after):
+            yield from self._value("attention", f"layers_of_{kind}", before, after)
 
     def _mask(self, kind: Kind) -> Iterator[Difference]:
         """The first cell whose reason is another one."""
-        a, b = self.before.mask_reasons.get(kind), self.after.mask_reasons.get(kind)
-        if a is None or b is None:
+        if kind not in self.comparison.kinds:
             return
-        by_head = a.ndim == 4 or b.ndim == 4
-        if by_head:
-            a, b = (np.broadcast_to(reasons, _shape(run, kind)) for reasons, run in ((a, self.before), (b, self.after)))
-            if a.shape[:2] != b.shape[:2] or self._has_other_layers(kind):
-                return  # said of the attention
-        a, b = common(a, b)
+        a, b = common(*self.comparison.reasons(kind))
         differ = np.argwhere(a != b)
         if len(differ):
-            place = tuple(int(i) for i in differ[0])
+            place = tuple(map(int, differ[0]))
             x, y = (REASON_WORDS[int(reasons[place])] for reasons in (a, b))
-            yield self._said("masks", self._cell("mask", kind, place), x, y, count=len(differ))
+            yield Difference(what="masks", where=self._cell("mask", kind, place), before=x, after=y, count=len(differ))
 
     def _arrays(self, what: What, kind: Kind, a: np.ndarray | None, b: np.ndarray | None) -> Iterator[Difference]:
-        """Shapes, and where they can be laid upon each other the cell that differs most."""
-        before, after = (None if array is None else array.shape for array in (a, b))
-        if before != after:
-            yield self._said(what, Where(field="shape", kind=kind), before, after)
-        if a is None or b is None or a.shape[:2] != b.shape[:2] or self._has_other_layers(kind):
-            return
-        a, b = common(a, b)
-        size = sizes(a, b)
-        yield from self._largest_differences(what, a, b, size, lambda place: self._cell(what, kind, place))
+        """Shapes, and of what both have the cell that differs most."""
+        yield from self._value(what, "shape", *(None if array is None else array.shape for array in (a, b)), kind)
+        if a is not None and b is not None and kind in self.comparison.kinds:
+            a, b = common(*self.comparison.both(kind, a, b))
+            yield from self._largest(what, a, b, lambda place: self._cell(what, kind, place))
 
     def _search(self, a: Search | None, b: Search | None) -> Iterator[Difference]:
         if a is None or b is None:
             yield from self._value("search", "search", _in_short(a), _in_short(b))
             return
-        for name in sorted(a.settings.keys() | b.settings.keys()):
-            yield from self._value("search", name, a.settings.get(name), b.settings.get(name))
-        yield from self._list("search", "best", a.best, b.best)
-        yield from self._list("search", "alignment", a.alignment, b.alignment)
+        yield from self._entries("search", sorted(a.settings.keys() | b.settings.keys()), a.settings, b.settings)
+        yield from self._fields("search", ("best", "alignment"), a, b)
         yield from self._value("search", "nodes", len(a.nodes), len(b.nodes))
         if differ := list(self._nodes(a, b)):
             yield from differ
             return  # numbers and rows of other continuations say nothing
-        for name in _NODE_NUMBERS:
-            numbers = ([getattr(node, name) for node in search.nodes] for search in (a, b))
-            yield from self._numbers("search", *numbers, [Where(field=f"node_{name}", position=i) for i in range(len(a.nodes))])
-        for kind in [kind for kind in KINDS if kind in a.rows and kind in b.rows and not self._has_other_layers(kind)]:
+        yield from self._numbers_of("search", _NODE_NUMBERS, a.nodes, b.nodes, "node_")
+        for kind in [kind for kind in KINDS if kind in a.rows and kind in b.rows]:
             yield from self._rows(kind, a.rows[kind], b.rows[kind])
-        rows = zip(a.candidates, b.candidates, strict=False)
-        found = [(row, *pair) for row, (x, y) in enumerate(rows) for pair in paired(x, y)]
-        places = [Where(field="row_candidates", position=row, token=token) for row, token, *_ in found]
-        yield from self._numbers("search", [p for *_, p, _ in found], [q for *_, q in found], places)
+        yield from self._candidates("search", "row_candidates", a.candidates, b.candidates)
 
     def _nodes(self, a: Search, b: Search) -> Iterator[Difference]:
         """The first continuation that is another one, in the fields that differ."""
@@ -199,77 +156,91 @@ class _Comparison:
             first = apart[0][0]
             names = [name for i, name in apart if i == first]
             x, y = ({name: getattr(search.nodes[first], name) for name in names} for search in (a, b))
-            yield self._said("search", Where(field="node", position=first), x, y, count=len({i for i, _ in apart}))
-
-    def _has_other_layers(self, kind: Kind) -> bool:
-        return self.before.layer_numbers(kind) != self.after.layer_numbers(kind)
+            where, count = Where(field="node", position=first), len({i for i, _ in apart})
+            yield Difference(what="search", where=where, before=x, after=y, count=count)
 
     def _rows(self, kind: Kind, a: np.ndarray, b: np.ndarray) -> Iterator[Difference]:
-        name = f"{kind}_rows"
-        if a.shape != b.shape:
-            yield self._said("search", Where(field=f"shape_of_{name}"), a.shape, b.shape)
-            return
-
-        def place_of(place: tuple[int, ...]) -> Where:
-            row, layer, head, key = place
-            layer = self.before.layer_numbers(kind)[layer]
-            return Where(field=name, position=row, layer=layer, head=head, key=key)
-
-        yield from self._largest_differences("search", a, b, sizes(a, b), place_of)
+        """Rows of attention of a search."""
+        name, layers = f"{kind}_rows", self.before.layer_numbers(kind)
+        yield from self._value("search", f"shape_of_{name}", a.shape, b.shape)
+        if a.shape == b.shape and layers == self.after.layer_numbers(kind):
+            yield from self._largest(
+                "search", a, b, lambda at: Where(field=name, position=at[0], layer=layers[at[1]], head=at[2], key=at[3])
+            )
 
     # What a difference of one kind of thing is
 
-    def _value(self, what: What, field: str, a: Any, b: Any) -> Iterator[Difference]:
+    def _fields(self, what: What, names: Iterable[str], a: Trace | Search, b: Trace | Search) -> Iterator[Difference]:
+        """Attributes; of a list each entry."""
+        for name in names:
+            x, y = getattr(a, name), getattr(b, name)
+            is_list = isinstance(x, tuple | list) or isinstance(y, tuple | list)
+            yield from self._list(what, name, x or (), y or ()) if is_list else self._value(what, name, x, y)
+
+    def _entries(self, what: What, names: Iterable[str], a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[Difference]:
+        for name in names:
+            yield from self._value(what, name, a.get(name), b.get(name))
+
+    def _value(self, what: What, field: str, a: Any, b: Any, kind: Kind | None = None) -> Iterator[Difference]:
         if a != b:
-            yield self._said(what, Where(field=field), a, b)
+            yield Difference(what=what, where=Where(field=field, kind=kind), before=a, after=b)
 
     def _list(self, what: What, field: str, a: Sequence[Any], b: Sequence[Any]) -> Iterator[Difference]:
         """The first place that differs; a list that has ended has None there."""
-        n = max(len(a), len(b))
-        padded = [[*side, *[_MISSING] * (n - len(side))] for side in (a, b)]
-        places = [i for i, (x, y) in enumerate(zip(*padded, strict=True)) if x != y]
-        if places:
+        if places := places_apart(a, b):
             i = places[0]
-            x, y = (None if side[i] is _MISSING else side[i] for side in padded)
+            x, y = (side[i] if i < len(side) else None for side in (a, b))
             if x is None and y is None:  # an entry that is None against one that is not there
-                yield self._said(what, Where(field=f"length_of_{field}"), len(a), len(b))
+                yield from self._value(what, f"length_of_{field}", len(a), len(b))
             else:
-                yield self._said(what, Where(field=field, position=i), x, y, count=len(places))
+                yield Difference(what=what, where=Where(field=field, position=i), before=x, after=y, count=len(places))
+
+    def _candidates(
+        self, what: What, field: str, a: Sequence[Sequence[Candidate]], b: Sequence[Sequence[Candidate]]
+    ) -> Iterator[Difference]:
+        """Lists of candidates, each paired by token."""
+        found = [(row, *pair) for row, sides in enumerate(zip(a, b, strict=False)) for pair in paired(*sides)]
+        places = [Where(field=field, position=row, token=token) for row, token, *_ in found]
+        yield from self._numbers(what, [p for *_, p, _ in found], [q for *_, q in found], places)
+
+    def _numbers_of(
+        self, what: What, names: Iterable[str], a: Sequence[Any], b: Sequence[Any], prefix: str = ""
+    ) -> Iterator[Difference]:
+        """Numbers of records: of each name the one that differs most."""
+        for name in names:
+            places = [Where(field=prefix + name, position=i) for i in range(len(a))]
+            yield from self._numbers(what, [getattr(x, name) for x in a], [getattr(x, name) for x in b], places)
 
     def _numbers(
         self, what: What, a: Sequence[float | None], b: Sequence[float | None], places: Sequence[Where]
     ) -> Iterator[Difference]:
         """The number that differs most; None is not recorded, which differs from every number."""
-        n = min(len(a), len(b))
-        pairs = [(x, y, where) for x, y, where in zip(a[:n], b[:n], places, strict=False) if (x, y) != (None, None)]
-        unknown = [(x, y, where) for x, y, where in pairs if x is None or y is None]
-        if unknown:
-            x, y, where = unknown[0]
-            yield self._said(what, where, x, y, count=len(unknown))
+        pairs = [(x, y, where) for x, y, where in zip(a, b, places, strict=False) if (x, y) != (None, None)]
         known = [(x, y, where) for x, y, where in pairs if x is not None and y is not None]
+        if len(known) < len(pairs):
+            x, y, where = next(pair for pair in pairs if None in pair)
+            yield Difference(what=what, where=where, before=x, after=y, count=len(pairs) - len(known))
         first, second = (np.array([pair[side] for pair in known], np.float64) for side in (0, 1))
-        yield from self._largest_differences(what, first, second, sizes(first, second), lambda place: known[place[0]][2])
+        yield from self._largest(what, first, second, lambda place: known[place[0]][2])
 
-    def _largest_differences(
-        self, what: What, a: np.ndarray, b: np.ndarray, size: np.ndarray, place_of: Any
+    def _largest(
+        self, what: What, a: np.ndarray, b: np.ndarray, where: Callable[[tuple[int, ...]], Where]
     ) -> Iterator[Difference]:
-        if size.size == 0:
+        """The place of two arrays that differs most, and how many do."""
+        if not a.size:
             return
-        place = tuple(int(i) for i in np.unravel_index(int(np.abs(size).argmax()), size.shape))
-        largest = float(size[place])
-        n_apart = int((np.abs(size) > self.tolerance).sum())
-        allowed = np.abs(size[np.abs(size) <= self.tolerance])
-        self.within = max(self.within, float(allowed.max(initial=0.0)))
-        if n_apart:
-            yield self._said(what, place_of(place), float(a[place]), float(b[place]), size=largest, count=n_apart)
-
-    def _said(self, what: What, where: Where, before: Any, after: Any, size: float | None = None, count: int = 1) -> Difference:
-        return Difference(what=what, where=where, before=before, after=after, size=size, count=count)
+        size = distances(a, b)
+        apart = size > self.tolerance
+        self.within = max(self.within, float(size.max(where=~apart, initial=0.0)))
+        if apart.any():
+            place = largest(size)
+            x, y = float(a[place]), float(b[place])
+            yield Difference(what=what, where=where(place), before=x, after=y, size=signed_size(x, y), count=int(apart.sum()))
 
     def _cell(self, field: str, kind: Kind, place: tuple[int, ...]) -> Where:
         """(query, key) or (layer, head, query, key), with the first run's labels."""
-        layer, head = (self.before.layer_numbers(kind)[place[0]], place[1]) if len(place) == 4 else (None, None)
-        query, key = place[-2:]
+        *by_head, query, key = place
+        layer, head = (self.comparison.layers(kind)[by_head[0]], by_head[1]) if by_head else (None, None)
         return Where(
             field=field,
             kind=kind,
@@ -280,15 +251,6 @@ class _Comparison:
             query_token=self.before.queries(kind)[query],
             key_token=self.before.keys(kind)[key],
         )
-
-
-_MISSING = object()
-
-
-def _shape(run: Trace, kind: Kind) -> tuple[int, ...]:
-    weights = run.attentions(kind)
-    assert weights is not None
-    return weights.shape
 
 
 def _in_short(search: Search | None) -> str | None:

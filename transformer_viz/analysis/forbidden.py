@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_viz.analysis.difference import weight_on
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
@@ -41,3 +40,17 @@ def _forbidden(trace: Trace, kind: Kind) -> np.ndarray | None:
     real = np.array([token != PAD for token in trace.queries(kind)])
     masked = trace.masks[kind]
     return (masked if masked.ndim == 2 else masked.all((0, 1))) & real[:, None]
+
+
+def weight_on(trace: Trace, kind: Kind, cells: np.ndarray) -> float:
+    """The mean, over layers, heads and the rows that have such cells, of the weight on `cells`, bool (query, key).
+
+    Rows that are not numbers are left out; 0 where there is no such row.
+    """
+    weights = trace.attentions(kind)
+    rows = cells.any(-1)
+    if weights is None or not rows.any():
+        return 0.0
+    on = np.where(cells, weights, 0).sum(-1, dtype=np.float32)[..., rows]
+    on = on[np.isfinite(on)]
+    return float(on.mean()) if on.size else 0.0

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.difference import difference_map
+from transformer_viz.analysis.align import common
 from transformer_viz.analysis.heads import Head, head_map, reasons_map, scores_map
 from transformer_viz.analysis.softmax import Softmax
 from transformer_viz.figures import cells
@@ -103,7 +103,8 @@ def before_and_after(
                 ],
             )
         )
-    difference = difference_map(before, after, kind, layer, head)
+    first, second = common(*(head_map(trace, kind, layer, head) for trace in (before, after)))
+    difference = second - first
     panels.append(("after − before", [heat_map(difference, "difference", signed, "%{z:+.4f}"), *broken(difference, colours)]))
     return _side_by_side(before, after, kind, panels, colours, 15 if large else 12, columns, None)
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.compare_words import output_places, places_apart, table, verdict
+from transformer_viz.analysis.align import places_apart
+from transformer_viz.analysis.compare_words import table, verdict
 from transformer_viz.analysis.comparison import Comparison
 from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.trace.trace import Trace
@@ -30,7 +31,7 @@ def asked_kind() -> object:
 def of_both(comparison: Comparison, *, large: bool, dark: bool, with_answer: bool) -> dict[str, Any]:
     """What it is sent of two runs."""
     a, b = comparison.a, comparison.b
-    apart = (places_apart(a.source_tokens, b.source_tokens), output_places(comparison))
+    apart = (places_apart(a.source_tokens, b.source_tokens), places_apart(a.output_tokens, b.output_tokens))
     rows = [
         {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind}
         for row in table(comparison, with_answer=with_answer)

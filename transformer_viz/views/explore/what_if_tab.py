@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.difference import first_difference, largest_difference
+from transformer_viz.analysis.compare_words import change_words
+from transformer_viz.analysis.comparison import compare
 from transformer_viz.errors import TraceTooLarge, TransformerVizError
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import KIND_TITLES, cell_words, head_title, visible
+from transformer_viz.terms import KIND_TITLES, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, screen
@@ -162,17 +163,13 @@ def _change(checkpoint: "Checkpoint") -> dict[str, Any]:
 
 
 def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
-    parted = first_difference(before, after)
+    comparison = compare(before, after)
     texts = [f"**{literal(run.text) or '(empty)'}**{display_options.answer_of(run)}" for run in (before, after)]
-    where = "They are the same." if parted is None else f"They diverge at step {parted + 1}."
+    where = "They are the same." if comparison.parted is None else f"They diverge at step {comparison.parted + 1}."
     totals = [sum(step.log_probability for step in run.steps) for run in (before, after)]
     st.markdown(f"{texts[0]}, log p = {totals[0]:.4g}, and {texts[1]}, log p = {totals[1]:.4g}. {where}")
-    largest = largest_difference(before, after)
-    if largest is not None:
-        st.caption(
-            f"Largest change of a weight where both have a cell: {largest.size:.2g}, in {KIND_TITLES[largest.kind]}, "
-            f"{head_title(largest.layer, largest.head)}, {cell_words(largest.query, largest.key)}."
-        )
+    if comparison.largest is not None:
+        st.caption(f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}.")
     state = st.session_state
     columns = _columns()
     figure = figures.before_and_after(before, after, state.kind, state.layer, state.head, theme=theme, columns=columns)

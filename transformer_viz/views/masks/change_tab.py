@@ -5,10 +5,11 @@ import streamlit as st
 
 from transformer_viz import edits as plain_edits
 from transformer_viz import figures
-from transformer_viz.analysis.difference import first_difference, largest_difference
+from transformer_viz.analysis.compare_words import change_words
+from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import KIND_TITLES, Kind, cell_words, head_label, head_title
+from transformer_viz.terms import KIND_TITLES, Kind, head_label
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, code, figure_file
@@ -112,21 +113,14 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
             "Nothing is changed yet. Click a cell of the mask, or a label for its row or column.", icon=":material/touch_app:"
         )
         return
-    parted = first_difference(before, after)
+    comparison = compare(before, after)
+    parted, largest = comparison.parted, comparison.largest
     words = "The output is the same" if parted is None else f"The output changes from step {parted + 1} on"
     st.markdown(f"**{words}.** {_text_words(before, after)}")
-    try:
-        largest = largest_difference(before, after)
-    except OptionError:
-        largest = None
     if largest is None:
         st.markdown("No weight changes.")
     else:
-        size = f"{largest.size:.2g}" if largest.size < 1e9 else "not a number any more"
-        st.markdown(
-            f"The largest change of a weight: {size}, in {KIND_TITLES[largest.kind]}, "
-            f"{head_title(largest.layer, largest.head)}, {cell_words(largest.query, largest.key)}."
-        )
+        st.markdown(f"The largest change of a weight: {change_words(largest)}.")
     with st.container(horizontal=True):
         st.button("Reset", icon=":material/restart_alt:", type="primary", on_click=reset, key="lab-reset")
         st.download_button(

@@ -5,7 +5,7 @@ from typing import get_args
 
 import streamlit as st
 
-from transformer_viz.analysis.difference import first_difference
+from transformer_viz.analysis.comparison import first_difference
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Stop
 from transformer_viz.trace.hypotheses import at_node

@@ -1,20 +1,24 @@
-"""Two runs' numbers laid beside each other: differences of arrays, common parts, candidates paired by their token."""
+"""Two runs' tokens, numbers and candidates laid beside each other, and how far apart they are."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
 from transformer_viz.trace.trace import Candidate
 
 
-def sizes(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """b − a in float64; 0 where both are the same or both NaN, ±∞ where one alone is NaN (+ where it is b)."""
-    a, b = a.astype(np.float64), b.astype(np.float64)
-    with np.errstate(invalid="ignore"):
-        size = np.where(a == b, 0.0, b - a)
-    a_is_none, b_is_none = np.isnan(a), np.isnan(b)
-    return np.where(a_is_none & b_is_none, 0.0, np.where(b_is_none, np.inf, np.where(a_is_none, -np.inf, size)))
+def places_apart(a: Sequence[Any], b: Sequence[Any]) -> list[int]:
+    """Positions at which two lists differ; one that has ended differs from every entry."""
+    return [i for i, (x, y) in enumerate(zip_longest(a, b, fillvalue=object())) if x != y]
+
+
+def first_apart(a: Sequence[Any], b: Sequence[Any]) -> int | None:
+    """The first of them, or None where the lists are equal."""
+    return next(iter(places_apart(a, b)), None)
 
 
 def common(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -23,9 +27,25 @@ def common(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return a[..., :n_queries, :n_keys], b[..., :n_queries, :n_keys]
 
 
-def n_alike(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many tokens from the beginning are equal."""
-    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """|b − a| in float64; 0 where both are the same or both NaN, infinite where one alone is NaN."""
+    with np.errstate(invalid="ignore"):
+        size = np.subtract(b, a, dtype=np.float64)
+    np.abs(size, out=size)
+    unknown = np.isnan(size)
+    if unknown.any():
+        size[unknown] = np.where(np.isnan(a[unknown]) == np.isnan(b[unknown]), 0, np.inf)
+    return size
+
+
+def signed_size(a: float, b: float) -> float:
+    """b − a of two numbers that differ; +∞ where b is not a number, −∞ where a is none."""
+    return math.inf if math.isnan(b) else -math.inf if math.isnan(a) else b - a
+
+
+def largest(sizes: np.ndarray) -> tuple[int, ...]:
+    """The place of the largest number; of equal ones the first."""
+    return tuple(int(i) for i in np.unravel_index(int(sizes.argmax()), sizes.shape))
 
 
 def paired(a: Sequence[Candidate], b: Sequence[Candidate]) -> list[tuple[str, float, float]]:
