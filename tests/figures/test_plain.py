@@ -1,12 +1,11 @@
 """What the app sends of a figure is the figure: the same data as Plotly's own objects of it write down."""
 
-import base64
-import json
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.figures.conftest import same
 from tests.figures.test_long_runs import long_run
 from tests.figures.test_partial_runs import RUNS
 from transformer_viz import figures
@@ -20,24 +19,6 @@ LOOKS: list[dict[str, Any]] = [
     {"theme": "light", "large": False, "with_answer": True, "narrow": False},
     {"theme": "dark", "large": True, "with_answer": False, "narrow": True},
 ]
-
-
-def numbers(value: Any) -> Any:
-    """With every typed array as plain numbers."""
-    if isinstance(value, dict):
-        if "bdata" in value:
-            flat = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
-            shape = [int(n) for n in str(value.get("shape", flat.size)).split(",")]
-            return [repr(number) for number in flat.tolist()], shape
-        return {key: numbers(entry) for key, entry in value.items()}
-    return [numbers(entry) for entry in value] if isinstance(value, list) else value
-
-
-def same(sent: PlainFigure, figure: Any) -> None:
-    ours, theirs = json.loads(sent.to_json()), json.loads(figure.to_json())
-    assert numbers(ours["data"]) == numbers(theirs["data"])
-    assert numbers(ours["layout"]) == numbers(theirs["layout"])
-    assert numbers(ours.get("frames")) == numbers(theirs.get("frames"))
 
 
 def all_of(trace: Trace, looks: dict[str, Any]) -> None:

@@ -7,14 +7,14 @@ a block shows its difference farthest from 0, and of two as far the first, so th
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare
 from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.bare import BareFigure
 from transformer_viz.figures.difference import absent_pattern, crossed_pattern
 from transformer_viz.figures.mosaic import EXACT_UP_TO, Grid, block_sizes
-from transformer_viz.figures.plain import Plain, heatmap
+from transformer_viz.figures.plain import Plain, PlainFigure, heatmap
 from transformer_viz.figures.theme import Theme, ThemeName, even, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -35,7 +35,7 @@ def difference_mosaic(
     theme: ThemeName = "light",
     large: bool = False,
     height: int | None = None,
-) -> BareFigure:
+) -> go.Figure:
     """Every layer and head that both runs have, as small maps of A − B.
 
     Args:
@@ -53,6 +53,21 @@ def difference_mosaic(
     Raises:
         OptionError: not both have this kind, or an impossible limit.
     """
+    return plain_difference_mosaic(a, b, kind, focus, limit=limit, theme=theme, large=large, height=height).to_plotly()
+
+
+def plain_difference_mosaic(
+    a: Trace,
+    b: Trace,
+    kind: Kind,
+    focus: tuple[int, Head] | None,
+    *,
+    limit: float,
+    theme: ThemeName,
+    large: bool,
+    height: int | None = None,
+) -> PlainFigure:
+    """The same as plain data."""
     if not 0 < limit <= 1:
         raise OptionError(f"limit={limit!r} is not possible; it is above 0 and at most 1")
     comparison, colours, size = compare(a, b), theme_of(theme), 15 if large else 12
@@ -67,7 +82,7 @@ def difference_mosaic(
         patterns += crossed_pattern(_canvas_mask(grid, (laid.masked == IN_A) | (laid.masked == IN_B)), colours)
     outlines = grid.outlines(colours, focus)
     words = "" if blocks == (1, 1) else f", each cell the farthest from 0 of {blocks[0]} × {blocks[1]}"
-    return BareFigure(
+    return PlainFigure(
         [
             *_heatmaps(grid, laid, limit, colours),
             *patterns,

@@ -12,9 +12,9 @@ and the title says so: the browser would draw every second cell and leave the ot
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head
-from transformer_viz.figures.bare import BareFigure
 from transformer_viz.figures.plain import Plain, PlainFigure, heatmap, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind, head_label
@@ -43,7 +43,7 @@ def mosaic(
     theme: ThemeName = "light",
     large: bool = False,
     height: int | None = None,
-) -> BareFigure:
+) -> go.Figure:
     """Every layer and head of a kind as small maps; range 0 to 1, masked cells grey.
 
     Args:
@@ -56,14 +56,13 @@ def mosaic(
 
     `layout.meta["block"]` says how many queries and keys one cell stands for.
     """
-    plain = plain_mosaic(trace, kind, focus, theme=theme, large=large, height=height)
-    return BareFigure(plain.data, plain.layout)
+    return plain_mosaic(trace, kind, focus, theme=theme, large=large, height=height).to_plotly()
 
 
 def plain_mosaic(
     trace: Trace,
     kind: Kind,
-    focus: tuple[int, Head] | None,
+    focus: tuple[int, Head] | None = None,
     *,
     theme: ThemeName,
     large: bool,

@@ -1,8 +1,8 @@
 """Figures as plain data, which the app sends as they are.
 
-Plotly checks every property of an object when it is made, and copies all of them to write them down. For the four charts of
-the step player that was half of what the server did between Enter and pictures; theirs are plain, and are checked by the
-tests instead (`BareFigure`).
+Plotly checks every property of an object when it is made, a millisecond for each step of a player, and copies all to write
+them down. For the charts of the step player that was half of what the server did between Enter and pictures; the app sends
+the plain data that the public functions make Plotly's figures of.
 """
 
 import base64
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 
 Plain = dict[str, Any]
 """A trace: its `type` and its properties, as in Plotly's reference."""
@@ -42,20 +43,16 @@ class PlainFigure:
     layout: dict[str, Any]
     frames: list[dict[str, Any]] = field(default_factory=list)
 
+    def to_plotly(self) -> go.Figure:
+        """An ordinary figure of Plotly's, which checks all of it."""
+        return go.Figure(self.data, self.layout, self.frames)
+
     def to_json(self) -> str:
         """As `to_json` of Plotly's figures, exact; a ValueError where a number by itself is none."""
         layout = {name: value for name, value in self.layout.items() if name != "template"}
         frames = {"frames": self.frames} if self.frames else {}
-        return json.dumps({"data": self.data, "layout": layout, **frames}, default=_typed, allow_nan=False)
-
-
-def packed(value: Any) -> Any:
-    """A copy in which arrays are in Plotly's typed form."""
-    if isinstance(value, dict):
-        return {key: packed(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [packed(entry) for entry in value]
-    return _typed(value) if isinstance(value, np.ndarray) else value
+        figure = {"data": self.data, "layout": layout, **frames}
+        return json.dumps(figure, default=_typed, allow_nan=False, separators=(",", ":"))
 
 
 def _typed(array: Any) -> Plain:

@@ -10,11 +10,11 @@ A run whose probabilities were not recorded has the map alone.
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
+import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
-from transformer_viz.figures.framed import FramedFigure
 from transformer_viz.figures.margins import margins
 from transformer_viz.figures.plain import Plain, PlainFigure, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, labels, theme_of
@@ -39,7 +39,7 @@ def player(
     large: bool = False,
     with_answer: bool = True,
     narrow: bool = False,
-) -> FramedFigure:
+) -> go.Figure:
     """The focus head's map with the row of the step outlined, and what could have been written.
 
     Args:
@@ -53,8 +53,8 @@ def player(
         with_answer: ring the true key of each row.
         narrow: the candidates below the map, for a phone, instead of beside it.
     """
-    plain = plain_player(trace, kind, layer, head, step, theme=theme, large=large, with_answer=with_answer, narrow=narrow)
-    return FramedFigure(plain.data, plain.layout, plain.frames)
+    looks: Looks = {"theme": theme, "large": large, "with_answer": with_answer, "narrow": narrow}
+    return plain_player(trace, kind, layer, head, step, **looks).to_plotly()
 
 
 class Looks(TypedDict):
@@ -123,8 +123,8 @@ class _Picture:
         types = [*self.map_types(), *["scatter"] * (1 + self.grows), *["bar"] * bool(self.trace.steps)]
         updates = enumerate(zip(types, self.updates(step), strict=True))
         changes = {i: {"type": kind, **update} for i, (kind, update) in updates if update}
-        layout = {"yaxis2": self._names(step)} if self.trace.steps else {}
-        return {"name": str(step), "data": [*changes.values()], "traces": [*changes], "layout": layout}
+        layout = {"layout": {"yaxis2": self._names(step)}} if self.trace.steps else {}
+        return {"name": str(step), "data": [*changes.values()], "traces": [*changes], **layout}
 
     def layout(self, step: int, place: dict[str, Any]) -> dict[str, Any]:
         kind, theme = self.kind, self.theme

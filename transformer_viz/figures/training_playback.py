@@ -5,7 +5,7 @@ player, frames are applied in the browser, and `layout.meta` tells the host whic
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import plotly.graph_objects as go
@@ -16,8 +16,8 @@ from transformer_viz.analysis.snapshots import Course, course
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
-from transformer_viz.figures.framed import FramedFigure
-from transformer_viz.figures.plain import Plain
+from transformer_viz.figures.plain import Plain, PlainFigure, scatter
+from transformer_viz.figures.player import Looks
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
 from transformer_viz.terms import Kind, head_label
 from transformer_viz.trace.snapshots import TrainingSnapshot
@@ -38,7 +38,7 @@ def training_playback(
     large: bool = False,
     with_answer: bool = True,
     narrow: bool = False,
-) -> FramedFigure:
+) -> go.Figure:
     """Attention while it forms.
 
     Args:
@@ -56,18 +56,33 @@ def training_playback(
     Raises:
         OptionError: no moments, or no such kind, layer, head, moment or position.
     """
+    looks: Looks = {"theme": theme, "large": large, "with_answer": with_answer, "narrow": narrow}
+    return plain_training_playback(moments, kind, layer, head, moment, position, **looks).to_plotly()
+
+
+def plain_training_playback(
+    moments: Sequence[TrainingSnapshot],
+    kind: Kind,
+    layer: int | None,
+    head: int,
+    moment: int | None,
+    position: int,
+    **looks: Unpack[Looks],
+) -> PlainFigure:
+    """The same as plain data."""
     if not moments:
         raise OptionError("there are no moments to draw; replay makes them")
-    first = moments[0].forced
+    first, theme, size = moments[0].forced, theme_of(looks["theme"]), 17 if looks["large"] else 13
     at = len(moments) - 1 if moment is None else check_place("moment", moment, len(moments))
     check_place("position", position, len(first.steps))
     layer = layer_or_first(first, kind, layer)
-    picture = _Playback(moments, kind, layer, head, position, theme_of(theme), 17 if large else 13, with_answer)
+    picture = _Playback(moments, kind, layer, head, position, theme, size, looks["with_answer"])
     traces = picture.traces()
     for number, update in picture.updates(at).items():
         traces[number].update(update)
-    place = _arrangement(len(first.queries(kind)), large, narrow)
-    return FramedFigure(traces, picture.layout(at, place, narrow), [picture.frame(i) for i in range(len(moments))])
+    place = _arrangement(len(first.queries(kind)), looks["large"], looks["narrow"])
+    layout = picture.layout(at, place, looks["narrow"])
+    return PlainFigure(traces, layout, [picture.frame(i) for i in range(len(moments))])
 
 
 class _Playback:
@@ -96,10 +111,10 @@ class _Playback:
 
     # ---- traces
 
-    def traces(self) -> list[go.Scatter | Plain]:
+    def traces(self) -> list[Plain]:
         still = [*map_traces(self.maps[0], self.reasons, self.theme), self._rings(), *self._ways()]
         self._moving = (0, len(still), len(still) + 1)
-        now = go.Scatter(mode="lines+markers+text", xaxis="x2", yaxis="y2", hoverinfo="skip", cliponaxis=False)
+        now = scatter(mode="lines+markers+text", xaxis="x2", yaxis="y2", hoverinfo="skip", cliponaxis=False)
         return [*still, now, candidates.bars(self.size, "3")]
 
     def updates(self, moment: int) -> dict[int, dict[str, Any]]:
@@ -114,11 +129,11 @@ class _Playback:
         layout = {"yaxis3": candidates.names(self.moments[moment].forced.steps[self.position])}
         return {"name": str(moment), "data": data, "traces": list(updates), "layout": layout}
 
-    def _rings(self) -> go.Scatter:
+    def _rings(self) -> Plain:
         """A thin ring around the true key of every row."""
         shows = self.kind == "cross" and self.with_answer
         at = [(key, t) for t, key in enumerate(self.trace.alignment) if key is not None] if shows else []
-        return go.Scatter(
+        return scatter(
             x=[key for key, _ in at],
             y=[t for _, t in at],
             mode="markers",
@@ -132,32 +147,34 @@ class _Playback:
             cliponaxis=False,
         )
 
-    def _ways(self) -> list[go.Scatter]:
+    def _ways(self) -> list[Plain]:
         """The other heads in grey, the line of uniform attention, and the focus head on top."""
         theme, n = self.theme, len(self.moments)
         _, n_layers, n_heads = self.course.values.shape
         others = [(i, j) for i in range(n_layers) for j in range(n_heads) if (i, j) != self.place]
-        options: dict[str, Any] = {"xaxis": "x2", "yaxis": "y2", "mode": "lines", "hovertemplate": "%{text}<extra></extra>"}
+        lines: dict[str, Any] = {"xaxis": "x2", "yaxis": "y2", "mode": "lines"}
+        hovers = {**lines, "hovertemplate": "%{text}<extra></extra>"}
         # One trace with gaps for however many heads there are.
-        grey = go.Scatter(
+        grey = scatter(
             x=[x for _ in others for x in [*range(n), None]],
             y=[y for place in others for y in [*self.course.values[:, *place].tolist(), None]],
             text=[words for place in others for words in [*self._words(*place), ""]],
             line={"color": theme.other, "width": 1.5},
-            **options,
+            **hovers,
         )
-        even = go.Scatter(
+        even = scatter(
             x=[-0.5, n - 0.5],
             y=[self.course.even] * 2,
             line={"color": theme.muted, "width": 1.5, "dash": "dot"},
-            **{**options, "hovertemplate": None, "hoverinfo": "skip"},
+            hoverinfo="skip",
+            **lines,
         )
-        own = go.Scatter(
+        own = scatter(
             x=list(range(n)),
             y=self.own.tolist(),
             text=self._words(*self.place),
             line={"color": theme.accent, "width": 3.5 if self.size > 13 else 3},
-            **options,
+            **hovers,
         )
         return [grey, even, own]
 

@@ -11,6 +11,8 @@ from transformer_viz import figures
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
 from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.export.strips import legend
+from transformer_viz.figures.difference_mosaic import plain_difference_mosaic
+from transformer_viz.figures.mosaic import plain_mosaic
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
@@ -181,7 +183,7 @@ def _maps(comparison: Comparison, chosen: bar.Bar) -> None:
             tile = (state.layer, state.head) if kind == state.kind and place.is_same() else None
             words = f"A − B of all layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
             heard = clicks.tiles(lambda tile: place.go_to_tile(tile, comparison))
-            mosaic = figures.difference_mosaic(comparison.a, comparison.b, kind, tile, **looks)
+            mosaic = plain_difference_mosaic(comparison.a, comparison.b, kind, tile, **looks)
             chart.show(mosaic, f"mosaic-chart-{kind}", words, clicks=heard, zooms=False)
 
 
@@ -263,7 +265,7 @@ def _alone(ran: tuple[side_runs.Ran, side_runs.Ran], chosen: bar.Bar, looks: dic
         shown.show(shown.of_one(name, trace, **looks))
         kind: Kind = state.kind if state.get("kind") in trace.kinds else trace.kinds[-1]
         with st.container(key="compare-maps"):
-            figure = figures.mosaic(trace, kind, theme=style.theme(), large=chosen.is_large, height=420)
+            figure = plain_mosaic(trace, kind, theme=style.theme(), large=chosen.is_large, height=420)
             words = f"All layers and heads of {name}'s {KIND_TITLES[kind]}"
             chart.show(figure, "compare-alone-chart", words, zooms=False)
 

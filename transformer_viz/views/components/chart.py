@@ -27,7 +27,7 @@ def show(
     """Draws a figure into the chart `key`.
 
     Args:
-        figure: a Plotly figure, with its frames.
+        figure: a Plotly figure, or plain data of one, with its frames.
         key: tells this chart from the page's others; the same key is the same chart.
         words: what a screen reader says of it.
         run: tells the run that it shows from others, in the browser.

@@ -7,6 +7,7 @@ import streamlit as st
 
 from transformer_viz import export
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.figures.plain import PlainFigure
 from transformer_viz.views.cache.run_cache import held
 from transformer_viz.views.components.markdown import literal
 
@@ -51,4 +52,4 @@ def _ask(asked: str, format: str) -> None:
 def _made(place: tuple[str, str], *, _figure: Any, _title: str) -> bytes:
     if place[0] == "html":
         return export.figure_html(_figure, title=_title).encode()
-    return export.picture(_figure, place[0])
+    return export.picture(_figure.to_plotly() if isinstance(_figure, PlainFigure) else _figure, place[0])

@@ -6,10 +6,10 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz import figures
 from transformer_viz.analysis.snapshots import when
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.figures.training_playback import plain_training_playback
 from transformer_viz.terms import KIND_TITLES, row_labels
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
@@ -142,7 +142,7 @@ def _playback(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
     theme, position = style.theme(), st.session_state.position
     looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": screen.is_narrow()}
     assert isinstance(now.head, int)
-    figure = figures.training_playback(found, now.kind, now.layer, now.head, now.step, position, theme=theme, **looks)
+    figure = plain_training_playback(found, now.kind, now.layer, now.head, now.step, position, theme=theme, **looks)
     words = (
         f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
         "and the candidates of one position. The sentence above says it."
