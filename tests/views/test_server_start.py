@@ -3,15 +3,15 @@
 import asyncio
 import signal
 import threading
+import webbrowser
 from unittest.mock import Mock
 
 import pytest
 import streamlit as st
-from streamlit import cli_util
 
 from tests.test_imports import python
 from transformer_viz import views
-from transformer_viz.views.server import lifespan, opening, owner, stopping, warm_up
+from transformer_viz.views.server import lifespan, opening, owner, running, warm_up
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def opened(monkeypatch):
     """The addresses that were opened, once the next one is."""
     addresses: list[str] = []
     is_there = threading.Event()
-    monkeypatch.setattr(cli_util, "open_browser", lambda address: (addresses.append(address), is_there.set()))
+    monkeypatch.setattr(webbrowser, "open", lambda address: (addresses.append(address), is_there.set()))
     monkeypatch.setattr(opening, "_SECONDS", 0.01)
 
     def wait() -> list[str]:
@@ -52,14 +52,14 @@ def test_the_browser_opens_on_this_machine(options, opened, monkeypatch, address
     monkeypatch.setattr(owner, "secret", lambda: more.partition("=")[2])
     options["server.address"] = address
     lives()
-    assert opened() == [f"http://localhost:8501{more}"]
+    assert opened() == [f"http://localhost:8501/{more}"]
 
 
 def test_where_nobody_sits_no_browser_opens(options, monkeypatch):
     monkeypatch.setattr(warm_up, "begin", Mock())
     monkeypatch.setattr(opening, "_SECONDS", 0)
     opens = Mock()
-    monkeypatch.setattr(cli_util, "open_browser", opens)
+    monkeypatch.setattr(webbrowser, "open", opens)
     options["server.headless"] = True
     lives()
     opens.assert_not_called()
@@ -74,7 +74,7 @@ def test_a_browser_that_does_not_open_stops_nothing(options, monkeypatch):
 
     monkeypatch.setattr(warm_up, "begin", Mock())
     monkeypatch.setattr(opening, "_SECONDS", 0)
-    monkeypatch.setattr(cli_util, "open_browser", fails)
+    monkeypatch.setattr(webbrowser, "open", fails)
     lives()
     assert tried.wait(20)
 
@@ -101,7 +101,7 @@ def signals():
 def test_a_signal_ends_the_server_and_is_not_raised_again(signals, number):
     server = Uvicorn()
     signal.signal(signal.SIGINT, server.handle_exit)
-    stopping.quietly()
+    running.end_quietly()
     signal.raise_signal(number)
     assert (server.should_exit, server.force_exit) == (True, False)
     signal.raise_signal(number)
@@ -110,7 +110,7 @@ def test_a_signal_ends_the_server_and_is_not_raised_again(signals, number):
 
 def test_the_signals_of_others_are_left_alone(signals):
     before = signal.getsignal(signal.SIGINT)
-    stopping.quietly()
+    running.end_quietly()
     assert signal.getsignal(signal.SIGINT) is before
 
 

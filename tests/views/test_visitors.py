@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+import webbrowser
 from collections.abc import Iterator
 from http.cookies import SimpleCookie
 from typing import Any
@@ -211,10 +212,8 @@ def test_as_soon_as_others_are_asked_in_sitting_here_is_not_enough(options, monk
 
 def test_the_terminal_and_the_first_browser_have_the_owners_address(options, monkeypatch):
     assert f"http://localhost:8501/?owner={owner.secret()}" in greeting.words()
-    from streamlit import cli_util
-
     opened = []
-    monkeypatch.setattr(cli_util, "open_browser", opened.append)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
     opening._open()
     assert len(opened) == 1
     assert opened[0].endswith(f"?owner={owner.secret()}")

@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from transformer_viz import serving
 from transformer_viz.errors import OptionError
 from transformer_viz.views.components import plotly_js
-from transformer_viz.views.server import greeting, opening, running, stopping, warm_up
+from transformer_viz.views.server import greeting, opening, running, warm_up
 from transformer_viz.views.server.encodings import AcceptedEncodings
 from transformer_viz.views.server.files import Files
 from transformer_viz.views.server.headers import SecurityHeaders
@@ -34,7 +34,7 @@ async def lifespan(_app: Any) -> AsyncGenerator[None]:
     warm_up.begin()
     opening.soon()
     running.bound_messages(LARGEST_MESSAGE)
-    stopping.quietly()
+    running.end_quietly()
     print(f"\n{greeting.words()}\n", flush=True)
     yield
 

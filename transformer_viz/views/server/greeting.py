@@ -14,14 +14,17 @@ _EVERY_ADDRESS = {"0.0.0.0", "::"}
 
 def words() -> str:
     """One line for this machine, one for the room if others can come in, and then one for the server's owner."""
-    address = st.get_option("server.address") or "0.0.0.0"
-    here = url("localhost" if address in _EVERY_ADDRESS else address)
-    lines = [f"Transformer Viz is at {here} - Ctrl-C stops it."]
-    if address in _EVERY_ADDRESS:
+    lines = [f"Transformer Viz is at {here()} - Ctrl-C stops it."]
+    if _address() in _EVERY_ADDRESS:
         lines.append(f"Others in the room open {url(_address_in_network() or socket.gethostname())}")
     if not owner.is_local():
-        lines.append(f"You alone, to manage everybody's trainings, open {owner.with_secret(here)}")
+        lines.append(f"You alone, to manage everybody's trainings, open {owner.with_secret(here())}")
     return "\n".join(lines)
+
+
+def here() -> str:
+    """The address of the app for a browser on this machine."""
+    return url("localhost" if _address() in _EVERY_ADDRESS else _address())
 
 
 def url(host: str) -> str:
@@ -30,6 +33,10 @@ def url(host: str) -> str:
     path = st.get_option("server.baseUrlPath").strip("/")
     host = f"[{host}]" if ":" in host else host
     return f"{scheme}://{host}:{st.get_option('server.port')}/{path}"
+
+
+def _address() -> str:
+    return st.get_option("server.address") or "0.0.0.0"
 
 
 def _address_in_network() -> str | None:

@@ -2,11 +2,12 @@
 
 import asyncio
 import threading
+import webbrowser
 from contextlib import suppress
 
 import streamlit as st
 
-from transformer_viz.views.server import owner
+from transformer_viz.views.server import greeting, owner
 
 # The server listens in the moment after it was told that the app is ready.
 _SECONDS = 0.3
@@ -19,11 +20,6 @@ def soon() -> None:
 
 
 def _open() -> None:
-    # Streamlit's own way to say where it is and to open that is not public; without it the address is still in the terminal.
+    # Without a browser the address is still in the terminal.
     with suppress(Exception):
-        from streamlit import cli_util, config
-        from streamlit.web.server import server_util
-
-        option = "browser.serverAddress" if config.is_manually_set("browser.serverAddress") else "server.address"
-        address = server_util.get_display_address(st.get_option(option) or "localhost")
-        cli_util.open_browser(owner.with_secret(server_util.get_url(address)))
+        webbrowser.open(owner.with_secret(greeting.here()))

@@ -5,7 +5,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from transformer_viz.views.server.refusal import refuse
 
 NOT_FOUND, METHOD_NOT_ALLOWED = 404, 405
-_CORE = "/_stcore/"
+CORE = "/_stcore/"
 _NEEDED = {"health", "host-config", "stream", "upload_file", "bidi-components"}
 _CLOSED = ("/auth/login", "/auth/logout", "/oauth2callback")
 
@@ -31,11 +31,11 @@ class Routes:
 
 
 def _is_open(path: str, is_websocket: bool) -> bool:
-    _, found, rest = path.partition(_CORE)
+    _, found, rest = path.partition(CORE)
     if is_websocket:
         return bool(found) and rest == "stream"
     return (not found or rest.partition("/")[0] in _NEEDED) and not path.endswith(_CLOSED)
 
 
 def _methods(path: str) -> tuple[str, ...]:
-    return ("PUT", "DELETE") if f"{_CORE}upload_file/" in path else ("GET", "HEAD")
+    return ("PUT", "DELETE") if f"{CORE}upload_file/" in path else ("GET", "HEAD")

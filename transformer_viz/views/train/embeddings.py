@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 import streamlit as st
-from streamlit.runtime.uploaded_file_manager import UploadedFile
+from streamlit.typing import UploadedFile
 
 from transformer_viz import tasks
 from transformer_viz.errors import TransformerVizError
