@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import Parameter
 from torch.overrides import TorchFunctionMode
+
+from transformer_viz.tracing.adapters.functions import is_parameter
 
 _WIDER = {
     torch.float16: torch.float64,
@@ -101,14 +102,8 @@ class InFloat64(TorchFunctionMode):
         return _WIDER.get(value, value) if kind is torch.dtype else value
 
     def _watch(self, value: Tensor) -> None:
-        if (
-            self.came_in is None
-            or isinstance(value, Parameter)
-            or isinstance(value._base, Parameter)
-            or value.unique().numel() < 2
-        ):
-            return
-        self.came_in.add((value.dtype, value.shape, float(value.double().sum())))
+        if self.came_in is not None and not is_parameter(value) and value.unique().numel() > 1:
+            self.came_in.add((value.dtype, value.shape, float(value.double().sum())))
 
 
 def coarser(a: torch.dtype, b: torch.dtype) -> torch.dtype:

@@ -50,7 +50,7 @@ class Functions(TorchFunctionMode):
         given = [tensor for tensor in given if tensor.is_floating_point()]
         weights = [tensor for tensor in given if tensor in self._weights]
         if weights and name in _PRODUCT:
-            if not any(map(_is_parameter, given)):  # a projection, not values
+            if not any(map(is_parameter, given)):  # a projection, not values
                 self.attending[self._running.innermost] = None
         elif weights:
             for made in _tensors(returned):
@@ -58,8 +58,8 @@ class Functions(TorchFunctionMode):
                     self._weights[made] = True
 
 
-def _is_parameter(tensor: Tensor) -> bool:
-    """Whether it is one, or a view of one."""
+def is_parameter(tensor: Tensor) -> bool:
+    """Whether it is one, or a view of one: what a view is of, torch tells by no public name."""
     return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
 
 
