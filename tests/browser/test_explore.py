@@ -9,7 +9,8 @@ import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, PATIENCE_MS, at_rest, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.until import until
 from transformer_viz.views.components import plotly_js
 
 pytestmark = pytest.mark.browser
@@ -167,11 +168,8 @@ class Between:
 
     def wait_until_said(self, count: int) -> None:
         """Until the page has said so much since the answers are held back."""
-        for _ in range(PATIENCE_MS // 10):
-            if self.said >= count:
-                return
-            self.page.wait_for_timeout(10)
-        raise AssertionError("the page does not say it")
+        # What it says is heard while Playwright is asked for something.
+        until(lambda: self.page.evaluate("true") and self.said >= count)
 
     @contextlib.contextmanager
     def answers_held(self) -> Generator[None]:

@@ -5,12 +5,12 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import OWNER_SECRET
+from tests.until import until
 from transformer_viz import places
 from transformer_viz.training import jobs, locks
 from transformer_viz.training.defaults import recipe_for
@@ -64,17 +64,10 @@ def test_only_its_starter_and_the_owner_can_stop_a_training(browser: Browser, se
                 expect(stop).to_have_count(0)
             else:
                 stop.click()
-                _until(page, jobs._file(training.place, "wish"))
+                wish = jobs._file(training.place, "wish")
+                until(wish.exists)
+                assert wish.read_text() == "stop"
+                wish.unlink()
             assert "transformer_viz" not in page.evaluate("document.cookie")
             assert token not in page.content() + page.url
             assert OWNER_SECRET not in page.content() + page.url
-
-
-def _until(page: Page, wish: Path) -> None:
-    """Until the training would hear it; then it is forgotten."""
-    for _ in range(1000):
-        if wish.exists():
-            break
-        page.wait_for_timeout(20)
-    assert wish.read_text() == "stop"
-    wish.unlink()

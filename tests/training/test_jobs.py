@@ -2,14 +2,13 @@
 
 import json
 import signal
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
 
 from tests.training.tiny import RECIPE
+from tests.until import until
 from transformer_viz import checkpoints, load_checkpoint, places
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs, locks
@@ -33,13 +32,6 @@ def trained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for process in started:
         process.kill()
         process.wait()
-
-
-def until(holds: Callable[[], bool], seconds: float = 120) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it does not happen"
-        time.sleep(0.1)
 
 
 def test_a_job_runs_to_its_end_and_leaves_an_ordinary_checkpoint(trained):

@@ -1,11 +1,11 @@
 """Pages that are made at the same moment: how many, in which order, and what holds up nobody."""
 
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
 
+from tests.until import until
 from transformer_viz.views.server import turns
 
 PATIENCE = 60
@@ -22,13 +22,6 @@ def start(monkeypatch) -> Callable[..., threading.Thread]:
         return thread
 
     return start
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0)
 
 
 def test_as_many_as_there_are_turns_and_no_more(start):
