@@ -15,10 +15,17 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def started(monkeypatch):
-    """Streamlit does not start; what would have been run is kept."""
-    commands: list[list[str]] = []
-    monkeypatch.setattr(app, "_become", lambda command: commands.append(command) or 0)
+def started(monkeypatch, tmp_path):
+    """Streamlit does not start; its command line is kept, and the folder that it would have been run in."""
+    commands: list[tuple[Path, list[str]]] = []
+
+    def run_module(name, run_name):
+        assert (name, run_name) == ("streamlit", "__main__")
+        commands.append((Path.cwd(), sys.argv))
+
+    monkeypatch.setattr(runpy, "run_module", run_module)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(serving.HOSTS_VARIABLE, "")
     return commands
 
@@ -31,12 +38,15 @@ def free_port() -> int:
 
 
 def test_what_is_started(cli, started, free_port):
+    """In this process, where Streamlit's settings are: guards an app that goes on when its parent is stopped."""
     port = str(free_port)
     assert cli("app", "--port", port).code == 0
     assert cli("app", "--port", port, "--address", "127.0.0.1", "--", "--server.headless", "true", "-v").code == 0
-    run = ["run", "app.py", f"--server.port={port}"]
-    assert started[0] == [*run, "--server.address=localhost"]
-    assert started[1] == [*run, "--server.address=127.0.0.1", "--server.headless", "true", "-v"]
+    run = ["streamlit", "run", "app.py", f"--server.port={port}"]
+    assert started == [
+        (ROOT, [*run, "--server.address=localhost"]),
+        (ROOT, [*run, "--server.address=127.0.0.1", "--server.headless", "true", "-v"]),
+    ]
 
 
 def test_names_that_are_allowed(cli, started, free_port):
@@ -58,22 +68,11 @@ def test_streamlits_own_options_go_after_the_dashes(mistake, started):
     assert not started
 
 
-def test_streamlit_runs_in_this_process_where_its_settings_are(cli, monkeypatch, free_port, tmp_path):
-    """Guards an app that goes on when its parent is stopped, and one that misses the settings beside app.py."""
-    seen = []
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", sys.argv)
-    monkeypatch.setattr(runpy, "run_module", lambda name, run_name: seen.append((name, run_name, sys.argv, Path.cwd())))
-    assert app._become(["a", "b"]) == 0
-    assert seen == [("streamlit", "__main__", ["streamlit", "a", "b"], ROOT)]
-
-
-def test_a_relative_folder_of_checkpoints_is_seen_from_where_the_command_was_typed(monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
+def test_a_relative_folder_of_checkpoints_is_seen_from_where_the_command_was_typed(
+    cli, started, monkeypatch, free_port, tmp_path
+):
     monkeypatch.setenv(places.FOLDERS_VARIABLE, "mine")
-    monkeypatch.setattr(sys, "argv", sys.argv)
-    monkeypatch.setattr(runpy, "run_module", lambda name, run_name: None)
-    app._become(["a"])
+    assert cli("app", "--port", str(free_port)).code == 0
     assert os.environ[places.FOLDERS_VARIABLE] == str(tmp_path / "mine")
 
 

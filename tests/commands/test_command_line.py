@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.inside import add_commands
 from transformer_viz import Trace, __version__, commands
 from transformer_viz.errors import InputError
 
@@ -40,7 +41,7 @@ def planted(tmp_path, monkeypatch):
     def plant(body: str) -> None:
         source = f"HELP = 'planted'\ndef add_arguments(parser): pass\ndef run(arguments):\n{textwrap.indent(body, '    ')}\n"
         (tmp_path / "zz_planted.py").write_text(source, encoding="utf-8")
-        monkeypatch.setattr(commands, "__path__", [*commands.__path__, str(tmp_path)])
+        add_commands(monkeypatch, tmp_path)
 
     yield plant
     sys.modules.pop("transformer_viz.commands.zz_planted", None)

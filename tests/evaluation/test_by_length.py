@@ -13,8 +13,8 @@ from transformer_viz import accuracy_by_length, decode
 from transformer_viz.analysis.length_report import Z_95, AtLength, ByLength, wilson
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import InputError, OptionError
-from transformer_viz.evaluation import evaluate_batch
 from transformer_viz.evaluation.by_length import default_lengths, fresh_strings, lengths_beyond, trained_lengths
+from transformer_viz.evaluation.evaluate_batch import MOST_WEIGHTS, evaluate_batch
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.vocabulary import END
@@ -101,14 +101,15 @@ def test_the_last_token_and_the_end_count_too(tiny):
     assert (point.n_exact, point.n_strings, point.token_accuracy) == (3, 3, 1.0)
 
 
-def test_batches_of_one_change_nothing(tiny, measured, monkeypatch):
+def test_batches_of_one_change_nothing(tiny, measured):
     """Where the attention of all strings would not fit, they are decoded in parts."""
-    found, _ = measured
-    monkeypatch.setattr(evaluate_batch, "_MOST_WEIGHTS", 1)
-    again = accuracy_by_length(with_task(tiny, Reverse(ALPHABET, 5, (2, 4))), [2, 3, 5, 7], samples=7, seed=3)
-    for a, b in zip(found.points, again.points, strict=True):
-        assert (a.n_exact, a.token_accuracy, a.n_letters) == (b.n_exact, b.token_accuracy, b.n_letters)
-        np.testing.assert_allclose(np.array(a.head_mass), np.array(b.head_mass), atol=1e-9)
+    _, task = measured
+    for texts in task.drawn.values():
+        symbols = [list(text) for text in texts]
+        whole, parts = (evaluate_batch(with_task(tiny, task), symbols, most) for most in (MOST_WEIGHTS, 1))
+        np.testing.assert_allclose(whole.on_true_key, parts.on_true_key, atol=1e-9)
+        for name in ("outputs", "hits", "n_right", "n_tokens", "n_letters"):
+            assert getattr(whole, name) == getattr(parts, name), name
 
 
 def test_the_strings_of_a_length_depend_on_the_seed_alone(tiny):

@@ -7,7 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transformer_viz.model import incremental, masks, variants
+from tests.inside import fuse_up_to
+from transformer_viz.model import masks, variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.trace.recorder import Recorder
@@ -73,7 +74,7 @@ def assert_same(model: Transformer, seed: int, n_target: int = 5) -> None:
 def test_every_combination_of_switches(switches, widths, seed, fused):
     """Guards a switch that only the modules know of."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(incremental, "_FUSED_UP_TO", 256 if fused else 0)
+        fuse_up_to(patch, 256 if fused else 0)
         assert_same(model_of(seed, **switches, **widths), seed)
 
 

@@ -12,7 +12,7 @@ from num2words import num2words
 from tests.needs import needs
 from transformer_viz import tasks
 from transformer_viz.errors import ConfigError, InputError
-from transformer_viz.tasks import corpus, dates, german, pinyin
+from transformer_viz.tasks import corpus, dates, german, numbers, pinyin
 from transformer_viz.tasks.dates import LANGUAGES, Dates, readings
 from transformer_viz.tasks.numbers import Numbers, digits_of
 from transformer_viz.tasks.pinyin import Pinyin, most_frequent_readings
@@ -116,13 +116,19 @@ def test_readings_depend_on_the_neighbours():
     assert task.answer(["庆", "重"]) is None
 
 
-def test_the_baseline_counts_training_phrases_only(monkeypatch):
-    pairs = {"甲乙": (("甲", "乙"), ("a", "b")), "甲丙": (("甲", "丙"), ("x", "c")), "甲丁": (("甲", "丁"), ("x", "d"))}
-    monkeypatch.setattr(pinyin, "_phrases", lambda: pairs)
-    task = Pinyin(held_out_share=0.0)
-    assert most_frequent_readings(task) == {"甲": "x", "乙": "b", "丙": "c", "丁": "d"}
-    monkeypatch.setattr(Pinyin, "is_in", lambda self, text, split: (text == "甲乙") == (split == "train"))
-    assert most_frequent_readings(task) == {"甲": "a", "乙": "b"}
+class ThreePhrases(Pinyin):
+    """甲 is a in one of them, which alone is trained with where anything is held out."""
+
+    def pairs(self):
+        return {"甲乙": (("甲", "乙"), ("a", "b")), "甲丙": (("甲", "丙"), ("x", "c")), "甲丁": (("甲", "丁"), ("x", "d"))}
+
+    def is_in(self, text, split):
+        return (text == "甲乙" or not self.held_out_share) == (split == "train")
+
+
+def test_the_baseline_counts_training_phrases_only():
+    assert most_frequent_readings(ThreePhrases(held_out_share=0.0)) == {"甲": "x", "乙": "b", "丙": "c", "丁": "d"}
+    assert most_frequent_readings(ThreePhrases(held_out_share=0.5)) == {"甲": "a", "乙": "b"}
 
 
 # German
@@ -155,7 +161,11 @@ def test_german_finds_the_sentences_of_debians_dictionary():
 
 @pytest.mark.parametrize(
     ("name", "package", "module", "text"),
-    [("pinyin", "pypinyin", pinyin, "重庆"), ("dates", "babel", dates, "5. März 1986"), ("numbers", "num2words", None, "elf")],
+    [
+        ("pinyin", "pypinyin", pinyin, "重庆"),
+        ("dates", "babel", dates, "5. März 1986"),
+        ("numbers", "num2words", numbers, "elf"),
+    ],
 )
 def test_without_its_package_a_task_says_so_and_a_checkpoint_still_reads(monkeypatch, name, package, module, text):
     whole = tasks.make(name)
@@ -168,13 +178,9 @@ def test_without_its_package_a_task_says_so_and_a_checkpoint_still_reads(monkeyp
         return real(module_name)
 
     monkeypatch.setattr(corpus, "import_module", blocked)
-    for cached in (
-        getattr(module, n) for n in ("_phrases", "_characters", "_patterns", "_forms", "_only_reading") if hasattr(module, n)
-    ):
-        cached.cache_clear()
-    from transformer_viz.tasks import numbers
-
-    numbers._word.cache_clear()
+    for value in vars(module).values():
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()
     task = tasks.make(name, None, vocabularies)
     assert task.symbols(text) == task.read(text)
     assert (task.answer(task.read(text)) is None) == (name != "numbers")

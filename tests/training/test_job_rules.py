@@ -2,9 +2,12 @@
 
 import hashlib
 import json
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,8 +35,11 @@ def launched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Nothing is really trained: what would be launched is collected."""
     names: list[str] = []
     monkeypatch.setattr(jobs, "trained_folder", lambda: tmp_path / "trained")
-    monkeypatch.setattr(jobs, "_launch", lambda job: names.append(job.name))
-    monkeypatch.setattr(estimate, "_speed", lambda: 1e9)
+
+    def popen(command: list[str], **_: object) -> None:
+        names.append(Path(command[command.index("--job") + 1]).name)
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
     monkeypatch.delenv(serving.NO_TRAINING_VARIABLE, raising=False)
     monkeypatch.delenv(serving.variable("trained_bytes"), raising=False)
     return names
@@ -135,11 +141,13 @@ def test_nobody_else_starts_between_the_look_and_the_start(launched, tmp_path, m
     """Two that look at once would both find nothing running, and room for one of them."""
     held = []
 
-    def looked(*_: object) -> None:
+    def looked(*_: object, gives: Any = None, **__: object) -> Any:
         held.append(locks.is_held(tmp_path / "trained" / ".jobs" / ".starting"))
+        return gives
 
-    for step in ("_check_free", "_check_room", "_launch"):
-        monkeypatch.setattr(jobs, step, looked)
+    monkeypatch.setattr(jobs, "jobs", partial(looked, gives=[]))
+    monkeypatch.setattr(serving, "limits", partial(looked, gives=serving.limits()))
+    monkeypatch.setattr(subprocess, "Popen", looked)
     job = jobs.start(RECIPE, "one", ANNA)
     jobs.go_on(job, ANNA)
     assert held == [True] * 6
@@ -191,10 +199,8 @@ def test_a_training_never_has_more_bytes_than_it_was_said_to(tmp_path, monkeypat
     """Looked at just before each file takes its place, when both of them are there."""
     model = {**RECIPE.model, "d_model": 60, "d_ff": 240, "tied_embeddings": tied}
     recipe = replace(RECIPE, model=model, optimizer=optimizer, momentum=0.9 if optimizer == "sgd" else 0.0)
-    monkeypatch.setattr(estimate, "_speed", lambda: 1e9)
-    monkeypatch.setattr(estimate, "_WORDS", 300_000)
     monkeypatch.setattr(making, "Probe", lambda checkpoint: dict)
-    said = estimate.folder_bytes(estimate.estimate(recipe), recipe, jobs.SNAPSHOTS)
+    said = estimate.folder_bytes(estimate.estimate(recipe), recipe, jobs.SNAPSHOTS) - estimate.WORDS_BYTES + 300_000
     found = []
     write = writing.save_file
 

@@ -45,16 +45,16 @@ def test_a_killed_process_lets_go(tmp_path):
 def test_a_file_that_its_holder_removed_is_not_taken_for_the_lock(tmp_path, monkeypatch):
     """Somebody opened it before, and gets the lock of a file without a name: a third one would hold the new file."""
     path = tmp_path / "lock"
-    real, opened = locks._opened, []
+    fcntl = pytest.importorskip("fcntl")
+    real, asked = fcntl.flock, []
 
-    def opened_late(path):
-        file = real(path)
-        if not opened:  # between the opening and the locking the holder comes to its end
+    def flock_late(file, how):
+        if not asked:  # between the opening and the locking the holder comes to its end
             path.unlink()
-        opened.append(file)
-        return file
+        asked.append(file)
+        return real(file, how)
 
-    monkeypatch.setattr(locks, "_opened", opened_late)
+    monkeypatch.setattr(fcntl, "flock", flock_late)
     with locks.held(path):
-        assert len(opened) == 2
+        assert len(asked) == 2
         assert locks.is_held(path)

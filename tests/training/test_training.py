@@ -14,7 +14,6 @@ from transformer_viz.errors import ConfigError
 from transformer_viz.model.tap import Site
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.tracing.framing import padded
-from transformer_viz.training import encoded
 from transformer_viz.training.batch import make_batch
 from transformer_viz.training.batches import batches
 from transformer_viz.training.encoded import EncodedTexts
@@ -106,14 +105,13 @@ def test_an_epoch_shows_every_fixed_string_once():
         ("pinyin", {}, {"phrases": 1.0}),
     ],
 )
-def test_texts_encoded_once_give_the_batches_of_the_texts(task, options, mix, monkeypatch):
+def test_texts_encoded_once_give_the_batches_of_the_texts(task, options, mix):
     """Widths, padding and all; some batches need no padding. The texts are encoded in several parts."""
-    monkeypatch.setattr(encoded, "_AT_ONCE", 7)
     made = tasks.make(task, options)
     rng = np.random.default_rng(0)
     texts = [text for source in mix for text in made.sample(source, 3 if task == "reverse" else None, 12, rng)]
     texts += [text for source in mix for text in made.sample(source, 5 if task == "reverse" else None, 18, rng)]
-    kept = EncodedTexts(made, texts, CPU)
+    kept = EncodedTexts(made, texts, CPU, at_once=7)
     chosen = [rng.permutation(len(texts))[:n] for n in (1, 2, 9, 30)] + [np.arange(5), np.arange(28, 30)]
     for numbers in chosen:
         found, wanted = kept.rows(numbers), make_batch(made, [texts[i] for i in numbers])

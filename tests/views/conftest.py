@@ -13,8 +13,8 @@ import streamlit as st
 import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
-from streamlit.util import calc_hash
 
+from tests.inside import go
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.model.config import ModelConfig
@@ -139,12 +139,6 @@ def everything(folder: Path, saved_with_more: Path, only: Callable[[Path], Path]
     monkeypatch.setattr(jobs, "jobs", lambda: made)
     monkeypatch.setattr(Job, "state", property(lambda self: "paused"))
     return only(saved_with_more)
-
-
-def go(at: AppTest, page: str | None) -> AppTest:
-    """The next run shows this page; AppTest's own `switch_page` knows pages that are files only."""
-    at._page_hash = calc_hash(page or "")
-    return at
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import streamlit as st
 from streamlit.testing.v1 import AppTest
-from streamlit.util import calc_hash
 
+from tests.inside import go
 from tests.views.drawn import pictures
 from tests.views.widgets import controls
 from transformer_viz.views.state.controls import CONTROLS
@@ -126,8 +126,7 @@ def opens(page: str | None, query: dict[str, str]) -> dict[str, Any]:
     at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
     for key, value in query.items():
         at.query_params[key] = value
-    at._page_hash = calc_hash(page or "")
-    at.run()
+    go(at, page).run()
     assert not at.exception, at.exception
     values = {CONTROLS[widget.key]: plain(at, widget) for widget in controls(at) if widget.key in CONTROLS}
     return {"values": values, "numbers": [sums for figure in pictures(at) for sums in numbers(figure)]}

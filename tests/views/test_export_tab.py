@@ -13,7 +13,6 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import pictures
-from transformer_viz.export import pages
 from transformer_viz.figures import files
 from transformer_viz.trace.store import load_trace
 
@@ -84,8 +83,6 @@ def test_small_tables_are_there_at_once(start: Callable[..., AppTest]) -> None:
 
 def test_a_page_is_made_when_it_is_asked_for(start: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "plotly_js", lambda: "window.Plotly = undefined")
-    # Its hash is kept for the whole process, and would be there for the tests that come later.
-    monkeypatch.setattr(pages, "_plotly_hash", lambda: "'sha256-'")
     at = open_tab(start(text="abc", step="2"), "html")
     assert not at.get("download_button")
     at.button(key="export-prepare").click().run()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.inside import nothing_is_open
 from transformer_viz import Trace
 from transformer_viz.trace import limits
 from transformer_viz.trace.store import to_bytes
@@ -45,7 +46,7 @@ def errors(at: AppTest) -> str:
 
 @pytest.fixture(autouse=True)
 def nothing_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(opened, "_HELD", type(opened._HELD)())
+    nothing_is_open(monkeypatch)
 
 
 @pytest.mark.parametrize(

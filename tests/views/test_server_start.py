@@ -24,59 +24,49 @@ def options(monkeypatch):
 
 
 @pytest.fixture
-def opened(monkeypatch):
-    """The addresses that were opened, once the next one is."""
-    addresses: list[str] = []
-    is_there = threading.Event()
-    monkeypatch.setattr(webbrowser, "open", lambda address: (addresses.append(address), is_there.set()))
-    monkeypatch.setattr(opening, "_SECONDS", 0.01)
-
-    def wait() -> list[str]:
-        assert is_there.wait(20)
-        return addresses
-
-    return wait
+def opens(monkeypatch) -> Mock:
+    """Opens no browser, at once; nothing else is done as the server starts."""
+    opens = Mock()
+    monkeypatch.setattr(webbrowser, "open", opens)
+    monkeypatch.setattr(opening, "DELAY_S", 0)
+    monkeypatch.setattr(warm_up, "begin", Mock())
+    return opens
 
 
-def lives(seconds: float = 0.2) -> None:
+def lives() -> None:
+    """A server that starts, and ends when all that it has put off until later is done."""
+
     async def life():
         async with lifespan(None):
-            await asyncio.sleep(seconds)
+            later = asyncio.Event()
+            asyncio.get_running_loop().call_later(opening.DELAY_S, later.set)
+            await later.wait()
 
+    before = set(threading.enumerate())
     asyncio.run(life())
+    for thread in set(threading.enumerate()) - before:
+        thread.join(20)
 
 
 @pytest.mark.parametrize(("address", "more"), [("localhost", ""), ("0.0.0.0", "?owner=secret")])
-def test_the_browser_opens_on_this_machine(options, opened, monkeypatch, address, more):
-    monkeypatch.setattr(warm_up, "begin", Mock())
+def test_the_browser_opens_on_this_machine(options, opens, monkeypatch, address, more):
     monkeypatch.setattr(owner, "secret", lambda: more.partition("=")[2])
     options["server.address"] = address
     lives()
-    assert opened() == [f"http://localhost:8501/{more}"]
+    opens.assert_called_once_with(f"http://localhost:8501/{more}")
 
 
-def test_where_nobody_sits_no_browser_opens(options, monkeypatch):
-    monkeypatch.setattr(warm_up, "begin", Mock())
-    monkeypatch.setattr(opening, "_SECONDS", 0)
-    opens = Mock()
-    monkeypatch.setattr(webbrowser, "open", opens)
+def test_where_nobody_sits_no_browser_opens(options, opens):
     options["server.headless"] = True
     lives()
     opens.assert_not_called()
 
 
-def test_a_browser_that_does_not_open_stops_nothing(options, monkeypatch):
-    tried = threading.Event()
-
-    def fails(address):
-        tried.set()
-        raise FileNotFoundError("xdg-open")
-
-    monkeypatch.setattr(warm_up, "begin", Mock())
-    monkeypatch.setattr(opening, "_SECONDS", 0)
-    monkeypatch.setattr(webbrowser, "open", fails)
+def test_a_browser_that_does_not_open_stops_nothing(options, opens):
+    """An error in a thread would fail the test, as any warning does."""
+    opens.side_effect = FileNotFoundError("xdg-open")
     lives()
-    assert tried.wait(20)
+    opens.assert_called_once()
 
 
 class Uvicorn:
@@ -120,14 +110,13 @@ def test_without_a_server_nobody_waits():
 
 def test_a_page_waits_until_all_is_ready(monkeypatch):
     """Guards a page that goes on while the other thread is halfway through an import."""
-    go_on, arrived = threading.Event(), threading.Event()
-    monkeypatch.setattr(views, "pages", lambda: go_on.wait(20))
+    has_come, order = threading.Event(), []
+    monkeypatch.setattr(views, "pages", lambda: (has_come.wait(20), order.append("ready")))
     warm_up.begin()
-    page = threading.Thread(target=lambda: (warm_up.wait(), arrived.set()), daemon=True)
-    page.start()
-    assert not arrived.wait(0.2)
-    go_on.set()
-    assert arrived.wait(60)
+    has_come.set()
+    warm_up.wait()
+    order.append("page")
+    assert order == ["ready", "page"]
 
 
 def test_what_fails_is_left_to_the_page(monkeypatch):
@@ -152,8 +141,13 @@ print(any(before), all(there()))
 
 
 def test_what_is_never_ready_holds_up_no_page_for_good(monkeypatch):
-    never = threading.Event()
-    monkeypatch.setattr(warm_up, "_is_ready", never)
-    monkeypatch.setattr(warm_up, "LONGEST", 0.01)
+    go_on, order = threading.Event(), []
+    monkeypatch.setattr(views, "pages", lambda: (go_on.wait(20), order.append("ready")))
+    warm_up.begin()
+    with monkeypatch.context() as patch:
+        patch.setattr(warm_up, "LONGEST", 0.01)
+        warm_up.wait()
+    order.append("page")
+    go_on.set()
     warm_up.wait()
-    assert not never.is_set()
+    assert order == ["page", "ready"]

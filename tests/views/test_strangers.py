@@ -300,10 +300,12 @@ class Waits:
     def __init__(self) -> None:
         self.end = asyncio.Event()
         self.messages: list[dict] = []
+        self.begun = 0
 
     async def __call__(self, request, receive, send):
         if request["type"] == "http":
             return await passed_on(request, receive, send)
+        self.begun += 1
         await Response("", PASSED)(request, receive, send)
         await self.end.wait()
 
@@ -315,10 +317,11 @@ def test_no_more_browsers_than_the_limits():
         tasks: list[asyncio.Task] = []
 
         async def connect(client: str) -> int | None:
-            task = asyncio.create_task(asked(app, scope("/_stcore/stream", "websocket", client=client)))
+            begun, task = waits.begun, asyncio.create_task(asked(app, scope("/_stcore/stream", "websocket", client=client)))
             tasks.append(task)
-            done, _ = await asyncio.wait([task], timeout=0.01)
-            return task.result().status if done else None
+            while waits.begun == begun and not task.done():
+                await asyncio.sleep(0)
+            return task.result().status if task.done() else None
 
         other = [await connect("10.0.0.1") for _ in range(3)]
         assert other == [None, None, 503]
@@ -465,8 +468,8 @@ def test_what_arrives_counts_while_it_arrives(uploads, kept):
     assert asyncio.run(life()) == (413, 204)
 
 
-def test_a_body_that_does_not_come_is_given_up(uploads, kept, put, monkeypatch):
-    monkeypatch.setattr(uploads, "_seconds", 0.01)
+def test_a_body_that_does_not_come_is_given_up(kept):
+    uploads = Uploads(ExceptionMiddleware(kept), Limits(upload_bytes=100), kept.held, seconds=0.01)
     request = scope("/_stcore/upload_file/a/1", method="PUT")
     assert asyncio.run(asked(uploads, request, *chunks(50, 1)[:1])).status == 408
     assert not kept.kept and not uploads._arriving
@@ -537,5 +540,5 @@ def test_a_wrong_setting_stops_the_server_with_a_sentence(environment, capsys):
 def test_the_terminal_says_where_to_open_it(monkeypatch, address, lines):
     given = {"server.address": address, "server.port": 8501, "server.baseUrlPath": "", "server.sslCertFile": None}
     monkeypatch.setattr(st, "get_option", given.get)
-    monkeypatch.setattr(greeting, "_address_in_network", lambda: "10.1.2.3")
+    monkeypatch.setattr(greeting, "address_in_network", lambda: "10.1.2.3")
     assert [url for url in re.findall(r"http\S+", greeting.words()) if "?owner=" not in url] == lines

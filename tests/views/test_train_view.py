@@ -2,14 +2,16 @@
 
 import json
 import pickle
+import subprocess
 from io import BytesIO
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 from transformer_viz import serving, tasks
-from transformer_viz.training import estimate, jobs
+from transformer_viz.training import jobs
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
@@ -149,8 +151,7 @@ def test_a_job_is_shown_in_every_state(start, browser, folder, monkeypatch, tmp_
 def annas(folder, monkeypatch, tmp_path) -> Job:
     """A training of Anna's; what would be launched is not, and its state is what the test says."""
     monkeypatch.setattr(jobs, "trained_folder", lambda: tmp_path / "trained")
-    monkeypatch.setattr(jobs, "_launch", lambda job: None)
-    monkeypatch.setattr(estimate, "_speed", lambda: 1e9)
+    monkeypatch.setattr(subprocess, "Popen", Mock())
     job = jobs.start(recipe_for("reverse"), "annas", Visitor(ANNA))
     rows = [{"step": 50 * i, "loss": 3.0 / i, "held_out": i / 20} for i in range(1, 9)]
     jobs._file(job.place, "events").write_text("\n".join(map(json.dumps, rows)))

@@ -8,6 +8,7 @@ from typing import Any
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
+from tests.inside import tree
 from tests.views.drawn import is_chart, pictures, read
 
 ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
@@ -39,7 +40,7 @@ class Widget:
 
 def widgets(at: AppTest) -> list[Widget]:
     """All that a person can set or press, in the order of the page."""
-    return list(_found(at._tree))
+    return list(_found(tree(at)))
 
 
 def controls(at: AppTest) -> list[Widget]:

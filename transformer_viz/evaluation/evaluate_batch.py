@@ -12,8 +12,8 @@ from transformer_viz.model import devices
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.vocabulary import END
 
-# Cross-attention weights held at once: 256 MiB in float32.
-_MOST_WEIGHTS = 2**26
+MOST_WEIGHTS = 2**26
+"""Cross-attention weights held at once: 256 MiB in float32."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,15 @@ class BatchEvaluation:
     n_letters: int
 
 
-def evaluate_batch(checkpoint: Checkpoint, symbols: Sequence[Sequence[str]]) -> BatchEvaluation:
-    """Decodes sources of one length greedily; at least one.
+def evaluate_batch(
+    checkpoint: Checkpoint, symbols: Sequence[Sequence[str]], most_weights: int = MOST_WEIGHTS
+) -> BatchEvaluation:
+    """Decodes sources of one length greedily, in parts where the attention of all would not fit.
+
+    Args:
+        checkpoint: what decodes.
+        symbols: of each source; at least one source.
+        most_weights: cross-attention weights that are held at once.
 
     Raises:
         DeviceError: the device ran out of memory.
@@ -48,7 +55,7 @@ def evaluate_batch(checkpoint: Checkpoint, symbols: Sequence[Sequence[str]]) -> 
     answers = [None if answer is None else [*answer, END] for answer in known]
     limit = min(max(task.max_target_length + 1, *(len(answer or ()) for answer in answers)), config.max_positions)
     each = config.n_decoder_layers * config.n_heads * limit * len(task.frame(symbols[0]))
-    at_once = max(1, _MOST_WEIGHTS // each)
+    at_once = max(1, most_weights // each)
     parts = [
         _evaluate_batch(checkpoint, symbols[i : i + at_once], answers[i : i + at_once], limit)
         for i in range(0, len(symbols), at_once)

@@ -114,12 +114,13 @@ def _policy(script_sources: list[str]) -> str:
 def _plotly(plotlyjs: PlotlyJs) -> tuple[str, list[str]]:
     """The element that brings plotly.js, and what the page's policy must allow for it."""
     if plotlyjs is True:
-        return f"<script>{files.plotly_js()}</script>", [_plotly_hash()]
+        plotly = files.plotly_js()
+        return f"<script>{plotly}</script>", [_hash(plotly)]
     if plotlyjs == "packed":
         unpack = asset("unpack.js")
         return (
             f'<script type="text/plain" id="plotly-packed">{_packed_plotly()}</script>\n<script>{unpack}</script>',
-            [_plotly_hash(), _hash(unpack)],
+            [_hash(files.plotly_js()), _hash(unpack)],
         )
     if plotlyjs == "cdn":
         address, digest = files.plotly_cdn()
@@ -143,11 +144,6 @@ def _source(where: str) -> str:
 
 def _hash(code: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()}'"
-
-
-@cache
-def _plotly_hash() -> str:
-    return _hash(files.plotly_js())
 
 
 @cache

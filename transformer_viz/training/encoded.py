@@ -11,7 +11,7 @@ from transformer_viz.tasks import Task
 from transformer_viz.training.batch import Batch, make_batch
 from transformer_viz.vocabulary import PAD_ID
 
-_AT_ONCE = 1000
+AT_ONCE = 1000
 """Texts encoded together: their lists of ids take ten times the memory of what they become."""
 
 
@@ -22,13 +22,14 @@ class EncodedTexts:
         task: frames, answers and encodes the texts.
         texts: at least one.
         device: where the ids lie, four bytes each.
+        at_once: how many texts are encoded together.
 
     Raises:
         ConfigError: there is no text.
     """
 
-    def __init__(self, task: Task, texts: Sequence[str], device: torch.device) -> None:
-        parts = [make_batch(task, texts[start : start + _AT_ONCE]) for start in range(0, len(texts) or 1, _AT_ONCE)]
+    def __init__(self, task: Task, texts: Sequence[str], device: torch.device, at_once: int = AT_ONCE) -> None:
+        parts = [make_batch(task, texts[start : start + at_once]) for start in range(0, len(texts) or 1, at_once)]
         ids = [_joined([getattr(part, name) for part in parts]) for name in ("source", "target_in", "target_out")]
         # Lengths stay on this side: to ask the device for one would be to wait for it.
         self._lengths = [(part != PAD_ID).sum(1).numpy() for part in ids]

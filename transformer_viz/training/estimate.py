@@ -26,8 +26,8 @@ _COPIES = {"adam": 4, "adamw": 4, "sgd": 3}
 """Weights, gradients and the optimizer's moments."""
 _RUNTIME = 350 * 2**20
 """What Python and torch take by themselves."""
-_WORDS = 4 * 2**20
-"""Bytes of what a training writes beside its tensors: their names, the history, the events."""
+WORDS_BYTES = 4 * 2**20
+"""Of what a training writes beside its tensors: their names, the history, the events."""
 MOST_PARAMETERS = 60_000_000
 """Of a model that is trained from a page that anybody can open."""
 
@@ -94,7 +94,7 @@ def folder_bytes(needed: Estimate, recipe: Recipe, snapshots: int) -> int:
     """The most bytes that a training's folder has at any moment: the model, the state, the snapshots in half precision, and
     once more the largest of them, since a file is made beside the one that it replaces."""
     state = (_COPIES[recipe.optimizer] - 1) * needed.file_bytes
-    return needed.file_bytes + 2 * state + len(snapshot_steps(recipe, snapshots)) * needed.file_bytes // 2 + _WORDS
+    return needed.file_bytes + 2 * state + len(snapshot_steps(recipe, snapshots)) * needed.file_bytes // 2 + WORDS_BYTES
 
 
 def memory_of_machine() -> int | None:

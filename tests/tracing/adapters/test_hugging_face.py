@@ -13,6 +13,7 @@ import torch
 
 transformers = pytest.importorskip("transformers")
 
+from tests.inside import attention_of, hooks  # noqa: E402
 from transformer_viz import export, trace_module  # noqa: E402
 from transformer_viz.errors import OptionError  # noqa: E402
 from transformer_viz.terms import KINDS, Reason  # noqa: E402
@@ -76,7 +77,7 @@ def eager(model: Any, source: list[int], target: list[int]) -> Any:
 @pytest.mark.parametrize("name", FAMILIES)
 def test_attention_is_that_of_the_eager_model(name):
     model = built(name)
-    assert model.config._attn_implementation == "sdpa", "their default, which gives no attentions"
+    assert attention_of(model.config) == "sdpa", "their default, which gives no attentions"
     trace, want = trace_module(model, SOURCE, TARGET), eager(model, SOURCE, TARGET)
     for kind in KINDS:
         found, layers = trace.attentions(kind), want[f"{kind}_attentions"]
@@ -224,14 +225,14 @@ def test_both_sides_are_needed():
 
 def state(model: Any) -> list[Any]:
     settings = [
-        (name, module.config.to_dict(), module.config._attn_implementation)
+        (name, module.config.to_dict(), attention_of(module.config))
         for name, module in model.named_modules()
         if hasattr(module, "config")
     ]
-    hooks = [(len(m._forward_hooks), len(m._forward_pre_hooks), m.training) for m in model.modules()]
+    modes = [module.training for module in model.modules()]
     weights = [parameter.clone() for parameter in model.parameters()]
     grads = [parameter.requires_grad for parameter in model.parameters()]
-    return [settings, hooks, grads, [w.tolist() for w in weights], torch.get_rng_state().tolist()]
+    return [settings, hooks(model), modes, grads, [w.tolist() for w in weights], torch.get_rng_state().tolist()]
 
 
 def registered() -> tuple[set[str], set[str]]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 import transformer_viz as tv
+from tests.inside import hooks
 from transformer_viz import figures, load_trace, trace_module
 from transformer_viz.errors import OptionError
 from transformer_viz.trace.store import to_bytes
@@ -169,9 +170,10 @@ def test_the_model_is_left_as_it_was(model, fails, fast_path):
     handle = model.inner.encoder.layers[0].self_attn.register_forward_hook(lambda *arguments: calls.append(1))
 
     def state() -> Any:
-        hooks = [(len(m._forward_hooks), len(m._forward_pre_hooks), m.training) for m in model.modules()]
+        modes = [module.training for module in model.modules()]
         grads = [(p.requires_grad, p.grad is None) for p in model.parameters()]
-        return hooks, grads, torch.backends.mha.get_fastpath_enabled(), torch.get_rng_state().tolist(), torch.is_grad_enabled()
+        settings = torch.backends.mha.get_fastpath_enabled(), torch.get_rng_state().tolist(), torch.is_grad_enabled()
+        return hooks(model), modes, grads, settings
 
     before = state()
     if fails:

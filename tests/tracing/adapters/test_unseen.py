@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tests.inside import has_function_mode, hooks
 from transformer_viz import export, load_trace, trace_module
 from transformer_viz.errors import OptionError
 from transformer_viz.trace.store import to_bytes
@@ -157,8 +158,8 @@ def test_only_what_is_named_may_be_missing():
 def test_nothing_is_left_behind():
     model = Model(Own(by_matmul))
     trace_module(model, SOURCE, TARGET, allow_missing=["encoder"])
-    assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
-    assert not torch.overrides._get_current_function_mode_stack()
+    assert not any(map(any, hooks(model)))
+    assert not has_function_mode()
 
 
 # Hugging Face

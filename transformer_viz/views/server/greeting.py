@@ -16,7 +16,7 @@ def words() -> str:
     """One line for this machine, one for the room if others can come in, and then one for the server's owner."""
     lines = [f"Transformer Viz is at {here()} - Ctrl-C stops it."]
     if _address() in _EVERY_ADDRESS:
-        lines.append(f"Others in the room open {url(_address_in_network() or socket.gethostname())}")
+        lines.append(f"Others in the room open {url(address_in_network() or socket.gethostname())}")
     if not owner.is_local():
         lines.append(f"You alone, to manage everybody's trainings, open {owner.with_secret(here())}")
     return "\n".join(lines)
@@ -39,7 +39,7 @@ def _address() -> str:
     return st.get_option("server.address") or "0.0.0.0"
 
 
-def _address_in_network() -> str | None:
+def address_in_network() -> str | None:
     """This machine's address in its network, by the route that it would take; nothing is sent to find it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:

@@ -9,14 +9,14 @@ import streamlit as st
 
 from transformer_viz.views.server import greeting, owner
 
-# The server listens in the moment after it was told that the app is ready.
-_SECONDS = 0.3
+DELAY_S = 0.3
+"""The server listens in the moment after it was told that the app is ready."""
 
 
 def soon() -> None:
     """Opens the app's address shortly after, unless Streamlit was told that nobody sits there (`--server.headless true`)."""
     if not st.get_option("server.headless"):
-        asyncio.get_running_loop().call_later(_SECONDS, lambda: threading.Thread(target=_open, daemon=True).start())
+        asyncio.get_running_loop().call_later(DELAY_S, lambda: threading.Thread(target=_open, daemon=True).start())
 
 
 def _open() -> None:

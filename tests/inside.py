@@ -1,0 +1,68 @@
+"""What the tests cannot reach by a public name: used or replaced here and nowhere else, each with the reason why.
+
+`test_tests.py` keeps it so for what is replaced. Streamlit is imported by those alone who use it: most tests do not.
+"""
+
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import torch
+from torch import nn
+
+from transformer_viz import commands
+
+if TYPE_CHECKING:
+    from streamlit.testing.v1 import AppTest
+
+# Ours
+
+
+def nothing_is_open(patch: pytest.MonkeyPatch) -> None:
+    """No session holds an opened trace: those of the tests before are counted until Python has let go of them."""
+    patch.setattr("transformer_viz.views.open.opened._HELD", weakref.WeakSet())
+
+
+def fuse_up_to(patch: pytest.MonkeyPatch, d_model: int) -> None:
+    """Query, key and value are one product up to this width. With the real one, every small model would have them so."""
+    patch.setattr("transformer_viz.model.incremental._FUSED_UP_TO", d_model)
+
+
+def add_commands(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """The command line has those of a folder, too, as if they were new files in its package."""
+    patch.setattr(commands, "__path__", [*commands.__path__, str(folder)])
+
+
+# Streamlit's AppTest
+
+
+def go(at: "AppTest", page: str | None) -> "AppTest":
+    """The next run shows this page; `AppTest.switch_page` knows pages that are files only."""
+    from streamlit.util import calc_hash
+
+    at._page_hash = calc_hash(page or "")
+    return at
+
+
+def tree(at: "AppTest") -> Any:
+    """All that the page sent, in its order; AppTest gives elements by their kind only, and not those of every kind."""
+    return at._tree
+
+
+# What a model is left as
+
+
+def hooks(model: nn.Module) -> list[tuple[int, int]]:
+    """Of each module the number of its hooks after and before; torch tells of none."""
+    return [(len(module._forward_hooks), len(module._forward_pre_hooks)) for module in model.modules()]
+
+
+def has_function_mode() -> bool:
+    """Whether a `TorchFunctionMode` is in force; torch does not say."""
+    return bool(torch.overrides._get_current_function_mode_stack())
+
+
+def attention_of(config: Any) -> str:
+    """The implementation of attention that transformers has chosen; only choosing is public."""
+    return config._attn_implementation
