@@ -4,8 +4,9 @@ Times are taken inside the page, from the event to the frame after the last char
 same text typed into a bare Streamlit page with one heatmap, try by try in turns: what no app on this platform can go below.
 """
 
+from playwright.sync_api import Page
+
 from benchmarks import browser, served
-from benchmarks.devtools import Page
 from benchmarks.measure import Line, Number, Report, Target
 
 TITLE = "the app, 12 to 20 letters"

@@ -1,95 +1,118 @@
 """What the measurements in Chromium share: opening pages, typing, and reading the stopwatch (`stopwatch.js`)."""
 
 import random
-import time
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from playwright.sync_api import Browser, Page, sync_playwright
+
 from benchmarks import served
-from benchmarks.devtools import Chromium, Page
 from benchmarks.measure import Skipped
 
 PLAIN = Path(__file__).with_name("plain_page.py")
 PLAIN_NAME = "a bare Streamlit page, one heatmap"
 # From the end of a try to the next: the player reports a rested step after 300 ms, and tries must not overlap.
-PAUSE = 0.45
+PAUSE_MS = 450
 
+# Playwright has V8 tell where a script is called. Without this V8 reads plotly.js a second time for it, which takes 400 ms.
+_READ_ONCE = "--js-flags=--no-enable-lazy-source-positions"
+_PATIENCE_MS = 120_000
+# How often a condition is looked at; in every frame it would compete with what is measured.
+_LOOK_MS = 50
 _SCRIPT = Path(__file__).with_name("stopwatch.js").read_text(encoding="utf-8")
 _TEXT = 'input[aria-label="Source text"]'
 _ON_ENTER = f"""(marks) => bench.on(document.querySelector('{_TEXT}'), 'keydown',
   (event) => event.key === 'Enter', new Function('return ' + marks))"""
 
 
-def browser() -> Chromium:
+@contextmanager
+def browser() -> Generator[Browser]:
     """A headless Chromium.
 
     Raises:
-        Skipped: there is none.
+        Skipped: there is none, or Playwright does not start.
     """
     chromium = served.chromium()
     if chromium is None:
         raise Skipped("no Chromium on this machine")
-    return Chromium(chromium, served.FLAGS)
+    with ExitStack() as stack:
+        try:
+            playwright = stack.enter_context(sync_playwright())
+        except Exception as error:  # all that it says is that its driver has gone
+            raise Skipped("Playwright's Node.js does not start (Debian: apt install libatomic1)") from error
+        running = playwright.chromium.launch(executable_path=chromium, args=[*served.FLAGS, _READ_ONCE])
+        yield running
+        running.close()
 
 
-def visit(running: Chromium, url: str, marks: str) -> dict[str, float]:
+def new_page(running: Browser, script: str = "") -> Page:
+    """A page of another person's browser, with nothing cached. `script` runs before the page's own."""
+    # Playwright waits for conditions by `eval`, which the app's content policy forbids.
+    page = running.new_context(viewport={"width": 1440, "height": 900}, bypass_csp=True).new_page()
+    page.set_default_timeout(_PATIENCE_MS)
+    page.add_init_script(script)
+    return page
+
+
+def visit(running: Browser, url: str, marks: str) -> dict[str, float]:
     """Milliseconds from the beginning of the navigation to each mark, of another person's browser."""
-    page = running.new_page(_SCRIPT, f"bench.opened({marks})")
-    page.goto(url)
-    found = took(page, pause=0)
-    page.close()
+    page = new_page(running, f"{_SCRIPT}\nbench.opened({marks})")
+    page.goto(url, wait_until="commit")
+    found = took(page, pause_ms=0)
+    page.context.close()
     return found
 
 
-def opened(running: Chromium, url: str, rest: float = 1) -> Page:
-    """A page on which everything of the first run is drawn, after `rest` seconds in which it comes to rest."""
-    return _opened(running, url, "bench.everyRun() !== null", rest)
+def opened(running: Browser, url: str, rest_ms: float = 1000) -> Page:
+    """A page on which everything of the first run is drawn, after `rest_ms` in which it comes to rest."""
+    return _opened(running, url, "bench.everyRun() !== null", rest_ms)
 
 
-def opened_plain(running: Chromium, url: str, rest: float = 1) -> Page:
+def opened_plain(running: Browser, url: str, rest_ms: float = 1000) -> Page:
     """The bare page, drawn."""
-    return _opened(running, url, "bench.plainRun() !== null", rest)
+    return _opened(running, url, "bench.plainRun() !== null", rest_ms)
 
 
-def _opened(running: Chromium, url: str, drawn: str, rest: float) -> Page:
-    page = running.new_page(_SCRIPT)
-    page.goto(url)
-    page.wait(f"window.bench && {drawn}")
-    time.sleep(rest)
+def _opened(running: Browser, url: str, drawn: str, rest_ms: float) -> Page:
+    page = new_page(running, _SCRIPT)
+    page.goto(url, wait_until="commit")
+    page.wait_for_function(drawn, polling=_LOOK_MS)
+    page.wait_for_timeout(rest_ms)
     return page
 
 
 def enter(page: Page, text: str) -> dict[str, float]:
     """Milliseconds from Enter until tokens and focus map, and until everything is drawn."""
     prepare(page, text)
-    page.press("Enter")
+    page.keyboard.press("Enter")
     return took(page)
 
 
 def prepare(page: Page, text: str) -> None:
     """Types the text; the stopwatch starts at Enter."""
     page.fill(_TEXT, text)
-    page.call(_ON_ENTER, f"bench.ofRun({text!r})")
+    page.evaluate(_ON_ENTER, f"bench.ofRun({text!r})")
 
 
 def enter_plain(page: Page, text: str) -> float:
     """The same on the bare page."""
     page.fill(_TEXT, text)
-    page.call(_ON_ENTER, f"({{ drawn: () => bench.plainRun() === {text!r} }})")
-    page.press("Enter")
+    page.evaluate(_ON_ENTER, f"({{ drawn: () => bench.plainRun() === {text!r} }})")
+    page.keyboard.press("Enter")
     return took(page)["drawn"]
 
 
-def took(page: Page, pause: float = PAUSE) -> dict[str, float]:
+def took(page: Page, pause_ms: float = PAUSE_MS) -> dict[str, float]:
     """What the stopwatch took, by mark."""
-    page.wait("window.took")
-    found = page.value("window.took")
-    time.sleep(pause)
+    found = page.wait_for_function("window.took", polling=_LOOK_MS).json_value()
+    page.wait_for_timeout(pause_ms)
     return found
 
 
 def step(page: Page, number: int) -> float:
     """Milliseconds from an arrow key to the step drawn: ten to the left, ten to the right."""
-    page.call(
+    page.evaluate(
         """(key) => {
           document.activeElement?.blur();
           const chart = document.querySelector('.st-key-focus .js-plotly-plot');
@@ -105,7 +128,7 @@ def step(page: Page, number: int) -> float:
 
 def click_tile(page: Page, number: int) -> float:
     """Milliseconds from a click on a small map of cross-attention to its large map drawn; another map each time."""
-    page.call(
+    page.evaluate(
         """(n) => {
           const mosaic = document.querySelector('.st-key-mosaic-cross .js-plotly-plot');
           const grid = mosaic.layout.meta, axes = mosaic._fullLayout._plots.xy;
@@ -126,11 +149,9 @@ def click_tile(page: Page, number: int) -> float:
 
 def switch_checkpoint(page: Page, name: str, text: str) -> dict[str, float]:
     """Milliseconds from the choice of another checkpoint until its run of the same text is drawn."""
-    page.click("document.querySelector('input[aria-label=Checkpoint]')")
-    option = f"[...document.querySelectorAll('[role=option]')].find((one) => one.textContent === {name!r})"
-    page.wait(option)
-    page.call("(text) => bench.on(document, 'click', () => true, () => bench.ofRun(text))", text)
-    page.click(option)
+    page.get_by_label("Checkpoint", exact=True).click()
+    page.evaluate("(text) => bench.on(document, 'click', () => true, () => bench.ofRun(text))", text)
+    page.get_by_role("option", name=name, exact=True).click()
     return took(page)
 
 

@@ -1,10 +1,11 @@
 """Drawing figures in Chromium without the app around them, and the plain way to draw many heads: a heatmap a head."""
 
 import plotly.graph_objects as go
+from playwright.sync_api import Browser, Page
 from plotly.offline import get_plotlyjs
 from plotly.subplots import make_subplots
 
-from benchmarks.devtools import Chromium, Page
+from benchmarks import browser
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Trace
 
@@ -25,17 +26,17 @@ _DRAW = """async (texts) => {
 }"""
 
 
-def page(running: Chromium) -> Page:
+def page(running: Browser) -> Page:
     """An empty page that has Plotly."""
-    made = running.new_page()
-    made.run("document.write('<!doctype html><title>drawing</title><body>'); document.close();")
-    made.run(get_plotlyjs())
+    made = browser.new_page(running)
+    made.set_content("<!doctype html><title>drawing</title><body>")
+    made.add_script_tag(content=get_plotlyjs())
     return made
 
 
 def milliseconds(page: Page, texts: list[str]) -> float:
     """From the figures' text to the frame after all are drawn."""
-    return float(page.call(_DRAW, texts))
+    return float(page.evaluate(_DRAW, texts))
 
 
 def subplots(trace: Trace) -> list[str]:

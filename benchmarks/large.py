@@ -8,9 +8,9 @@ import tempfile
 from pathlib import Path
 
 import torch
+from playwright.sync_api import Page
 
 from benchmarks import browser, served
-from benchmarks.devtools import Page
 from benchmarks.measure import LEAST_RUNS, Line, Number, Report, Target
 from transformer_viz.checkpoints import FOLDERS_VARIABLE, save_checkpoint
 from transformer_viz.model.config import ModelConfig

@@ -6,7 +6,6 @@ server that is measured. They come by the machine's own address in its network, 
 
 import http.client
 import re
-import socket
 import threading
 import time
 from pathlib import Path
@@ -17,6 +16,7 @@ import streamlit as st
 from benchmarks import browser, served
 from benchmarks.measure import Line, Number, Report, Skipped
 from transformer_viz.views.components import plotly_js
+from transformer_viz.views.server import greeting
 
 TITLE = "a class opens the same address"
 VISITORS, ROUNDS = 30, 5
@@ -27,7 +27,9 @@ _LINKS = re.compile(r'(?:href|src)="\./(static/[^"]+)"')
 
 def measure(report: Report) -> None:
     """Both servers in turns; the first round warms up."""
-    address = _own_address()
+    address = greeting.address_in_network()
+    if address is None:
+        raise Skipped("this machine is in no network")
     with served.server(address=address) as server, served.server(browser.PLAIN, address=address) as bare:
         files, charts = _files(server.url), Path(st.__file__).parent / "static/static/js"
         # What draws: ours brings Plotly's, a bare page with a chart has Streamlit's.
@@ -43,20 +45,6 @@ def measure(report: Report) -> None:
     report.add(Line(words, *times, "s", ROUNDS))
     weights = Number("ours", sizes[server.url] / 1e6), Number(_PLAIN, sizes[bare.url] / 1e6)
     report.add(Line("the files of a first visit, on the wire", *weights, "MB", 1))
-
-
-def _own_address() -> str:
-    """This machine's address in its network.
-
-    Raises:
-        Skipped: it is in none.
-    """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent; the address is one that documents use
-        except OSError as error:
-            raise Skipped("this machine is in no network") from error
-        return probe.getsockname()[0]
 
 
 def _files(url: str) -> list[str]:

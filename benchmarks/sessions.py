@@ -1,9 +1,8 @@
 """Ten people at once on one server, each in a browser of its own: latency, memory, and that no one sees another's text."""
 
-import time
+from playwright.sync_api import Page
 
 from benchmarks import browser, served
-from benchmarks.devtools import Page
 from benchmarks.measure import Line, Number, Report
 
 TITLE = "ten sessions at once"
@@ -19,7 +18,7 @@ def measure(report: Report) -> None:
         pages = [browser.opened(running, server.url)]
         alone = [browser.enter(pages[0], _text(0, number))["everything"] for number in range(3 * ROUNDS)]
         first = server.memory()
-        pages += [browser.opened(running, server.url, rest=0) for _ in range(SESSIONS - 1)]
+        pages += [browser.opened(running, server.url, rest_ms=0) for _ in range(SESSIONS - 1)]
         together: list[float] = []
         for number in range(ROUNDS):
             together += _all_at_once(pages, number)
@@ -28,10 +27,10 @@ def measure(report: Report) -> None:
         report.add(Line(words, Number.of("each of ten", together), Number.of("one alone", alone), "ms", len(together)))
         report.remark(f"{SESSIONS * ROUNDS} texts in {SESSIONS} sessions: each saw its own text, run and labels, no other's")
         for page in pages:
-            page.close()
+            page.context.close()
         plain = [browser.opened_plain(running, bare.url)]
         before = bare.memory()
-        plain += [browser.opened_plain(running, bare.url, rest=0) for _ in range(SESSIONS - 1)]
+        plain += [browser.opened_plain(running, bare.url, rest_ms=0) for _ in range(SESSIONS - 1)]
         for number in range(ROUNDS):
             for place, page in enumerate(plain):
                 browser.enter_plain(page, _text(place, number))
@@ -55,17 +54,14 @@ def _all_at_once(pages: list[Page], number: int) -> list[float]:
     for place, page in enumerate(pages):
         browser.prepare(page, _text(place, number))
     for page in pages:
-        page.press("Enter")
-    times = []
-    for page in pages:
-        page.wait("window.took")
-        times.append(float(page.value("window.took.everything")))
-    time.sleep(browser.PAUSE)
-    runs = {page.value("bench.everyRun()") for page in pages}
+        page.keyboard.press("Enter")
+    times = [browser.took(page, pause_ms=0)["everything"] for page in pages]
+    pages[0].wait_for_timeout(browser.PAUSE_MS)
+    runs = {page.evaluate("bench.everyRun()") for page in pages}
     assert len(runs) == len(pages), f"{len(pages)} sessions show {len(runs)} different runs"
     for place, page in enumerate(pages):
         own = _text(place, number)
-        source, labels = page.value("bench.part('source').textContent"), page.value(_LABELS)
+        source, labels = page.evaluate("bench.part('source').textContent"), page.evaluate(_LABELS)
         assert own in source, f"session {place} typed {own} and reads {source}"
         written = [label.split("·")[-1] for label in labels.split()]
         assert own in "".join(written), f"session {place} typed {own}; its map is labelled {labels}"

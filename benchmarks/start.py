@@ -4,8 +4,9 @@ Times of a visit count from the beginning of the navigation. A new context has n
 again every time.
 """
 
+from playwright.sync_api import Browser
+
 from benchmarks import browser, served
-from benchmarks.devtools import Chromium
 from benchmarks.measure import Line, Number, Report, Target
 
 TITLE = "cold start, and a new browser"
@@ -19,7 +20,6 @@ _MARKS = """{
   picture: () => bench.focusRun() !== null,
   everything: () => bench.everyRun() !== null,
 }"""
-_MARK_WORDS = {"text": "its text is read", "picture": "its first picture is drawn", "everything": "everything is drawn"}
 _PLAIN = "a bare Streamlit page"
 
 
@@ -61,9 +61,9 @@ def _add(report: Report, what: str, ours: list[float], bare: list[float]) -> Lin
     return report.add(Line(what, Number.of("ours", ours), Number.of(_PLAIN, bare), "ms", len(ours)))
 
 
-def _visit(running: Chromium, url: str) -> dict[str, float]:
+def _visit(running: Browser, url: str) -> dict[str, float]:
     return browser.visit(running, url, _MARKS)
 
 
-def _visit_plain(running: Chromium, url: str) -> float:
+def _visit_plain(running: Browser, url: str) -> float:
     return browser.visit(running, url, "{ drawn: () => bench.plainRun() !== null }")["drawn"]
