@@ -34,8 +34,6 @@ def row(name: str, config: ModelConfig, n_tokens: int, beam: Beam | None) -> str
         keep=RecordingOptions(),
         n_sources=[n_tokens],
         n_steps=[n_tokens],
-        source_width=n_tokens,
-        target_width=n_tokens,
         n_candidates=10,
         beam=beam,
     )

@@ -16,7 +16,6 @@ from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.trace_size import (
     LEAST_PEAK,
     PEAK_TIMES,
-    array_bytes,
     check,
     held_bytes,
     megabytes,
@@ -60,13 +59,19 @@ def test_a_given_target_is_counted_exactly(tiny, kept):
         assert size.arrays == sum(map(arrays_of, traces)) == sum(trace.nbytes for trace in traces)
 
 
-def test_a_search_is_counted_exactly_once_its_rows_are_known(tiny):
-    for kept in KEPT[:5]:
-        trace = tv.decode(tiny, "hello", strategy="beam", beam_size=3, **kept)
-        plan = DecodeRequest.of(tiny, "hello", None, strategy="beam", beam_size=3, **kept).plan()
-        assert trace.search is not None
-        n_rows, n_steps = len(trace.search.candidates), len(trace.search.alignment)
-        assert array_bytes(plan, 7, n_steps, n_rows, best_steps=trace.n_steps) == arrays_of(trace)
+@pytest.mark.parametrize("kept", KEPT[:5], ids=str)
+@pytest.mark.parametrize("beam_size", [1, 3])
+def test_a_search_is_counted_exactly_but_for_rows_that_it_may_compute(make_model, make_tiny, kept, beam_size):
+    """One that reaches its limit: what is counted too much is its first steps, which have fewer continuations."""
+    model = make_model(3)
+    model.output.bias.data[END_ID] = -1e9
+    options: dict[str, Any] = {"strategy": "beam", "beam_size": beam_size, "max_length": 9, "stop": "never", **kept}
+    trace = tv.decode(make_tiny(model), "hello", **options)
+    assert trace.search is not None
+    spare = 1 + beam_size * 8 - len(trace.search.candidates)
+    assert beam_size > 1 or spare == 0
+    row = sum(rows[0].nbytes for rows in trace.search.rows.values())
+    assert tv.trace_size(make_tiny(model), "hello", **options).arrays == arrays_of(trace) + spare * row
 
 
 MODELS = {
@@ -175,7 +180,7 @@ def test_what_a_run_takes_while_it_is_made_is_bounded_too(tiny):
     assert LEAST_PEAK < size.peak < 2 * LEAST_PEAK
     with pytest.raises(TraceTooLarge, match=r"making it up to .*, of which 1 GB are allowed; max_trace_bytes"):
         check([wide], size.total)
-    assert check([wide], size.peak // PEAK_TIMES + 1) == size
+    check([wide], size.peak // PEAK_TIMES + 1)
 
 
 def test_a_wide_and_long_search_is_refused(tiny):

@@ -142,14 +142,10 @@ class DecodeRequest:
             keep=self.keep,
             n_sources=[len(sentence.source_tokens) for sentence in self.sentences],
             n_steps=[self.max_length] * len(n_steps) if self.forced is None else n_steps,
-            source_width=self.sources.width,
-            target_width=self.target_width,
             n_candidates=self.n_candidates,
             with_scores=self.with_scores,
             by_head=frozenset(KINDS if self.mistake else [edit.place.kind for edit in self.edits]),
             beam=self.strategy.beam,
-            forced=self.forced is not None,
-            recomputed=self.is_recomputed,
             longest_token=self.checkpoint.task.target_vocabulary.longest,
         )
 

@@ -11,7 +11,7 @@ from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.decode_request import DecodeKeywords, DecodeRequest
 from transformer_viz.tracing.framing import LONGEST
 from transformer_viz.tracing.options import whole
-from transformer_viz.tracing.trace_size import check, checked_limit, together
+from transformer_viz.tracing.trace_size import check, checked_limit, predicted
 from transformer_viz.vocabulary import END, UNKNOWN
 
 MOST_MOMENTS = 60
@@ -67,8 +67,8 @@ def replay(
     requests = DecodeRequest.of(checkpoint, text, None, **written), DecodeRequest.of(checkpoint, text, target, **forced)
     plans = [request.plan() for request in requests]
     most = checked_limit(max_trace_bytes)
-    check(plans, most, times=2)
-    shown = _evenly(steps, min(wanted, most // together(plans).total))
+    check(plans * 2, most)
+    shown = _evenly(steps, min(wanted, most // predicted(*plans).total))
     return tuple(_moment(checkpoint, step, text, target, origin, written, forced) for step in shown)
 
 

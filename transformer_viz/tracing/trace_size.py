@@ -2,11 +2,13 @@
 
 The arrays of a Trace are counted exactly where the number of steps is known, and at most where only the limit is.
 Candidates and the nodes of a search are Python objects: what each takes at most was measured (`docs/memory.md`).
+What a run needs besides, and gives back, is known roughly: enough to refuse what would end the process.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import starmap
+from typing import TYPE_CHECKING
 
 from transformer_viz.errors import OptionError, TraceTooLarge
 from transformer_viz.model.config import ModelConfig
@@ -21,13 +23,11 @@ MAX_TRACE_BYTES = 10**9
 """Unless a caller sets another; `load_trace` reads a little more."""
 PEAK_TIMES, LEAST_PEAK = 4, 10**9
 """While a run is made it may take so many times what its Traces may, and at any rate so many bytes."""
-_SINGLE, _HALF, _DOUBLE = 4, 2, 8
+_SINGLE, _HALF = 4, 2
 _CANDIDATE, _STEP, _NODE = 96, 640, 1100
 """Bytes of a (token, probability), of a step without them, and of a continuation of a search in both its forms."""
 _LOGIT = 44
 """Bytes a logit takes while it is sorted and made a probability in double precision."""
-_ATTENTION_COPIES = 8
-"""Of the scores of one layer, from the product of queries and keys to the weights that are used."""
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,27 @@ class TraceSize:
         arrays: weights, scores, the masks' reasons and the rows of a search; `Trace.nbytes`. Exact where a target is
             given and nothing is changed by edits.
         records: steps with their candidates, and the nodes of a search.
-        peak: what a run takes until its Traces are made, the Traces included and the model not. On a GPU this is the
-            sum of what both sides take.
+        working: what the run takes besides until its Traces are made, the model not included; roughly, and on a GPU of
+            both sides together.
     """
 
     arrays: int
     records: int
-    peak: int
+    working: int
 
     @property
     def total(self) -> int:
         """What is kept; `max_trace_bytes` limits it."""
         return self.arrays + self.records
+
+    @property
+    def peak(self) -> int:
+        """What is kept and what the run takes besides."""
+        return self.total + self.working
+
+    def fits(self, max_trace_bytes: int) -> bool:
+        """Whether as much may be kept, and as much be taken on the way."""
+        return self.total <= max_trace_bytes and self.peak <= most_peak(max_trace_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,14 +70,10 @@ class Plan:
         keep: what is kept of its attention.
         n_sources: source tokens of each Trace, padding that is kept included.
         n_steps: target rows of each Trace, at the most.
-        source_width: of the padded batch.
-        target_width: likewise, at the most.
         n_candidates: that each step keeps.
         with_scores: whether scores are kept too.
         by_head: kinds whose mask may differ from head to head.
         beam: how to search, or None.
-        forced: whether the target is given, and read in one pass.
-        recomputed: whether every step computes all rows again.
         longest_token: characters.
     """
 
@@ -76,42 +81,30 @@ class Plan:
     keep: RecordingOptions
     n_sources: Sequence[int]
     n_steps: Sequence[int]
-    source_width: int
-    target_width: int
     n_candidates: int
     with_scores: bool = False
     by_head: frozenset[Kind] = frozenset()
     beam: "Beam | None" = None
-    forced: bool = False
-    recomputed: bool = False
     longest_token: int = 1
 
 
-def predicted(plan: Plan) -> TraceSize:
-    """The size of all Traces of a run together."""
-    pairs = list(zip(plan.n_sources, plan.n_steps, strict=True))
-    arrays = sum(_arrays(plan, n_source, n_steps) for n_source, n_steps in pairs)
-    records = sum(_records(plan, n_source, n_steps) for n_source, n_steps in pairs)
-    return TraceSize(arrays, records, arrays + records + _working(plan))
+def predicted(*plans: Plan) -> TraceSize:
+    """The size of all Traces of these runs, which are made one after the other."""
+    traces = [(plan, *sizes) for plan in plans for sizes in zip(plan.n_sources, plan.n_steps, strict=True)]
+    return TraceSize(sum(starmap(array_bytes, traces)), sum(starmap(_records, traces)), max(map(_working, plans)))
 
 
-def check(plans: Sequence[Plan], max_trace_bytes: int, times: int = 1) -> TraceSize:
-    """The size of all these runs together, so many times; or a TraceTooLarge that says what would be allowed."""
-    size = together(plans, times)
-    if _fits(size, max_trace_bytes):
-        return size
-    keeps = _offers(plans, max_trace_bytes, times)
-    offers = tuple((keep.options(), together(_kept(plans, keep), times).total) for keep in keeps)
-    raise TraceTooLarge(_refusal(plans, size, max_trace_bytes, offers), size.total, max_trace_bytes, offers)
+def check(plans: Sequence[Plan], max_trace_bytes: int) -> None:
+    """Refuses all these runs together where they are too large, with a TraceTooLarge that says what would be allowed."""
+    size = predicted(*plans)
+    if not size.fits(max_trace_bytes):
+        offers = _offers(plans, max_trace_bytes)
+        raise TraceTooLarge(_refusal(plans, size, max_trace_bytes, offers), size.total, max_trace_bytes, offers)
 
 
-def together(plans: Sequence[Plan], times: int = 1) -> TraceSize:
-    """All are kept, and they are made one after the other."""
-    sizes = [predicted(plan) for plan in plans]
-    if len(sizes) == times == 1:
-        return sizes[0]
-    arrays, records = (times * sum(getattr(size, name) for size in sizes) for name in ("arrays", "records"))
-    return TraceSize(arrays, records, arrays + records + max(size.peak - size.total for size in sizes))
+def most_peak(max_trace_bytes: int) -> int:
+    """What a run may take on the way."""
+    return max(PEAK_TIMES * max_trace_bytes, LEAST_PEAK)
 
 
 def rows_of_search(beam: "Beam", n_steps: int) -> int:
@@ -119,22 +112,18 @@ def rows_of_search(beam: "Beam", n_steps: int) -> int:
     return 1 + beam.size * (n_steps - 1)
 
 
-def array_bytes(plan: Plan, n_source: int, n_steps: int, n_rows: int | None = None, best_steps: int | None = None) -> int:
-    """Of one Trace with these numbers; `n_rows` and `best_steps` are a search's rows and the length of its best."""
-    own = n_steps if best_steps is None else best_steps
-    shapes: dict[Kind, int] = {"encoder": n_source**2, "decoder": own**2, "cross": own * n_source}
+def array_bytes(plan: Plan, n_source: int, n_steps: int) -> int:
+    """Of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
+    shapes: dict[Kind, int] = {"encoder": n_source**2, "decoder": n_steps**2, "cross": n_steps * n_source}
     n_heads, item = plan.config.n_heads, _HALF if plan.keep.is_half else _SINGLE
     total = 0
     for kind, numbers in plan.keep.numbers(plan.config).items():
         n_maps = len(numbers) * n_heads
         total += shapes[kind] * (n_maps * (item + _SINGLE * plan.with_scores) + (n_maps if kind in plan.by_head else 1))
-        if n_rows is not None and kind != "encoder":
-            total += n_rows * n_maps * item * (n_steps if kind == "decoder" else n_source)
+        if plan.beam is not None and kind != "encoder":
+            n_keys = n_steps if kind == "decoder" else n_source
+            total += rows_of_search(plan.beam, n_steps) * n_maps * item * n_keys
     return total
-
-
-def _arrays(plan: Plan, n_source: int, n_steps: int) -> int:
-    return array_bytes(plan, n_source, n_steps, None if plan.beam is None else rows_of_search(plan.beam, n_steps))
 
 
 def _records(plan: Plan, n_source: int, n_steps: int) -> int:
@@ -147,73 +136,43 @@ def _records(plan: Plan, n_source: int, n_steps: int) -> int:
 
 
 def _working(plan: Plan) -> int:
-    """What is let go once the Traces are made: recorded pieces, the same put together, logits, keys and values."""
+    """Recorded pieces and the same put together, logits, keys and values with room to grow, eight copies of one attention."""
     config, batch = plan.config, len(plan.n_sources)
-    n_source, n_steps = plan.source_width, plan.target_width
-    live = batch * (1 if plan.beam is None else plan.beam.size)
-    rows = batch * (n_steps if plan.beam is None else rows_of_search(plan.beam, n_steps))
-    n_kinds = plan.keep.numbers(config)
-    cells: dict[Kind, int] = {"encoder": batch * n_source**2, "decoder": rows * n_steps, "cross": rows * n_source}
-    item = (_HALF if plan.keep.is_half else _SINGLE) + _SINGLE * plan.with_scores
-    pieces = 0
-    for kind, numbers in n_kinds.items():
-        n_masks = config.n_heads if kind in plan.by_head else 1
-        pieces += len(numbers) * cells[kind] * (config.n_heads * item + n_masks)
+    n_source, n_steps = max(plan.n_sources), max(plan.n_steps)  # of the padded batch
+    live, rows = (1, n_steps) if plan.beam is None else (plan.beam.size, rows_of_search(plan.beam, n_steps))
+    pieces = 2 * array_bytes(plan, n_source, n_steps)
     logits = rows * config.target_vocabulary_size * _LOGIT
-    return 2 * pieces + logits + _model(plan, live)
+    width = config.n_decoder_layers * config.n_heads * (config.key_width + config.value_width)
+    cached = live * width * 4 * (n_steps + n_source) * _SINGLE
+    attention = 8 * config.n_heads * max(n_source, n_steps) ** 2 * _SINGLE
+    return batch * (pieces + logits + cached + attention)
 
 
-def _model(plan: Plan, live: int) -> int:
-    """Inside the model: the largest attention, the widest layer, keys and values with room to grow and to be reordered."""
-    config, n_source, n_steps = plan.config, plan.source_width, plan.target_width
-    batch = len(plan.n_sources)
-    in_one_pass = n_steps if plan.forced or plan.recomputed else 1
-    largest = max(batch * n_source**2, live * in_one_pass * max(n_steps, n_source), live * max(n_steps, n_source))
-    attention = _ATTENTION_COPIES * _SINGLE * config.n_heads * largest
-    tokens = max(batch * n_source, live * in_one_pass)
-    widths = config.d_ff + 8 * config.d_model + 4 * config.n_heads * (config.key_width + config.value_width)
-    per_token = config.n_decoder_layers * config.n_heads * (config.key_width + config.value_width) * _SINGLE
-    # Buffers double when they are full, and the old ones live until the new ones are filled.
-    cached = live * per_token * (2 * max(16, 2 * n_steps) + 2 * n_source)
-    return attention + tokens * widths * _SINGLE + cached + live * n_source * config.d_model * _DOUBLE
-
-
-def _fits(size: TraceSize, most: int) -> bool:
-    return size.total <= most and size.peak <= _most_peak(most)
-
-
-def _most_peak(most: int) -> int:
-    return max(PEAK_TIMES * most, LEAST_PEAK)
-
-
-def _kept(plans: Sequence[Plan], keep: RecordingOptions) -> list[Plan]:
-    return [replace(plan, keep=keep) for plan in plans]
-
-
-def _offers(plans: Sequence[Plan], most: int, times: int) -> list[RecordingOptions]:
+def _offers(plans: Sequence[Plan], most: int) -> tuple[tuple[dict[str, object], int], ...]:
     """Other choices that fit: half precision, one kind, both, then fewer layers: the last ones that all kinds have."""
 
-    def fits(keep: RecordingOptions) -> bool:
-        return _fits(together(_kept(plans, keep), times), most)
+    def size_of(keep: RecordingOptions) -> TraceSize:
+        return predicted(*(replace(plan, keep=keep) for plan in plans))
 
-    def fewer_layers(keep: RecordingOptions) -> RecordingOptions | None:
+    def fewer_layers(keep: RecordingOptions) -> list[RecordingOptions]:
         shared = min(keep.numbers(plans[0].config).values(), key=len)
         choices = (replace(keep, layers=shared[-count:]) for count in range(len(shared) - 1, 0, -1))
-        return next(filter(fits, choices), None)
+        return [keep for keep in choices if size_of(keep).fits(most)][:1]
 
     now = plans[0].keep
     half = replace(now, precision="float16")
     kind: Kind = "cross" if "cross" in now.kinds else now.kinds[-1]
     whole = [half, replace(now, kinds=(kind,)), replace(half, kinds=(kind,))]
-    fewer = [found for keep in (now, *whole) if (found := fewer_layers(keep)) is not None]
-    return list(dict.fromkeys([keep for keep in whole if keep != now and fits(keep)] + fewer))
+    fewer = [found for keep in (now, *whole) for found in fewer_layers(keep)]
+    fitting = dict.fromkeys([*(keep for keep in whole if keep != now and size_of(keep).fits(most)), *fewer])
+    return tuple((keep.options(), size_of(keep).total) for keep in fitting)
 
 
-def _refusal(plans: Sequence[Plan], size: TraceSize, most: int, offers: Sequence[tuple[dict[str, Any], int]]) -> str:
+def _refusal(plans: Sequence[Plan], size: TraceSize, most: int, offers: Sequence[tuple[dict[str, object], int]]) -> str:
     n_texts, is_search = len(plans[0].n_sources), plans[0].beam is not None
     said = f"The trace{'' if n_texts == 1 else f' of {n_texts} texts'} would take up to {megabytes(size.total)}"
     if size.total <= most:
-        said += f", and making it up to {megabytes(size.peak)}, of which {megabytes(_most_peak(most))} are allowed"
+        said += f", and making it up to {megabytes(size.peak)}, of which {megabytes(most_peak(most))} are allowed"
     said += f"; max_trace_bytes={most} allows {megabytes(most)}."
     ways = [f"{', '.join(f'{k}={v!r}' for k, v in options.items())} ({megabytes(n)})" for options, n in offers[:3]]
     less = ["shorten the text", f"lower max_length{' or beam_size' if is_search else ''}"]
