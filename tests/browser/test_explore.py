@@ -111,15 +111,24 @@ def test_the_keyboard_steps_and_rows_to_come_are_blank(page: Page, server: str, 
     expect(page).to_have_url(re.compile(r"[?&]step=4\b"))
 
 
-def test_keys_belong_to_the_text_field_while_it_has_the_focus(page: Page, server: str) -> None:
+def test_keys_belong_to_the_control_that_has_the_focus(page: Page, server: str) -> None:
     open_app(page, server)
     before = step_of(page)
-    page.get_by_label("Source text").focus()
-    page.keyboard.press("ArrowLeft")
-    page.keyboard.press("Home")
-    # A step is taken while its key is pressed, and drawn before anything is asked of the page.
-    assert step_of(page) == before
-    page.get_by_label("Source text").blur()
+
+    def keys_are_its_own() -> None:
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Home")
+        # A step is taken while its key is pressed, and drawn before anything is asked of the page.
+        assert step_of(page) == before
+
+    for box in (page.get_by_label("Source text"), page.get_by_role("combobox", name="Layer")):
+        box.focus()
+        keys_are_its_own()
+    page.get_by_role("tab", name="Heads").click()
+    page.get_by_test_id("stDataFrame").filter(visible=True).click(position={"x": 60, "y": 50})
+    page.wait_for_function("document.activeElement.matches('[role=gridcell]')")
+    keys_are_its_own()
+    page.evaluate("document.activeElement.blur()")
     page.keyboard.press("Home")
     assert step_of(page) == 0 != before
 

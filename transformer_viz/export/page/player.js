@@ -165,6 +165,6 @@ function isTyping(event) {
   return (
     name === "INPUT" || name === "TEXTAREA" || name === "SELECT" || target?.isContentEditable ||
     ["combobox", "listbox", "option", "slider", "radio", "tab", "menuitem", "grid", "gridcell"].includes(role) ||
-    Boolean(target?.closest?.("[data-baseweb='select'], [role='radiogroup'], [role='tablist'], [data-testid='stDataFrame']"))
+    Boolean(target?.closest?.("[role='radiogroup'], [role='tablist']"))
   );
 }

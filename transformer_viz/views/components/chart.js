@@ -1,7 +1,7 @@
 // A chart that stands: another figure is drawn into what is there. `Plotly.react` draws only what differs, where Streamlit's
 // own chart is mounted anew and drawn twice.
 //
-// Others find it as `.js-plotly-plot`. `__drawn` is null while a figure is being drawn, then {run, ...layout.meta}; the event
+// Others find it as `.chart`. `__drawn` is null while a figure is being drawn, then {run, ...layout.meta}; the event
 // `chart-drawn` says when.
 
 export default function ({ parentElement, data, setTriggerValue }) {

@@ -3,26 +3,22 @@
 const CLICKED = {
   // The tile of a mosaic. The player may be further than the last step that it reported: the step travels with the click.
   tile(chart, event) {
-    const grid = chart.layout.meta, area = chart.querySelector(".nsewdrag")?.getBoundingClientRect();
+    const grid = chart.layout.meta, [area] = areas(chart);
     if (!grid || !area) return null;
-    const { xaxis, yaxis } = chart._fullLayout._plots.xy;
-    const head = Math.floor((xaxis.p2d(event.clientX - area.left) + 0.5) / grid.pitch_x);
+    const head = Math.floor((area.x(event) + 0.5) / grid.pitch_x);
     // Not every run has all layers, so a row of tiles is not the layer's number.
-    const row = Math.max(0, Math.floor((yaxis.p2d(event.clientY - area.top) + 0.5) / grid.pitch_y));
+    const row = Math.max(0, Math.floor((area.y(event) + 0.5) / grid.pitch_y));
     if (head < 0 || head >= grid.heads || row >= grid.layers) return null;
-    const step = document.querySelector(".st-key-focus .js-plotly-plot")?.__step;
+    const step = document.querySelector(".st-key-focus .chart")?.__step;
     return { kind: grid.kind, layer: grid.numbers[row], head, step };
   },
 
   // The query and key under the pointer; a label alone names a row (key null) or a column (query null).
   cell(chart, event) {
-    for (const area of chart.querySelectorAll(".nsewdrag[data-subplot]")) {
-      const plot = chart._fullLayout._plots[area.dataset.subplot];
-      const box = area.getBoundingClientRect();
-      if (!plot || !box.width) continue;
+    for (const { box, x, y } of areas(chart)) {
       const right = event.clientX - box.left, down = event.clientY - box.top;
       const inColumns = right >= 0 && right < box.width, inRows = down >= 0 && down < box.height;
-      const key = Math.round(plot.xaxis.p2d(right)), query = Math.round(plot.yaxis.p2d(down));
+      const key = Math.round(x(event)), query = Math.round(y(event));
       if (inColumns && inRows) return { query, key };
       const margin = 90;
       if (inRows && right < 0 && right > -margin) return { query, key: null };
@@ -31,6 +27,20 @@ const CLICKED = {
     return null;
   },
 };
+
+// Where the subplots of a chart are on the screen, and where on their axes an event was. Plotly's events tell of neither labels
+// nor cells without a number. The layout has the ranges, but nothing public has the pixels: the areas that Plotly listens on do.
+function areas(chart) {
+  return [...chart.querySelectorAll(".nsewdrag[data-subplot]")].flatMap((area) => {
+    const box = area.getBoundingClientRect(), [x, y] = area.dataset.subplot.slice(1).split("y");
+    const [left, right] = chart.layout[`xaxis${x}`].range, [bottom, top] = chart.layout[`yaxis${y}`].range;
+    return box.width ? [{
+      box,
+      x: (event) => left + (right - left) * (event.clientX - box.left) / box.width,
+      y: (event) => top + (bottom - top) * (event.clientY - box.top) / box.height,
+    }] : [];
+  });
+}
 
 // The point of a scatter: its customdata, a whole number. Plotly says which it was, in an event of its own.
 function pointOf(event) {

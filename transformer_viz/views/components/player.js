@@ -27,7 +27,7 @@ class ChartPlayer extends Player {
   }
 
   get chart() {
-    return document.querySelector(".st-key-focus .js-plotly-plot");
+    return document.querySelector(".st-key-focus .chart");
   }
 
   // A figure comes with the step that was current when it was made; the person may be further by now.

@@ -7,22 +7,21 @@ from transformer_viz.figures.theme import ThemeName
 _CSS = """
 <style>
 /* Room for the navigation, which lies over the page. */
-.stAppHeader, [data-testid="stHeader"] { height: 2.9rem; min-height: 2.9rem; }
+.stAppHeader { height: 2.9rem; min-height: 2.9rem; }
 .stMainBlockContainer { padding: 3.4rem 2.2rem 2rem; max-width: 1680px; }
 .stVerticalBlock { gap: 0.7rem; }
-.st-key-bar [data-testid="stTextInput"] { flex: 1 1 340px; }
 /* Where nothing is opened yet, the place to drop a file is the page's largest thing. */
-.st-key-open-drop [data-testid="stFileUploaderDropzone"] {
+.st-key-open-drop section {
   min-height: 180px; border-style: dashed; flex-direction: column; align-items: center; justify-content: center; gap: 0.6rem;
 }
-.st-key-open-drop [data-testid="stFileUploaderDropzoneInstructions"] {
+.st-key-open-drop section > :last-child {
   flex: none; align-self: center; align-items: center; margin: 0;
 }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 3.4rem 0.7rem 1rem; }
   /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */
-  .st-key-kind [data-testid="stButtonGroup"] [role="radiogroup"] { width: 100%; }
-  .st-key-kind [data-testid="stButtonGroup"] button {
+  .st-key-kind [role="radiogroup"] { width: 100%; }
+  .st-key-kind button {
     flex: 1 1 0; min-width: 0; height: auto; padding: 0.2rem 0.3rem; white-space: normal; line-height: 1.2;
   }
 }

@@ -1,0 +1,47 @@
+"""The page's own rules of style find what they are about, which Streamlit may call something else in its next version."""
+
+import pytest
+from playwright.sync_api import Page
+
+from tests.browser.charts import wait_for_step
+
+pytestmark = pytest.mark.browser
+
+WHAT_TO_DO = "look for the element's new name, and put it into views/components/style.py and tests/test_private_names.py"
+
+
+def style(page: Page, selector: str, name: str) -> list[str]:
+    """A property of everything that is found, in pixels."""
+    return page.evaluate(
+        """([selector, name]) => [...document.querySelectorAll(selector)].filter((element) => element.checkVisibility())
+          .map((element) => getComputedStyle(element)[name])""",
+        [selector, name],
+    )
+
+
+def test_the_rules_find_what_they_are_about(page: Page, server: str) -> None:
+    page.goto(f"{server}/?text=abc&step=2")
+    wait_for_step(page, 1)
+    for element, selector, name, pixels in (
+        ("the header", "header", "minHeight", 2.9 * 16),
+        ("the page", "main > div", "maxWidth", 1680),
+        ("what stands below each other", "div:has(> div > .st-key-bar)", "rowGap", 0.7 * 16),
+    ):
+        found = style(page, selector, name)
+        assert [text for text in found if text.endswith("px") and abs(float(text[:-2]) - pixels) < 0.1], (
+            f"{element}: {name} is {found}; {WHAT_TO_DO}"
+        )
+
+
+def test_a_phone_shows_all_kinds_of_attention_and_the_box_for_files_is_large(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server}/?text=abc&step=2")
+    wait_for_step(page, 1)
+    boxes = [button.bounding_box() for button in page.locator(".st-key-kind").get_by_role("radio").all()]
+    places = [(box["x"], box["x"] + box["width"], box["y"]) for box in boxes if box]
+    assert len({y for _, _, y in places}) == 1, f"not in one row; {WHAT_TO_DO}"
+    assert places[0][0] >= 0
+    assert 300 < places[-1][1] <= 390, f"not as wide as the phone; {WHAT_TO_DO}"
+    page.goto(f"{server}/open")
+    page.locator(".st-key-open-drop").get_by_text("MB per file").wait_for()
+    assert style(page, ".st-key-open-drop section", "minHeight") == ["180px"], WHAT_TO_DO
