@@ -30,6 +30,12 @@ def pictures(at: AppTest) -> list[dict[str, Any]]:
     return [drawn.figure for drawn in charts(at)]
 
 
+def picture_of(figure: dict[str, Any]) -> dict[str, Any]:
+    """What there is to see of a figure. A template is for Plotly's objects, and not every chart is sent with it."""
+    layout = {name: value for name, value in figure["layout"].items() if name != "template"}
+    return {"data": figure["data"], "layout": layout, "frames": figure.get("frames")}
+
+
 def is_chart(proto: Any) -> bool:
     """Whether a component is a chart."""
     return getattr(proto, "component_name", "") == chart.NAME

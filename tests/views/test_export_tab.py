@@ -12,7 +12,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.views.drawn import pictures
+from tests.views.drawn import picture_of, pictures
 from transformer_viz.figures import files
 from transformer_viz.trace.store import load_trace
 
@@ -36,9 +36,7 @@ def run_code(code: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def same_picture(drawn: dict[str, Any], again: dict[str, Any]) -> None:
-    assert drawn["data"] == again["data"]
-    assert drawn["layout"] == again["layout"]
-    assert drawn["frames"] == again["frames"]
+    assert picture_of(drawn) == picture_of(again)
 
 
 @pytest.mark.parametrize(

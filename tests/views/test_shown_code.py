@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.trace.conftest import is_same
-from tests.views.drawn import pictures
+from tests.views.drawn import picture_of, pictures
 from tests.views.rooms import OPENINGS, files
 from transformer_viz import checkpoints, load_trace
 from transformer_viz.trace.store import to_bytes
@@ -53,11 +53,11 @@ def programs(at: AppTest) -> list[str]:
 
 
 def on_page(at: AppTest, first: int = 0, last: int | None = None) -> list[dict[str, Any]]:
-    return [{name: chart[name] for name in ("data", "layout", "frames") if name in chart} for chart in pictures(at)][first:last]
+    return [picture_of(chart) for chart in pictures(at)][first:last]
 
 
 def shown(again: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{name: chart[name] for name in ("data", "layout", "frames") if name in chart} for chart in again["figures"]]
+    return [picture_of(chart) for chart in again["figures"]]
 
 
 def said(at: AppTest) -> str:
