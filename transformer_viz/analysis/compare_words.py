@@ -1,4 +1,4 @@
-"""What two runs have apart, said in words: a sentence, the rows of a small table, and the places of tokens that differ."""
+"""What two runs have apart, said in words: a sentence, the rows of a small table, and one changed weight."""
 
 import math
 from dataclasses import dataclass

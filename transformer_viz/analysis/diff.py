@@ -135,7 +135,8 @@ class _Reader:
 
     def _search(self, a: Search | None, b: Search | None) -> Iterator[Difference]:
         if a is None or b is None:
-            yield from self._value("search", "search", _in_short(a), _in_short(b))
+            first, second = (None if search is None else f"{len(search.nodes)} continuations" for search in (a, b))
+            yield from self._value("search", "search", first, second)
             return
         yield from self._entries("search", sorted(a.settings.keys() | b.settings.keys()), a.settings, b.settings)
         yield from self._fields("search", ("best", "alignment"), a, b)
@@ -251,7 +252,3 @@ class _Reader:
             query_token=self.before.queries(kind)[query],
             key_token=self.before.keys(kind)[key],
         )
-
-
-def _in_short(search: Search | None) -> str | None:
-    return None if search is None else f"{len(search.nodes)} continuations"

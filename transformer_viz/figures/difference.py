@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.analysis.align import largest
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare, of_b
 from transformer_viz.analysis.heads import Head, head_map, reasons_map
 from transformer_viz.errors import OptionError
@@ -73,8 +74,7 @@ def difference(
         for name, run, place in sides
     ]
     panels.append(_Panel("A − B", *_joined_labels(a, b, kind), _signed(laid, limit, colours)))
-    largest = _largest_cell(laid)
-    return _laid_out(panels, largest, limit, colours, size, columns)
+    return _laid_out(panels, _largest_cell(laid), limit, colours, size, columns)
 
 
 class _Panel:
@@ -141,7 +141,7 @@ def _patterned(x: list[float | None], y: list[float | None], shape: str, colour:
 def _largest_cell(laid: AlignedMaps) -> tuple[int, int] | None:
     """(query, key), or None where nothing differs."""
     size = np.nan_to_num(np.abs(laid.difference), nan=0)
-    query, key = (int(i) for i in np.unravel_index(int(size.argmax()), size.shape))
+    query, key = largest(size)
     return (query, key) if size[query, key] > 0 else None
 
 
@@ -198,7 +198,7 @@ def _length(label: str) -> int:
 
 
 def _laid_out(
-    panels: list[_Panel], largest: tuple[int, int] | None, limit: float, colours: Theme, size: int, columns: int
+    panels: list[_Panel], framed: tuple[int, int] | None, limit: float, colours: Theme, size: int, columns: int
 ) -> go.Figure:
     lines = -(-len(panels) // columns)
     foot = 10 + _turned_height(panels, size)
@@ -227,8 +227,8 @@ def _laid_out(
             is_signed = place == 2
             corner = (right - (2 * size / width if is_signed else 0), top)
             layout["coloraxis2" if is_signed else "coloraxis"] = _bar(is_signed, corner, limit, colours, size, columns)
-        if largest is not None and largest[0] < len(panel.rows) and largest[1] < len(panel.columns):
-            layout["shapes"].append(_ring(largest, number, colours))
+        if framed is not None and framed[0] < len(panel.rows) and framed[1] < len(panel.columns):
+            layout["shapes"].append(_ring(framed, number, colours))
         for trace in panel.traces:
             drawn.append({**trace, "xaxis": f"x{number}", "yaxis": f"y{number}"})
     return go.Figure(drawn, layout)
