@@ -14,7 +14,7 @@ import pytest
 from tests.training.tiny import RECIPE
 from transformer_viz import serving, writing
 from transformer_viz.errors import ConfigError, OptionError
-from transformer_viz.training import estimate, jobs, locks
+from transformer_viz.training import estimate, jobs, locks, trash
 from transformer_viz.training import make_checkpoint as making
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.make_checkpoint import Making, make_checkpoint
@@ -26,7 +26,7 @@ ACTS: dict[str, Callable[[Job, Visitor], None]] = {
     "pause": lambda job, visitor: job.wish("pause", visitor),
     "stop": lambda job, visitor: job.wish("stop", visitor),
     "go on": jobs.go_on,
-    "discard": lambda job, visitor: job.discard(visitor),
+    "discard": trash.discard,
 }
 
 
@@ -99,9 +99,9 @@ def test_a_training_that_runs_is_not_discarded(launched, tmp_path):
     job = jobs.start(RECIPE, "annas", ANNA)
     for lock in (jobs._file(job.place, "lock"), jobs._file(job.place, "start"), tmp_path / "trained" / ".annas.lock"):
         with locks.held(lock), pytest.raises(OptionError, match="is being trained"):
-            job.discard(OWNER)
+            trash.discard(job, OWNER)
         assert jobs.jobs() == [job]
-    job.discard(ANNA)
+    trash.discard(job, ANNA)
     assert jobs.jobs() == []
 
 
@@ -120,7 +120,7 @@ def test_where_training_is_closed_nothing_starts(launched, tmp_path, monkeypatch
     assert files(tmp_path) == before
     assert launched == []
     job.wish("stop", ANNA)
-    job.discard(ANNA)
+    trash.discard(job, ANNA)
 
 
 @pytest.mark.parametrize("said", ["", "0", "no", "False", "off"])

@@ -11,7 +11,7 @@ from tests.training.tiny import RECIPE
 from tests.until import until
 from transformer_viz import checkpoints, load_checkpoint, places
 from transformer_viz.errors import ConfigError, OptionError
-from transformer_viz.training import estimate, jobs, locks
+from transformer_viz.training import estimate, jobs, locks, trash
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.visitor import Visitor
@@ -50,7 +50,7 @@ def test_a_job_runs_to_its_end_and_leaves_an_ordinary_checkpoint(trained):
     assert jobs.jobs()[0].recipe == RECIPE
     with pytest.raises(OptionError, match="checkpoint one already"):
         jobs.start(RECIPE, "one", ME)
-    job.discard(ME)
+    trash.discard(job, ME)
     assert not job.folder.exists()
     assert jobs.jobs() == []
 
@@ -134,7 +134,7 @@ def test_discarding_one_leaves_another_whose_name_goes_on(trained):
     trained[-1].kill()
     trained[-1].wait()
     jobs.start(RECIPE, "one.lock", ME)
-    first.discard(ME)
+    trash.discard(first, ME)
     assert [job.name for job in jobs.jobs()] == ["one.lock"]
 
 
@@ -146,7 +146,7 @@ def test_given_embeddings_are_trained_with_and_removed_with_the_job(trained):
     until(lambda: job.state == "finished")
     model = load_checkpoint(str(job.folder), device="cpu").model
     assert torch.equal(model.target_embedding.weight, matrix)
-    job.discard(ME)
+    trash.discard(job, ME)
     assert not list(job.place.parent.glob("one*"))
 
 

@@ -83,6 +83,25 @@ def test_every_setting_reaches_the_recipe(start, begun):
     assert (recipe.steps, recipe.seed, recipe.optimizer) == (19, 5, "sgd")
 
 
+@pytest.mark.parametrize("preset", form.PRESETS, ids=lambda preset: preset.title)
+def test_a_preset_is_a_whole_recipe_and_nothing_of_before_stays(start, begun, preset):
+    at = start("train")
+    at.number_input(key="train_seed").set_value(7).run()
+    next(button for button in at.button if button.label == preset.title).click().run()
+    press(at)
+    (recipe, _), changed = begun[0], dict(preset.changes)
+    assert (recipe.task, recipe.variant) == (preset.task, preset.variant)
+    settings = {name: changed.pop(name) for name in ("steps",) if name in changed}
+    assert recipe == recipe_for(preset.task, preset.variant, settings=settings, model=changed)
+
+
+def test_a_mistake_is_said_beside_the_settings_that_are_meant(start, begun):
+    """Not below thirty other fields."""
+    at = start("train")
+    at.number_input(key="train_n_heads").set_value(3).run()
+    assert any("does not divide" in error.value for error in at.expander[0].error)
+
+
 def test_a_link_opens_the_same_form(start, begun):
     said = "d_model=64,steps=300,norm=pre,attention_bias=false,learning_rate=0.004"
     first = start("train", task="numbers", variant="post-norm", set=said)
@@ -132,13 +151,13 @@ def test_a_job_is_shown_in_every_state(start, browser, folder, monkeypatch, tmp_
     monkeypatch.setattr(Job, "state", property(lambda self: state))
     at = start("train")
     assert not at.exception
-    labels = {button.label for button in at.button if not str(button.key).startswith("picture-")}
+    labels = {button.label for button in at.button if not str(button.key).startswith(("picture-", "preset-"))}
     wanted = {
-        "starting": {"Pause", "Stop and keep"},
-        "running": {"Pause", "Stop and keep"},
-        "paused": {"Go on", "Discard"},
-        "failed": {"Go on", "Discard"},
-        "finished": {"Discard", "Open in Explore"},
+        "starting": {"Pause", "Stop and keep", "Discard …"},
+        "running": {"Pause", "Stop and keep", "Discard …"},
+        "paused": {"Go on", "Discard mine"},
+        "failed": {"Go on", "Discard mine"},
+        "finished": {"Discard mine", "Open in Explore"},
     }[state]
     assert labels - {"Start training"} == wanted
     assert "40.0% of held-out texts right" in at.get("progress")[0].proto.text
@@ -160,14 +179,16 @@ def annas(folder, monkeypatch, tmp_path) -> Job:
 
 
 def labels(at: Any) -> set[str]:
-    return {button.label for button in at.button} & {"Pause", "Stop and keep", "Go on", "Discard", "Start training"}
+    """Of the buttons that do something."""
+    possible = {"Pause", "Stop and keep", "Go on", "Discard annas", "Start training"}
+    return {button.label for button in at.button if not button.disabled} & possible
 
 
 @pytest.mark.parametrize("state", ["running", "paused", "finished", "failed"])
 def test_another_browser_sees_the_progress_and_no_buttons(start, browser, annas, monkeypatch, state):
     """By the link, too, that names the training; and the starter sees it as before after a reload."""
     monkeypatch.setattr(Job, "state", property(lambda self: state))
-    wanted = {"running": {"Pause", "Stop and keep"}, "finished": {"Discard"}}.get(state, {"Go on", "Discard"})
+    wanted = {"running": {"Pause", "Stop and keep"}, "finished": {"Discard annas"}}.get(state, {"Go on", "Discard annas"})
     for token, buttons in ((ANNA, wanted), (BORIS, set()), (None, set()), (ANNA, wanted)):
         browser(token)
         at = start("train", job="annas")
@@ -175,6 +196,31 @@ def test_another_browser_sees_the_progress_and_no_buttons(start, browser, annas,
         assert "40.0% of held-out texts right" in at.get("progress")[0].proto.text
         assert labels(at) == {"Start training", *buttons}
         assert any("Started in another browser" in caption.value for caption in at.caption) == (token != ANNA)
+
+
+def test_what_is_discarded_can_be_put_back_by_its_starter(start, browser, annas, monkeypatch):
+    monkeypatch.setattr(Job, "state", property(lambda self: "finished"))
+    browser(ANNA)
+    at = start("train", job="annas")
+    next(button for button in at.button if button.label == "Discard annas").click().run()
+    at = start("train")
+    assert jobs.jobs() == []
+    assert "Trash: 1 discarded" in [fold.label for fold in at.expander]
+    browser(BORIS)
+    assert not [fold for fold in start("train").expander if fold.label.startswith("Trash")]
+    browser(ANNA)
+    at = start("train")
+    next(button for button in at.button if button.label == "Put back").click().run()
+    assert [job.name for job in jobs.jobs()] == ["annas"]
+
+
+def test_a_click_on_stop_is_answered_at_once(start, browser, annas):
+    """The process hears it after its step, which may take a while; the page says so from the click on."""
+    browser(ANNA)
+    at = start("train")
+    next(button for button in at.button if button.label == "Stop and keep").click().run()
+    assert "stopping" in " ".join(markdown.value for markdown in at.markdown)
+    assert labels(at) == {"Start training"}
 
 
 def test_the_owner_sees_whose_it_is_and_may_stop_it(start, browser, annas, monkeypatch):
@@ -217,7 +263,7 @@ def test_where_training_is_closed_the_page_says_why(start, browser, annas, monke
     browser(ANNA)
     at = start("train")
     assert any("--no-training" in info.value.replace("\\", "") for info in at.info)
-    assert labels(at) == {"Discard"}
+    assert labels(at) == {"Discard annas"}
     assert at.number_input(key="train_steps").value == recipe_for("reverse").steps
 
 

@@ -10,7 +10,6 @@ A job belongs to the browser that started it. Everybody may watch; who may do wh
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -19,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from torch import Tensor
@@ -29,7 +28,7 @@ from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.training import estimate, locks
 from transformer_viz.training.embeddings import SIDES, Side
-from transformer_viz.training.in_progress import STATE, lock_of
+from transformer_viz.training.in_progress import STATE
 from transformer_viz.training.loop import Event
 from transformer_viz.training.make_checkpoint import ControlSignal
 from transformer_viz.training.recipe import Recipe
@@ -37,7 +36,7 @@ from transformer_viz.training.visitor import Visitor
 from transformer_viz.writing import write_text
 
 State = Literal["starting", "running", "paused", "finished", "failed"]
-JobWish = Literal["go on", "pause", "stop", "discard"]
+JobWish = Literal["pause", "stop"]
 
 MOST_RUNNING = 1
 MOST_JOBS = 30
@@ -45,7 +44,7 @@ MOST_JOBS = 30
 MOST_SECONDS = 30 * 60
 SNAPSHOTS = 24
 SAMPLES = 2_000
-_AT_WORK = ("running", "starting")
+AT_WORK = ("running", "starting")
 _LONGEST_LOG = 2_000
 _MOST_EVENTS = 20_000
 _LARGEST = 64 * 2**20
@@ -115,19 +114,11 @@ class Job:
         files = {side: _file(self.place, f"{side}.npy") for side in SIDES}
         return {side: file for side, file in files.items() if file.exists()}
 
-    def discard(self, visitor: Visitor) -> None:
-        """Removes what there is of it.
-
-        Raises:
-            OptionError: the training is somebody else's, or still running.
-        """
-        self.check(visitor)
-        with _one_at_a_time():
-            if self.state in _AT_WORK or locks.is_held(lock_of(self.folder)):
-                raise OptionError(f"{self.name} is being trained. Stop it first.")
-            shutil.rmtree(self.folder, ignore_errors=True)
-            for kind in _KINDS:
-                _file(self.place, kind).unlink(missing_ok=True)
+    @property
+    def wished(self) -> JobWish | None:
+        """What it was told and has not done yet."""
+        said = _read(_file(self.place, "wish"))
+        return next((wish for wish in get_args(JobWish) if wish == said), None) if self.state in AT_WORK else None
 
     def _ended(self) -> State:
         return "paused" if _read(_file(self.place, "end")).strip() == "paused" else "failed"
@@ -152,12 +143,13 @@ def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side,
     needed = estimate.estimate(recipe)
     estimate.check_parameters(needed)
     estimate.check_memory(needed)
-    with _one_at_a_time() as folder:
+    with one_at_a_time() as folder:
         known = jobs()
         if (trained_folder() / name).exists() or any(job.name == name for job in known):
             raise OptionError(f"There is a checkpoint {name} already. Choose another name.")
-        if len(known) >= MOST_JOBS:
-            raise OptionError(f"{len(known)} trainings are kept here, and no more can be. Discard one first.")
+        kept = len(known) + len(list(trash_folder().glob("*")))
+        if kept >= MOST_JOBS:
+            raise OptionError(f"{kept} trainings are kept here, with the trash, and no more can be. Remove one for good first.")
         _check_free(known)
         _check_room(estimate.folder_bytes(needed, recipe, SNAPSHOTS) + sum(matrix.nbytes for matrix in embeddings.values()))
         job = Job(name, folder / name, recipe, time.time(), visitor.mark)
@@ -178,7 +170,7 @@ def go_on(job: Job, visitor: Visitor) -> None:
     check_open()
     job.check(visitor)
     needed = estimate.folder_bytes(estimate.estimate(job.recipe), job.recipe, SNAPSHOTS)
-    with _one_at_a_time():
+    with one_at_a_time():
         _check_free(jobs())
         _check_room(needed - _bytes_in(job.folder))
         _launch(job)
@@ -194,7 +186,7 @@ def check_open() -> None:
 
 
 @contextmanager
-def _one_at_a_time() -> Generator[Path]:
+def one_at_a_time() -> Generator[Path]:
     """The folder of the jobs, in which nobody else starts one meanwhile: two could find that there is room for one."""
     folder = trained_folder() / ".jobs"
     folder.mkdir(parents=True, exist_ok=True)
@@ -208,8 +200,8 @@ def _check_room(more: int) -> None:
     if used + more > most:
         raise OptionError(
             f"Trainings may take {most / 1e9:.2f} GB here; there are {used / 1e9:.2f} GB, and this one would write up to "
-            f"{more / 1e9:.2f} GB more. Discard one, or take a smaller model. Whoever runs the server sets the limit with "
-            "--max-trained-bytes."
+            f"{more / 1e9:.2f} GB more. Remove one for good, or take a smaller model. Whoever runs the server sets the limit "
+            "with --max-trained-bytes."
         )
 
 
@@ -223,10 +215,10 @@ def _bytes_in(folder: Path) -> int:
     return found
 
 
-def jobs() -> list[Job]:
-    """All jobs, the newest first; what is damaged is left out."""
+def jobs(folder: Path | None = None) -> list[Job]:
+    """All jobs of a folder, `trained` by default, the newest first; what is damaged is left out."""
     found = []
-    for path in (trained_folder() / ".jobs").glob("*.json"):
+    for path in ((folder or trained_folder()) / ".jobs").glob("*.json"):
         name = path.name.removesuffix(".json")
         with suppress(OSError, ValueError, TypeError, LookupError, OverflowError, TransformerVizError):
             data = reading.json_of(path, LARGEST_CONFIG)
@@ -268,13 +260,13 @@ class Reporter:
     def wish(self) -> ControlSignal:
         """What the page wishes; to stop, once the time is over."""
         said = _read(_file(self.place, "wish"))
-        if said in ("pause", "discard"):
+        if said == "pause":
             return "pause"
         return "stop" if said == "stop" or time.monotonic() > self.ends_at else "go on"
 
 
 def _check_free(known: list[Job]) -> None:
-    running = [job.name for job in known if job.state in _AT_WORK]
+    running = [job.name for job in known if job.state in AT_WORK]
     if len(running) >= MOST_RUNNING:
         raise OptionError(f"{running[0]} is being trained; one training can run at a time. Wait, pause it or stop it.")
 
@@ -302,6 +294,16 @@ def _launch(job: Job) -> None:
             stderr=log,
             start_new_session=True,
         )
+
+
+def trash_folder() -> Path:
+    """Where discarded trainings are (`trash.py`); beside the others, so that to move one is to rename it."""
+    return trained_folder() / ".trash"
+
+
+def files(job: Job) -> list[Path]:
+    """The job's files that are there, without its checkpoint; the one that makes it a job is the last."""
+    return [file for kind in reversed(_KINDS) if (file := _file(job.place, kind)).exists()]
 
 
 def _file(place: Path, kind: str) -> Path:

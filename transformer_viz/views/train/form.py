@@ -1,7 +1,7 @@
 """The form of the Train page: what to learn, the switchboard, the recipe."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import streamlit as st
@@ -41,10 +41,56 @@ _HELP = {
 }
 
 
+@dataclass(frozen=True)
+class Preset:
+    """A training to begin with: what is chosen for whoever presses it, and what to expect."""
+
+    title: str
+    help: str
+    task: str
+    variant: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+_TINY = {"n_encoder_layers": 1, "n_decoder_layers": 1, "d_model": 64, "d_ff": 128}
+PRESETS = (
+    Preset(
+        "A first training, one minute",
+        "German numbers into figures: *vierzehn* into 14. One layer, 700 steps; nearly every held-out number comes out right.",
+        "numbers",
+        "pre-norm",
+        {**_TINY, "steps": 700},
+    ),
+    Preset(
+        "Two sentences, ten seconds",
+        "The two German sentences of a published tutorial, learned by heart in 60 steps.",
+        "german-toy",
+        "post-norm",
+    ),
+    Preset(
+        "The published reversal, a few minutes",
+        "Strings of 10 to 19 letters backwards, with the variant and the settings of its article: 588 steps.",
+        "reverse",
+        "residual-post-norm",
+    ),
+)
+
+
 def show() -> Recipe | None:
     """Draws the form; the recipe, or None after saying what is not possible. What was chosen stays."""
     _start()
     state = st.session_state
+    with st.container(horizontal=True):
+        for preset in PRESETS:
+            st.button(
+                preset.title,
+                f"preset-{preset.task}",
+                preset.help,
+                _choose,
+                args=(preset,),
+                icon=":material/bolt:",
+                type="tertiary",
+            )
     left, right = st.columns(2)
     left.selectbox("Task", tasks.names(), key="train_task", on_change=_reset, help="What is learned")
     right.selectbox("Variant", variants.names(), key="train_variant", on_change=_reset, help="Which published architecture")
@@ -52,18 +98,39 @@ def show() -> Recipe | None:
     right.caption(literal(summary), help=literal(more))
     if "train_n_heads" not in state and not _fill({}):
         return None
-    with st.expander("Sizes", expanded=True):
-        for column, (name, (label, least, most)) in zip(st.columns(len(SIZES)), SIZES.items(), strict=True):
-            column.number_input(label, least, most, key=f"train_{name}", help=_HELP[name])
-    with st.expander("Switchboard: norms, biases, scaling, positions"):
-        _switchboard()
-    with st.expander("Recipe: steps, optimizer, schedule, loss"):
-        _recipe_fields()
+    return _advanced()
+
+
+def _advanced() -> Recipe | None:
+    """Every setting, and beside those that are meant what is not possible; the recipe, where it is."""
+    parts = (
+        ("Sizes", SIZES, _sizes),
+        ("Switchboard: norms, biases, scaling, positions", {**SWITCHES, **FLOATS}, _switchboard),
+        ("Recipe: steps, optimizer, schedule, loss", {**NUMBERS, **CHOICES}, _recipe_fields),
+    )
+    is_changed = settings_in_link()["set"] is not None
+    said = []
+    with st.expander("Advanced: all settings", expanded=is_changed, icon=":material/tune:"):
+        for title, names, draw in parts:
+            st.markdown(f"**{title}**")
+            draw()
+            said.append((names, st.container()))
     try:
         return _recipe()
     except TransformerVizError as error:
-        st.error(literal(str(error)), icon=":material/error:")
+        words = str(error)
+        place = next((place for names, place in said if any(name in words for name in names)), st)
+        place.error(literal(words), icon=":material/error:")
+        if place is not st:
+            st.caption("This cannot be trained yet: see what is said under *Advanced*.")
         return None
+
+
+def _choose(preset: Preset) -> None:
+    state = st.session_state
+    state.train_task, state.train_variant = preset.task, preset.variant
+    _reset()
+    _fill(preset.changes)
 
 
 def settings_in_link() -> dict[str, str | None]:
@@ -144,20 +211,25 @@ def _config(recipe: Recipe) -> ModelConfig:
     return model_config(recipe, tasks.make(recipe.task, recipe.task_options))
 
 
+def _sizes() -> None:
+    for column, (name, (label, least, most)) in zip(st.columns(len(SIZES)), SIZES.items(), strict=True):
+        column.number_input(label, least, most, key=f"train_{name}", help=_HELP[name])
+
+
 def _switchboard() -> None:
     bools = [name for name in SWITCHES if HINTS[name] is bool]
     choices = [name for name in SWITCHES if name not in bools]
-    for column, name in zip(st.columns(3) * 3, choices, strict=False):
+    for column, name in zip(st.columns(2) * 4, choices, strict=False):
         column.selectbox(SWITCHES[name], get_args(HINTS[name]), key=f"train_{name}", help=_HELP.get(name))
-    for column, name in zip(st.columns(4) * 2, bools, strict=False):
+    for column, name in zip(st.columns(2) * 4, bools, strict=False):
         column.toggle(SWITCHES[name], key=f"train_{name}")
-    for column, (name, (label, least, most)) in zip(st.columns(3), FLOATS.items(), strict=False):
+    for column, (name, (label, least, most)) in zip(st.columns(2), FLOATS.items(), strict=False):
         column.number_input(label, least, most, key=f"train_{name}", format="%g")
 
 
 def _recipe_fields() -> None:
     for column, (name, label) in zip(st.columns(3), CHOICES.items(), strict=True):
         column.selectbox(label, get_args(HINTS[name]), key=f"train_{name}")
-    for column, (name, (label, least, most)) in zip(st.columns(4) * 2, NUMBERS.items(), strict=True):
+    for column, (name, (label, least, most)) in zip(st.columns(2) * 4, NUMBERS.items(), strict=True):
         form: dict[str, Any] = {"format": "%g", "step": 0.001} if isinstance(least, float) else {}
         column.number_input(label, least, most, key=f"train_{name}", help=_HELP.get(name), **form)

@@ -1,14 +1,17 @@
 """Train: choose what is learned and how, and watch attention form. The training runs in a process of its own."""
 
+from typing import Any
+
+import pandas as pd
 import streamlit as st
 
-from transformer_viz import places
+from transformer_viz import figures, places
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.training import estimate, jobs
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import runs
-from transformer_viz.views.components import code, screen
+from transformer_viz.views.components import chart, code, screen, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.snippets import training as programs
 from transformer_viz.views.state import link
@@ -18,6 +21,7 @@ from transformer_viz.views.train import embeddings, form, progress, visitor
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
 _EVERY_SECONDS = 2.0
+_EXAMPLE = "numbers"
 
 
 def show() -> None:
@@ -48,6 +52,7 @@ def show() -> None:
                 side: f"{places.trained_as_typed()}/.jobs/{file.name}" for side, file in job.embeddings().items()
             }
             _show_command(job.recipe, job.name, matrices, "code_of_job")
+        progress.show_trash()
     link.say((state.train_task, state.train_variant, state.get("train_job")))
     screen.watch()
     link.write({**link.values(), **form.settings_in_link()})
@@ -134,12 +139,28 @@ def _chosen_job() -> Job | None:
 
 
 def _nothing_yet() -> None:
-    st.info(
-        "No training has been started from this page yet. Choose a task on the left, and start: small models take minutes. "
-        "Loss, held-out accuracy and one head's attention appear here while it learns, and the checkpoint is in the picker "
-        "of every page from its first step on.",
-        icon=":material/model_training:",
+    """What will be here, shown by a shipped checkpoint's own training."""
+    st.markdown(
+        "#### What will appear here\n"
+        "Nothing has been trained from this page yet. Begin on the left with one of the three, or choose a task, and press "
+        "*Start training*. While it learns you see the loss fall, the share of texts it has never seen that it gets right, "
+        "and the attention of one head as it forms, on a string of your own. The checkpoint is in the picker of every page "
+        "from its first step on."
     )
+    if rows := _shipped_history():
+        figure = figures.training(rows, int(rows[-1]["step"]), theme=style.theme(), narrow=screen.is_narrow())
+        chart.show(
+            figure, "training-example", f"How the shipped checkpoint {_EXAMPLE} learned: loss, and shares that came out right"
+        )
+        st.caption(f"An example: how the shipped checkpoint `{_EXAMPLE}` learned.")
+
+
+@st.cache_data(show_spinner=False)
+def _shipped_history() -> list[dict[str, Any]]:
+    """Rows of an example's history; none where it was not shipped."""
+    path = places.ROOT / "checkpoints" / _EXAMPLE / "history.csv"
+    frame = pd.read_csv(path) if path.is_file() else pd.DataFrame()
+    return [{name: value for name, value in row.items() if pd.notna(value)} for row in frame.to_dict("records")]
 
 
 def _free_name(recipe: Recipe) -> str:

@@ -14,7 +14,7 @@ from transformer_viz.figures.training import head_columns
 from transformer_viz.terms import head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
-from transformer_viz.training import jobs
+from transformer_viz.training import jobs, trash
 from transformer_viz.training.jobs import Job
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import chart, figure_file, screen, style
@@ -29,6 +29,13 @@ _STATE_WORDS: dict[jobs.State, tuple[str, str, Literal["gray", "blue", "orange",
     "finished": ("finished", ":material/check:", "green"),
     "failed": ("did not finish", ":material/error:", "red"),
 }
+
+
+_HEARD: dict[jobs.JobWish, tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]] = {
+    "pause": ("pausing after this step …", ":material/hourglass_bottom:", "orange"),
+    "stop": ("stopping: what there is is judged and kept …", ":material/hourglass_bottom:", "orange"),
+}
+"""What the page says from the click on until the process has done it."""
 
 
 def show(job: Job) -> None:
@@ -52,6 +59,8 @@ def show(job: Job) -> None:
 def _header(job: Job, state: jobs.State, rows: list[dict]) -> None:
     words, icon, colour = _STATE_WORDS[state]
     step = rows[-1]["step"] if rows else 0
+    if state in jobs.AT_WORK and (wished := job.wished):
+        words, icon, colour = _HEARD[wished]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{literal(job.name)}**")
         st.badge(words, icon=icon, color=colour)
@@ -68,11 +77,15 @@ def _header(job: Job, state: jobs.State, rows: list[dict]) -> None:
 def _buttons(job: Job, state: jobs.State) -> None:
     who = visitor.of_session()
     may_manage = who.may_manage(job.mark)
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         if may_manage:
             _manage(job, state)
         if state == "finished":
             st.button("Open in Explore", icon=":material/grid_on:", on_click=_open, args=(job,), type="primary")
+        if may_manage:
+            # Always there and always at the other end: no button for good news ever stands where it was.
+            st.space("stretch")
+            _discard(job, state)
     if not may_manage:
         st.caption(
             "Started in another browser: from there, or by the owner of this server, it can be paused, stopped and discarded."
@@ -85,16 +98,40 @@ def _buttons(job: Job, state: jobs.State) -> None:
 
 def _manage(job: Job, state: jobs.State) -> None:
     """The buttons of whoever may use them; `jobs` asks again when one is pressed."""
-    if state in ("running", "starting"):
+    if state in jobs.AT_WORK:
+        heard = job.wished is not None
         words = "Keeps everything; go on later"
-        st.button("Pause", icon=":material/pause:", on_click=_do, args=(job.wish, "pause"), help=words)
+        st.button("Pause", icon=":material/pause:", on_click=_do, args=(job.wish, "pause"), help=words, disabled=heard)
         words = "Ends here, judges what there is, and keeps it"
-        st.button("Stop and keep", icon=":material/stop:", on_click=_do, args=(job.wish, "stop"), help=words)
+        st.button("Stop and keep", icon=":material/stop:", on_click=_do, args=(job.wish, "stop"), help=words, disabled=heard)
     if state in ("paused", "failed") and serving.trains():
         st.button("Go on", icon=":material/play_arrow:", on_click=_do, args=(jobs.go_on, job), type="primary")
-    if state in ("paused", "failed", "finished"):
-        words = "Removes the checkpoint too"
-        st.button("Discard", icon=":material/delete:", on_click=_do, args=(job.discard,), help=words)
+
+
+def _discard(job: Job, state: jobs.State) -> None:
+    """Asks first; what is discarded can be put back for a day."""
+    if state in jobs.AT_WORK:
+        st.button("Discard …", icon=":material/delete:", disabled=True, help="Stop it first", key="discard-not-yet")
+        return
+    with st.popover("Discard …", icon=":material/delete:", key=f"discard-{job.name}"):
+        st.markdown(f"Discard **{literal(job.name)}** and its checkpoint? Both stay in the trash below for a day.")
+        st.button(f"Discard {literal(job.name)}", on_click=_do, args=(trash.discard, job), key="discard-yes")
+
+
+def show_trash() -> None:
+    """What was discarded in the last day by whoever looks at the page, with a way back."""
+    who = visitor.of_session()
+    entries = [entry for entry in trash.discarded() if who.may_manage(entry.job.mark)]
+    if not entries:
+        return
+    with st.expander(f"Trash: {len(entries)} discarded", icon=":material/delete:"):
+        for entry in entries:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                hours = max(1, math.ceil(entry.seconds_left / 3600))
+                st.markdown(f"**{literal(entry.job.name)}**, removed for good in {hours} h", width="stretch")
+                key = str(entry.since)
+                st.button("Put back", icon=":material/undo:", on_click=_do, args=(entry.put_back,), key=f"back-{key}")
+                st.button("Remove for good", on_click=_do, args=(entry.remove,), key=f"remove-{key}", type="tertiary")
 
 
 def _attention(job: Job, rows: list[dict]) -> None:
