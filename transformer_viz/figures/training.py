@@ -93,7 +93,7 @@ def _titles(theme: Theme, size: int, narrow: bool) -> list[dict[str, Any]]:
         ("loss, nats a token (log scale)", 0.0, 1.0),
         (
             f"<span style='color:{theme.chosen}'>● exact match, held out</span>  attention on the expected token: "
-            f"<span style='color:{theme.accent}'>● best head</span> ● others",
+            f"<span style='color:{theme.accent}'>● best head</span>, others grey",
             0.0 if narrow else _RIGHT[0],
             0.4 if narrow else 1.0,
         ),

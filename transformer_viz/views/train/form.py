@@ -80,7 +80,8 @@ def show() -> Recipe | None:
     """Draws the form; the recipe, or None after saying what is not possible. What was chosen stays."""
     _start()
     state = st.session_state
-    with st.container(horizontal=True):
+    st.caption("Begin with one of these, or choose for yourself:")
+    with st.container(gap=None):
         for preset in PRESETS:
             st.button(
                 preset.title,

@@ -62,8 +62,8 @@ def show() -> None:
 def _live(name: str) -> None:
     job = next((job for job in jobs.jobs() if job.name == name), None)
     if job is None:
-        st.caption("This training was discarded.")
-        return
+        # It was discarded, here or in another browser.
+        st.rerun()
     progress.show(job)
     # The rest of the page, and the picker of checkpoints, hear of it once.
     before = st.session_state.get("train_seen")
