@@ -1,7 +1,5 @@
 """The tiles and the lengths as data: what is drawn is what was measured, in the right place, as literal text."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -61,9 +59,8 @@ def test_a_run_will_do_and_without_a_right_key_it_says_so(trace, make_trace):
 
 
 def test_impossible_wishes(trace, make_trace):
-    unknown: Any = "distance"
-    with pytest.raises(OptionError, match="mass, hit_rate, entropy_share, score"):
-        figures.grades(trace, unknown)
+    with pytest.raises(OptionError, match=", ".join(TINTS)):
+        figures.grades(trace, "distance")
     none = dict.fromkeys(("encoder_attentions", "decoder_attentions", "cross_attentions"))
     with pytest.raises(OptionError, match="no attention"):
         figures.grades(make_trace(**none, mask_reasons={}))

@@ -19,6 +19,8 @@ from tests.views.rooms import OPENINGS, files
 from transformer_viz import checkpoints, load_trace
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views.components import code
+from transformer_viz.views.explore import tables
+from transformer_viz.views.masks import page as masks_page
 
 Start = Callable[..., AppTest]
 HOSTILE = "a'b\\\"<i>$x$"
@@ -158,6 +160,18 @@ def test_compare(start: Start, everything: Path, run_code: Any, query: dict[str,
     at = start("compare", **OPENINGS["compare"] | query)
     (program,) = programs(at)
     assert shown(run_code(program)) == on_page(at, 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "title"),
+    [*((None, "tables", title) for title in tables.TABS), *(("masks", "tab", title) for title in masks_page.TABS)],
+)
+def test_every_tab_shows_its_code(start: Start, everything: Path, page: str | None, name: str, title: str) -> None:
+    """Those that are added too; what is made by a button has its code below it."""
+    at = start(page, **{**OPENINGS[page], name: title})
+    folds = [fold for fold in at.expander if fold.label == "Show the code"]
+    is_on_demand = title == "By length"
+    assert len(folds) == (2 if page is None else 1) - is_on_demand
 
 
 TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Table", "Export")

@@ -61,15 +61,21 @@ class Letters(Task):
         return {**options, "held_out_share": self.held_out_share}
 
     def read(self, text: str) -> list[str]:
+        return self._read(text, self.max_length)
+
+    def read_target(self, text: str) -> list[str]:
+        return self._read(text, self.max_target_length)
+
+    def _read(self, text: str, most: int) -> list[str]:
         if not text:
-            raise InputError(f"The text is empty. Type 1 to {self.max_length} characters: {self.possible()}.")
+            raise InputError(f"The text is empty. Type 1 to {most} characters: {self.possible()}.")
         for position, symbol in enumerate(text, start=1):
             if symbol not in self.source_vocabulary or symbol in SPECIAL_TOKENS:
                 raise InputError(
                     f"Character {position} is {describe(symbol)}, which this model does not know. "
                     f"It knows {self.possible()}. Take it out or choose another model."
                 )
-        check_length(len(text), self.max_length)
+        check_length(len(text), most)
         return list(text)
 
     def symbols(self, text: str) -> list[str]:

@@ -2,7 +2,6 @@
 
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 from types import ModuleType
 
 _HERE = Path(__file__).parent
@@ -10,7 +9,7 @@ _HERE = Path(__file__).parent
 
 def names() -> list[str]:
     """What the pages are called in an address, without importing them."""
-    return [module.name for module in iter_modules(__path__) if (_HERE / module.name / "page.py").is_file()]
+    return sorted(path.parent.name for path in _HERE.glob("*/page.py"))
 
 
 def pages() -> list[ModuleType]:
