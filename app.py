@@ -3,7 +3,7 @@
 import streamlit as st
 
 from transformer_viz.views import pages, server
-from transformer_viz.views.components import style
+from transformer_viz.views.components import address, style
 from transformer_viz.views.server import turns, warm_up
 
 
@@ -20,6 +20,7 @@ def page() -> None:
             ],
             position="top",
         ).run()
+    address.one_entry_a_page()
 
 
 if __name__ == "__main__":

@@ -133,6 +133,40 @@ def test_keys_belong_to_the_control_that_has_the_focus(page: Page, server: str) 
     assert step_of(page) == 0 != before
 
 
+def test_escape_gives_the_arrows_back_to_the_player(page: Page, server: str) -> None:
+    open_app(page, server)
+    enter(page, "abcd")
+    before = step_of(page)
+    page.keyboard.press("ArrowLeft")
+    assert step_of(page) == before
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowLeft")
+    assert step_of(page) == before - 1
+    page.get_by_label("Source text").focus()
+    # Plotly keeps a press on a chart to itself, so the browser leaves the focus where it is.
+    page.locator(f"{FOCUS} .nsewdrag").first.click()
+    page.keyboard.press("ArrowLeft")
+    wait_for_step(page, before - 2)
+
+
+def test_one_press_of_back_leaves_the_page(page: Page, server: str) -> None:
+    """Each page writes its link several times: as it opens, and with every step that rests."""
+    open_app(page, server)
+    for step in (2, 5):
+        page.locator("[data-part=output] button").nth(step).click()
+        page.wait_for_function("(step) => location.search.includes(`step=${step}`)", arg=step + 1)
+    page.get_by_role("link", name="Search").click()
+    page.wait_for_url("**/search*")
+    at_rest(page)
+    page.get_by_role("spinbutton", name="Beam size").fill("3")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**beam=3*")
+    page.go_back()
+    expect(page.get_by_role("spinbutton", name="Beam size")).to_have_count(0)
+    wait_until_drawn(page)
+    assert page.evaluate("location.pathname") == "/"
+
+
 def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, server: str) -> None:
     open_app(page, server)
     page.locator("[data-part=output] button").nth(7).click()

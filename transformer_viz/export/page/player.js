@@ -53,7 +53,10 @@ class Player {
   }
 
   strip(name, tokens, act) {
-    const box = this.part(name);
+    const box = this.part(name), shown = JSON.stringify(tokens);
+    // The same tokens stay, and so does the keyboard's focus on one of them.
+    if (box.__shown === shown) return;
+    box.__shown = shown;
     box.classList.toggle("long", tokens.length > LONG);
     box.replaceChildren(
       ...tokens.map((token, place) => {
@@ -163,7 +166,7 @@ function isTyping(event) {
   const name = target?.tagName;
   const role = target?.getAttribute?.("role");
   return (
-    name === "INPUT" || name === "TEXTAREA" || name === "SELECT" || target?.isContentEditable ||
+    (name === "INPUT" && target.type !== "checkbox") || name === "TEXTAREA" || name === "SELECT" || target?.isContentEditable ||
     ["combobox", "listbox", "option", "slider", "radio", "tab", "menuitem", "grid", "gridcell"].includes(role) ||
     Boolean(target?.closest?.("[role='radiogroup'], [role='tablist']"))
   );

@@ -20,6 +20,19 @@ class ChartPlayer extends Player {
     document.addEventListener("chart-drawn", (event) => {
       if (root.isConnected && event.target.closest(".st-key-focus")) this.stands(event.target);
     });
+    document.addEventListener("pointerdown", (event) => this.release(event));
+  }
+
+  // Escape leaves a field, whose keys are then the player's.
+  key(event) {
+    if (event.key === "Escape" && isTyping(event)) event.composedPath()[0].blur();
+    else super.key(event);
+  }
+
+  // Plotly takes a press on a chart for itself, and the browser would leave the focus in the field.
+  release(event) {
+    const field = document.activeElement;
+    if (this.root.isConnected && field?.matches("input, textarea") && event.target.closest?.(".chart")) field.blur();
   }
 
   rested() {

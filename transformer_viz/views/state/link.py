@@ -158,7 +158,7 @@ def _say(values: Mapping[str, str | None]) -> None:
     after = {key: value for key, value in values.items() if value is not None}
     st.session_state.link_written = after
     if after != st.query_params.to_dict():
-        # All at once: every message is an entry in the browser's history.
+        # All at once: every change is a message to the browser.
         st.query_params.from_dict(after)
 
 
