@@ -166,12 +166,17 @@ def test_compare(start: Start, everything: Path, run_code: Any, query: dict[str,
     ("page", "name", "title"),
     [*((None, "tables", title) for title in tables.TABS), *(("masks", "tab", title) for title in masks_page.TABS)],
 )
-def test_every_tab_shows_its_code(start: Start, everything: Path, page: str | None, name: str, title: str) -> None:
+def test_every_tab_shows_code_that_runs(
+    start: Start, everything: Path, run_code: Any, page: str | None, name: str, title: str
+) -> None:
     """Those that are added too; what is made by a button has its code below it."""
-    at = start(page, **{**OPENINGS[page], name: title})
+    fold = "code" if page else "code_of_tab"
+    at = start(page, **{**OPENINGS[page], name: title, fold: "open"})
     folds = [fold for fold in at.expander if fold.label == "Show the code"]
     is_on_demand = title == "By length"
     assert len(folds) == (2 if page is None else 1) - is_on_demand
+    if not is_on_demand:
+        run_code(folds[-1].code[0].value)
 
 
 TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Table", "Export")

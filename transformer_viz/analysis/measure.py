@@ -53,7 +53,7 @@ class Measure:
         column: its heading in a table; a word or two.
         title: what it is called beside the number.
         help: what it is, in a sentence.
-        order: its place among the others.
+        order: its place among the others, any number; of equal ones the name decides.
         is_share: whether it lies between 0 and 1, so that tiles can be tinted by it.
         missing: why a kind of attention may have none.
         of_uniform: what uniform attention always has, where that is one number; then no baseline is listed.

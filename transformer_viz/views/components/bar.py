@@ -11,6 +11,7 @@ from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizErro
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
 from transformer_viz.views.cache import limits, runs
+from transformer_viz.views.components import ways
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import display_options, link
 from transformer_viz.views.state.controls import MOST_TYPED
@@ -132,7 +133,8 @@ def _start(usable: list[str]) -> None:
 
 
 def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:
-    """The link's text, or an example. Another checkpoint brings its own example, unless something else was typed.
+    """The link's text, or an example. Another checkpoint brings its own example, unless something else was typed or it knows
+    the answer to this one.
 
     Args:
         text: the control's key.
@@ -147,7 +149,7 @@ def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:
     task = _task_of(state[checkpoint])
     if given is not None:
         state[text] = given
-    elif text not in state or (before and _is_example(state[text], before) and not _is_readable(state[text], task)):
+    elif text not in state or (before and _is_example(state[text], before) and not _has_answer(state[text], task)):
         state[text] = default_text(task) if task else DEFAULT_TEXT
 
 
@@ -163,9 +165,10 @@ def _is_example(text: str, name: str) -> bool:
     return task is not None and text in {DEFAULT_TEXT, *(example.text for example in task.examples())}
 
 
-def _is_readable(text: str, task: Task | None) -> bool:
+def _has_answer(text: str, task: Task | None) -> bool:
+    """Whether the task reads it and knows what is right: a string of letters may be read as a date and is none."""
     try:
-        return task is not None and bool(task.read(text))
+        return task is not None and task.answer(task.read(text)) is not None
     except TransformerVizError:
         return False
 
@@ -211,7 +214,8 @@ def made(chosen: Bar, checkpoint: Checkpoint, make: Callable[[], T]) -> T | None
         return make()
     except InputError as error:
         say = st.error if chosen.text else st.info
-        say(f"{literal(str(error))} Or try one of these:", icon=":material/keyboard:")
+        say(literal(str(error)), icon=":material/keyboard:")
+        _offer_ways(checkpoint, chosen.text)
         _offer_examples(checkpoint)
     except TraceTooLarge as error:
         limits.refuse(error)
@@ -222,9 +226,34 @@ def made(chosen: Bar, checkpoint: Checkpoint, make: Callable[[], T]) -> T | None
     return None
 
 
+def _offer_ways(checkpoint: Checkpoint, text: str) -> None:
+    """Buttons that read a part of the text, or all of it with another model."""
+    if not text.strip():
+        return
+    parts = ways.readable_parts(checkpoint.task, text)
+    names = (entry.name for entry in runs.entries() if entry.error is None and entry.name != checkpoint.name)
+    others = ((name, task) for name in names if (task := _task_of(name)) is not None)
+    with st.container(horizontal=True, key="ways"):
+        for words, part in parts.items():
+            st.button(words, f"way-{words}", on_click=_put, args=(part,), type="primary", icon=":material/content_cut:")
+        for name in ways.readers(text, others):
+            words = f"Read it with {literal(name)}"
+            st.button(
+                words, f"with-{name}", on_click=_read_with, args=(name, text), type="primary", icon=":material/swap_horiz:"
+            )
+
+
+def _read_with(name: str, text: str) -> None:
+    """Another model for what was typed; the box keeps it."""
+    st.session_state.checkpoint = name
+    st.session_state.text_checkpoint = name
+    _put(text)
+
+
 def _offer_examples(checkpoint: Checkpoint, most: int = 4) -> None:
     """A row of examples, for a page that has nothing to show."""
-    with st.container(horizontal=True, key="offer"):
+    with st.container(horizontal=True, vertical_alignment="center", key="offer"):
+        st.caption("Or try one of these:", width="content")
         for number, example in enumerate(checkpoint.task.examples()[:most]):
             st.button(literal(example.text), key=f"offer-{number}", help=example.note, on_click=_put, args=(example.text,))
         st.button("Surprise me", key="offer-surprise", icon=":material/casino:", on_click=_surprise, args=(checkpoint,))

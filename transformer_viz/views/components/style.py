@@ -17,6 +17,8 @@ _CSS = """
 .st-key-open-drop section > :last-child {
   flex: none; align-self: center; align-items: center; margin: 0;
 }
+/* What was shown before a text that cannot be read: it can be looked at, and is not what was asked for. */
+.st-key-last-picture { opacity: 0.4; filter: grayscale(1); pointer-events: none; }
 @media (max-width: 640px) {
   .stMainBlockContainer { padding: 3.4rem 0.7rem 1rem; }
   /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */

@@ -3,9 +3,11 @@
 import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import TransformerVizError
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import bar, code, stepper, style
+from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore import by_length_tab, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
@@ -22,7 +24,9 @@ def show() -> None:
         return
     trace = bar.made(chosen, checkpoint, lambda: runs.run(checkpoint, chosen.device, chosen.text))
     if trace is None:
+        _last(chosen)
         return
+    st.session_state.explore_last = (checkpoint.name, chosen.device, chosen.text)
     focus.start(trace, checkpoint)
     tables.start(trace, checkpoint, chosen.device)
     now = focus.current()
@@ -35,6 +39,22 @@ def show() -> None:
     stepper.show_with_code(trace, chosen, program)
     if not chosen.is_large:
         _tables(trace, checkpoint, chosen.device)
+
+
+def _last(chosen: bar.Bar) -> None:
+    """The last picture, greyed, below what is said about a text that cannot be read."""
+    if (last := st.session_state.get("explore_last")) is None:
+        return
+    name, device, text = last
+    try:
+        checkpoint = runs.load(name, device)
+        trace = runs.run(checkpoint, device, text)
+    except TransformerVizError:  # its checkpoint has gone meanwhile
+        return
+    focus.start(trace, checkpoint)
+    st.caption(f"The last picture, of {literal(text)}:")
+    with st.container(key="last-picture"):
+        stepper.show(trace, chosen)
 
 
 @st.fragment

@@ -12,7 +12,7 @@ from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, figure_file, screen
+from transformer_viz.views.components import chart, code, figure_file, jump, screen
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
@@ -169,7 +169,8 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
     totals = [sum(step.log_probability for step in run.steps) for run in (before, after)]
     st.markdown(f"{texts[0]}, log p = {totals[0]:.4g}, and {texts[1]}, log p = {totals[1]:.4g}. {where}")
     if comparison.largest is not None:
-        st.caption(f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}.")
+        words = f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}."
+        jump.to_largest(comparison, words, "what-if-largest")
     state = st.session_state
     columns = _columns()
     figure = figures.before_and_after(before, after, state.kind, state.layer, state.head, theme=theme, columns=columns)

@@ -12,7 +12,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.terms import KIND_TITLES, Kind, head_label
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, code, figure_file
+from transformer_viz.views.components import chart, clicks, code, figure_file, jump
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.setup import Setup, reset
@@ -120,7 +120,7 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
     if largest is None:
         st.markdown("No weight changes.")
     else:
-        st.markdown(f"The largest change of a weight: {change_words(largest)}.")
+        jump.to_largest(comparison, f"The largest change of a weight: {change_words(largest)}.", "change-largest")
     with st.container(horizontal=True):
         st.button("Reset", icon=":material/restart_alt:", type="primary", on_click=reset, key="lab-reset")
         st.download_button(

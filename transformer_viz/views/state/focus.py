@@ -48,7 +48,18 @@ def start_place(trace: Trace, checkpoint: "Checkpoint | None", *, combined: bool
     link.leave_out("kind", "cross")
     layer, head = default_head(trace, checkpoint, kind)
     layers = trace.layer_numbers(kind)
+    _follow_best(trace, checkpoint, kind)
     start_head(trace, kind, (layer if layer in layers else layers[-1], head), combined=combined)
+
+
+def _follow_best(trace: Trace, checkpoint: "Checkpoint | None", kind: Kind) -> None:
+    """Another model's heads do other things: where somebody else's best head was in focus, the new one's takes its place."""
+    state, name = st.session_state, None if checkpoint is None else checkpoint.name
+    best, before = best_head(trace) if kind == "cross" else None, state.get("best_before")
+    if before is not None and best is not None and before[0] != name and (state.layer, state.head) == before[1]:
+        state.layer, state.head = best[:2]
+    if best is not None:
+        state.best_before = (name, best[:2])
 
 
 def start_head(trace: Trace, kind: Kind, default: tuple[int, Head], *, combined: bool = True) -> None:
@@ -131,8 +142,18 @@ def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> 
         st.selectbox(
             "Head", [*range(n_heads), *(COMBINED if combined else ())], key="head", format_func=_head_words, width=130, **quiet
         )
-        if with_best and (words := best_head_words(trace)) is not None:
-            st.badge(words, icon=":material/target:", color="gray")
+        if with_best and (words := best_head_words(trace)) is not None and (best := best_head(trace)) is not None:
+            go_to_head_button(words, "best-head", ("cross", *best[:2]))
+
+
+def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int]) -> None:
+    """Goes to the head that its words name: kind, layer and head. It may stand in a fragment: the whole page follows."""
+    if st.button(words, key, "Go to this head", _go_to_head, args=place, icon=":material/target:", type="tertiary"):
+        st.rerun()
+
+
+def _go_to_head(kind: Kind, layer: int, head: int) -> None:
+    st.session_state.kind, st.session_state.layer, st.session_state.head = kind, layer, head
 
 
 def _head_words(head: Head) -> str:

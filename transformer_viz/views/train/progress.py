@@ -120,8 +120,8 @@ def _discard(job: Job, state: jobs.State) -> None:
 
 def show_trash() -> None:
     """What was discarded in the last day by whoever looks at the page, with a way back."""
-    who = visitor.of_session()
-    entries = [entry for entry in trash.discarded() if who.may_manage(entry.job.mark)]
+    entries = trash.discarded()
+    entries = [entry for entry in entries if visitor.of_session().may_manage(entry.job.mark)]
     if not entries:
         return
     with st.expander(f"Trash: {len(entries)} discarded", icon=":material/delete:"):

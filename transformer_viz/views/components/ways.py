@@ -1,0 +1,41 @@
+"""Ways out for a text that a model cannot read: a part of it that it can, or another model."""
+
+from collections.abc import Iterable, Sequence
+
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.tasks import Task
+
+
+def readable_parts(task: Task, text: str) -> dict[str, str]:
+    """Texts that the task reads, made of this one, by what each is called; none where it is of something else altogether."""
+    known = "".join(symbol for symbol in text if _reads(task, symbol) or symbol.isspace()).strip()
+    found = {}
+    if known and known != text and _reads(task, known):
+        found["Leave out what it does not know"] = known
+    elif known and (n := _longest_prefix(task, known)) and n < len(known):
+        found[f"Use the first {n}"] = known[:n]
+    return found
+
+
+def readers(text: str, others: Iterable[tuple[str, Task]], most: int = 2) -> Sequence[str]:
+    """The names of other models that read the text as it is."""
+    return [name for name, task in others if _reads(task, text)][:most]
+
+
+def _longest_prefix(task: Task, text: str) -> int:
+    """How many characters of the text are read, by halving: what is too long stays too long with more."""
+    least, most = 0, len(text)
+    while least < most:
+        middle = (least + most + 1) // 2
+        if _reads(task, text[:middle]):
+            least = middle
+        else:
+            most = middle - 1
+    return least
+
+
+def _reads(task: Task, text: str) -> bool:
+    try:
+        return bool(task.read(text))
+    except TransformerVizError:
+        return False
