@@ -15,7 +15,10 @@ from benchmarks import table
 from benchmarks.machine import is_busy, machine
 from benchmarks.measure import Report, Skipped
 
-GROUPS = ("decoding", "training", "pictures", "app", "start", "large", "sessions", "room", "strangers")
+GROUPS = (
+    *("decoding", "training", "pictures", "app", "start", "pages", "load", "large", "sessions", "clients", "room"),
+    "strangers",
+)
 OUTPUT = Path("build/bench.json")
 
 

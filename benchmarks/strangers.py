@@ -183,13 +183,13 @@ async def _visit(place: Place) -> None:
         while True:
             began = time.perf_counter()
             await there.send(BackMsg(rerun_script=ClientState()).SerializeToString())
-            while not (await _message(there)).HasField("script_finished"):
+            while not (await received(there)).HasField("script_finished"):
                 pass
             place.found.runs.append(time.perf_counter() - began)
             await asyncio.sleep(2)
 
 
-async def _message(there: ClientConnection) -> ForwardMsg:
+async def received(there: ClientConnection) -> ForwardMsg:
     message = ForwardMsg()
     message.ParseFromString(await there.recv(decode=False))
     return message
@@ -219,7 +219,7 @@ async def _uploads(place: Place) -> None:
     """60 MB at a time that no page asked for, from sessions of its own, until nothing more is taken."""
     async with place.socket() as there:
         await there.send(BackMsg(rerun_script=ClientState()).SerializeToString())
-        while not (session := (await _message(there)).new_session.initialize.session_id):
+        while not (session := (await received(there)).new_session.initialize.session_id):
             pass
         health = await place.ask("health", "GET", "/_stcore/health")
         found = re.search(r"_streamlit_xsrf=([^;]+)", health.headers["set-cookie"])
@@ -309,7 +309,7 @@ async def _trainings(place: Place) -> None:
 async def _button(there: ClientConnection, label: str, words: str = "") -> str | None:
     """The id of the button of a run of the page that says `label`; with `words`, of a run that says those too."""
     found, is_said = None, not words
-    while not (message := await _message(there)).HasField("script_finished"):
+    while not (message := await received(there)).HasField("script_finished"):
         element = message.delta.new_element
         if element.button.label == label:
             found = element.button.id

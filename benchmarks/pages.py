@@ -1,0 +1,44 @@
+"""From page to page by the navigation, as multiples of what a bare Streamlit page takes for a text, in the same run."""
+
+from playwright.sync_api import Page
+
+from benchmarks import browser, served
+from benchmarks.measure import Line, Number, Report, Target
+
+TITLE = "from page to page"
+TRIES = 8
+_OWN = {"Masks": "lab-header", "Search": "beam", "Compare": "swap", "Explore": "player-area"}
+"""The pages, and what only each of them has."""
+TARGETS = {"switch": Target("the slowest switch of pages, median, against a bare page's Enter", "at most", 3, "×")}
+
+
+def measure(report: Report) -> None:
+    """Round and round; each page is made again, by a session that has been there."""
+    with browser.browser() as running, served.server() as ours, served.server(browser.PLAIN) as bare:
+        app, plain = browser.opened(running, ours.url), browser.opened_plain(running, bare.url)
+        times: dict[str, list[float]] = {name: [] for name in _OWN}
+        drawn = []
+        for number in range(TRIES + 1):
+            for name, own in _OWN.items():
+                taken = _switch(app, name, own)
+                if number:
+                    times[name].append(taken)
+            drawn.append(browser.enter_plain(plain, browser.letters(12, number)))
+        reference = Number.of(browser.PLAIN_NAME, drawn[1:])
+        for name, taken in times.items():
+            line = report.add(Line(f"to {name}, until it is drawn", Number.of("ours", taken), reference, "ms", TRIES))
+            report.worst("switch", line.ours.value / reference.value, "at most")
+
+
+def _switch(app: Page, name: str, own: str) -> float:
+    """Milliseconds from the click until the page's own parts are there and every chart is drawn."""
+    app.evaluate(
+        """(own) => bench.on(document, 'click', () => true, () => ({ drawn: () => {
+          const charts = [...document.querySelectorAll('.stMain .js-plotly-plot')];
+          const isDone = document.querySelector('[data-test-script-state="notRunning"]');
+          return isDone && document.querySelector(`.st-key-${own}`) && charts.length && charts.every((chart) => chart.__drawn);
+        } }))""",
+        own,
+    )
+    app.get_by_role("link", name=name).first.click()
+    return browser.took(app)["drawn"]
