@@ -83,6 +83,18 @@ def test_another_model_opens_on_its_own_best_head(start: Start, shipped: Path, n
     assert (at.session_state.layer, at.session_state.head) == best[:2]
 
 
+def test_masks_has_examples_that_its_checkpoint_reads(start: Start, shipped: Path) -> None:
+    """Compare, too, can leave another checkpoint behind; what somebody typed stays."""
+    at = start("masks")
+    before = at.session_state.lab_sources
+    at.selectbox(key="checkpoint").set_value("dates").run()
+    assert not at.error
+    assert at.session_state.lab_sources != before
+    at.text_area(key="lab_sources").set_value("3 March 2024").run()
+    at.selectbox(key="checkpoint").set_value("reverse").run()
+    assert at.session_state.lab_sources == "3 March 2024"
+
+
 def test_a_head_that_somebody_chose_stays(start: Start, shipped: Path) -> None:
     at = start(text="hello")
     at.selectbox(key="head").set_value(3).run()

@@ -22,8 +22,12 @@ class Typed:
 
 
 def show(checkpoint: Checkpoint) -> None:
-    """The two boxes."""
-    link.start("lab_sources", default=default_sources(checkpoint.task))
+    """The two boxes. Another checkpoint brings its own examples, unless something else was typed."""
+    state, examples = st.session_state, default_sources(checkpoint.task)
+    if state.get("lab_sources") is not None and state.lab_sources == state.get("lab_examples"):
+        state.lab_sources = examples
+    state.lab_examples = examples
+    link.start("lab_sources", default=examples)
     left, right = st.columns(2)
     left.text_area(
         "Source strings, one a line",
