@@ -1,9 +1,11 @@
-"""Makes the README's pictures from the running app: wide and phone, light and dark. `make screenshots`."""
+"""Makes the README's pictures from the running app: wide and phone, light and dark, and one that moves. `make screenshots`."""
 
+import io
 import sys
 from pathlib import Path
 
-from playwright.sync_api import Browser, sync_playwright
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks import served
 
@@ -25,6 +27,9 @@ SHOTS = (
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
 )
 
+MOVING, TEXT = "step-by-step.webp", "reversethis"
+_STEP_MS, _LAST_MS = 900, 2500
+"""How long a step of the moving picture stands, and the last one."""
 _MAPS_DRAWN = "document.querySelector('.js-plotly-plot .heatmaplayer image')"
 
 
@@ -39,7 +44,28 @@ def main(folder: Path) -> None:
         for name, query, width, height, scheme, is_whole in SHOTS:
             _shoot(browser, f"{url}/{query}", folder / f"{name}.png", width, height, scheme, is_whole)
             print(folder / f"{name}.png")
+        _film(browser, f"{url}/?text={TEXT}&step=1", folder / MOVING)
+        print(folder / MOVING)
         browser.close()
+
+
+def _film(browser: Browser, url: str, path: Path) -> None:
+    """The player stepping through one word, as an animated WebP."""
+    page = browser.new_page(viewport={"width": 1200, "height": 760}, color_scheme="light", bypass_csp=True)
+    page.goto(url)
+    page.wait_for_function(served.DRAWN)
+    page.wait_for_timeout(1200)
+    frames = [_frame(page)]
+    for _ in TEXT:
+        page.keyboard.press("ArrowRight")
+        page.wait_for_timeout(700)
+        frames.append(_frame(page))
+    times = [*[_STEP_MS] * (len(frames) - 1), _LAST_MS]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=times, loop=0, quality=70, method=6)
+
+
+def _frame(page: Page) -> Image.Image:
+    return Image.open(io.BytesIO(page.screenshot())).convert("RGB")
 
 
 def _shoot(browser: Browser, url: str, path: Path, width: int, height: int, scheme: str, is_whole: bool) -> None:
