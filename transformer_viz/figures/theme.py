@@ -39,6 +39,10 @@ class Theme:
     """Negative orange, positive blue, 0 the colour of the page: even for the colour-blind."""
     broken: str
     """A number that is none."""
+    code: str
+    """Of a program's words, beside a figure."""
+    literal: str
+    """Likewise of its texts and numbers."""
 
 
 LIGHT = Theme(
@@ -48,13 +52,15 @@ LIGHT = Theme(
     grid="#dfe4ea",
     masked="#d9d4cc",
     hatch="#a69f94",
-    accent="#d9480f",
-    ring="#d9480f",
+    accent="#cc430d",
+    ring="#cc430d",
     chosen="#2f6f9f",
     other="#a9b7c6",
     scale=list(plotly.colors.cmocean.dense),
     diverging=["#8f3400", "#d9722e", "#f3bd94", "#ffffff", "#9cc4e0", "#3f83b5", "#0b4a78"],
     broken="#d6336c",
+    code="#1a5d94",
+    literal="#1e6b34",
 )
 DARK = Theme(
     paper="#0e1117",
@@ -70,6 +76,8 @@ DARK = Theme(
     scale=list(plotly.colors.cmocean.ice),
     diverging=["#ffc48a", "#d97a2b", "#6e3c13", "#0e1117", "#164a6e", "#3f8fc4", "#a8dcff"],
     broken="#f06595",
+    code="#7fb8e0",
+    literal="#7bd08a",
 )
 
 

@@ -116,13 +116,16 @@ class Player {
     const slider = this.part("slider");
     slider.value = String(this.step);
     slider.setAttribute("aria-valuetext", this.part("sentence").textContent);
-    const outputs = [...this.part("output").children];
+    const outputs = [...this.part("output").children], focused = this.root.getRootNode().activeElement;
     outputs.forEach((cell, place) => {
+      // One stop for Tab; the arrows, which step, go on from it.
+      cell.tabIndex = place === this.step ? 0 : -1;
       cell.classList.toggle("now", place === this.step);
       cell.classList.toggle("later", place > this.step);
       if (place === this.step) cell.setAttribute("aria-current", "step");
       else cell.removeAttribute("aria-current");
     });
+    if (outputs.includes(focused)) outputs[this.step].focus();
     const looked = this.data.looked[this.step];
     [...this.part("source").children].forEach((cell, place) => cell.classList.toggle("looked", place === looked));
     this.keepInSight("output", this.step);

@@ -67,7 +67,7 @@ function token(given) {
 function table(rows, goTo) {
   const whole = made("table", "apart-table");
   const head = made("tr");
-  for (const name of ["", "A", "B", "A against B"]) {
+  for (const name of ["what", "A", "B", "A against B"]) {
     const cell = made("th", "", name);
     cell.scope = "col";
     head.append(cell);

@@ -18,6 +18,7 @@ class Chart {
     this.sizes = new ResizeObserver(() => this.fit());
     this.sizes.observe(host);
     host.addEventListener("click", (event) => this.clicked(event));
+    this.walk = new Walk(host, (point, place) => this.pressed(point, place));
   }
 
   // Every run of the page says what a chart shows; what it shows already is not drawn again.
@@ -66,6 +67,12 @@ class Chart {
   clicked(event) {
     const find = CLICKED[this.about.clicks];
     if (find && this.host.__drawn) this.report(find(this.host, event));
+  }
+
+  // The keyboard's click.
+  pressed(point, place) {
+    if (this.about.clicks === "point") this.report(pointOf({ points: [{ customdata: point }] }));
+    else if (place) this.host.dispatchEvent(new MouseEvent("click", { ...place, bubbles: true }));
   }
 
   // Plotly knows which point was hit; a chart hears it from its first drawing on.

@@ -50,7 +50,10 @@ def show(
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    script = "\n".join((_FOLDER / f"{part}.js").read_text(encoding="utf-8") for part in ("plotly", "clicks", "chart"))
-    html = '<div class="chart" role="figure"></div>'
+    script = "\n".join(
+        (_FOLDER / f"{part}.js").read_text(encoding="utf-8") for part in ("plotly", "clicks", "keyboard", "chart")
+    )
+    html = '<div class="charted"><div class="chart" role="figure"></div></div>'
+    css = (_FOLDER / "keyboard.css").read_text(encoding="utf-8")
     # Outside of a shadow, where Plotly's rules of style reach it.
-    return st.components.v2.component(NAME, html=html, js=script, isolate_styles=False)
+    return st.components.v2.component(NAME, html=html, css=css, js=script, isolate_styles=False)

@@ -36,6 +36,9 @@ function areas(chart) {
     const [left, right] = chart.layout[`xaxis${x}`].range, [bottom, top] = chart.layout[`yaxis${y}`].range;
     return box.width ? [{
       box,
+      name: area.dataset.subplot,
+      right: (x) => box.left + box.width * (x - left) / (right - left),
+      down: (y) => box.bottom - box.height * (y - bottom) / (top - bottom),
       x: (event) => left + (right - left) * (event.clientX - box.left) / box.width,
       y: (event) => top + (bottom - top) * (event.clientY - box.top) / box.height,
     }] : [];

@@ -1,11 +1,12 @@
-"""The few rules by which the page differs from Streamlit's own looks: less air, nothing else."""
+"""The few rules by which the page differs from Streamlit's own looks: less air, and what eyes, keyboard and system ask for."""
 
 import streamlit as st
 
-from transformer_viz.figures.theme import ThemeName
+from transformer_viz.figures.theme import ThemeName, theme_of
 
 _CSS = """
 <style>
+:root { COLOURS }
 /* Room for the navigation, which lies over the page. */
 .stAppHeader { height: 2.9rem; min-height: 2.9rem; }
 .stMainBlockContainer { padding: 3.4rem 2.2rem 2rem; max-width: 1680px; }
@@ -19,7 +20,32 @@ _CSS = """
 }
 /* What was shown before a text that cannot be read: it can be looked at, and is not what was asked for. */
 .st-key-last-picture { opacity: 0.4; filter: grayscale(1); pointer-events: none; }
+/* Where the keyboard is. Streamlit's own ring is half transparent, and its navigation has none. */
+:is(a, button, summary, [role="tab"], [role="radio"], [tabindex="0"]):focus-visible {
+  outline: 3px solid var(--chosen) !important; outline-offset: 1px;
+}
+/* Streamlit writes white on a primary button, in every theme, and has its own colours for code and for an open button. */
+button[kind="primary"] { color: var(--paper); }
+button[kind="tertiary"]:is(:hover, :focus-visible, :active) { color: var(--ink); }
+pre .token { color: var(--ink) !important; }
+pre .token:is(.keyword, .function, .class-name, .parameter) { color: var(--code) !important; }
+pre .token:is(.string, .number, .boolean) { color: var(--literal) !important; }
+pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !important; }
+@media (prefers-reduced-motion: reduce) {
+  *, ::before, ::after {
+    animation-duration: 1ms !important; transition-duration: 1ms !important; scroll-behavior: auto !important;
+  }
+}
+/* With the system's own colours a tint says nothing. */
+@media (forced-colors: active) {
+  :is(button, a):is([aria-checked="true"], [aria-selected="true"], [aria-current="page"]),
+  :is(button, a):is([aria-checked="true"], [aria-selected="true"], [aria-current="page"]) * {
+    forced-color-adjust: none; background: Highlight !important; color: HighlightText !important;
+  }
+}
 @media (max-width: 640px) {
+  /* Lines that scroll sideways would need a Tab stop of their own. */
+  pre, pre code { white-space: pre-wrap !important; overflow-wrap: anywhere; }
   .stMainBlockContainer { padding: 3.4rem 0.7rem 1rem; }
   /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */
   .st-key-kind [role="radiogroup"] { width: 100%; }
@@ -38,4 +64,6 @@ def theme() -> ThemeName:
 
 def apply() -> None:
     """Once a run, before anything is drawn. The text is ours alone."""
-    st.html(_CSS)
+    colours = theme_of(theme())
+    names = {name: getattr(colours, name) for name in ("paper", "ink", "muted", "chosen", "code", "literal")}
+    st.html(_CSS.replace("COLOURS", " ".join(f"--{name}: {colour};" for name, colour in names.items())))

@@ -150,7 +150,7 @@ def _steps(before: Trace, after: Trace) -> None:
                 "p before": a.probability if a else None,
                 "after": b.token if b else "",
                 "p after": b.probability if b else None,
-                "": "differs" if (a and a.token) != (b and b.token) else "",
+                "compared": "differs" if (a and a.token) != (b and b.token) else "",
             }
         )
     bar = {

@@ -54,12 +54,12 @@ def _n_best(trace: Trace) -> None:
     search = trace.search
     assert search is not None
     rows = []
-    for number in search.best:
+    for rank, number in enumerate(search.best, start=1):
         node = search.nodes[number]
         right = {"answer": hypothesis_answer(trace, number)} if display_options.current().with_answer else {}
         numbers = {"score": round(node.score, 3), "log p": round(node.total, 3), "tokens": node.step + 1}
-        rows.append({"text": node.text or "(empty)", **right, **numbers})
-    st.dataframe(pd.DataFrame(rows, index=range(1, len(rows) + 1)), height=min(330, 38 + 35 * len(rows)))
+        rows.append({"rank": rank, "text": node.text or "(empty)", **right, **numbers})
+    st.dataframe(pd.DataFrame(rows), hide_index=True, height=min(330, 38 + 35 * len(rows)))
 
 
 def _box(search: Search, node: int) -> None:

@@ -1,0 +1,281 @@
+"""For eyes, keyboards and screen readers: axe on every page, contrast, focus, maps cell by cell, the system's settings."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+import transformer_viz as tv
+from tests.browser.accessible import contrast, faults
+from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_until_drawn
+from transformer_viz.figures.theme import theme_of
+from transformer_viz.terms import place_label, row_labels
+
+pytestmark = pytest.mark.browser
+
+WIDE, PHONE = 1440, 390
+# As tall as what is on it: what is out of sight has no pixels to look at.
+TALL = 3600
+PAGES = {
+    "explore": "/?text=abc&step=2",
+    "refused": "/?text=%C3%84",
+    "masks": "/masks",
+    "changed": "/masks?sources=abc&tab=Change+and+run+again&mask=cross:1-2",
+    "search": "/search?text=abc",
+    "compare": "/compare",
+    "train": "/train",
+    "replay": "/replay?checkpoint=reverse-small&text=abc",
+    "open": "/open",
+}
+# Each page once, and each theme and width several times.
+ONCE = [
+    (name, scheme, width)
+    for name, (scheme, width) in zip(
+        PAGES, [("light", WIDE), ("dark", PHONE), ("dark", WIDE), ("light", PHONE)] * len(PAGES), strict=False
+    )
+]
+ALL = [(name, scheme, width) for name in PAGES for scheme in ("light", "dark") for width in (WIDE, PHONE)]
+
+
+@pytest.fixture
+def eyes(page: Page) -> Iterator[Page]:
+    """A page whose theme and settings a test may choose."""
+    yield page
+    page.emulate_media(color_scheme="light", reduced_motion="no-preference", forced_colors="none")
+
+
+def open_page(page: Page, server: str, name: str, scheme: Any = "light", width: int = WIDE) -> None:
+    page.emulate_media(color_scheme=scheme)
+    page.set_viewport_size({"width": width, "height": TALL})
+    page.goto(server + PAGES[name])
+    page.locator("main button:visible").first.wait_for()
+    if name == "open":
+        page.get_by_role("button", name="Open an example").click()
+        wait_until_drawn(page)
+    at_rest(page)
+
+
+@pytest.mark.parametrize(("name", "scheme", "width"), ONCE)
+def test_nothing_is_wrong_with_a_page_as_it_opens(eyes: Page, server: str, name: str, scheme: str, width: int) -> None:
+    open_page(eyes, server, name, scheme, width)
+    assert not [*faults(eyes)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "scheme", "width"), ALL)
+def test_nothing_is_wrong_with_anything_that_opens(eyes: Page, server: str, name: str, scheme: str, width: int) -> None:
+    """Every tab, fold and popover."""
+    open_page(eyes, server, name, scheme, width)
+    wrong: list[tuple[str, ...]] = []
+    seen: set[str] = set()
+    for place in places(eyes):
+        wrong += [(place, fault) for fault in faults(eyes)]
+        wrong += [(place, words, fault) for words in popovers(eyes, seen) for fault in faults(eyes, with_undecided=False)]
+    assert not wrong
+
+
+def places(page: Page) -> Iterator[str]:
+    """The page, and each of its tabs, with every fold open."""
+    tabs = page.get_by_role("tab").all_inner_texts()
+    for tab in tabs or ["the page"]:
+        if tabs:
+            page.get_by_role("tab", name=tab, exact=True).click()
+            at_rest(page)
+        while (fold := page.locator("details:not([open]) > summary:visible")).count():
+            fold.first.click()
+            at_rest(page)
+        yield tab
+
+
+def popovers(page: Page, seen: set[str]) -> Iterator[str]:
+    """Each that can be opened and is not yet seen, while it is open."""
+    for button in page.locator("[data-testid=stPopover] button:visible").all():
+        if (words := button.inner_text()) not in seen:
+            seen.add(words)
+            button.click()
+            yield words
+            page.keyboard.press("Escape")
+
+
+# ---- the keyboard
+
+WALK = ".st-key-focus .walk"
+SAY_ALL = """(grid) => {
+  const press = (key) => grid.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  const said = [];
+  grid.focus();
+  for (let map = 0; map < 20; map += 1) {
+    for (let row = 0; row < Number(grid.getAttribute('aria-rowcount')); row += 1) {
+      press('Home');
+      for (let column = 0; column < Number(grid.getAttribute('aria-colcount')); column += 1) {
+        said.push(grid.textContent);
+        press('ArrowRight');
+      }
+      press('ArrowDown');
+    }
+    const before = grid.textContent;
+    press('PageDown');
+    if (grid.textContent === before && grid.getAttribute('aria-rowcount') !== '1') break;
+    for (let row = 0; row < 600; row += 1) press('ArrowUp');
+  }
+  return said;
+}"""
+
+
+@pytest.fixture(scope="module")
+def trace() -> tv.Trace:
+    return tv.decode(tv.load_checkpoint("reverse", device="cpu"), "abc")
+
+
+def walk(page: Page) -> Locator:
+    grid = page.locator(WALK)
+    expect(grid).to_be_visible()
+    grid.focus()
+    return grid
+
+
+def open_explore(page: Page, server: str) -> None:
+    page.goto(f"{server}{PAGES['explore']}")
+    wait_for_step(page, 1)
+    at_rest(page)
+
+
+def test_a_map_is_walked_cell_by_cell_and_each_is_said(page: Page, server: str, trace: tv.Trace) -> None:
+    open_explore(page, server)
+    grid = walk(page)
+    layer, head = page.evaluate(f"(({{layer, head}}) => [layer, head])(document.querySelector('{FOCUS}').layout.meta)")
+    assert trace.cross_attentions is not None
+    weights = trace.cross_attentions[layer, head]
+    rows = row_labels(trace.queries("cross"), trace.output_tokens)
+    keys = [place_label(place, token) for place, token in enumerate(trace.keys("cross"))]
+    for query, row in enumerate(rows):
+        page.keyboard.press("Home")
+        for key, token in enumerate(keys):
+            said, where = grid.inner_text(), (row.replace("·", ", "), token.replace("·", ", "))
+            if query > 1:  # not yet written
+                assert said == "row {}, token {}: nothing yet".format(*where)
+            else:
+                found = re.fullmatch(re.escape(f"row {where[0]}: ") + r"([\d.]+) on token " + re.escape(where[1]), said)
+                assert found, said
+                assert float(found[1]) == pytest.approx(weights[query, key], abs=2e-4)
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowDown")
+    # The arrows belonged to the map: the step is where it was.
+    wait_for_step(page, 1)
+
+
+def test_an_outline_is_around_the_cell(page: Page, server: str) -> None:
+    open_explore(page, server)
+    walk(page)
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+        page.keyboard.press(key)
+    x, y = page.evaluate(
+        f"""() => {{ const chart = document.querySelector('{FOCUS}'), box = chart.getBoundingClientRect();
+        const {{ xaxis, yaxis }} = chart._fullLayout;
+        return [box.x + xaxis._offset + xaxis.l2p(2), box.y + yaxis._offset + yaxis.l2p(1)]; }}"""
+    )
+    cell = page.locator(f"{WALK} [role=gridcell]")
+    box = cell.bounding_box()
+    assert box is not None
+    assert (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2) == pytest.approx((x, y), abs=2)
+    assert cell.evaluate("(cell) => getComputedStyle(cell).outlineWidth") == "3px"
+    assert page.locator(WALK).get_attribute("aria-activedescendant") == cell.get_attribute("id")
+
+
+def test_enter_does_what_a_click_there_does(page: Page, server: str) -> None:
+    open_explore(page, server)
+    page.locator(".st-key-mosaic-decoder .walk").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    wait_for_head(page, "decoder", 1, 1)
+    page.goto(f"{server}/masks?sources=abc&tab=Change+and+run+again&kind=cross")
+    grid = page.locator(".st-key-lab-edit .walk")
+    expect(grid).to_be_visible()
+    grid.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("textbox", name="Edits as text")).to_have_value("cross:2-1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "refused"])
+def test_every_chart_of_every_page_says_what_it_shows(eyes: Page, server: str, name: str) -> None:
+    """One Tab stop a chart, and no place of any without its words."""
+    open_page(eyes, server, name)
+    for _ in places(eyes):
+        charts = eyes.locator(".charted:visible")
+        for chart in charts.all():
+            grid = chart.locator(".walk")
+            expect(grid).to_have_count(1)
+            said = grid.evaluate(SAY_ALL)
+            assert said
+            assert not [words for words in said if not words.strip() or re.search(r"undefined|%\{|null|<br>", words)]
+
+
+def test_the_output_is_one_stop_and_its_arrows_step(page: Page, server: str) -> None:
+    open_explore(page, server)
+    tokens = page.locator("[data-part=output] button")
+    assert tokens.evaluate_all("(all) => all.map((one) => one.tabIndex)") == [-1, 0, -1, -1]
+    tokens.nth(1).focus()
+    page.keyboard.press("ArrowRight")
+    wait_for_step(page, 2)
+    expect(tokens.nth(2)).to_be_focused()
+    # Then the four buttons, and the slider.
+    for _ in range(5):
+        page.keyboard.press("Tab")
+    expect(page.locator("[data-part=slider]")).to_be_focused()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_keyboard_sees_where_it_is(eyes: Page, server: str, scheme: Any) -> None:
+    eyes.emulate_media(color_scheme=scheme)
+    open_explore(eyes, server)
+    link, button = eyes.get_by_role("link", name="Masks"), eyes.get_by_role("button", name="View")
+    for element in (link, button, eyes.locator("summary").first):
+        element.focus()
+        eyes.keyboard.press("Shift+Tab")
+        eyes.keyboard.press("Tab")
+        expect(element).to_be_focused()
+        names = ["outlineStyle", "outlineWidth", "outlineColor"]
+        style, width, colour = element.evaluate("(one, names) => names.map((name) => getComputedStyle(one)[name])", names)
+        assert (style, width) == ("solid", "3px")
+        paper = theme_of(scheme).paper
+        ring = [int(number) for number in re.findall(r"\d+", colour)]
+        assert contrast(ring[:3], [int(paper[place : place + 2], 16) for place in (1, 3, 5)]) >= 3
+
+
+# ---- the system's settings
+
+
+def test_without_motion_nothing_moves(eyes: Page, server: str) -> None:
+    eyes.emulate_media(reduced_motion="reduce")
+    open_explore(eyes, server)
+    longest = eyes.evaluate(
+        """() => Math.max(...[...document.querySelectorAll('*')].flatMap((element) => {
+          const { transitionDuration, animationDuration } = getComputedStyle(element);
+          return [transitionDuration, animationDuration].flatMap((all) => all.split(',').map(parseFloat));
+        }))"""
+    )
+    assert longest <= 0.001
+
+
+def test_forced_colours_show_what_is_chosen(eyes: Page, server: str) -> None:
+    eyes.emulate_media(forced_colors="active")
+    open_explore(eyes, server)
+    background = "(all) => all.map((one) => getComputedStyle(one).backgroundColor)"
+    kinds = eyes.locator(".st-key-kind").get_by_role("radio").evaluate_all(background)
+    assert kinds[0] == kinds[1] != kinds[2]
+    links = eyes.locator("header a").evaluate_all(background)
+    assert links[0] not in links[1:]
+    outputs = eyes.locator("[data-part=output] button").evaluate_all(background)
+    assert outputs.count(outputs[1]) == 1
+
+
+def test_the_contrast_is_that_of_the_definition() -> None:
+    assert contrast((255, 255, 255), (0, 0, 0)) == pytest.approx(21)
+    assert contrast((119, 119, 119), (255, 255, 255)) == pytest.approx(4.478, abs=1e-3)
+    assert contrast(np.array([90, 90, 90]), (90, 90, 90)) == 1
