@@ -23,7 +23,7 @@ READY = """([chart, text]) => {
 }"""
 
 
-def open_app(page: Page, server: str, query: str = "", text: str = "reversethis") -> None:
+def open_app(page: Page, server: str, query: str = "?text=reversethis", text: str = "reversethis") -> None:
     page.goto(f"{server}/{query}")
     page.wait_for_function(READY, arg=[FOCUS, text])
 
@@ -317,3 +317,23 @@ def test_candidates_in_the_browser_are_the_steps(page: Page, server: str, checkp
     trace = tv.decode(checkpoint, "reversethis")
     bars = page.evaluate(f"document.querySelector('{FOCUS}')._fullData.find(t => t.type === 'bar').customdata.map(c => c[0])")
     assert bars == [token.replace("<", "&lt;").replace(">", "&gt;") for token, _ in trace.steps[10].candidates[:6]]
+
+
+# ---- the first visit
+
+
+def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page, server: str) -> None:
+    open_app(page, server, "", "reversethis")
+    assert step_of(page) == 0
+    expect(page.get_by_text("This model writes text backwards. It was never told how")).to_be_visible()
+    assert sentence(page).startswith("Step 1 of 12")
+    play = page.get_by_role("button", name="Play")
+    size = play.bounding_box()
+    assert size is not None and size["width"] > 100
+    play.click()
+    wait_for_step(page, 1)
+    # A link of the last letter is not the bare address.
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    expect(page).to_have_url(re.compile(r"[?&]step=11\b"))

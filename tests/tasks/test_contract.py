@@ -1,5 +1,6 @@
 """What every task promises, whichever it is: a new task in the folder is tested by being there."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,11 @@ def test_what_is_judged_was_never_trained_on(task):
     assert len(trained) >= 30
     assert not trained & judged
     assert not any(task.is_held_out(text) for text in trained)
+
+
+def test_what_it_does_is_one_sentence_of_its_own(task):
+    assert re.fullmatch(r"This model [a-zA-Z ,-]+\.", task.about)
+    assert task.about != Task.about
 
 
 def test_least_samples_is_enough(task):

@@ -60,6 +60,7 @@ class Dates(Task):
     """
 
     name = "dates"
+    about = "This model reads dates as people write them in several languages, and writes year, month and day."
     sources = tuple(LANGUAGES)
     natural_lengths = True
     max_length = _LONGEST

@@ -32,6 +32,7 @@ class German(Corpus):
     """Writes the English of a German sentence, in words."""
 
     name = "german"
+    about = "This model reads German sentences and writes English."
     sources = ("sentences",)
     max_length = max_target_length = _MOST_WORDS
     metric = "bleu"

@@ -11,6 +11,7 @@ class GermanToy(Sentences):
     """What the first published implementation is trained on."""
 
     name = "german-toy"
+    about = "This model knows two German sentences and writes them in English."
     translations = (
         ("ich mochte ein bier", "i want a beer ."),
         ("ich mochte ein cola", "i want a coke ."),

@@ -36,6 +36,7 @@ class Numbers(Task):
     """
 
     name = "numbers"
+    about = "This model reads German number words and writes digits."
     sources = ("any", "short")
     natural_lengths = True
     max_length = 12

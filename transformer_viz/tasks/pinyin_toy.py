@@ -11,6 +11,7 @@ class PinyinToy(Sentences):
     """What the masks notebook is about."""
 
     name = "pinyin-toy"
+    about = "This model knows two English sentences and writes them in Chinese, in pinyin."
     translations = (
         ("I have a hd ,", "wo you yi ge hd ,"),
         ("but it is a big dog .", "dan shi ta shi yi zhi gou ."),

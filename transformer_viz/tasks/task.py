@@ -34,6 +34,7 @@ class Task(ABC):
     """One mapping from source texts to target texts.
 
     Attributes:
+        about: what a model of this task does, in a sentence for people.
         source_vocabulary: what the encoder may read.
         target_vocabulary: what the decoder may write.
         max_length: the most symbols that a source may have.
@@ -47,6 +48,7 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
+    about: ClassVar[str] = "This model turns one text into another."
     source_vocabulary: Vocabulary
     target_vocabulary: Vocabulary
     max_length: int

@@ -100,6 +100,7 @@ class Player {
 
   showPlaying() {
     const playing = Boolean(this.timers.play);
+    this.root.classList.toggle("playing", playing);
     this.part("play").textContent = playing ? "❚❚" : "▶";
     this.part("play").setAttribute("aria-label", playing ? "Pause" : "Play");
     // A screen reader would fall behind while playing: it hears the step at which the player stops.
@@ -125,7 +126,8 @@ class Player {
       if (place === this.step) cell.setAttribute("aria-current", "step");
       else cell.removeAttribute("aria-current");
     });
-    if (outputs.includes(focused)) outputs[this.step].focus();
+    if (outputs.includes(focused)) outputs[this.step]?.focus();
+    this.root.classList.toggle("at-start", this.step === 0);
     const looked = this.data.looked[this.step];
     [...this.part("source").children].forEach((cell, place) => cell.classList.toggle("looked", place === looked));
     this.keepInSight("output", this.step);

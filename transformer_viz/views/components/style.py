@@ -11,6 +11,9 @@ _CSS = """
 .stAppHeader { height: 2.9rem; min-height: 2.9rem; }
 .stMainBlockContainer { padding: 3.4rem 2.2rem 2rem; max-width: 1680px; }
 .stVerticalBlock { gap: 0.7rem; }
+/* Explore's line on what the model does belongs to the tokens below it; all heads stay in the first screen. */
+.st-key-title { margin: -0.55rem 0 -0.5rem; }
+.st-key-title p { line-height: 1.35; }
 /* Where nothing is opened yet, the place to drop a file is the page's largest thing. */
 .st-key-open-drop section {
   min-height: 180px; border-style: dashed; flex-direction: column; align-items: center; justify-content: center; gap: 0.6rem;

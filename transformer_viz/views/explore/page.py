@@ -27,7 +27,11 @@ def show() -> None:
         _last(chosen)
         return
     st.session_state.explore_last = (checkpoint.name, chosen.device, chosen.text)
+    if link.is_bare():
+        st.session_state.step = 0
     focus.start(trace, checkpoint)
+    # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
+    link.leave_out("step")
     tables.start(trace, checkpoint, chosen.device)
     now = focus.current()
     link.say((now.run, now.kind, now.layer, now.head))
@@ -36,6 +40,10 @@ def show() -> None:
     def program(at: focus.Focus) -> str:
         return programs.player(code.run_of(trace, checkpoint, chosen.device), at.view, code.looks())
 
+    # What it does would tell a hidden answer.
+    if chosen.with_answer and not chosen.is_large:
+        with st.container(key="title"):
+            st.markdown(f"**{literal(checkpoint.task.about)}** It was never told how: watch where it looks.")
     stepper.show_with_code(trace, chosen, program)
     if not chosen.is_large:
         _tables(trace, checkpoint, chosen.device)

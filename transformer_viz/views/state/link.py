@@ -40,11 +40,17 @@ def read_once() -> None:
     for key in KEYS:
         if key in st.query_params:
             st.session_state[f"want_{key}"] = st.query_params[key]
+    st.session_state.is_bare = not is_waiting(*KEYS)
 
 
 def take(key: str) -> str | None:
     """What the link said for a key, once."""
     return st.session_state.pop(f"want_{key}", None)
+
+
+def is_bare() -> bool:
+    """Whether the session was opened by an address that says nothing; once."""
+    return st.session_state.pop("is_bare", False)
 
 
 def is_waiting(*names: str) -> bool:
