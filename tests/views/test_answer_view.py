@@ -1,18 +1,26 @@
-"""Beside every output stands whether it is right, and what was expected; with the answer hidden, not a word of it."""
+"""Beside every output stands whether it is right; with the answer hidden, nothing of a step that is not revealed is sent."""
 
+import base64
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.views.drawn import is_chart
-from tests.views.rooms import files
-from transformer_viz import decode, load_checkpoint
+from tests.views.drawn import charts, is_chart
+from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.analysis.answer import answer_words
+from transformer_viz.trace.trace import Step
+from transformer_viz.views.cache import runs
 from transformer_viz.views.explore.tables import OF_A_FILE
+from transformer_viz.views.explore.tables import TABS as TABLES
 from transformer_viz.views.masks.page import TABS as MODULES
+from transformer_viz.views.open.opened import Opened
 
 Start = Callable[..., AppTest]
 TABS = tuple(MODULES)
@@ -27,6 +35,7 @@ PAGES: dict[str, tuple[str | None, dict[str, str], int]] = {
     "replay": ("replay", {"text": "hello"}, 5),
 }
 """A page, what it is opened with, and how often at least the expected answer is said."""
+N = 7
 
 
 def sent(at: AppTest) -> str:
@@ -44,21 +53,16 @@ def test_every_output_is_judged_unless_the_answer_is_hidden(start: Start, everyt
     at = start(page, **query, **MINE, **({"b_checkpoint": "reverse-small"} if name == "compare" else {}))
     assert not at.exception
     assert sent(at).count("olleh") >= count
+    written = decode(load_checkpoint(str(everything / "reverse-small"), "cpu"), "hello").text
+    assert written in sent(at) or page is None  # Explore has it token by token
     at.toggle(key="hide_answer").set_value(True).run()
     assert not at.exception
-    # What Replay measures is named, and gives no letter away.
-    hidden = sent(at).replace("attention on the expected letters", "")
-    for word in ("olleh", "expected", "whether it is right"):
-        assert word not in hidden, hidden[max(0, hidden.find(word) - 60) :][:160]
-    if name == "search":
-        assert "answer" not in at.dataframe[0].value
-
-
-def test_an_opened_file_hides_it_too(start: Start, everything: Path) -> None:
-    at = start("open", files("run"), tables=OF_A_FILE[0])
-    assert "olleh" in sent(at)
-    at.toggle(key="hide_answer").set_value(True).run()
-    assert "right answer" not in sent(at)
+    assert at.query_params["answer"] == "hidden"
+    for word in ("olleh", "expected", "whether it is right", written):
+        assert word not in sent(at)
+    if page is not None:
+        assert not charts(at)
+        assert "hidden while the answer is hidden" in at.info[0].value
 
 
 def test_the_words_are_those_of_the_run(start: Start, folder: Path) -> None:
@@ -68,3 +72,115 @@ def test_the_words_are_those_of_the_run(start: Start, folder: Path) -> None:
     shown = json.loads(part.proto.json)["answer"]
     assert shown["words"] == [list(piece) for piece in answer_words(trace)]
     assert shown["class"] == "wrong"
+
+
+# ---- nothing of a later step is sent
+
+
+def planted(trace: Trace) -> Trace:
+    """The first steps of a run with tokens that stand nowhere else, and one weight in each row that no other has."""
+    assert trace.n_steps >= N
+    outputs = tuple(f"Zq{t}x" for t in range(N))
+    arrays: dict[str, Any] = {}
+    for kind, n_keys in (("decoder", N), ("cross", len(trace.source_tokens))):
+        rows = np.zeros((2, 3, N, n_keys), np.float32)
+        rows[:, :, :, 0] = [weight(t) for t in range(N)]
+        arrays[f"{kind}_attentions"] = rows
+    steps = tuple(
+        Step(token=token, probability=0.5, log_probability=-0.7, rank=0, candidates=((token, 0.5), (f"Yw{t}x", 0.25)))
+        for t, token in enumerate(outputs)
+    )
+    cut = {kind: reasons if kind == "encoder" else reasons[:N] for kind, reasons in trace.mask_reasons.items()}
+    cut["decoder"] = cut["decoder"][:, :N]
+    return replace(
+        trace,
+        **arrays,
+        mask_reasons=cut,
+        target_tokens=("<start>", *outputs[:-1]),
+        output_tokens=outputs,
+        text="".join(outputs),
+        steps=steps,
+        alignment=trace.alignment[:N],
+        expected="".join(outputs),
+        expected_tokens=outputs,
+    )
+
+
+def weight(t: int) -> float:
+    return float(np.float32(0.701 + t / 1000))
+
+
+def elements(at: AppTest) -> Iterator[str]:
+    """Every element of the page as it is sent, and the address."""
+    for block in (at.main, at.sidebar):
+        for node in block:
+            if (proto := getattr(node, "proto", None)) is not None:
+                yield str(proto)
+    yield str(at.query_params)
+
+
+def numbers(content: Any) -> Iterator[float]:
+    """All numbers of a figure, also those that travel as bytes."""
+    if isinstance(content, dict):
+        if "bdata" in content:
+            yield from np.frombuffer(base64.b64decode(content["bdata"]), content["dtype"]).astype(float).tolist()
+        else:
+            for part in content.values():
+                yield from numbers(part)
+    elif isinstance(content, list):
+        for part in content:
+            yield from numbers(part)
+    elif isinstance(content, int | float) and not isinstance(content, bool):
+        yield float(content)
+
+
+def told(at: AppTest) -> tuple[set[int], set[int], set[int]]:
+    """The steps of which the page tells the token, what else could have been written, and a weight."""
+    said = "".join(elements(at))
+    drawn = np.array([number for chart in charts(at) for number in numbers(chart.figure)])
+    weights = {t for t in range(N) if np.isclose(drawn, weight(t), rtol=0, atol=1e-5).any()}
+    return ({int(t) for t in re.findall(r"Zq(\d)x", said)}, {int(t) for t in re.findall(r"Yw(\d)x", said)}, weights)
+
+
+@pytest.fixture
+def plant(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
+    """What Explore decodes, whatever is typed."""
+    trace = planted(decode(load_checkpoint(str(folder / "reverse"), "cpu"), "hello"))
+    monkeypatch.setattr(runs, "run", lambda *asked: trace)
+    return trace
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+@pytest.mark.parametrize("step", [0, 3, N])
+def test_only_revealed_steps_are_sent(start: Start, plant: Trace, step: int, kind: str) -> None:
+    at = start(text="hello", code="open", kind=kind, answer="hidden", step=str(step + 1))
+    assert not at.exception
+    tokens, others, weights = told(at)
+    assert tokens == weights == {*range(step)}
+    assert others <= {*range(step)}
+    at.toggle(key="hide_answer").set_value(False).run()
+    assert told(at)[0] == {*range(N)}
+
+
+@pytest.mark.parametrize("tab", TABLES)
+def test_no_tab_tells_more(start: Start, plant: Trace, tab: str) -> None:
+    at = start(text="hello", answer="hidden", step="3", tables=tab, code_of_tab="open")
+    assert not at.exception
+    assert told(at)[0] == {0, 1}
+
+
+@pytest.mark.parametrize("tab", OF_A_FILE)
+def test_an_opened_file_hides_it_too(start: Start, plant: Trace, tab: str) -> None:
+    at = start("open", {"a.npz": Opened(plant, "a.npz", "f-a")}, answer="hidden", step="3", tables=tab)
+    assert not at.exception
+    tokens, _, weights = told(at)
+    assert tokens == weights == {0, 1}
+
+
+def test_hiding_begins_with_nothing_revealed_and_showing_stays(start: Start, plant: Trace) -> None:
+    at = start(text="hello", step="5")
+    at.toggle(key="hide_answer").set_value(True).run()
+    assert told(at)[0] == set()
+    at = start(text="hello", answer="hidden", step=str(N + 1))
+    at.toggle(key="hide_answer").set_value(False).run()
+    assert at.session_state.step == N - 1

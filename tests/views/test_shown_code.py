@@ -70,7 +70,7 @@ EXPLORE = {"text": HOSTILE, "kind": "decoder", "layer": "2", "head": "max", "ste
 
 
 def test_explore(start: Start, everything: Path, run_code: Any) -> None:
-    for query in (EXPLORE, {"text": "hello", "checkpoint": "reverse-small", "device": "cpu", "answer": "hidden"}):
+    for query in (EXPLORE, {"text": "hello", "checkpoint": "reverse-small", "device": "cpu"}):
         at = start(**query)
         assert len(pictures(at)) == 4
         assert shown(run_code(programs(at)[0])) == on_page(at)
@@ -144,7 +144,7 @@ def test_search(start: Start, everything: Path, run_code: Any, query: dict[str, 
 
 
 def test_replay(start: Start, everything: Path, run_code: Any) -> None:
-    at = start("replay", checkpoint="reverse-small", text=HOSTILE, moment="3", position="2", kind="decoder", answer="hidden")
+    at = start("replay", checkpoint="reverse-small", text=HOSTILE, moment="3", position="2", kind="decoder")
     assert shown(run_code(programs(at)[0])) == on_page(at)
 
 
@@ -187,7 +187,7 @@ TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Table", "Export")
 def test_open(start: Start, everything: Path, run_code: Any, tmp_path: Path, name: str, tab: str) -> None:
     held = files(name)
     (tmp_path / f"{name}.npz").write_bytes(to_bytes(held[name].trace))
-    at = start("open", held, tables=tab, file="npz", kind="decoder", layer="2", head="1", answer="hidden", node="2")
+    at = start("open", held, tables=tab, file="npz", kind="decoder", layer="2", head="1", node="2")
     of_page, of_tab = programs(at)
     n_charts = 4 if name == "run" else 5
     assert shown(run_code(of_page)) == on_page(at, 0, n_charts)

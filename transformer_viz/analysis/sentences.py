@@ -4,6 +4,7 @@ A sentence is a tuple of pieces, (style, text): `plain` words, `code` for a piec
 and `strong`. The text is never markup; whoever draws it must draw it literally.
 """
 
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
@@ -12,8 +13,9 @@ from transformer_viz.analysis.heads import Head, head_row
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import shortened
 from transformer_viz.terms import Kind, head_label, head_title, place_words
+from transformer_viz.trace.covered import between
 from transformer_viz.trace.trace import Trace
-from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
+from transformer_viz.vocabulary import unit
 
 Style = Literal["plain", "code", "strong"]
 Sentence = tuple[tuple[Style, str], ...]
@@ -28,14 +30,19 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
     """
     if trace.n_steps == 0:
         return (("strong", "The encoder alone: "), ("plain", "nothing of a decoder is recorded in this run."))
-    pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *_so_far(trace, step)]
+    pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *so_far(trace, step)]
     if kind != "encoder":
-        pieces += [("plain", f", {head_title(layer, head)} "), *_look(trace, kind, layer, head, step)]
+        pieces += [("plain", f", {head_title(layer, head)} "), *look(trace, kind, layer, head, step)]
     pieces += _writes(trace, step, joined=", " if kind == "encoder" else " and ")
     if with_answer:
         pieces += _correction(trace, step)
     if kind == "encoder":
         pieces += [("plain", " The encoder read the whole source before the first step: its maps are the same at every step.")]
+    return shortened_code(pieces)
+
+
+def shortened_code(pieces: Iterable[tuple[Style, str]]) -> Sentence:
+    """A sentence whose pieces of the run are not longer than one can read."""
     return tuple((style, shortened(text, _LONGEST_CODE) if style == "code" else text) for style, text in pieces)
 
 
@@ -68,17 +75,11 @@ def source_unit(trace: Trace) -> str:
     return unit(own or trace.source_tokens)
 
 
-def _between(trace: Trace) -> str:
-    """What stands between two output tokens in the text: nothing, or a space where they are words or syllables."""
-    symbols = [token for token in trace.output_tokens if token not in SPECIAL_TOKENS]
-    return "" if "".join(symbols) == trace.text else " "
-
-
-def _so_far(trace: Trace, step: int) -> list[tuple[Style, str]]:
+def so_far(trace: Trace, step: int) -> list[tuple[Style, str]]:
     """What was written before this step; where that is not recorded, what was read."""
     if not trace.output_tokens:
         return [("plain", "having read "), ("code", trace.target_tokens[step])]
-    written = _end_of(trace.output_tokens, step, _between(trace))
+    written = _end_of(trace.output_tokens, step, between(trace))
     return [("plain", "having written "), ("code", written)] if written else [("plain", "having written nothing yet")]
 
 
@@ -108,7 +109,8 @@ def _writes(trace: Trace, step: int, joined: str) -> list[tuple[Style, str]]:
     ]
 
 
-def _look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tuple[Style, str]]:
+def look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tuple[Style, str]]:
+    """`looks 96 % at `l` (token 4)`: the key with the most weight in a row of the head."""
     row = head_row(trace, kind, layer, head, step)
     if not np.isfinite(row).all():
         return [("plain", "has no numbers here")]

@@ -68,18 +68,34 @@ class Looks(TypedDict):
 
 def plain_player(trace: Trace, kind: Kind, layer: int | None, head: Head, step: int, **looks: Unpack[Looks]) -> PlainFigure:
     """The same as plain data."""
-    large = looks["large"]
     layer = layer_or_first(trace, kind, layer)
     n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
     is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
-    drawn_by = _CoveredPicture if is_large else _Picture
-    picture = drawn_by(trace, kind, layer, head, theme_of(looks["theme"]), 17 if large else 13, looks["with_answer"])
-    traces = picture.traces()
+    picture = _picture(_CoveredPicture if is_large else _Picture, trace, kind, layer, head, looks)
+    # A run without a decoder has one picture all the same.
+    return _figure(picture, step, looks, [picture.frame(t) for t in range(max(1, trace.n_steps))])
+
+
+def plain_guess(trace: Trace, kind: Kind, layer: int, head: Head, step: int, **looks: Unpack[Looks]) -> PlainFigure:
+    """The player of a covered run before a step is revealed, as plain data, without frames.
+
+    The rows before the step are drawn, its own is an empty outline, and the candidates are those of the step before.
+    """
+    return _figure(_picture(_GuessPicture, trace, kind, layer, head, looks), step - 1, looks, [])
+
+
+def _picture(drawn_by: "type[_Picture]", trace: Trace, kind: Kind, layer: int, head: Head, looks: Looks) -> "_Picture":
+    size = 17 if looks["large"] else 13
+    return drawn_by(trace, kind, layer, head, theme_of(looks["theme"]), size, looks["with_answer"])
+
+
+def _figure(picture: "_Picture", step: int, looks: Looks, frames: list[dict[str, Any]]) -> PlainFigure:
+    """A picture as it is at a step, and what other steps change in it."""
+    traces, n_queries = picture.traces(), len(picture.trace.queries(picture.kind))
     for drawn, update in zip(traces, picture.updates(step), strict=True):
         drawn.update(update)
-    # A run without a decoder has one picture all the same.
-    frames = [picture.frame(t) for t in range(max(1, trace.n_steps))]
-    place = _arrangement(n_queries, large, looks["narrow"]) if trace.steps else _alone(n_queries, large)
+    sizes = (n_queries, looks["large"])
+    place = _arrangement(*sizes, looks["narrow"]) if picture.trace.steps else _alone(*sizes)
     return PlainFigure(traces, picture.layout(step, place), frames)
 
 
@@ -203,6 +219,28 @@ class _Picture:
 
     def _probability_axis(self) -> dict[str, Any]:
         return candidates.probability_axis(self.theme, self.size, "2")
+
+
+class _GuessPicture(_Picture):
+    """A covered run after a step: the outline is that of the row that is to be guessed. Step -1 is before the first."""
+
+    def _row(self, step: int) -> dict[str, Any]:
+        return super()._row(min(step + 1, self.trace.n_steps - 1))
+
+    def _candidates(self, step: int) -> dict[str, Any]:
+        return super()._candidates(step) if step >= 0 else {"x": [], "y": []}
+
+    def _names(self, step: int) -> dict[str, Any]:
+        return super()._names(step) if step >= 0 else {"tickvals": [], "ticktext": []}
+
+    def layout(self, step: int, place: dict[str, Any]) -> dict[str, Any]:
+        layout = super().layout(step, place)
+        if self.trace.steps:
+            words = (
+                f"candidates of step {step + 1}: probability (log scale)" if step >= 0 else "candidates: after the first step"
+            )
+            layout["xaxis2"]["title"] = {**layout["xaxis2"]["title"], "text": words}
+        return layout
 
 
 class _CoveredPicture(_Picture):

@@ -22,7 +22,7 @@ from transformer_viz.views.components import bar, chart, clicks, code, figure_fi
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.open import opened
 from transformer_viz.views.snippets.compare import lines
-from transformer_viz.views.state import link
+from transformer_viz.views.state import display_options, link
 
 TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
 
@@ -78,6 +78,9 @@ def show() -> None:
     # The sides' boxes stand below the bar's, and are started by it.
     found: list[list[str]] = []
     chosen = bar.show("compare", instead=_common(found.append), long_texts=sides.long_texts())
+    if display_options.is_hidden("Two runs side by side"):
+        link.write(link.values())
+        return
     (usable,) = found
     ran = _sides(usable, chosen.device)
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}

@@ -8,10 +8,11 @@ import streamlit as st
 
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.mosaic import plain_mosaic
-from transformer_viz.figures.player import plain_player
+from transformer_viz.figures.player import Looks, plain_guess, plain_player
 from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.covered import covered
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, code, player, screen, style
+from transformer_viz.views.components import chart, clicks, code, guess, player, screen, style
 from transformer_viz.views.state import focus, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
@@ -19,8 +20,8 @@ Program = Callable[[focus.Focus], str]
 
 
 def show_with_code(trace: Trace, chosen: DisplayOptions, program: Program) -> None:
-    """`show`, and below it the lines of Python that make what is shown; a projector shows none."""
-    if chosen.is_large:
+    """`show`, and below it the lines of Python that make what is shown; a projector shows none, nor does a hidden answer."""
+    if chosen.is_large or not chosen.with_answer:
         show(trace, chosen)
         return
     above, lines = st.container(), code.place()
@@ -36,13 +37,34 @@ def show_with_code(trace: Trace, chosen: DisplayOptions, program: Program) -> No
 
 
 def show(trace: Trace, chosen: DisplayOptions, rested: Callable[[focus.Focus], None] = lambda at: None) -> None:
-    """Everything of one run that steps, for which `focus.start` has been called; `rested` hears where the player rests."""
+    """Everything of one run that steps, for which `focus.start` has been called; `rested` hears where the player rests.
+
+    With the answer hidden all of it is of the run as far as it is revealed, and there is something to guess.
+    """
+    if not chosen.with_answer and trace.n_steps:
+        _show_hidden(covered(trace, focus.revealed()), chosen, focus.current())
+        return
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), rested)
     focus.controls(trace)
     with st.container(key=player.FOCUS_KEY):
         _focus_map(trace, chosen)
     mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace))
+    screen.watch()
+
+
+def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus) -> None:
+    theme, step = style.theme(), focus.revealed()
+    with st.container(key="player-area"):
+        guess.show(trace, at, large=chosen.is_large, dark=theme == "dark")
+    focus.controls(trace)
+    with st.container(key=player.FOCUS_KEY):
+        looks: Looks = {"theme": theme, "large": chosen.is_large, "with_answer": False, "narrow": screen.is_narrow()}
+        figure = plain_guess(trace, at.kind, at.layer, at.head, step, **looks)
+        heard = guess.on_map(trace, at) if at.kind != "encoder" and step < trace.n_steps else None
+        chart.show(figure, "focus-chart", _alt(trace, at.kind), run=at.run, clicks=heard, zooms=False)
+    # What the browser knows of steps is from before the answer was hidden.
+    mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
     screen.watch()
 
 

@@ -1,7 +1,8 @@
 """The tabs of a page: the files `NAME_tab.py` of a folder, found by looking into it.
 
 A tab is a module with `TITLE`, by which a link calls it, `ORDER` and `show(what)`. It may have `start(…)`, which gives its
-controls their values before the link is written, and what else its page looks for.
+controls their values before the link is written, `TELLS`, what in it would tell a hidden answer, in the plural, and what else
+its page looks for.
 """
 
 from importlib import import_module
@@ -10,6 +11,8 @@ from types import ModuleType
 from typing import Any
 
 import streamlit as st
+
+from transformer_viz.views.state import display_options
 
 
 def found(package: str) -> dict[str, ModuleType]:
@@ -26,5 +29,5 @@ def show(tabs: dict[str, ModuleType], key: str, what: Any) -> None:
     """
     for tab, place in zip(tabs.values(), st.tabs(list(tabs), key=key, on_change="rerun"), strict=True):
         with place:
-            if place.open:
+            if place.open and not (hasattr(tab, "TELLS") and display_options.is_hidden(tab.TELLS)):
                 tab.show(what)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
 
 TITLE, ORDER, OPENED_BY = "Heads", 2, ("tint",)
+TELLS = "The grades of the heads"
 
 _BASELINES = {"": "", "even_": ", uniform", "untrained_": ", untrained"}
 

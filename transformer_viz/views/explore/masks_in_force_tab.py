@@ -12,6 +12,7 @@ from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 
 TITLE, ORDER = "Masks in force", 4
+TELLS = "The masks, with all tokens beside them,"
 
 
 def show(shown: Shown) -> None:

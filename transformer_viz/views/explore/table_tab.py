@@ -13,6 +13,7 @@ from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 
 TITLE, ORDER = "Table", 5
+TELLS = "The weights of all steps"
 
 _MOST_ROWS, _MOST_AT_ONCE = 20_000, 200_000
 """Rows of a head that are shown, and rows of the whole run up to which a table of it is ready to download."""

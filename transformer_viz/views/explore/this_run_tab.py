@@ -48,10 +48,11 @@ def _run(trace: Trace) -> None:
 def _notes(trace: Trace) -> None:
     """What a file says of its run, as text: nobody has checked it."""
     sizes = {KIND_TITLES[kind]: _size(trace, kind) for kind in trace.kinds}
+    with_answer = display_options.current().with_answer
     facts: dict[str, Any] = {
         "source": trace.source,
-        "written": trace.text,
-        "right answer": trace.expected if display_options.current().with_answer else None,
+        "written": trace.text if with_answer else None,
+        "right answer": trace.expected if with_answer else None,
         "ended": _ENDED[trace.finished],
         **sizes,
         "scores before the mask": ", ".join(KIND_TITLES[kind] for kind in trace.scores) or None,

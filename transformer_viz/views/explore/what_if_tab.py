@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
 
 TITLE, ORDER, NEEDS_MODEL = "What if", 1, True
+TELLS = "Other runs"
 
 HOWS = tuple(controls.HOWS.values())
 TOKEN, BEGINNING, BAN, TARGET = HOWS

@@ -25,6 +25,9 @@ def show() -> None:
     checkpoint = chosen.checkpoint
     if checkpoint is None:
         return
+    if display_options.is_hidden("Masks, with the tokens beside them,"):
+        link.write(link.values())
+        return
     batch.show(checkpoint)
     try:
         typed = batch.typed()

@@ -121,7 +121,7 @@ def _loaded() -> None:
     link.say((at.run, at.kind, at.layer, at.head))
     # No other page has this name, which is the file's and not the one in the box; a run that is no search has no node.
     link.write({"opened": file.file_name, "node": None, **link.values()})
-    if search is not None and node is not None:
+    if search is not None and node is not None and now.with_answer:
         hypotheses.show(file.trace, node, now)
         hypotheses.say(shown, search, node)
     _look(shown, file, node, now)
@@ -168,7 +168,8 @@ def _words(trace: Trace) -> str:
     by += ["part of its attention not seen"] if trace.made_by.get("not_seen") else []
     by += [f"edit {_short(edit)}" for edit in trace.edits[:3]] + (["…"] if len(trace.edits) > 3 else [])
     by += [f"with the mistake {_short(trace.mistake)}"] if trace.mistake else []
-    run = " → ".join(f"**{literal(words)}**" for words in (read, written) if words)
+    known = (read, written) if display_options.current().with_answer else (read,)
+    run = " → ".join(f"**{literal(words)}**" for words in known if words)
     return " · ".join(filter(None, [run, literal(", ".join(by))]))
 
 

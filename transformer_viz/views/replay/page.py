@@ -18,7 +18,7 @@ from transformer_viz.views.components import bar, chart, code, figure_file, play
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.replay import snapshots
 from transformer_viz.views.snippets import replay as programs
-from transformer_viz.views.state import focus, link
+from transformer_viz.views.state import display_options, focus, link
 
 TITLE, ICON, ORDER = "Replay", ":material/history:", 5
 
@@ -36,6 +36,9 @@ def show() -> None:
     if checkpoint is None:
         return
     bar.opens_with(_opening())
+    if display_options.is_hidden("The moments of a training"):
+        link.write(link.values())
+        return
     if not runs.has_snapshots(checkpoint):
         link.say(checkpoint.name)
         _offer_others(checkpoint)

@@ -37,6 +37,9 @@ def show() -> None:
     if checkpoint is None:
         return
     bar.opens_with(_opening())
+    if display_options.is_hidden("The branches of a search"):
+        link.write(link.values())
+        return
     _controls()
     found = bar.made(chosen, checkpoint, lambda: _searched(chosen, checkpoint))
     if found is not None:

@@ -25,6 +25,25 @@ def current() -> DisplayOptions:
     return DisplayOptions(is_large=st.session_state.projector, with_answer=not st.session_state.hide_answer)
 
 
+def is_hidden(what: str) -> bool:
+    """Whether a page or a tab has to keep to itself what would tell the answer; a line says so then, and how to see it.
+
+    Args:
+        what: it shows, in the plural: `These maps`.
+    """
+    if current().with_answer:
+        return False
+    words = f"{what} would tell what the model writes, and are hidden while the answer is hidden. *View* above shows it."
+    st.info(words, icon=":material/visibility_off:")
+    return True
+
+
+def _begin_anew() -> None:
+    """Whoever hides the answer of a run has seen it to the end: it begins with nothing revealed."""
+    if st.session_state.hide_answer:
+        st.session_state.step = 0
+
+
 def answer_of(trace: Trace) -> str:
     """` (right)`, for behind an output: whether it is, as Markdown; nothing where the answer is hidden."""
     words = answer_words(trace) if current().with_answer else ()
@@ -40,6 +59,9 @@ def popover(texts: Mapping[str, str] | None = None) -> None:
     with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer, copy the link"):
         st.toggle("Projector: large letters, maps only", key="projector")
         st.toggle(
-            "Hide the answer", key="hide_answer", help="No ring, no mark on a wrong token, and not a word on what is right"
+            "Hide the answer",
+            key="hide_answer",
+            help="Nothing tells what the model writes and where it looks, until a step is guessed or revealed",
+            on_change=_begin_anew,
         )
         copy_link.show(link.too_long(texts or {}))

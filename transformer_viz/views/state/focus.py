@@ -79,16 +79,25 @@ def start(trace: Trace, checkpoint: "Checkpoint | None", run: str | None = None)
     start_place(trace, checkpoint)
     state = st.session_state
     run = run or _fingerprint(trace)
+    # With the answer hidden a step is how many are revealed: at first none, and all of them after the last.
+    is_hidden = state.hide_answer
+    first = 0 if is_hidden else default_step(trace)
     if state.get("run", run) != run:
-        state.step = default_step(trace)
-    link.start("step", range(max(1, trace.n_steps)), default_step(trace))
-    state.run = run
+        state.step = first
+    last = max(0, trace.n_steps - 1)
+    link.start("step", range(last + 1 + is_hidden), first, fallback=min(state.get("step", first), last))
+    state.run, state.last_step = run, last
 
 
 def current() -> Focus:
     """The focus as it stands."""
     state = st.session_state
-    return Focus(state.run, state.kind, state.layer, state.head, state.step)
+    return Focus(state.run, state.kind, state.layer, state.head, min(state.step, state.last_step))
+
+
+def revealed() -> int:
+    """How many steps are revealed where the answer is hidden."""
+    return st.session_state.step
 
 
 def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:

@@ -1,0 +1,66 @@
+"""With the answer hidden a class guesses, step by step, in a real browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.charts import FOCUS, at_rest
+from tests.browser.test_explore import output
+
+pytestmark = pytest.mark.browser
+
+SHADOW = "[...document.querySelectorAll('*')].find((one) => one.shadowRoot?.querySelector('.guessing')).shadowRoot"
+
+
+def open_app_hidden(page: Page, server: str) -> None:
+    page.goto(f"{server}/?text=hello&answer=hidden")
+    page.locator(".guessing [data-part=output] button").first.wait_for()
+    at_rest(page)
+
+
+def click_cell(page: Page, query: int, key: int) -> None:
+    """Of the focus map."""
+    box = page.locator(f"{FOCUS} .nsewdrag[data-subplot=xy]").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] * (key + 0.5) / 7, box["y"] + box["height"] * (query + 0.5) / 6)
+
+
+def guess_by_letter(page: Page, letter: str) -> None:
+    box = page.get_by_label(re.compile("comes next"))
+    box.fill(letter)
+    box.press("Enter")
+
+
+def test_a_class_guesses_by_keyboard_and_by_mouse(page: Page, server: str) -> None:
+    """Letters, a cell of the map, a source token; right and wrong; revealing without a guess, and covering again."""
+    open_app_hidden(page, server)
+    assert output(page) == ["?"] * 6
+    guess_by_letter(page, "o")
+    expect(page.locator("[data-part=answer]")).to_have_text(
+        re.compile("^You guessed o; the model wrote o, and layer 1 head 1 looks")
+    )
+    expect(page.locator("[data-part=tally]")).to_have_text("1 of 1 guess right")
+    # A cell of the second row: its fourth column is wrong.
+    click_cell(page, 1, 3)
+    expect(page.locator("[data-part=answer]")).to_have_text(
+        re.compile(r"^You guessed l \(token 4\); the model wrote l, .* at l \(token 5\)")
+    )
+    expect(page.locator("[data-part=tally]")).to_have_text("1 of 2 guesses right")
+    assert output(page) == ["o", "l", "?", "?", "?", "?"]
+    # A source token by keyboard, and the hand stays there.
+    source = page.locator("[data-part=source] button").nth(3)
+    source.focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-part=tally]")).to_have_text("2 of 3 guesses right")
+    assert page.evaluate(f"{SHADOW}.activeElement.textContent") == "l"
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-part=output] button").nth(3)).to_have_text("e")
+    expect(page.locator("[data-part=tally]")).to_have_text("2 of 3 guesses right")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("[data-part=output] button").nth(3)).to_have_text("?")
+    at_rest(page)
+    assert re.search(r"answer=hidden&step=4\b|step=4&answer=hidden", page.url)
+    marks = page.locator("[data-part=output] button").evaluate_all("cells => cells.map((cell) => cell.className)")
+    assert ["hit" in name for name in marks] == [True, False, True, False, False, False]
+    assert ["miss" in name for name in marks] == [False, True, False, False, False, False]

@@ -1,0 +1,48 @@
+"""A covered run tells nothing of the steps from there on, and everything of those before."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from transformer_viz import Trace, decode, load_checkpoint
+from transformer_viz.terms import KINDS
+from transformer_viz.trace.covered import HIDDEN, covered
+
+
+@pytest.fixture(scope="module")
+def run() -> Trace:
+    return decode(load_checkpoint("reverse", "cpu"), "hello", record=("weights", "scores"))
+
+
+@pytest.mark.parametrize("step", range(7))
+def test_only_what_is_before_the_step_is_told(run: Trace, step: int) -> None:
+    hidden = covered(run, step)
+    assert hidden.output_tokens == (*run.output_tokens[:step], *[HIDDEN] * (6 - step))
+    assert hidden.target_tokens == (*run.target_tokens[: step + 1], *[HIDDEN] * (6 - step - 1))
+    assert hidden.text.startswith("olleh"[:step]) and set(hidden.text[step:]) <= {HIDDEN}
+    assert hidden.steps[:step] == run.steps[:step]
+    assert all(found.candidates == () and found.rank is None and found.probability == 0 for found in hidden.steps[step:])
+    for kind in KINDS:
+        weights, known = hidden.attentions(kind), run.attentions(kind)
+        assert weights is not None and known is not None
+        n = len(hidden.queries(kind)) if kind == "encoder" else step
+        np.testing.assert_array_equal(weights[:, :, :n], known[:, :, :n])
+        np.testing.assert_array_equal(hidden.masks[kind][:n], run.masks[kind][:n])
+        assert not weights[:, :, n:].any() and hidden.masks[kind][n:].all()
+    assert hidden.expected is hidden.expected_tokens is hidden.is_right is None
+    assert set(hidden.alignment) == {None}
+    assert set(hidden.scores) == {"encoder"}
+
+
+def test_words_are_kept_apart_and_what_is_not_recorded_stays_so(run: Trace) -> None:
+    words = replace(run, text="o l l e h")
+    assert covered(words, 2).text == "o l ? ? ? ?"
+    unwritten = Trace.from_arrays(decoder=np.eye(3), target_tokens=["<s>", "the", "cat"], normalised=False)
+    hidden = covered(unwritten, 1)
+    assert (hidden.target_tokens, hidden.output_tokens, hidden.steps, hidden.kinds) == (
+        ("<s>", "the", HIDDEN),
+        (),
+        (),
+        ("decoder",),
+    )

@@ -1,0 +1,77 @@
+"""Guessing a run: the question at a step, what somebody guessed, and whether it was right."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from transformer_viz.analysis.heads import Head, head_row
+from transformer_viz.analysis.sentences import Sentence, Style, look, shortened_code, so_far
+from transformer_viz.terms import Kind, head_title, place_words
+from transformer_viz.trace.trace import Trace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guess:
+    """What somebody expects of a step: the token that is written, or the key that a head looks at most.
+
+    Attributes:
+        step: from 0.
+        kind: the attention in focus.
+        layer: its layer, from 0.
+        head: its head, from 0, or `mean` or `max`.
+        token: the expected token, or None.
+        key: the expected place among the keys of the kind, from 0, or None.
+    """
+
+    step: int
+    kind: Kind
+    layer: int
+    head: Head
+    token: str | None = None
+    key: int | None = None
+
+
+def is_right(trace: Trace, guess: Guess) -> bool:
+    """Whether a revealed step is as guessed."""
+    if guess.key is None:
+        return trace.output_tokens[guess.step] == guess.token
+    row = head_row(trace, guess.kind, guess.layer, guess.head, guess.step)
+    return bool(row.any()) and int(row.argmax()) == guess.key
+
+
+def question(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> Sentence:
+    """What is to be guessed at a step: ``Step 3 of 6: having written `ol`, where does layer 1 head 2 look, and what …?``"""
+    if step >= trace.n_steps:
+        return (("strong", "All steps are revealed."),)
+    asked = []
+    if kind != "encoder":
+        asked.append(f"where does {head_title(layer, head)} look")
+    if trace.output_tokens:
+        asked.append("what does the model write")
+    pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *so_far(trace, step)]
+    return shortened_code([*pieces, ("plain", f", {', and '.join(asked)}?")])
+
+
+def came(trace: Trace, kind: Kind, layer: int, head: Head, step: int, guess: Guess | None) -> Sentence:
+    """What a revealed step was, after what somebody guessed: ``You guessed `e`; the model wrote `h`, …``"""
+    if guess is not None:
+        kind, layer, head = guess.kind, guess.layer, guess.head
+    pieces: list[tuple[Style, str]] = [] if guess is None else _guessed(trace, guess)
+    if trace.output_tokens:
+        begins = "; the model wrote " if guess else f"At step {step + 1} the model wrote "
+        pieces += [("plain", begins), ("code", trace.output_tokens[step])]
+    if kind != "encoder":
+        begins = "" if not pieces else ", and " if trace.output_tokens else "; "
+        pieces += [("plain", f"{begins}{head_title(layer, head)} "), *look(trace, kind, layer, head, step)]
+    return shortened_code([*pieces, ("plain", ".")])
+
+
+def tally(trace: Trace, guesses: Iterable[Guess]) -> str:
+    """`3 of 4 guesses right`; empty before the first."""
+    found = [is_right(trace, guess) for guess in guesses]
+    return f"{sum(found)} of {len(found)} {'guess' if len(found) == 1 else 'guesses'} right" if found else ""
+
+
+def _guessed(trace: Trace, guess: Guess) -> list[tuple[Style, str]]:
+    if guess.key is None:
+        return [("plain", "You guessed "), ("code", guess.token or "")]
+    return [("plain", "You guessed "), ("code", trace.keys(guess.kind)[guess.key]), ("plain", f" ({place_words(guess.key)})")]

@@ -1,0 +1,69 @@
+"""A run with what comes from a step on covered: for people who are to guess it."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.vocabulary import SPECIAL_TOKENS
+
+HIDDEN = "?"
+"""Stands for every token that is covered."""
+_NOTHING = Step(token=HIDDEN, probability=0.0, log_probability=float("-inf"), rank=None, candidates=())
+
+
+def covered(trace: Trace, step: int) -> Trace:
+    """The run as it is known before a step: what is written from there on, and every row that looks, is covered.
+
+    It has as many steps as the run, so that pictures of both are alike. Covered tokens are `HIDDEN`, covered rows have no
+    weight and are masked (`Reason.UNKNOWN`), and nothing tells the true answer. The encoder reads all before the first step.
+
+    Args:
+        trace: the run.
+        step: from 0; its own row is covered too.
+    """
+    known = trace.output_tokens[:step]
+    # What a step reads is what the step before it wrote.
+    read = trace.target_tokens[: step + 1]
+    n_covered = max(0, trace.n_steps - step)
+    written = (*known, *(HIDDEN for _ in trace.output_tokens[step:]))
+    arrays: dict[str, Any] = {f"{kind}_attentions": _without_rows(trace, kind, step) for kind in ("decoder", "cross")}
+    reasons = {kind: _reasons(trace, kind, step) for kind in trace.kinds}
+    return replace(
+        trace,
+        **arrays,
+        text=between(trace).join(token for token in written if token not in SPECIAL_TOKENS),
+        target_tokens=(*read, *(HIDDEN,) * (trace.n_steps - len(read))),
+        output_tokens=written,
+        steps=(*trace.steps[:step], *(_NOTHING,) * n_covered) if trace.steps else (),
+        mask_reasons=reasons,
+        scores={kind: scores for kind, scores in trace.scores.items() if kind == "encoder"},
+        alignment=(None,) * trace.n_steps,
+        expected=None,
+        expected_tokens=None,
+        search=None,
+    )
+
+
+def between(trace: Trace) -> str:
+    """What stands between two output tokens in the text: nothing, or a space where they are words or syllables."""
+    symbols = [token for token in trace.output_tokens if token not in SPECIAL_TOKENS]
+    return "" if "".join(symbols) == trace.text else " "
+
+
+def _without_rows(trace: Trace, kind: Kind, step: int) -> np.ndarray | None:
+    weights = trace.attentions(kind)
+    if weights is None:
+        return None
+    kept = weights.copy()
+    kept[:, :, step:] = 0
+    return kept
+
+
+def _reasons(trace: Trace, kind: Kind, step: int) -> np.ndarray:
+    reasons = trace.mask_reasons[kind].copy()
+    if kind != "encoder":
+        reasons[..., step:, :] = Reason.UNKNOWN
+    return reasons
