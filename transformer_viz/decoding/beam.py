@@ -15,10 +15,9 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from transformer_viz.decoding.reader import Reader
 from transformer_viz.decoding.stepwise import banning
 from transformer_viz.model.tap import Tap
-from transformer_viz.model.transformer import Transformer
-from transformer_viz.vocabulary import END_ID, START_ID
 
 Stop = Literal["bound", "first", "never"]
 """`bound`: when no live hypothesis can still reach the n best; `first`: when n are finished; `never`: at the limit."""
@@ -90,7 +89,7 @@ class BeamResult:
 
 @torch.inference_mode()
 def beam_search(
-    model: Transformer,
+    reader: Reader,
     source: Tensor,
     source_padding: Tensor | None,
     how: Beam,
@@ -103,7 +102,7 @@ def beam_search(
     """Searches every sentence of a padded batch; all live hypotheses of all sentences are one batch for the model.
 
     Args:
-        model: in eval mode.
+        reader: in eval mode.
         source: int (batch, source), framed.
         source_padding: bool (batch, source), or None when nothing is padded.
         how: size, penalty and stop.
@@ -112,12 +111,12 @@ def beam_search(
         ban: ids that are never written.
         tap: sees every attention of the encoder and of every step, (live hypotheses, …).
     """
-    assert not model.training, "decoding needs a model in eval mode"
-    decoder = model.incremental(model.encode(source, source_padding, tap=tap), source_padding)
+    assert not reader.training, "decoding needs a model in eval mode"
+    decoder = reader.incremental(reader.encode(source, source_padding, tap=tap), source_padding)
     # Logits come to the CPU first, since not every device has float64.
     without = banning(ban, "cpu")
-    searches = [_Sentence(how, max_length) for _ in range(len(source))]
-    tokens = torch.full((len(source),), START_ID, device=source.device)
+    searches = [_Sentence(how, max_length, reader.end_ids) for _ in range(len(source))]
+    tokens = torch.full((len(source),), reader.start_id, device=source.device)
     for step in range(max_length):
         logits = decoder.read(tokens, tap=tap).cpu()
         forced = prefix[step] if step < len(prefix) else None
@@ -140,8 +139,8 @@ def beam_search(
 class _Sentence:
     """One sentence's search: which prefixes live, and everything that was looked at."""
 
-    def __init__(self, how: Beam, max_length: int) -> None:
-        self.how, self.max_length = how, max_length
+    def __init__(self, how: Beam, max_length: int, end_ids: Sequence[int]) -> None:
+        self.how, self.max_length, self.end_ids = how, max_length, end_ids
         self.found = BeamResult()
         self.live: list[int | None] = [None]
         self.done: list[int] = []
@@ -188,7 +187,7 @@ class _Sentence:
             parent, token = divmod(place, n_tokens)
             state: State = "pruned"
             if rank < n_kept:
-                state = "end" if token == END_ID else "length" if step + 1 == self.max_length else "kept"
+                state = "end" if token in self.end_ids else "length" if step + 1 == self.max_length else "kept"
             node = Node(
                 parent=self.live[parent],
                 row=first_row + parent,

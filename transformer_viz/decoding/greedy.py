@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from transformer_viz.decoding.reader import Reader
 from transformer_viz.decoding.stepwise import Decoded, banning, stepwise
 from transformer_viz.model.tap import Tap
-from transformer_viz.model.transformer import Transformer
 
 
 def greedy(
-    model: Transformer,
+    reader: Reader,
     source: Tensor,
     source_padding: Tensor | None,
     *,
@@ -31,4 +31,4 @@ def greedy(
         # argmax gives the first of several equal maxima, so ties take the lowest id.
         return without(logits).argmax(-1), None
 
-    return stepwise(model, source, source_padding, choose, max_length=max_length, prefix=prefix, tap=tap, cached=cached)
+    return stepwise(reader, source, source_padding, choose, max_length=max_length, prefix=prefix, tap=tap, cached=cached)

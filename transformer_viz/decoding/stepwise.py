@@ -10,9 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from transformer_viz.decoding.reader import Reader, is_end
 from transformer_viz.model.tap import Tap
-from transformer_viz.model.transformer import Transformer
-from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,7 @@ Choose = Callable[[Tensor], tuple[Tensor, Tensor | None]]
 
 @torch.inference_mode()
 def stepwise(
-    model: Transformer,
+    reader: Reader,
     source: Tensor,
     source_padding: Tensor | None,
     choose: Choose,
@@ -54,7 +53,7 @@ def stepwise(
     """Writes token after token.
 
     Args:
-        model: in eval mode; a model in train mode would decode through dropout.
+        reader: in eval mode; a model in train mode would decode through dropout.
         source: int (batch, source), framed.
         source_padding: bool (batch, source), or None when nothing is padded.
         choose: picks the next token of every sentence.
@@ -64,11 +63,11 @@ def stepwise(
         cached: False computes every row again at every step. Only then may a tap let a query see a later token;
             the tap's last pass is then the one over everything that was read.
     """
-    assert not model.training, "decoding needs a model in eval mode"
+    assert not reader.training, "decoding needs a model in eval mode"
     # Of one sentence it is enough to look at the token: nothing is written after its end.
     is_alone = len(source) == 1
-    read = _reader(model, source, source_padding, tap, cached)
-    token = torch.full((len(source),), START_ID, device=source.device)
+    read = _read(reader, source, source_padding, tap, cached)
+    token = torch.full((len(source),), reader.start_id, device=source.device)
     ended, is_over = torch.zeros(len(source), dtype=torch.bool, device=source.device), False
     written: list[Tensor] = []
     logits: list[Tensor] = []
@@ -76,15 +75,15 @@ def stepwise(
     for step in range(max_length):
         row = read(token, ended)
         chosen, chance = _or_forced(choose(row), prefix[step] if step < len(prefix) else None)
-        token = chosen if is_alone else chosen.masked_fill(ended, PAD_ID)
+        token = chosen if is_alone else chosen.masked_fill(ended, reader.pad_id)
         written.append(token)
         logits.append(row)
         if chance is not None:
             probabilities.append(chance)
         if is_alone:
-            is_over = token.item() == END_ID
+            is_over = token.item() in reader.end_ids
         else:
-            ended = ended | (token == END_ID)
+            ended = ended | is_end(reader, token)
             is_over = bool(ended.all())
         if is_over:
             break
@@ -92,19 +91,19 @@ def stepwise(
     drawn = torch.stack(probabilities, 1) if probabilities else None
     if is_alone:
         return Decoded(ids, torch.tensor([len(written)]), torch.tensor([is_over]), torch.stack(logits, 1), drawn)
-    return Decoded(ids, _lengths(ids, ended), ended, torch.stack(logits, 1), drawn)
+    return Decoded(ids, _lengths(reader, ids, ended), ended, torch.stack(logits, 1), drawn)
 
 
-def _reader(
-    model: Transformer, source: Tensor, source_padding: Tensor | None, tap: Tap | None, cached: bool
+def _read(
+    reader: Reader, source: Tensor, source_padding: Tensor | None, tap: Tap | None, cached: bool
 ) -> Callable[[Tensor, Tensor], Tensor]:
     """A function that reads one more token of every sentence, (batch,), and knows which have ended, bool (batch,).
 
     It returns the logits of what follows, (batch, vocabulary).
     """
-    memory = model.encode(source, source_padding, tap=tap)
+    memory = reader.encode(source, source_padding, tap=tap)
     if cached:
-        decoder = model.incremental(memory, source_padding)
+        decoder = reader.incremental(memory, source_padding)
         return lambda token, ended: decoder.read(token, tap=tap)
     tokens: list[Tensor] = []
     after_end: list[Tensor] = []
@@ -113,7 +112,7 @@ def _reader(
         tokens.append(token)
         after_end.append(ended)
         padding = torch.stack(after_end, 1)
-        return model.decode(torch.stack(tokens, 1), memory, source_padding, padding, tap=tap)[:, -1]
+        return reader.decode(torch.stack(tokens, 1), memory, source_padding, padding, tap=tap)[:, -1]
 
     return recompute
 
@@ -126,9 +125,9 @@ def _or_forced(chosen: tuple[Tensor, Tensor | None], forced: int | None) -> tupl
     return torch.full_like(ids, forced), None if chances is None else torch.ones_like(chances)
 
 
-def _lengths(ids: Tensor, ended: Tensor) -> Tensor:
+def _lengths(reader: Reader, ids: Tensor, ended: Tensor) -> Tensor:
     """Steps until and with `<end>`, or all of them."""
-    first_end = (ids == END_ID).int().argmax(1) + 1
+    first_end = is_end(reader, ids).int().argmax(1) + 1
     return torch.where(ended, first_end, ids.shape[1])
 
 

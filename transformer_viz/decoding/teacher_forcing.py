@@ -3,14 +3,14 @@
 import torch
 from torch import Tensor
 
+from transformer_viz.decoding.reader import Reader
 from transformer_viz.decoding.stepwise import Decoded
 from transformer_viz.model.tap import Tap
-from transformer_viz.model.transformer import Transformer
 
 
 @torch.inference_mode()
 def teacher_forced(
-    model: Transformer,
+    reader: Reader,
     source: Tensor,
     source_padding: Tensor | None,
     target_in: Tensor,
@@ -22,7 +22,7 @@ def teacher_forced(
     """Reads `target_in` in one pass, as in training (Vaswani et al. 2017, section 3.1: masked self-attention).
 
     Args:
-        model: in eval mode.
+        reader: in eval mode.
         source: int (batch, source), framed.
         source_padding: bool (batch, source), or None when nothing is padded.
         target_in: int (batch, step), `<start>` first.
@@ -33,8 +33,9 @@ def teacher_forced(
     Returns:
         `target_out` as what was written, with the logits of every step; padded steps are not counted in the lengths.
     """
-    assert not model.training, "teacher forcing for a Trace needs a model in eval mode"
-    logits = model(source, target_in, source_padding, target_padding, tap=tap)
+    assert not reader.training, "teacher forcing for a Trace needs a model in eval mode"
+    memory = reader.encode(source, source_padding, tap=tap)
+    logits = reader.decode(target_in, memory, source_padding, target_padding, tap=tap)
     n_steps = target_out.shape[1]
     if target_padding is None:
         lengths = torch.full((len(target_out),), n_steps, device=target_out.device)

@@ -13,6 +13,7 @@ from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.incremental import IncrementalDecoder
 from transformer_viz.model.positions import Positions
 from transformer_viz.model.tap import Tap
+from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
 
 class Transformer(nn.Module):
@@ -20,6 +21,9 @@ class Transformer(nn.Module):
 
     Padding is given as bool (batch, length), True = padding, or None when there is none.
     """
+
+    # What decoding asks for (`decoding/reader.py`).
+    start_id, end_ids, pad_id = START_ID, (END_ID,), PAD_ID
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
