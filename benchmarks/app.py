@@ -4,6 +4,8 @@ Times are taken inside the page, from the event to the frame after the last char
 same text typed into a bare Streamlit page with one heatmap, try by try in turns: what no app on this platform can go below.
 """
 
+from statistics import median
+
 from playwright.sync_api import Page
 
 from benchmarks import browser, served
@@ -27,14 +29,19 @@ def measure(report: Report) -> None:
     with browser.browser() as running, served.server() as ours, served.server(browser.PLAIN) as bare:
         app, plain = browser.opened(running, ours.url), browser.opened_plain(running, bare.url)
         report.remark(f"Chromium {running.version}, software rendering, {TRIES} tries")
-        entered, drawn = [], []
+        entered, drawn, parts = [], [], []
         for number in range(EARLY + TRIES):
             text = browser.letters(12 + number % 9, number)
             entered.append(browser.enter(app, text))
+            parts.append(browser.parts(app))
             drawn.append(browser.enter_plain(plain, text))
         early = Number.of("ours", [each["everything"] for each in entered[:EARLY]])
         what = f"the first {EARLY} times on a page: Enter until everything is drawn"
         report.add(Line(what, early, Number.of(browser.PLAIN_NAME, drawn[:EARLY]), "ms", EARLY))
+        asked, answered = (median(times) for times in zip(*parts[EARLY:], strict=True))
+        report.remark(
+            f"Enter: the browser asks after {asked:.0f} ms, has the server's last answer after {answered:.0f} ms, then draws"
+        )
         entered, reference = entered[EARLY:], Number.of(browser.PLAIN_NAME, drawn[EARLY:])
         lines = {
             "Enter until tokens and focus map are drawn": ("focus", [each["focus"] for each in entered]),

@@ -110,6 +110,12 @@ def took(page: Page, pause_ms: float = PAUSE_MS) -> dict[str, float]:
     return found
 
 
+def parts(page: Page) -> tuple[float, float]:
+    """Of the last time taken: milliseconds until the browser asked the server, and until it had the server's last answer."""
+    asked, answered = page.evaluate("window.tookParts")
+    return asked, answered
+
+
 def step(page: Page, number: int) -> float:
     """Milliseconds from an arrow key to the step drawn: ten to the left, ten to the right."""
     page.evaluate(

@@ -1,8 +1,17 @@
 // In every measured page from its beginning. `bench.watch(marks)` takes the milliseconds from now, and `bench.opened(marks)`
 // those from the beginning of the navigation, until each condition holds and the browser has painted the frame after.
 (() => {
+  // When the page's session said and heard something, to tell the server's part of a time from the browser's.
+  const said = [], heard = [];
+  const { send } = WebSocket.prototype;
+  WebSocket.prototype.send = function (data) {
+    if (!this.__heard) this.__heard = this.addEventListener("message", () => heard.push(performance.now())) ?? true;
+    said.push(performance.now());
+    return send.call(this, data);
+  };
   const watch = (marks, started) => {
     const took = Object.fromEntries(Object.keys(marks).map((name) => [name, null]));
+    said.length = heard.length = 0;
     window.took = null;
     const look = () => {
       for (const [name, holds] of Object.entries(marks)) {
@@ -10,7 +19,9 @@
         took[name] = NaN;
         requestAnimationFrame(() => setTimeout(() => {
           took[name] = performance.now() - started;
-          if (Object.values(took).every((ms) => ms > 0)) window.took = took;
+          if (!Object.values(took).every((ms) => ms > 0)) return;
+          window.tookParts = window.bench.parts(started, performance.now());
+          window.took = took;
         }));
       }
       if (Object.values(took).some((ms) => ms === null)) requestAnimationFrame(look);
@@ -38,6 +49,8 @@
   const shows = (text) => part("source")?.textContent.includes(text) ?? false;
 
   window.bench = {
+    // Milliseconds from the event to the first message to the server, and to the last one from it before all was drawn.
+    parts: (started, drawn) => [said[0] - started, heard.filter((at) => at < drawn).at(-1) - started],
     focusRun,
     everyRun,
     shows,
