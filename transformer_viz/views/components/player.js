@@ -17,16 +17,48 @@ export default function ({ parentElement, data, setStateValue }) {
 class ChartPlayer extends Player {
   constructor(root) {
     super(root);
+    this.highlight = new Highlight(this, (pin) => this.setStateValue("pin", pin));
+    this.highlight.lines.button.addEventListener("click", () => this.switchLines());
     document.addEventListener("chart-drawn", (event) => {
       if (root.isConnected && event.target.closest(".st-key-focus")) this.stands(event.target);
     });
     document.addEventListener("pointerdown", (event) => this.release(event));
   }
 
+  update(data) {
+    this.isMoving = false;
+    super.update(data);
+  }
+
+  strip(name, tokens, act) {
+    super.strip(name, tokens, act);
+    if (name === "output") this.highlight.update(this.data);
+  }
+
+  go(step, options) {
+    this.isMoving = true;
+    super.go(step, options);
+  }
+
+  say() {
+    super.say();
+    this.part("sentence").append(...pieces(this.highlight.words()));
+    this.highlight.show({ moves: this.isMoving });
+  }
+
+  switchLines() {
+    const { lines } = this.highlight, chosen = lines.isOn ? "off" : "on";
+    lines.choose(chosen);
+    this.say();
+    this.setStateValue("lines", chosen);
+  }
+
   // Escape leaves a field, whose keys are then the player's.
   key(event) {
-    if (event.key === "Escape" && isTyping(event)) event.composedPath()[0].blur();
-    else super.key(event);
+    if (!this.root.isConnected) return;
+    if (isTyping(event)) {
+      if (event.key === "Escape") event.composedPath()[0].blur();
+    } else if (!this.highlight.key(event)) super.key(event);
   }
 
   // Plotly takes a press on a chart for itself, and the browser would leave the focus in the field.

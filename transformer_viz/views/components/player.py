@@ -7,7 +7,7 @@ keyed container, steps it in the browser, and tells Python which step has rested
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ from transformer_viz.analysis.heads import Head, head_map
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.export.assets import asset
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import plotly_js
 
@@ -37,7 +37,7 @@ def data(
     dark: bool,
     with_answer: bool,
 ) -> dict[str, Any]:
-    """What the component is sent, once per focus: every step's sentence, and the strips."""
+    """What the component is sent, once per focus: every step's sentence, and the strips. Without `linked` nothing is marked."""
     return {
         "run": run,
         "step": step,
@@ -56,22 +56,65 @@ def data(
     }
 
 
-def show(content: dict[str, Any], on_step: Callable[[], None]) -> None:
-    """Mounts the component; `on_step` finds a rested step with `rested`."""
-    _component()(key="player", data={**content, "plotly": plotly_js.NAME}, on_step_change=on_step)
+def linked(trace: Trace, kind: Kind, pin: tuple[int | None, ...], lines: str) -> dict[str, Any]:
+    """What it takes to mark a token, a row and a column as one.
+
+    Args:
+        trace: the run.
+        kind: of the large map.
+        pin: the row and the column that are pinned, or nothing.
+        lines: `on`, `off`, or `auto`.
+
+    Returns:
+        Among others `read`: where in the output each token that the decoder reads was written, None where it was not.
+    """
+    written = trace.output_tokens
+    rows = trace.source_tokens if kind == "encoder" else written or trace.target_tokens
+    return {
+        "kind": kind,
+        "pin": list(pin),
+        "lines": lines,
+        "rows": [visible(token) for token in rows],
+        "keys": [visible(token) for token in trace.keys(kind)],
+        "first": visible(trace.target_tokens[0]) if trace.target_tokens else "",
+        "read": [_written_at(t, token, written) for t, token in enumerate(trace.target_tokens)],
+    }
 
 
-def rested() -> dict[str, Any]:
-    """The run and the step at which the player has rested."""
-    return (st.session_state.get("player") or {}).get("step") or {}
+def _written_at(t: int, token: str, written: tuple[str, ...]) -> int | None:
+    """A forced target is read whatever was written. Where nothing is known to be written, the strip has what was read."""
+    if not written:
+        return t
+    return t - 1 if t > 0 and written[t - 1] == token else None
+
+
+def _nobody() -> None:
+    """Hears nothing."""
+
+
+def show(
+    content: dict[str, Any],
+    on_step: Callable[[], None],
+    on_pin: Callable[[], None] = _nobody,
+    on_lines: Callable[[], None] = _nobody,
+) -> None:
+    """Mounts the component. Who is called finds what was said with `said`."""
+    data = {**content, "plotly": plotly_js.NAME}
+    _component()(key="player", data=data, on_step_change=on_step, on_pin_change=on_pin, on_lines_change=on_lines)
+
+
+def said(what: Literal["step", "pin", "lines"]) -> Any:
+    """The run and the step at which the player has rested; the run, the kind and the place that are pinned; `on` or `off`."""
+    return (st.session_state.get("player") or {}).get(what) or {}
 
 
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    ours = (Path(__file__).with_name(f"{part}.js").read_text(encoding="utf-8") for part in ("plotly", "player"))
-    script = "\n".join([asset("player.js"), *ours])
-    return st.components.v2.component("transformer-viz-player", html=asset("player.html"), css=asset("player.css"), js=script)
+    names = ("plotly.js", "clicks.js", "lines.js", "highlight.js", "player.js", "highlight.css")
+    *scripts, style = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
+    script, css = "\n".join([asset("player.js"), *scripts]), asset("player.css") + style
+    return st.components.v2.component("transformer-viz-player", html=asset("player.html"), css=css, js=script)
 
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:

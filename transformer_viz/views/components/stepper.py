@@ -78,15 +78,27 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, rested: Calla
     now = replace(at, step=st.session_state.step)
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
     content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=legend(trace, now.kind), **looks)
-    player.show(content, on_step=lambda: _step_rested(trace))
-    link.update(link.values(("step",)))
+    content["linked"] = player.linked(trace, now.kind, st.session_state.pin, st.session_state.lines)
+    player.show(content, lambda: _step_rested(trace), lambda: _pinned(trace), _lines_switched)
+    link.update(link.values(("step", "pin", "lines")))
     rested(now)
 
 
 def _step_rested(trace: Trace) -> None:
-    report = player.rested()
+    report = player.said("step")
     if report.get("run") == st.session_state.get("run"):
         focus.go_to_step(report.get("step"), trace)
+
+
+def _pinned(trace: Trace) -> None:
+    report, state = player.said("pin"), st.session_state
+    if (report.get("run"), report.get("kind")) == (state.get("run"), state.get("kind")):
+        focus.pin(report.get("place"), trace)
+
+
+def _lines_switched() -> None:
+    if player.said("lines") in ("on", "off"):
+        st.session_state.lines = player.said("lines")
 
 
 def _focus_map(trace: Trace, chosen: DisplayOptions) -> None:

@@ -155,7 +155,7 @@ def _playback(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
 
 
 def _moment_rested(found: Moments) -> None:
-    report = player.rested()
+    report = player.said("step")
     if report.get("run") == st.session_state.get("replay_run"):
         _go_to(report.get("step"), found)
 

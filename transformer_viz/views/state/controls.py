@@ -11,7 +11,7 @@ from typing import Any
 
 from transformer_viz.analysis.softmax import FILLS, PRECISIONS
 from transformer_viz.views.state import training_fields
-from transformer_viz.views.state.values import Decimal, Elsewhere, Number, Options, Text, Tokens, Value, Words
+from transformer_viz.views.state.values import Cell, Decimal, Elsewhere, Number, Options, Text, Tokens, Value, Words
 
 MOST_TYPED = 10_000
 """A stranger's text is cut here; every real limit is the task's and is said in words."""
@@ -91,6 +91,8 @@ FOCUS = (
     Control("layer", "layer", Number(), _SHOWN, said_with=("head",)),
     Control("head", "head", Number(), _SHOWN, said_with=("layer",)),
     Control("step", "step", Number(), _STEPPED, widget=None),
+    Control("pin", "pin", Cell(), _STEPPED, widget=None),
+    Control("lines", "lines", Words(), _STEPPED, ("auto", "on", "off"), widget=None),
     Control("moment", "moment", Words(), ("replay",), widget=None),
     Control("position", "position", Number(), ("replay",)),
 )

@@ -13,6 +13,7 @@ from transformer_viz.export.content import View
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import link
+from transformer_viz.views.state.controls import BY_KEY
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -56,7 +57,7 @@ def _follow_best(trace: Trace, checkpoint: "Checkpoint | None", kind: Kind) -> N
     """Another model's heads do other things: where somebody else's best head was in focus, the new one's takes its place."""
     state, name = st.session_state, None if checkpoint is None else checkpoint.name
     best, before = best_head(trace) if kind == "cross" else None, state.get("best_before")
-    if before is not None and best is not None and before[0] != name and (state.layer, state.head) == before[1]:
+    if before is not None and best is not None and before[0] != name and (state.get("layer"), state.get("head")) == before[1]:
         state.layer, state.head = best[:2]
     if best is not None:
         state.best_before = (name, best[:2])
@@ -87,6 +88,10 @@ def start(trace: Trace, checkpoint: "Checkpoint | None", run: str | None = None)
     last = max(0, trace.n_steps - 1)
     link.start("step", range(last + 1 + is_hidden), first, fallback=min(state.get("step", first), last))
     state.run, state.last_step = run, last
+    # A row of another run, or of another kind, is another row.
+    if state.setdefault("pinned_in", (run, state.kind)) != (run, state.kind):
+        state.pinned_in, state.pin = (run, state.kind), ()
+    link.start("pin", _size(trace), ())
 
 
 def current() -> Focus:
@@ -115,6 +120,17 @@ def go_to_step(step: Any, trace: Trace) -> None:
     """Moves to a step that the browser reports; what is no step of this run is passed over."""
     if isinstance(step, int) and step in range(trace.n_steps):
         st.session_state.step = step
+
+
+def pin(place: Any, trace: Trace) -> None:
+    """Pins a row and a column that the browser reports, or lets go; what is no cell of this map is passed over."""
+    if isinstance(place, list) and BY_KEY["pin"].value.holds(tuple(place), _size(trace)):
+        st.session_state.pin = tuple(place)
+
+
+def _size(trace: Trace) -> tuple[int, int]:
+    kind = st.session_state.kind
+    return len(trace.queries(kind)), len(trace.keys(kind))
 
 
 def default_head(trace: Trace, checkpoint: "Checkpoint | None", kind: Kind) -> tuple[int, Head]:

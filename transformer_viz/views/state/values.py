@@ -1,5 +1,6 @@
 """How a link says a control's value: each kind reads it, checks it and writes it."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -8,6 +9,7 @@ from transformer_viz.errors import listed
 
 LONGEST_TEXT = 1500
 """Characters of a text that a link holds."""
+_CELL = re.compile(r"(\d{0,9})(?:,(\d{1,9}))?", re.ASCII)
 Options = Mapping[str, Any] | Sequence[Any] | None
 """What is possible: values, or the word of a link that stands for each."""
 Complain = Callable[[str], None]
@@ -88,6 +90,35 @@ class Number:
         is_whole = numbers == list(range(numbers[0], numbers[-1] + 1))
         words = f"{numbers[0]} to {numbers[-1]}" if is_whole else listed(numbers)
         return ", ".join([words, *(option for option in options if isinstance(option, str))])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A row and a column of a map, `3,5`, or one of them, `3` or `,5`; () is neither. The options are how many there are."""
+
+    def read(self, given: str, options: Options, complain: Complain) -> Any:
+        """Two numbers from 0, None for the one that is not said."""
+        words = _CELL.fullmatch(given)
+        place = tuple(int(word) - 1 if word else None for word in words.groups()) if words else ()
+        if place and self.holds(place, options):
+            return place
+        rows, columns = _two(options)
+        complain(f"row,column up to {rows},{columns}")
+        return None
+
+    def holds(self, value: Any, options: Options) -> bool:
+        """Whether there are such a row and column."""
+        if value == ():
+            return True
+        is_pair = isinstance(value, tuple) and len(value) == 2 and value != (None, None)
+        return is_pair and all(
+            place is None or (isinstance(place, int) and 0 <= place < n) for place, n in zip(value, _two(options), strict=True)
+        )
+
+    def written(self, value: Any, options: Options) -> str | None:
+        """As a person counts."""
+        words = ",".join("" if place is None else str(place + 1) for place in value)
+        return words.removesuffix(",") or None
 
 
 @dataclass(frozen=True)
@@ -176,6 +207,12 @@ class Elsewhere:
     def written(self, value: Any, options: Options) -> str | None:
         """Never asked."""
         raise NotImplementedError(self.why)
+
+
+def _two(options: Options) -> tuple[int, int]:
+    assert options is not None and not isinstance(options, Mapping)
+    rows, columns = options
+    return rows, columns
 
 
 def _words(options: Options) -> Mapping[str, Any]:

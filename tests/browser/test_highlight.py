@@ -1,0 +1,163 @@
+"""What is pointed at or pinned is marked wherever it is, in the browser alone; and attention as lines."""
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import transformer_viz as tv
+from tests.browser.charts import FOCUS, at_rest, wait_for_step, wait_until_drawn
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.trace import Trace
+
+pytestmark = pytest.mark.browser
+
+SOURCE, OUTPUT = "[data-part=source] .token", "[data-part=output] .token"
+BANDS = """(name) => {
+  const all = (path) => [...(path?.getAttribute('d') ?? '').matchAll(/M(.*?) (.*?)h(.*?)v(.*?)h/g)];
+  const boxes = (path) => all(path).map((box) => box.slice(1).map(Number));
+  return Object.fromEntries([...document.querySelectorAll('.js-plotly-plot')].slice(0, 4).map((chart) => {
+    const { kind, pitch_x } = chart.layout.meta;
+    return [pitch_x ? kind : 'focus', boxes(chart.querySelector(`.marks .${name}`))];
+  }));
+}"""
+LINES = ".strips .lines path"
+
+
+def open_app(page: Page, server: str, query: str = "") -> None:
+    page.goto(f"{server}/?text=hello&layer=1&head=2{query}")
+    page.wait_for_function(
+        """() => { const mosaics = [...document.querySelectorAll('[class*="st-key-mosaic-"] .js-plotly-plot')];
+        return mosaics.length === 3 && mosaics.every((mosaic) => mosaic.__drawn); }"""
+    )
+    wait_until_drawn(page)
+    at_rest(page)
+
+
+def bands(page: Page, name: str = "pointed") -> dict[str, list[list[float]]]:
+    """By chart, the rectangles over it: left, top, width, height."""
+    return page.evaluate(BANDS, name)
+
+
+def point_at_cell(page: Page, query: int, key: int, rows: int = 6, columns: int = 7) -> None:
+    area = page.locator(f"{FOCUS} .nsewdrag").first.bounding_box()
+    assert area is not None
+    page.mouse.move(area["x"] + area["width"] * (key + 0.5) / columns, area["y"] + area["height"] * (query + 0.5) / rows)
+
+
+def marked(page: Page, tokens: str, name: str) -> list[int]:
+    return page.locator(tokens).evaluate_all(f"(all) => all.flatMap((one, i) => one.matches('.{name}') ? [i] : [])")
+
+
+@pytest.fixture(scope="module")
+def hello() -> Trace:
+    trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
+    assert isinstance(trace, Trace)
+    return trace
+
+
+def test_what_is_pointed_at_is_marked_everywhere_without_a_word_to_the_server(page: Page, server: str) -> None:
+    sent: list[str | bytes] = []
+
+    def note(message: str | bytes) -> None:
+        sent.append(message)
+
+    page.once("websocket", lambda socket: socket.on("framesent", note))
+    open_app(page, server)
+    before = len(sent)
+    assert before
+    page.locator(SOURCE).nth(3).hover()
+    assert marked(page, SOURCE, "lit") == [3]
+    over = bands(page)
+    # One column of the large map, below which its label stands; one of each tile of those that read the source.
+    assert {kind: len(boxes) for kind, boxes in over.items()} == {"focus": 1, "encoder": 8, "decoder": 0, "cross": 8}
+    (left, _, width, _), label = over["focus"][0], page.locator(f"{FOCUS} .xtick").nth(3).bounding_box()
+    chart = page.locator(FOCUS).bounding_box()
+    assert label is not None and chart is not None
+    assert abs(left + width / 2 - (label["x"] + label["width"] / 2 - chart["x"])) < 2
+    # A row, and the candidate that was written at this step.
+    page.locator(OUTPUT).nth(4).hover()
+    assert {kind: len(boxes) for kind, boxes in bands(page).items()} == {"focus": 2, "encoder": 0, "decoder": 8, "cross": 8}
+    point_at_cell(page, 2, 5)
+    assert (marked(page, SOURCE, "lit"), marked(page, OUTPUT, "lit")) == ([5], [2])
+    assert len(bands(page)["cross"]) == 16
+    tile = page.locator(".st-key-mosaic-cross .nsewdrag").bounding_box()
+    assert tile is not None
+    # The lower right tile's last row and column: of 7 columns and 6 rows.
+    page.mouse.move(tile["x"] + tile["width"] - 3, tile["y"] + tile["height"] - 3)
+    assert (marked(page, SOURCE, "lit"), marked(page, OUTPUT, "lit")) == ([6], [5])
+    page.mouse.move(5, 5)
+    assert not any(bands(page).values())
+    assert len(sent) == before
+
+
+def test_a_pin_is_said_and_travels_in_the_link(page: Page, server: str, another: Page, hello: Trace) -> None:
+    open_app(page, server)
+    point_at_cell(page, 2, 5)
+    page.mouse.down()
+    page.mouse.up()
+    assert hello.cross_attentions is not None
+    weight = hello.cross_attentions[0, 1, 2, 5]
+    said = f"Pinned: row 3, l → token 6, o: {weight:.2f}" if weight >= 0.005 else "Pinned: row 3, l → token 6, o: < 0.01"
+    expect(page.locator("[data-part=sentence]")).to_contain_text(said)
+    page.wait_for_function("location.search.includes('pin=3%2C6')")
+    another.goto(page.url)
+    expect(another.locator("[data-part=sentence]")).to_contain_text(said)
+    assert (marked(another, SOURCE, "pinned"), marked(another, OUTPUT, "pinned")) == ([5], [2])
+    # Another kind has other rows and columns.
+    another.get_by_role("radio", name="encoder self-attention").click()
+    expect(another.locator("[data-part=sentence]")).not_to_contain_text("Pinned")
+    another.wait_for_function("!location.search.includes('pin=')")
+
+
+def test_the_keyboard_points_pins_and_lets_go(page: Page, server: str) -> None:
+    open_app(page, server)
+    page.locator(SOURCE).first.focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert marked(page, SOURCE, "lit") == [2]
+    assert len(bands(page)["cross"]) == 8
+    page.keyboard.press("Enter")
+    page.wait_for_function("location.search.includes('pin=%2C3')")
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: token 3, e")
+    assert not page.locator(OUTPUT).nth(1).evaluate("(token) => token.matches('.now')")
+    # A written token is a step as well.
+    page.locator(OUTPUT).nth(1).focus()
+    page.keyboard.press("Enter")
+    wait_for_step(page, 1)
+    page.wait_for_function("location.search.includes('pin=2&') || location.search.endsWith('pin=2')")
+    page.keyboard.press("Escape")
+    page.wait_for_function("!location.search.includes('pin=')")
+    assert not any(bands(page, "pinned").values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lines_are_as_wide_as_the_weights_of_the_row(page: Page, server: str, hello: Trace, kind: Kind) -> None:
+    open_app(page, server, f"&kind={kind}&step=3&lines=on")
+    row, weights = 3, hello.attentions(kind)
+    assert weights is not None
+    if kind == "encoder":
+        point_at_cell(page, row, 1, rows=7)
+    else:
+        page.keyboard.press("ArrowRight")
+        wait_for_step(page, row)
+    lines = page.locator(LINES).evaluate_all(
+        "(all) => all.map((one) => [+one.dataset.key, one.getAttribute('stroke-width') / 10])"
+    )
+    wanted = [(key, weight) for key, weight in enumerate(weights[0, 1, row]) if weight > 0]
+    np.testing.assert_allclose(lines, wanted, atol=1e-6)
+    assert marked(page, OUTPUT, "struck") == ([3, 4] if kind == "decoder" else [])
+    button = page.get_by_role("button", name="Lines")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    if kind == "cross":
+        button.click()
+        page.wait_for_function("location.search.includes('lines=off')")
+        assert page.locator(LINES).count() == 0
+
+
+def test_lines_move_with_the_steps_unless_motion_is_not_wanted(page: Page, server: str) -> None:
+    open_app(page, server, "&step=2&lines=on")
+    for wanted, duration in (("no-preference", "0.16s"), ("reduce", "0s")):
+        page.emulate_media(reduced_motion=wanted)
+        page.keyboard.press("ArrowRight")
+        assert page.locator(LINES).first.evaluate("(line) => getComputedStyle(line).transitionDuration").startswith(duration)
+    page.emulate_media(reduced_motion="no-preference")

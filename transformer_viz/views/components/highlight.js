@@ -1,0 +1,377 @@
+// Linked highlighting: what is pointed at, or pinned, is marked wherever it is: token, row, column, cell, tile, candidate. Put
+// before the player. All of it happens in the browser; Python hears what is pinned.
+//
+// A place is {kind, query, key}: a cell of one kind of attention, or a whole row (key null) or column (query null).
+
+class Highlight {
+  constructor(player, pin) {
+    this.player = player;
+    this.root = player.root;
+    this.strips = { source: player.part("source"), output: player.part("output") };
+    this.report = pin;
+    this.pointed = this.pinned = null;
+    this.pins = 0;
+    this.lines = new Lines(this.root);
+    for (const name of ["pointerover", "focusin"]) this.root.addEventListener(name, (event) => this.pointToken(event));
+    for (const name of ["pointerleave", "focusout"]) this.root.addEventListener(name, () => this.point(null));
+    this.root.addEventListener("click", (event) => this.pin(this.placeOfToken(event)));
+    document.addEventListener("pointermove", (event) => this.isHere && this.pointOnChart(event));
+    document.addEventListener("click", (event) => this.isHere && this.clickOnChart(event));
+    document.addEventListener("step-drawn", () => this.isHere && this.show({ moves: player.isMoving }));
+    // The numbers came with the chart, also the one of what is pinned.
+    document.addEventListener("chart-drawn", () => this.isHere && this.player.say());
+    new ResizeObserver(() => this.isHere && this.resized()).observe(this.root);
+  }
+
+  // The player of a training has no such marks: its steps are no rows.
+  get isHere() {
+    return this.root.isConnected && Boolean(this.about);
+  }
+
+  // Like the step, what is pinned is further here than in Python, but for another run or another kind.
+  update({ linked, run }) {
+    const isOther = !linked || this.about?.kind !== linked.kind || this.run !== run;
+    this.about = linked;
+    this.run = run;
+    this.lines.offer(linked);
+    if (isOther) {
+      const [query, key] = linked?.pin ?? [];
+      this.pointed = null;
+      this.pinned = linked?.pin.length ? { kind: linked.kind, query, key } : null;
+    }
+    [...this.tokens("source")].forEach((cell, place) => {
+      if (cell.role === "button") return;
+      cell.role = "button";
+      // One stop for Tab; the arrows go on from it.
+      cell.tabIndex = place ? -1 : 0;
+    });
+  }
+
+  resized() {
+    this.lines.choose(this.lines.chosen);
+    this.show();
+  }
+
+  tokens(name) {
+    return this.strips[name].children;
+  }
+
+  get focus() {
+    return document.querySelector(".st-key-focus .chart");
+  }
+
+  // ---- what is pointed at
+
+  pointToken(event) {
+    if (!this.isHere || (event.type === "focusin" && !event.target.matches(":focus-visible"))) return;
+    this.point(this.placeOfToken(event));
+  }
+
+  // A source token is a column of what reads the source, an output token a row of what writes.
+  placeOfToken(event) {
+    const cell = event.target.closest(".token"), strip = cell?.parentElement.dataset.part, kind = this.about?.kind;
+    if (!kind || !["source", "output"].includes(strip)) return null;
+    const place = [...this.tokens(strip)].indexOf(cell);
+    if (strip === "source") return { kind: kind === "decoder" ? "cross" : kind, query: null, key: place };
+    return { kind: kind === "encoder" ? "cross" : kind, query: place, key: null };
+  }
+
+  pointOnChart(event) {
+    const chart = event.target.closest?.(".chart");
+    if (chart) this.point(this.placeOn(chart, event));
+    else if (!event.composedPath().includes(this.root)) this.point(null);
+  }
+
+  placeOn(chart, event) {
+    if (chart.__drawn?.run !== this.run) return null;
+    const [map, candidates] = areas(chart), { kind } = chart.__drawn;
+    if (map && chart.closest(".st-key-focus")) return placeOnMap(map, kind, event) ?? this.placeOfCandidate(candidates, event);
+    return map && chart.closest('[class*="st-key-mosaic-"]') ? placeOnTile(chart, map, event) : null;
+  }
+
+  placeOfCandidate(area, event) {
+    const candidate = area && Math.round(area.y(event)), isInside = area && event.clientX > area.box.left - MARGIN_PX;
+    if (!isInside || !candidateNames(this.focus)[candidate]) return null;
+    return { kind: this.about.kind === "encoder" ? "cross" : this.about.kind, query: this.player.step, key: null, candidate };
+  }
+
+  point(place) {
+    if (isSame(place, this.pointed)) return;
+    this.pointed = place;
+    this.show();
+  }
+
+  // ---- what is pinned
+
+  clickOnChart(event) {
+    const chart = event.target.closest?.(".st-key-focus .chart");
+    if (chart) this.pin(this.placeOn(chart, event));
+  }
+
+  // What the large map has can be pinned; a second click lets it go.
+  pin(place) {
+    if (!place || place.kind !== this.about.kind) return;
+    const { kind, query, key } = place;
+    this.keep(isSame({ kind, query, key }, this.pinned) ? null : { kind, query, key });
+  }
+
+  unpin() {
+    if (this.pinned) this.keep(null);
+  }
+
+  keep(place) {
+    this.pinned = place;
+    this.pins += 1; // the same place twice is two reports
+    this.report({ run: this.run, kind: this.about.kind, place: place ? [place.query, place.key] : [], count: this.pins });
+    this.player.say();
+  }
+
+  // Escape lets go; along the tokens of the source the arrows go. True where a key was one of these.
+  key(event) {
+    if (!this.isHere || event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return false;
+    const cell = event.composedPath()[0], cells = [...this.tokens("source")], place = cells.indexOf(cell);
+    if (event.key === "Escape") {
+      this.point(null);
+      this.unpin();
+      return true;
+    }
+    if (place < 0) return false;
+    const to = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: cells.length - 1 }[event.key];
+    if (to === undefined && event.key !== "Enter" && event.key !== " ") return false;
+    event.preventDefault();
+    if (to === undefined) cell.click();
+    else if (cells[to]) {
+      cell.tabIndex = -1;
+      cells[to].tabIndex = 0;
+      cells[to].focus();
+    }
+    return true;
+  }
+
+  // ---- the marks
+
+  // Where something is, is asked before anything is changed: the browser would arrange the page anew for each question.
+  show({ moves = false } = {}) {
+    if (!this.isHere) return this.lines.clear();
+    const { pointed, pinned } = this, weights = this.weights();
+    const charts = [this.focus, ...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
+    const maps = charts.filter((chart) => chart?.__drawn?.run === this.run);
+    const bands = maps.map((chart) => {
+      const found = pinned || pointed ? areas(chart) : [];
+      return [pinned, pointed].map((place) => this.bands(chart, found, place));
+    });
+    const links = weights ? this.links(weights) : [];
+    this.lines.read();
+    maps.forEach((chart, place) => draw(chart, bands[place]));
+    this.markTokens(links);
+    this.lines.draw(links, { moves, isPreview: Boolean(pointed) });
+  }
+
+  // The numbers of the large map, if it shows what the strips are about.
+  weights() {
+    const drawn = this.focus?.__drawn;
+    if (drawn?.run !== this.run || drawn.kind !== this.about.kind) return null;
+    if (this.drawn !== drawn) [this.drawn, this.numbers] = [drawn, weightsOf(this.focus)];
+    return this.numbers;
+  }
+
+  // The row that is looked with, or the column that is looked at: of what is pointed at, or else of the step.
+  links(weights) {
+    const { kind } = this.about, { step } = this.player;
+    const now = this.pointed?.kind === kind ? this.pointed : kind === "encoder" ? this.pinned : { query: step, key: null };
+    if (!now) return [];
+    const [rows, columns] = weights.shape, isColumn = now.query === null;
+    return Array.from({ length: isColumn ? rows : columns }, (_, place) => {
+      const [query, key] = isColumn ? [place, now.key] : [now.query, place];
+      const from = this.cellOfQuery(kind, query), to = this.cellOfKey(kind, key);
+      const isAside = !isColumn && now.key !== null && now.key !== key;
+      const weight = weights.at(query, key), isMasked = weights.isMasked(query, key);
+      return { from, to, key, other: isColumn ? from : to, weight, isMasked, isAside };
+    });
+  }
+
+  cellOfQuery(kind, query) {
+    return this.tokens(kind === "encoder" ? "source" : "output")[query];
+  }
+
+  cellOfKey(kind, key) {
+    if (kind !== "decoder") return this.tokens("source")[key];
+    return this.tokens("output")[this.about.read[key]] ?? (key ? null : this.lines.first);
+  }
+
+  // The tokens of a place, and of a candidate all that are the same.
+  cellsOf(place) {
+    if (!place) return [];
+    const { kind, query, key, candidate } = place;
+    const cells = [query === null ? null : this.cellOfQuery(kind, query), key === null ? null : this.cellOfKey(kind, key)];
+    if (candidate === undefined) return cells;
+    const name = candidateNames(this.focus)[candidate], written = cells[0]?.textContent === name ? [cells[0]] : [];
+    return [...written, ...[...this.tokens("source")].filter((cell) => cell.textContent === name)];
+  }
+
+  markTokens(links) {
+    const pointed = this.cellsOf(this.pointed), pinned = this.cellsOf(this.pinned);
+    const looks = new Map(links.map((link) => [link.other, link]));
+    // Without a hand on something the output keeps the tint of its certainty.
+    const strips = { source: true, output: Boolean(this.pointed) };
+    for (const [name, isTinted] of Object.entries(strips)) {
+      for (const cell of this.tokens(name)) {
+        const link = looks.get(cell), weight = isTinted && link?.weight > 0 ? link.weight : null;
+        cell.classList.toggle("lit", pointed.includes(cell));
+        cell.classList.toggle("pinned", pinned.includes(cell));
+        cell.classList.toggle("attended", weight !== null);
+        cell.classList.toggle("struck", this.lines.isOn && Boolean(link?.isMasked));
+        if (weight !== null) cell.style.setProperty("--weight", weight);
+      }
+    }
+  }
+
+  // Rectangles over a chart, in its pixels: rows and columns of its maps, and the candidate.
+  bands(chart, [map, candidates], place) {
+    const found = place && map && inKind(place, chart.__drawn.kind);
+    if (!found) return [];
+    const origin = chart.getBoundingClientRect();
+    const box = (area, left, right, top, bottom) => [
+      area.right(left) - origin.left, area.down(top) - origin.top, area.right(right) - area.right(left), area.down(bottom) - area.down(top),
+    ];
+    const bands = tilesOn(chart).flatMap(({ x, y, rows, columns, block }) => {
+      const row = found.query === null ? null : y + Math.floor(found.query / block[0]);
+      const column = found.key === null ? null : x + Math.floor(found.key / block[1]);
+      return [
+        ...(row === null ? [] : [box(map, x - 0.5, x + columns - 0.5, row - 0.5, row + 0.5)]),
+        ...(column === null ? [] : [box(map, column - 0.5, column + 0.5, y - 0.5, y + rows - 0.5)]),
+      ];
+    });
+    const candidate = candidates ? this.candidateOf(place) : -1;
+    if (candidate < 0) return bands;
+    const [left, right] = chart.layout.xaxis2.range;
+    return [...bands, box(candidates, left, right, candidate - 0.45, candidate + 0.45)];
+  }
+
+  // The candidate that is the same token: of the source token, or of the token that is written at this step.
+  candidateOf(place) {
+    if (place.candidate !== undefined) return place.candidate;
+    const { kind, query, key } = place, isNow = key === null && query === this.player.step;
+    const cell = key !== null ? this.cellOfKey(kind, key) : isNow && this.cellOfQuery(kind, query);
+    return cell ? candidateNames(this.focus).indexOf(cell.textContent) : -1;
+  }
+
+  // What is pinned, as pieces of the sentence.
+  words() {
+    if (!this.isHere || !this.pinned) return [];
+    const { query, key } = this.pinned, { rows, keys } = this.about, weights = this.weights();
+    const row = query === null ? [] : [["plain", `row ${query + 1}, `], ["code", rows[query]]];
+    const token = key === null ? [] : [["plain", `token ${key + 1}, `], ["code", keys[key]]];
+    const arrow = row.length && token.length ? [["plain", " → "]] : [];
+    const number = arrow.length && weights ? [["plain", `: ${weights.words(query, key)}`]] : [];
+    return [["strong", " Pinned: "], ...row, ...arrow, ...token, ...number];
+  }
+}
+
+// Of the labels beside a map and below it.
+const MARGIN_PX = 90;
+
+function isSame(a, b) {
+  return a === b || Boolean(a && b && a.kind === b.kind && a.query === b.query && a.key === b.key && a.candidate === b.candidate);
+}
+
+// The same place in another kind of attention: a step is a row of both that write, a source token a column of both that read it.
+function inKind({ kind, query, key }, other) {
+  if (kind === other) return { query, key };
+  if (other !== "encoder" && kind !== "encoder") return query === null ? null : { query, key: null };
+  const isOfSource = kind !== "decoder" && other !== "decoder";
+  return isOfSource && key !== null ? { query: null, key } : null;
+}
+
+function placeOnMap(area, kind, event) {
+  const right = event.clientX - area.box.left, down = event.clientY - area.box.top;
+  const inColumns = right >= 0 && right < area.box.width, inRows = down >= 0 && down < area.box.height;
+  const key = Math.round(area.x(event)), query = Math.round(area.y(event));
+  if (inRows && inColumns) return { kind, query, key };
+  if (inRows && right < 0 && right > -MARGIN_PX) return { kind, query, key: null };
+  return inColumns && down > 0 && down < area.box.height + MARGIN_PX / 3 ? { kind, query: null, key } : null;
+}
+
+function placeOnTile(chart, area, event) {
+  const x = Math.round(area.x(event)), y = Math.round(area.y(event));
+  const tile = tilesOn(chart).find((tile) => x >= tile.x && x < tile.x + tile.columns && y >= tile.y && y < tile.y + tile.rows);
+  if (!tile) return null;
+  return { kind: chart.__drawn.kind, query: (y - tile.y) * tile.block[0], key: (x - tile.x) * tile.block[1] };
+}
+
+// The maps on a chart, in cells: all tiles of a mosaic, or the one large map.
+function tilesOn(chart) {
+  const { pitch_x, pitch_y, heads, layers, block } = chart.layout.meta, { xaxis, yaxis } = chart.layout;
+  const [left, right] = xaxis.range, [bottom, top] = yaxis.range;
+  if (!pitch_x) return [{ x: 0, y: 0, rows: bottom - top, columns: right - left, block: [1, 1] }];
+  const gap = heads * pitch_x - (right - left), caption = -0.5 - top;
+  const size = { rows: pitch_y - caption, columns: pitch_x - gap, block };
+  return Array.from({ length: layers * heads }, (_, place) => {
+    return { x: (place % heads) * pitch_x, y: Math.floor(place / heads) * pitch_y, ...size };
+  });
+}
+
+const INK = "var(--st-text-color)";
+const LOOKS = {
+  pinned: { fill: "none", stroke: INK, "stroke-width": 2, "stroke-dasharray": "5 3" },
+  pointed: { fill: INK, "fill-opacity": 0.12, stroke: INK, "stroke-width": 1.5 },
+};
+
+// What is over a chart: one path for what is pinned, one for what is pointed at. Plotly would draw the chart anew for a shape.
+function draw(chart, both) {
+  let marks = chart.querySelector(":scope > .marks");
+  if (!marks) {
+    marks = svg("svg", { class: "marks", "aria-hidden": "true" });
+    Object.assign(marks.style, { position: "absolute", inset: 0, width: "100%", height: "100%", pointerEvents: "none" });
+    marks.append(...["pinned", "pointed"].map((name) => svg("path", { class: name, ...LOOKS[name] })));
+    if (chart.layout.meta.pitch_x) for (const path of marks.children) path.setAttribute("stroke-width", 1);
+    chart.style.position = "relative";
+    chart.append(marks);
+  }
+  both.forEach((bands, place) => {
+    const d = bands.map(([x, y, width, height]) => `M${x} ${y}h${width}v${height}h${-width}z`).join("");
+    marks.children[place].setAttribute("d", d);
+  });
+}
+
+function svg(name, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
+}
+
+const NAMES = new WeakMap();
+
+// The candidates of the step, as text: the labels are markup, in which each token is escaped.
+function candidateNames(chart) {
+  const labels = chart?.layout?.yaxis2?.ticktext ?? [];
+  const text = (label) => new DOMParser().parseFromString(label, "text/html").body.textContent;
+  if (!NAMES.has(labels)) NAMES.set(labels, labels.map(text));
+  return NAMES.get(labels);
+}
+
+// The numbers of a chart's map: the last frame has all rows, or the chart itself where frames only move a cover.
+function weightsOf(chart) {
+  const frames = Object.values(chart.__frames ?? {}), last = frames[frames.length - 1];
+  const maps = chart.data.flatMap((trace, place) => {
+    const z = last?.data[last.traces.indexOf(place)]?.z ?? trace.z;
+    return trace.type === "heatmap" && z?.shape ? [{ z: matrix(z), isWeights: Boolean(trace.coloraxis) }] : [];
+  });
+  const { z, shape } = maps.find((map) => map.isWeights).z;
+  const grey = maps.filter((map) => !map.isWeights && map.z.shape[1] === shape[1]);
+  const at = (query, key) => z[query * shape[1] + key];
+  const isMasked = (query, key) => grey.some((map) => map.z.z[query * shape[1] + key] === 1);
+  return { shape, at, isMasked, words: (query, key) => (isMasked(query, key) ? "masked" : weightWords(at(query, key))) };
+}
+
+function matrix({ bdata, shape }) {
+  const z = new Float32Array(Uint8Array.from(atob(bdata), (byte) => byte.charCodeAt(0)).buffer);
+  return { z, shape: shape.split(",").map(Number) };
+}
+
+// Two places; what is not everything is not said to be, nor what is not nothing.
+function weightWords(weight) {
+  if (Number.isNaN(weight)) return "not a number";
+  if (weight > 0 && weight < 0.005) return "< 0.01";
+  return weight < 1 && weight >= 0.995 ? "> 0.99" : weight.toFixed(2);
+}

@@ -1,0 +1,88 @@
+// Attention as lines between tokens, as wide as the weights. Put before the player.
+
+const WIDEST_PX = 10;
+const ROOM_PX = { width: 900, height: 960 };
+
+class Lines {
+  constructor(root) {
+    this.root = root;
+    this.chosen = "auto";
+    this.strips = root.querySelector(".strips");
+    this.picture = svg("svg", { class: "lines", "aria-hidden": "true" });
+    this.strips.prepend(this.picture);
+    // What the decoder reads first was not written.
+    this.first = document.createElement("span");
+    this.first.className = "token special first-read";
+    root.querySelector('[data-part="output"]').before(this.first);
+    this.button = document.createElement("button");
+    this.button.type = "button";
+    this.button.className = "lines-switch";
+    this.button.textContent = "Lines";
+    this.button.title = "Lines from the written token to what it looks at, as wide as the weights";
+    root.querySelector('[data-part="slider"]').before(this.button);
+  }
+
+  // For a player whose steps are rows of a map.
+  offer(linked) {
+    this.button.hidden = !linked;
+    this.first.textContent = linked?.first;
+    this.first.classList.toggle("read", linked?.kind === "decoder" && linked.read[0] === null);
+    // What was chosen here is further than what Python heard of it.
+    if (linked && this.heard !== linked.lines) this.choose((this.heard = linked.lines));
+  }
+
+  // Unless somebody said so, they are where the window has room for them without scrolling.
+  get isOn() {
+    const hasRoom = window.innerWidth >= ROOM_PX.width && window.innerHeight >= ROOM_PX.height;
+    return this.chosen === "on" || (this.chosen === "auto" && hasRoom);
+  }
+
+  choose(chosen) {
+    this.chosen = chosen;
+    this.root.classList.toggle("with-lines", this.isOn);
+    this.button.setAttribute("aria-pressed", this.isOn);
+  }
+
+  clear() {
+    this.picture.replaceChildren();
+  }
+
+  // Where the tokens are. In a strip that scrolls some are out of sight, and no line could be drawn to them.
+  read() {
+    const isDrawn = this.isOn && !this.root.querySelector(".strip.long");
+    this.origin = isDrawn ? this.strips.getBoundingClientRect() : null;
+  }
+
+  // A line has an element of its own for as long as there are as many, so that it can move.
+  draw(links, { moves, isPreview }) {
+    const drawn = this.origin ? links.filter(({ from, to, weight }) => from && to && weight > 0) : [];
+    const boxes = drawn.map(({ from, to }) => [from, to].map((cell) => cell.getBoundingClientRect()));
+    while (this.picture.children.length > drawn.length) this.picture.lastChild.remove();
+    while (this.picture.children.length < drawn.length) this.picture.append(svg("path", {}));
+    this.picture.classList.toggle("moves", moves);
+    this.picture.classList.toggle("preview", isPreview);
+    drawn.forEach(({ weight, key, isAside }, place) => {
+      const line = this.picture.children[place];
+      line.setAttribute("d", this.path(...boxes[place]));
+      line.setAttribute("stroke-width", weight * WIDEST_PX);
+      line.dataset.key = key;
+      line.classList.toggle("aside", isAside);
+    });
+  }
+
+  path(from, to) {
+    const isWithin = Math.abs(from.top - to.top) < from.height, isAbove = this.isBelowTheGap(from);
+    const [x1, x2] = [from, to].map((box) => box.left + box.width / 2 - this.origin.left);
+    const y1 = (isAbove ? from.top : from.bottom) - this.origin.top;
+    if (isWithin) {
+      const turn = y1 + (isAbove ? -1 : 1) * Math.min(48, 18 + Math.abs(x2 - x1) / 4);
+      return `M${x1} ${y1}C${x1} ${turn} ${x2} ${turn} ${x2} ${y1}`;
+    }
+    const y2 = to.bottom - this.origin.top, middle = (y1 + y2) / 2;
+    return `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}`;
+  }
+
+  isBelowTheGap(box) {
+    return box.top >= this.root.querySelector('[data-part="source"]').getBoundingClientRect().bottom;
+  }
+}
