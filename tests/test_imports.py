@@ -1,7 +1,7 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, terms, vocabulary, edits, version, places, reading, serving <- model <- tasks, decoding, checkpoints, writing <- trace
-<- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no torch, no
+errors, terms, vocabulary, edits, version, places, reading, serving, glossary <- model <- tasks, decoding, checkpoints, writing
+<- trace <- analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no torch, no
 model), and analysis <- tracing <- mask_checks, evaluation <- training (what runs models). Both end in commands, and in views
 <- app.py.
 """
@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_viz"
 FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
-    "ground": ({"errors", "terms", "vocabulary", "edits", "version", "places", "reading", "serving"}, ()),
+    "ground": ({"errors", "terms", "vocabulary", "edits", "version", "places", "reading", "serving", "glossary"}, ()),
     "model": ({"model"}, ("ground",)),
     "data": ({"tasks", "decoding", "checkpoints", "writing"}, ("model",)),
     "trace": ({"trace"}, ("data",)),

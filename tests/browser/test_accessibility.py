@@ -48,7 +48,8 @@ def eyes(page: Page) -> Iterator[Page]:
 
 
 def open_page(page: Page, server: str, name: str, scheme: Any = "light", width: int = WIDE) -> None:
-    page.emulate_media(color_scheme=scheme)
+    # What fades in is pale for a moment.
+    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": TALL})
     page.goto(server + PAGES[name])
     page.locator("main button:visible").first.wait_for()

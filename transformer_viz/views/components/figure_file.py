@@ -1,4 +1,4 @@
-"""“Save the picture”: any figure of any page as a file. Made when it is asked for, since a picture takes seconds."""
+"""“Export the picture”: any figure of any page as a file. Made when it is asked for, since a picture takes seconds."""
 
 import hashlib
 from typing import Any
@@ -24,7 +24,7 @@ def offer(figure: Any, name: str) -> None:
     state, asked = st.session_state, f"picture_asked_{name}"
     if state.get("projector"):
         return
-    with st.popover("Save the picture", icon=":material/image:", type="tertiary"):
+    with st.popover("Export the picture", icon=":material/image:", type="tertiary"):
         st.caption("The figure above as it stands. A page needs no network; the others take some seconds.")
         with st.container(horizontal=True):
             for format, (words, _) in FORMATS.items():

@@ -48,7 +48,7 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
 }
 @media (max-width: 640px) {
   /* Lines that scroll sideways would need a Tab stop of their own. */
-  pre, pre code { white-space: pre-wrap !important; overflow-wrap: anywhere; }
+  pre, pre code { white-space: pre-wrap !important; overflow-wrap: anywhere; overflow: visible !important; }
   .stMainBlockContainer { padding: 3.4rem 0.7rem 1rem; }
   /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */
   .st-key-kind [role="radiogroup"] { width: 100%; }

@@ -5,7 +5,7 @@ import streamlit as st
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import code, stepper, style
+from transformer_viz.views.components import code, stepper, style, word_list
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore import tables
 from transformer_viz.views.explore.shown import Shown
@@ -52,6 +52,7 @@ def _empty() -> None:
             "It is looked at here without the model that made it."
         )
         _say_link()
+        word_list.popover("open")
         with st.container(key="open-drop"):
             opened.box("open")
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -5,6 +5,7 @@ from typing import get_args
 
 import streamlit as st
 
+from transformer_viz import glossary
 from transformer_viz.analysis.comparison import first_difference
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Stop
@@ -104,13 +105,12 @@ def _open_on_the_example() -> None:
 
 def _controls() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.number_input("Beam size", 1, WIDEST, key="beam", width=150, help=glossary.sentence("Beam size"))
         st.number_input(
-            "Beam size", 1, WIDEST, key="beam", width=150, help="Continuations kept at each step; 1 is greedy decoding"
+            "Length penalty α", -10.0, 10.0, step=0.1, key="alpha", width=170, help=glossary.sentence("Length penalty α")
         )
-        st.number_input(
-            "Length penalty α", -10.0, 10.0, step=0.1, key="alpha", width=170, help="score = sum of log-probabilities / lengthᵅ"
-        )
-        st.selectbox("Stop when", _STOPS, key="stop", width=240, format_func=_STOP_WORDS.__getitem__)
+        words = glossary.sentence("Stop when")
+        st.selectbox("Stop when", _STOPS, key="stop", width=240, format_func=_STOP_WORDS.__getitem__, help=words)
 
 
 def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:

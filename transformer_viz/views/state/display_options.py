@@ -7,7 +7,7 @@ import streamlit as st
 
 from transformer_viz.analysis.answer import answer_words
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import copy_link
+from transformer_viz.views.components import copy_link, word_list
 from transformer_viz.views.components.markdown import said
 from transformer_viz.views.state import link
 
@@ -65,3 +65,4 @@ def popover(texts: Mapping[str, str] | None = None) -> None:
             on_change=_begin_anew,
         )
         copy_link.show(link.too_long(texts or {}))
+    word_list.popover(st.session_state.link_page)

@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 import streamlit as st
 
-from transformer_viz import tasks
+from transformer_viz import glossary, tasks
 from transformer_viz.errors import TransformerVizError, listed
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
@@ -27,18 +27,6 @@ from transformer_viz.views.state.training_fields import (
     same,
     written,
 )
-
-_HELP = {
-    "n_encoder_layers": "Layers of the encoder",
-    "n_decoder_layers": "Layers of the decoder",
-    "n_heads": "Heads of every attention; they must divide d_model",
-    "d_model": "Width of the residual stream",
-    "d_ff": "Width of the feed-forward layer",
-    "norm": "pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))",
-    "dropout_in": "everywhere, on embeddings with their positions only, or only on what the encoder's self-attention adds",
-    "sharpness": "Weight of the cross-attention's entropy in the loss: sharp rows, wherever they point",
-    "tied_embeddings": "output: the output projection is the target embedding; all: the source embedding too",
-}
 
 
 @dataclass(frozen=True)
@@ -93,8 +81,8 @@ def show() -> Recipe | None:
                 type="tertiary",
             )
     left, right = st.columns(2)
-    left.selectbox("Task", tasks.names(), key="train_task", on_change=_reset, help="What is learned")
-    right.selectbox("Variant", variants.names(), key="train_variant", on_change=_reset, help="Which published architecture")
+    left.selectbox("Task", tasks.names(), key="train_task", on_change=_reset, help=_help("Task"))
+    right.selectbox("Variant", variants.names(), key="train_variant", on_change=_reset, help=_help("Variant"))
     summary, _, more = variants.description(state.train_variant).partition("\n\n")
     right.caption(literal(summary), help=literal(more))
     if "train_n_heads" not in state and not _fill({}):
@@ -214,23 +202,27 @@ def _config(recipe: Recipe) -> ModelConfig:
 
 def _sizes() -> None:
     for column, (name, (label, least, most)) in zip(st.columns(len(SIZES)), SIZES.items(), strict=True):
-        column.number_input(label, least, most, key=f"train_{name}", help=_HELP[name])
+        column.number_input(label, least, most, key=f"train_{name}", help=_help(label))
 
 
 def _switchboard() -> None:
     bools = [name for name in SWITCHES if HINTS[name] is bool]
     choices = [name for name in SWITCHES if name not in bools]
     for column, name in zip(st.columns(2) * 4, choices, strict=False):
-        column.selectbox(SWITCHES[name], get_args(HINTS[name]), key=f"train_{name}", help=_HELP.get(name))
+        column.selectbox(SWITCHES[name], get_args(HINTS[name]), key=f"train_{name}", help=_help(SWITCHES[name]))
     for column, name in zip(st.columns(2) * 4, bools, strict=False):
-        column.toggle(SWITCHES[name], key=f"train_{name}")
+        column.toggle(SWITCHES[name], key=f"train_{name}", help=_help(SWITCHES[name]))
     for column, (name, (label, least, most)) in zip(st.columns(2), FLOATS.items(), strict=False):
-        column.number_input(label, least, most, key=f"train_{name}", format="%g")
+        column.number_input(label, least, most, key=f"train_{name}", format="%g", help=_help(label))
 
 
 def _recipe_fields() -> None:
     for column, (name, label) in zip(st.columns(3), CHOICES.items(), strict=True):
-        column.selectbox(label, get_args(HINTS[name]), key=f"train_{name}")
+        column.selectbox(label, get_args(HINTS[name]), key=f"train_{name}", help=_help(label))
     for column, (name, (label, least, most)) in zip(st.columns(2) * 4, NUMBERS.items(), strict=True):
         form: dict[str, Any] = {"format": "%g", "step": 0.001} if isinstance(least, float) else {}
-        column.number_input(label, least, most, key=f"train_{name}", help=_HELP.get(name), **form)
+        column.number_input(label, least, most, key=f"train_{name}", help=_help(label), **form)
+
+
+def _help(label: str) -> str:
+    return literal(glossary.sentence(label))

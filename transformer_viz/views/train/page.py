@@ -11,7 +11,7 @@ from transformer_viz.training import estimate, jobs
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import runs
-from transformer_viz.views.components import chart, code, screen, style
+from transformer_viz.views.components import chart, code, screen, style, word_list
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.snippets import training as programs
 from transformer_viz.views.state import link
@@ -32,6 +32,7 @@ def show() -> None:
         _leave_for_explore()
     left, right = st.columns([2, 3], gap="large")
     with left:
+        word_list.popover("train")
         recipe = form.show()
         files = embeddings.show()
         if recipe is not None and embeddings.fit(files, recipe):

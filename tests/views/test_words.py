@@ -1,0 +1,88 @@
+"""One vocabulary: each term of art on a page has its sentence in the glossary, and each sentence is on its pages."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.views.rooms import OPENINGS
+from transformer_viz.analysis.measures import MEASURES
+from transformer_viz.glossary import PAGES, TERMS, of_page, sentence
+from transformer_viz.model import variants
+from transformer_viz.views import pages
+from transformer_viz.views.components.markdown import literal
+
+Start = Callable[..., AppTest]
+EVERYDAY = {
+    *("source text", "attention", "opened file", "training", "name of the checkpoint", "a string to watch", "a sentence of it"),
+    *("projector: large letters, maps only", "hide the answer", "strings per length", "a click on the mask", "and reaches"),
+    *(
+        "what if it had …",
+        "at step",
+        "tinted by",
+        "edits as text",
+        "colours",
+        "what",
+        "as the file says",
+        "rank",
+        "text",
+        "answer",
+    ),
+    *("source strings, one a line", "target strings, one a line (optional)", "frozen: training does not change embeddings"),
+    *(
+        "kind",
+        "row",
+        "the row",
+        "masked",
+        "after the mask",
+        "masked scores become",
+        "p before",
+        "p after",
+        "query_token",
+        "key_token",
+    ),
+    *("written", "sentence", "show", "tokens", "name", "rule", "compared", "before", "after", "step", "file", "fit"),
+}
+"""Labels and columns that say what they are in words that everybody knows."""
+WHAT_TO_DO = "give it a sentence in transformer_viz/glossary.py, or, if everybody knows it, put it into EVERYDAY here"
+ROOMS = {
+    **{page: [{}] for page in PAGES},
+    "explore": [{"tables": tab} for tab in ("This run", "What if", "Heads", "By length", "Table", "Export")],
+    "masks": [{"tab": tab} for tab in ("Masks", "Scores to weights", "Change and run again", "Mistakes", "Loss")],
+}
+
+
+def labels(at: AppTest) -> Iterator[str]:
+    """Of every widget, and the columns of every table."""
+    for kind in ("selectbox", "number_input", "text_input", "text_area", "toggle", "button_group", "segmented_control"):
+        yield from filter(None, (getattr(widget, "label", "") for widget in at.get(kind)))
+    for table in at.dataframe:
+        yield from map(str, table.value.columns)
+
+
+def test_the_glossary_is_short_and_names_pages() -> None:
+    assert tuple(view.TITLE.lower() for view in pages()) == PAGES
+    for name, term in TERMS.items():
+        assert name == name.lower() or "QK" in name
+        assert term.pages
+        assert set(term.pages) <= set(PAGES)
+        assert 5 < len(sentence(name)) < 160
+        assert not term.sentence.endswith(".")
+    assert set(variants.names()) <= set(TERMS)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_its_words_and_no_term_without_one(start: Start, page: str) -> None:
+    path = None if page == "explore" else page
+    for query in ROOMS[page]:
+        at = start(path, **{**OPENINGS.get(path, {}), **query})
+        assert not at.exception
+        said = "\n".join(markdown.value for markdown in at.markdown)
+        assert not [name for name in of_page(page) if literal(sentence(name)) not in said]
+        found = {label.lower().removeprefix("a: ").removeprefix("b: ") for label in labels(at)}
+        measures = {
+            f"{measure.column.lower()}{more}" for measure in MEASURES.values() for more in ("", ", uniform", ", untrained")
+        }
+        known = EVERYDAY | set(TERMS) | measures
+        unknown = sorted(found - known)
+        assert not unknown, f"{unknown}: {WHAT_TO_DO}"

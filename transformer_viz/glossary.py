@@ -1,0 +1,123 @@
+"""The one glossary: every term of art on a page, in a sentence. The pages show it on hover, on focus and under *Words*."""
+
+from dataclasses import dataclass
+
+PAGES = ("explore", "masks", "search", "compare", "train", "replay", "open")
+_TRAIN = ("train",)
+_MAPS = ("explore", "masks", "search", "compare", "replay", "open")
+
+
+@dataclass(frozen=True)
+class Term:
+    """What a term means here.
+
+    Attributes:
+        sentence: one, without a full stop.
+        pages: on which it stands.
+        source: where it comes from, if from one place.
+    """
+
+    sentence: str
+    pages: tuple[str, ...] = _MAPS
+    source: str = ""
+
+
+_VASWANI = "Vaswani et al. 2017"
+TERMS: dict[str, Term] = {
+    "token": Term("What the model reads and writes one of at a time: here a letter, a word, a sign, or one like <end>", PAGES),
+    "checkpoint": Term("A trained model as files: its weights, its settings, its vocabulary and how it was evaluated", PAGES),
+    "device": Term("The processor that runs the model; auto takes CUDA, then Apple's MPS, then the CPU"),
+    "attention": Term(
+        "Each query mixes the values of the keys, with weights of sum 1 that say how much it looks at each", PAGES
+    ),
+    "query": Term("The position that looks: its vector is compared with those of all keys", _MAPS, _VASWANI),
+    "key": Term("The position looked at: the closer its vector is to the query's, the more its weight", _MAPS, _VASWANI),
+    "value": Term("What a position hands on: a head's output is the sum of the values, each times its weight", _MAPS, _VASWANI),
+    "weight": Term("How much of a key's value goes into a query's output: 0 to 1, and the row sums to 1"),
+    "layer": Term("One of the equal blocks that stand upon each other; L2 is the second from below", PAGES),
+    "head": Term("One of the attentions that a layer computes side by side, each with weights of its own", PAGES, _VASWANI),
+    "encoder self-attention": Term("The source tokens look at each other"),
+    "decoder self-attention": Term("Each written token looks at itself and at those before it"),
+    "cross-attention": Term("Each token being written looks at the source, as the encoder has read it"),
+    "mask": Term("Which keys a query may not look at; their weight is 0"),
+    "causal mask": Term("The mask of the decoder's self-attention: no position may look at those written later"),
+    "padding": Term("<pad> tokens that make the sentences of a batch equally long; the mask keeps every query from them"),
+    "logit": Term("The model's number for a token before the softmax makes probabilities of them"),
+    "score": Term("QKᵀ/√d_k, before mask and softmax; of a hypothesis, what it is ranked by"),
+    "trace": Term("The complete record of one run, in arrays: tokens, weights, masks with reasons, candidates"),
+    "expected token": Term("The right one at a step, where the task has an answer; a ring is around its key"),
+    "exact match": Term("The share of texts whose whole output is right", PAGES),
+    "entropy share": Term(
+        "Entropy of a row's weights as a share of the most that its allowed keys permit: 0 is one key, 1 all alike",
+        ("explore", "search", "open"),
+    ),
+    "greedy decoding": Term("The likeliest token is written at each step", ("explore", "search", "compare")),
+    "beam": Term("The continuations that a beam search keeps from step to step", ("search", "compare", "open")),
+    "beam size": Term("Continuations kept at each step; 1 is greedy decoding", ("search", "compare")),
+    "length penalty α": Term("score = sum of log-probabilities / lengthᵅ", ("search",)),
+    "stop when": Term("When the search ends: nothing better is possible, enough are finished, or at the limit", ("search",)),
+    "log p": Term("Sum of the log-probabilities of a hypothesis's tokens", ("search",)),
+    "decoding": Term("How the next token is chosen: the likeliest, by beam search, or drawn", ("compare",)),
+    "hypothesis": Term("One beginning of an output in the search tree, with its score", ("search", "open")),
+    "temperature": Term("Logits are divided by it before a token is drawn: under 1 the likely become likelier", ("compare",)),
+    "seed": Term("The number that the random draws begin with; the same one draws the same", ("compare", "train")),
+    "snapshot": Term("The model's weights as they were at one step of its training", ("compare", "replay")),
+    "certificate": Term("A check, by changing what a mask must hide, that no output depends on it", ("masks",)),
+    "fill": Term("The number put in the place of a masked score before the softmax", ("masks",)),
+    "precision": Term("How many bits the scores have", ("masks",)),
+    "mistake": Term("A classic fault of a mask, really made: the model runs with it", ("masks",)),
+    "edit": Term("A change of a mask, a head or a row of weights with which the model runs again", ("masks",)),
+    "teacher forcing": Term("The decoder is given the right tokens as read, instead of those that it wrote", ("masks",)),
+    "variant": Term("Which published architecture: where norms stand, what positions are, which biases there are", _TRAIN),
+    "pre-norm": Term("x + f(norm(x)): the norm stands before each sublayer, and one more after each stack", _TRAIN),
+    "post-norm": Term("norm(x + f(x)): the norm stands after each sublayer", _TRAIN, _VASWANI),
+    "residual-post-norm": Term("x + norm(f(x)): the norm stands on what a sublayer adds", _TRAIN),
+    "shared-norm": Term("One norm serves all sublayers of a block, and one stands on the scaled embeddings", _TRAIN),
+    "bias-free": Term("No bias and no learned norm anywhere", _TRAIN),
+    "torch-reference": Term("What torch.nn.Transformer computes: norm(x + f(x)), and one more norm after each stack", _TRAIN),
+    "task": Term("What is learned: which texts, and the right output of each", _TRAIN),
+    "encoder": Term("Layers of the part that reads the source", _TRAIN),
+    "decoder": Term("Layers of the part that writes the output", _TRAIN),
+    "heads": Term("Heads of every attention; they must divide d_model", _TRAIN),
+    "d_model": Term("Width of the residual stream", _TRAIN, _VASWANI),
+    "d_ff": Term("Width of the feed-forward layer", _TRAIN, _VASWANI),
+    "norm placement": Term("pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))", _TRAIN),
+    "positions": Term("How a token's place gets into its vector: fixed sines, a learned vector, or not at all", _TRAIN),
+    "embeddings × √d_model": Term("Whether the embeddings are scaled up before positions are added", _TRAIN, _VASWANI),
+    "tied embeddings": Term("output: the output projection is the target embedding; all: the source embedding too", _TRAIN),
+    "activation": Term("The function between the two layers of the feed-forward part", _TRAIN),
+    "initialization": Term("How the first weights are drawn", _TRAIN),
+    "dropout": Term("The share of numbers that training sets to zero at random", _TRAIN),
+    "dropout acts on": Term(
+        "everywhere, on embeddings with their positions only, or only on what the encoder's self-attention adds", _TRAIN
+    ),
+    "sinusoid base": Term("The longest wave of the sines that say positions is 2π times as many tokens", _TRAIN, _VASWANI),
+    "final norms": Term("One more norm after the last block of each stack", _TRAIN),
+    "norms learn weight and bias": Term("Whether a norm scales and shifts its result by numbers that are learned", _TRAIN),
+    "one norm a block": Term("The same norm serves all sublayers of a block", _TRAIN),
+    "norm on embeddings": Term("A norm after the embeddings and positions", _TRAIN),
+    "biases in attention": Term("Whether the projections of queries, keys, values and output add a learned vector", _TRAIN),
+    "biases in feed-forward": Term("Likewise both layers of the feed-forward part", _TRAIN),
+    "bias in the output": Term("Likewise the projection to the logits", _TRAIN),
+    "optimizer": Term("How gradients become changes of the weights", _TRAIN),
+    "schedule": Term("How the learning rate goes on after the warm-up", _TRAIN),
+    "loss": Term("What training makes smaller: minus the log-probability of the right token", ("masks", "train")),
+    "batch size": Term("Texts in one training step", _TRAIN),
+    "learning rate": Term("How far a training step moves the weights, at its highest", _TRAIN),
+    "warm-up, share of steps": Term("The first steps, in which the learning rate rises from 0", _TRAIN),
+    "label smoothing": Term("The share of the target's probability that is spread over all tokens", _TRAIN),
+    "weight decay": Term("By how much each step shrinks the weights, times the learning rate", _TRAIN),
+    "sharpness penalty": Term("Weight of the cross-attention's entropy in the loss: sharp rows, wherever they point", _TRAIN),
+    "steps": Term("Batches that the training learns from", _TRAIN),
+}
+
+
+def sentence(name: str) -> str:
+    """What a term means, by its name or a widget's label, with its source."""
+    term = TERMS[name.lower()]
+    return f"{term.sentence} ({term.source})" if term.source else term.sentence
+
+
+def of_page(page: str) -> list[str]:
+    """The terms of a page."""
+    return [name for name, term in TERMS.items() if page in term.pages]
