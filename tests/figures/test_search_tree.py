@@ -28,7 +28,7 @@ def test_every_node_has_one_line_from_its_parent(trace):
     figure = figures.search_tree(trace)
     lines = [drawn for drawn in figure.data if drawn.mode == "lines"]
     segments = sorted(
-        (drawn.x[i], drawn.y[i], drawn.x[i + 1], drawn.y[i + 1]) for drawn in lines for i in range(0, len(drawn.x), 3)
+        (drawn.x[i], drawn.y[i], drawn.x[i + 3], drawn.y[i + 3]) for drawn in lines for i in range(0, len(drawn.x), 5)
     )
     nodes = trace.search.nodes
     wanted = sorted((n.step, 0 if n.parent is None else nodes[n.parent].rank, n.step + 1, n.rank) for n in nodes)
@@ -40,10 +40,26 @@ def test_the_chosen_path_is_strong_and_greedy_stands_above(tiny, trace):
     figure = figures.search_tree(trace, number, greedy=decode(tiny, "hello"))
     strong = next(drawn for drawn in figure.data if drawn.mode == "lines" and drawn.line.width == 3.2)
     path = trace.search.path(number)
-    assert [strong.y[i + 1] for i in range(0, len(strong.y), 3)] == [node.rank for node in path]
+    assert [strong.y[i + 3] for i in range(0, len(strong.y), 5)] == [node.rank for node in path]
     above = next(drawn for drawn in figure.data if drawn.mode == "text")
     assert above.text[0] == "greedy"
     assert len(above.text) == 1 + len(decode(tiny, "hello").output_tokens)
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+def test_no_line_strikes_a_letter(trace, narrow):
+    """Beside its node a line stays at the node's own height as far as the letters reach, which stand above."""
+    figure = figures.search_tree(trace, narrow=narrow)
+    width = (320 if narrow else 620) / (1 + max(node.step + 1 for node in trace.search.nodes))
+    texts = [text for drawn in points(figure) for text in drawn.text if text]
+    assert texts or narrow
+    for drawn in (drawn for drawn in figure.data if drawn.mode == "lines"):
+        for i in range(0, len(drawn.x), 5):
+            (x0, x1, x2, x3), (y0, y1, y2, y3) = drawn.x[i : i + 4], drawn.y[i : i + 4]
+            assert (y0, y2) == (y1, y3)
+            assert (x1 - x0) * width == pytest.approx((x3 - x2) * width)
+            assert (3 if texts else 0) <= (x1 - x0) * width < 0.5 * width
+    assert all(drawn.textposition == "top center" for drawn in points(figure))
 
 
 def test_the_hover_has_the_scores_parts(trace):

@@ -10,6 +10,8 @@ from transformer_viz.trace.trace import Candidate, Step
 N_CANDIDATES = 6
 LEAST = -4.0
 """The axis begins at 10^-4; less is said in words."""
+_INSIDE_FROM = 0.03
+"""From here up a bar is long enough for its own number, also on a phone; plotly.js measures too late, when bars are hidden."""
 
 
 def bars(size: int, axes: str) -> Plain:
@@ -19,7 +21,6 @@ def bars(size: int, axes: str) -> Plain:
         xaxis=f"x{axes}",
         yaxis=f"y{axes}",
         width=0.62,
-        textposition="auto",
         textangle=0,
         constraintext="none",
         textfont={"size": size},
@@ -35,6 +36,7 @@ def at_step(step: Step, theme: Theme) -> dict[str, Any]:
         "x": [max(p, 10**LEAST) for _, p in best],
         "y": list(range(len(best))),
         "text": [_probability(p) for _, p in best],
+        "textposition": ["inside" if p >= _INSIDE_FROM else "outside" for _, p in best],
         "marker": {"color": [theme.chosen if token == step.token else theme.other for token, _ in best]},
         "customdata": [[shown(token), f"{p:.3g}"] for token, p in best],
     }

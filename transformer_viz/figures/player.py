@@ -24,6 +24,8 @@ from transformer_viz.trace.trace import Trace
 _MAP_SHARE = 0.66
 _MOST_TALL = 58
 """Rows that the figure grows with: about 900 pixels. More rows are lower ones."""
+_LEAST_OF_MAP = {False: (90, 400), True: (110, 250)}
+"""Whether for a phone: pixels that the labels take from the figure's height, and the least width of the map between them."""
 COVERED_FROM = 1_000_000
 """Cells of all frames together from which the map is sent once, under a cover."""
 
@@ -91,16 +93,29 @@ def _picture(drawn_by: "type[_Picture]", trace: Trace, kind: Kind, layer: int, h
 
 def _figure(picture: "_Picture", step: int, looks: Looks, frames: list[dict[str, Any]]) -> PlainFigure:
     """A picture as it is at a step, and what other steps change in it."""
-    traces, n_queries = picture.traces(), len(picture.trace.queries(picture.kind))
+    trace = picture.trace
+    n_queries, n_keys = len(trace.queries(picture.kind)), len(trace.keys(picture.kind))
+    place = _arrangement(n_queries, looks["large"], looks["narrow"]) if trace.steps else _alone(n_queries, looks["large"])
+    picture.ring = _ring(n_queries, n_keys, place, looks["narrow"])
+    traces = picture.traces()
     for drawn, update in zip(traces, picture.updates(step), strict=True):
         drawn.update(update)
-    sizes = (n_queries, looks["large"])
-    place = _arrangement(*sizes, looks["narrow"]) if picture.trace.steps else _alone(*sizes)
     return PlainFigure(traces, picture.layout(step, place), frames)
+
+
+def _ring(n_queries: int, n_keys: int, place: dict[str, Any], narrow: bool) -> float:
+    """The width of a ring, in pixels, that fits into a cell of a map as small as it gets."""
+    below, beside = _LEAST_OF_MAP[narrow]
+    bottom, top = place["y"]
+    cell = min((place["height"] - below) * (top - bottom) / n_queries, beside / n_keys)
+    return max(5, min(24, round(cell) - 3))
 
 
 class _Picture:
     """One focus. `traces` is what never changes, `updates` what a step changes in each of them."""
+
+    ring = 24.0
+    """Of a ring, the width in pixels."""
 
     def __init__(self, trace: Trace, kind: Kind, layer: int, head: Head, theme: Theme, size: int, with_answer: bool) -> None:
         self.trace, self.theme, self.size = trace, theme, size
@@ -196,10 +211,9 @@ class _Picture:
     def _rings(self, step: int) -> dict[str, Any]:
         """A thin ring around the true key of every row that has happened, thicker in this one."""
         at = [(key, t) for t, key in enumerate(self.true_keys[: step + 1]) if key is not None]
-        n = max(self.weights.shape)
         marker = {
             "symbol": "circle-open",
-            "size": min(24, max(7, 300 // n)),
+            "size": self.ring,
             "color": self.theme.ring,
             "line": {"width": [3 if t == step else 1.5 for _, t in at], "color": self.theme.ring},
         }

@@ -1,14 +1,17 @@
 """A beam search as a tree: from left to right the steps, from top to bottom the ranks."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import plotly.graph_objects as go
 
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, theme_of
 from transformer_viz.trace.search import STATE_WORDS, Search, SearchNode, State
 from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import END
 
 _LONGEST_TEXT = 600
 """Signs of a hypothesis in its hover; every pruned one names the one that was kept instead."""
@@ -17,6 +20,10 @@ _WIDTHS = ((0.5, 4.0), (0.1, 2.4), (0.01, 1.4), (0.0, 0.7))
 """Probability of a token from here up: width of its line in pixels."""
 _LABELLED_UP_TO = 300
 """With more nodes than this only those on the chosen path have labels; the hover has them all."""
+_LEAST_WIDE, _LEAST_NARROW = 620, 320
+"""Pixels between the first and the last step of a figure that is as small as it gets."""
+_WIDEST_LABEL = 0.75
+"""Share of the way from one step to the next that a label may take; the lines change their height in the rest."""
 _SYMBOLS: dict[State, str] = {
     "kept": "circle",
     "pruned": "circle",
@@ -57,10 +64,15 @@ def search_tree(
     path = search.path(search.best[0] if chosen is None else chosen)
     depth = 1 + max(node.step for node in search.nodes)
     n_ranks = 1 + max(node.rank for node in search.nodes)
-    top = -0.6 if greedy is None else -1.7
+    top = -0.8 if greedy is None else -2.1
     row = max(9, min(34 if large else 28, 640 // n_ranks))
+    labels = _labels(search, path, size, narrow)
     return go.Figure(
-        [*_lines(search, path, colours), *_points(search, path, colours, size, narrow), *_greedy(trace, greedy, colours, size)],
+        [
+            *_lines(search, path, colours, labels),
+            *_points(search, path, colours, size, labels, narrow),
+            *_greedy(trace, greedy, colours, size),
+        ],
         {
             **base_layout(colours, size),
             "height": int(90 + row * (n_ranks - top)),
@@ -68,7 +80,7 @@ def search_tree(
             "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False},
             "margin": {"l": 8, "r": 8, "t": 34, "b": 44},
             "hovermode": "closest",
-            "xaxis": _axis(colours, size, [-1.3 if narrow else -0.5, depth + 0.9], "step", **_step_ticks(depth)),
+            "xaxis": _axis(colours, size, [-1.9 if narrow else -0.9, depth + 0.9], "step", **_step_ticks(depth)),
             "yaxis": _axis(colours, size, [n_ranks - 0.4, top], "rank", **_rank_ticks(n_ranks)),
         },
     )
@@ -84,7 +96,32 @@ def _rank_ticks(n_ranks: int) -> dict[str, Any]:
     return {"tickvals": [0, *fifths], "ticktext": ["1", *(str(rank + 1) for rank in fifths)]}
 
 
-def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme) -> list[go.Scatter]:
+@dataclass(frozen=True)
+class _Labels:
+    """The tokens above the nodes. A line is level as far as labels reach, so that none is struck through."""
+
+    texts: list[str]
+    """One for each node; empty where a node has none."""
+    reach: float
+    """To either side of a node, in steps."""
+
+
+def _labels(search: Search, path: tuple[SearchNode, ...], size: int, narrow: bool) -> _Labels:
+    labelled = len(search.nodes) <= _LABELLED_UP_TO and not narrow
+    on_path = set(map(id, path))
+    step = (_LEAST_NARROW if narrow else _LEAST_WIDE) / (2 + max(node.step for node in search.nodes))
+    room = _WIDEST_LABEL * step
+    most = max(1, int(room / (0.6 * size)))
+    texts = []
+    for node in search.nodes:
+        is_named = labelled or id(node) in on_path
+        # Half of `<end>` says nothing, and its node is a square.
+        fits = node.token != END or text_width(shown(node.token), size) <= room
+        texts.append(shown(node.token, most) if is_named and fits else "")
+    return _Labels(texts, min(room, max(text_width(text, size) for text in texts)) / step / 2)
+
+
+def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme, labels: _Labels) -> list[go.Scatter]:
     """One trace for each width, the pruned ones apart, the chosen path on top."""
     on_path = set(map(id, path))
     drawn = []
@@ -95,40 +132,41 @@ def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme) -> list
             for node in search.nodes
             if node.state != "pruned" and id(node) not in on_path and least <= math.exp(node.log_probability) < most
         ]
-        drawn.append(_line(search, group, colours.other, width, "solid"))
-    drawn.append(_line(search, [node for node in search.nodes if node.state == "pruned"], colours.grid, 1, "dot"))
-    drawn.append(_line(search, list(path), colours.accent, 3.2, "solid"))
+        drawn.append(_line(search, group, labels, colours.other, width, "solid"))
+    drawn.append(_line(search, [node for node in search.nodes if node.state == "pruned"], labels, colours.grid, 1, "dot"))
+    drawn.append(_line(search, list(path), labels, colours.accent, 3.2, "solid"))
     return [trace for trace in drawn if trace.x]
 
 
-def _line(search: Search, nodes: list[SearchNode], colour: str, width: float, dash: str) -> go.Scatter:
+def _line(search: Search, nodes: list[SearchNode], labels: _Labels, colour: str, width: float, dash: str) -> go.Scatter:
     x: list[float | None] = []
     y: list[float | None] = []
     for node in nodes:
-        parent = 0 if node.parent is None else search.nodes[node.parent].rank
-        x += [node.step, node.step + 1, None]
-        y += [parent, node.rank, None]
+        above = 0 if node.parent is None else search.nodes[node.parent].rank
+        x += [node.step, node.step + labels.reach, node.step + 1 - labels.reach, node.step + 1, None]
+        y += [above, above, node.rank, node.rank, None]
     return go.Scatter(
         x=x, y=y, mode="lines", line={"color": colour, "width": width, "dash": dash}, hoverinfo="skip", showlegend=False
     )
 
 
-def _points(search: Search, path: tuple[SearchNode, ...], colours: Theme, size: int, narrow: bool) -> list[go.Scatter]:
-    labelled = len(search.nodes) <= _LABELLED_UP_TO and not narrow
+def _points(
+    search: Search, path: tuple[SearchNode, ...], colours: Theme, size: int, labels: _Labels, narrow: bool
+) -> list[go.Scatter]:
     on_path = set(map(id, path))
-    drawn = [_start(colours, size)]
+    drawn = [_start(colours, size, narrow)]
     for state, words in STATE_WORDS.items():
         members = [(number, node) for number, node in enumerate(search.nodes) if node.state == state]
         if members:
-            drawn.append(_of_state(search, state, words, members, on_path, colours, size, labelled))
+            drawn.append(_of_state(search, state, words, members, on_path, colours, size, labels))
     return drawn
 
 
-def _start(colours: Theme, size: int) -> go.Scatter:
+def _start(colours: Theme, size: int, narrow: bool) -> go.Scatter:
     return go.Scatter(
         x=[0],
         y=[0],
-        mode="markers+text",
+        mode="markers" if narrow else "markers+text",
         text=[shown("<start>")],
         textposition="top center",
         textfont={"size": size - 1},
@@ -146,7 +184,7 @@ def _of_state(
     on_path: set[int],
     colours: Theme,
     size: int,
-    labelled: bool,
+    labels: _Labels,
 ) -> go.Scatter:
     fill: dict[State, str] = {
         "kept": colours.chosen,
@@ -156,16 +194,15 @@ def _of_state(
         "stopped": colours.muted,
     }
     is_strong = [id(node) in on_path for _, node in members]
-    # A space that does not break keeps the letter off its point.
-    names = [f"\u00a0{shown(node.token)}" for _, node in members]
+    names = [labels.texts[number] for number, _ in members]
     return go.Scatter(
         x=[node.step + 1 for _, node in members],
         y=[node.rank for _, node in members],
         mode="markers+text",
         name=words,
         customdata=[number for number, _ in members],
-        text=[f"<b>{name}</b>" if strong else name if labelled else "" for name, strong in zip(names, is_strong, strict=True)],
-        textposition="middle right",
+        text=[f"<b>{name}</b>" if strong and name else name for name, strong in zip(names, is_strong, strict=True)],
+        textposition="top center",
         textfont={"size": size, "color": colours.muted if state == "pruned" else colours.ink},
         hovertext=[_words(search, node) for _, node in members],
         hovertemplate="%{hovertext}<extra></extra>",
@@ -201,10 +238,11 @@ def _greedy(trace: Trace, greedy: Trace | None, colours: Theme, size: int) -> li
     shades = [colours.accent if t == parted else colours.muted for t in range(len(tokens))]
     return [
         go.Scatter(
-            x=[0, *range(1, len(tokens) + 1)],
-            y=[-1.15] * (len(tokens) + 1),
+            x=[0.4, *range(1, len(tokens) + 1)],
+            y=[-1.5] * (len(tokens) + 1),
             mode="text",
             text=["greedy", *tokens],
+            textposition=["middle left", *["middle center"] * len(tokens)],
             textfont={"size": size, "color": [colours.muted, *shades]},
             hoverinfo="skip",
             showlegend=False,

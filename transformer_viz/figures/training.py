@@ -29,7 +29,7 @@ def training(rows: Sequence[Row], steps: int, *, theme: ThemeName = "light", nar
         layout={
             **base_layout(colours, size),
             "height": 520 if narrow else 300,
-            "margin": {"l": 8, "r": 8, "t": 26, "b": 8},
+            "margin": {"l": 8, "r": 8, "t": 42, "b": 8},
             "xaxis": _steps(steps, colours, size, "y", [0, 1] if narrow else _LEFT),
             "yaxis": _loss_axis(rows, colours, size, [0.6, 1] if narrow else [0, 1]),
             "xaxis2": _steps(steps, colours, size, "y2", [0, 1] if narrow else _RIGHT),
@@ -92,7 +92,7 @@ def _titles(theme: Theme, size: int, narrow: bool) -> list[dict[str, Any]]:
     said = (
         ("loss, nats a token (log scale)", 0.0, 1.0),
         (
-            f"<span style='color:{theme.chosen}'>● exact match, held out</span>  attention on the expected token: "
+            f"<span style='color:{theme.chosen}'>● exact match, held out</span><br>attention on the expected token: "
             f"<span style='color:{theme.accent}'>● best head</span>, others grey",
             0.0 if narrow else _RIGHT[0],
             0.4 if narrow else 1.0,
@@ -108,6 +108,7 @@ def _titles(theme: Theme, size: int, narrow: bool) -> list[dict[str, Any]]:
             "xanchor": "left",
             "yanchor": "bottom",
             "showarrow": False,
+            "align": "left",
             "font": {"size": size - (1 if narrow else 0), "color": theme.muted},
         }
         for text, x, y in said

@@ -87,21 +87,18 @@ def show() -> None:
     if ran[0].trace is None or ran[1].trace is None:
         _open_link()
         _alone(ran, chosen, looks)
-        screen.watch()
         return
     comparison = compare(ran[0].trace, ran[1].trace)
     if not comparison.kinds:
         _open_link()
         shown.show(shown.of_both(comparison, **looks))
         _say_nothing_in_common(comparison)
-        screen.watch()
         return
     place.start(comparison)
     _open_link()
     shown.show(shown.of_both(comparison, **looks), on_kind=lambda: place.go_to_farthest(shown.asked_kind(), comparison))
     _maps(comparison, chosen)
     _code(comparison, chosen)
-    screen.watch()
 
 
 # ---- the two sides

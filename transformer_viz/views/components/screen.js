@@ -1,8 +1,14 @@
-// Tells Python whether the page is as narrow as a phone's.
+// Tells Python whether the page is narrow, and the printer how wide it is: charts are drawn for the window, and paper is another
+// width. A page as wide as the window is printed smaller, and whole.
 
-const NARROW_PX = 640;
+const NARROW_PX = 768;
 
 export default function ({ data, setStateValue }) {
   const isNarrow = window.innerWidth < NARROW_PX;
   if (data.narrow !== isNarrow) setStateValue("narrow", isNarrow);
+  const paper = document.getElementById("paper") ?? document.head.appendChild(Object.assign(document.createElement("style"), { id: "paper" }));
+  const measure = () => (paper.textContent = `@page { size: ${innerWidth}px ${Math.ceil(innerWidth * Math.SQRT2)}px; margin: 0; }`);
+  measure();
+  addEventListener("resize", measure);
+  return () => removeEventListener("resize", measure);
 }

@@ -10,12 +10,12 @@ _KEY = "screen"
 
 
 def is_narrow() -> bool:
-    """Whether the browser said that its window is as narrow as a phone's."""
+    """Whether the browser said that its window is narrow: a phone's, or one at 200 % zoom."""
     return bool((st.session_state.get(_KEY) or {}).get("narrow"))
 
 
 def watch() -> None:
-    """Asks it; it draws nothing."""
+    """Asks it, once on every page; it draws nothing."""
     _component()(key=_KEY, data={"narrow": is_narrow()}, default={"narrow": False}, on_narrow_change=lambda: None, height=1)
 
 

@@ -50,7 +50,6 @@ def show(trace: Trace, chosen: DisplayOptions, rested: Callable[[focus.Focus], N
     with st.container(key=player.FOCUS_KEY):
         _focus_map(trace, chosen)
     mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace))
-    screen.watch()
 
 
 def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus) -> None:

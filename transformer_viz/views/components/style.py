@@ -7,13 +7,17 @@ from transformer_viz.figures.theme import ThemeName, theme_of
 _CSS = """
 <style>
 :root { COLOURS }
-/* Room for the navigation, which lies over the page. */
-.stAppHeader { height: 2.9rem; min-height: 2.9rem; }
-.stMainBlockContainer { padding: 3.4rem 2.2rem 2rem; max-width: 1680px; }
+/* Streamlit's own header lies over the links of the pages, and has nothing but a sign on its right that something runs. */
+.stAppHeader { height: 2.9rem; min-height: 2.9rem; background: none; pointer-events: none; }
+.stMainBlockContainer { padding: 0.5rem 2.2rem 2rem; max-width: 1680px; }
 .stVerticalBlock { gap: 0.7rem; }
 /* Explore's line on what the model does belongs to the tokens below it; all heads stay in the first screen. */
 .st-key-title { margin: -0.55rem 0 -0.5rem; }
 .st-key-title p { line-height: 1.35; }
+.st-key-pages { gap: 0.2rem; flex-wrap: nowrap; margin-left: -0.5rem; }
+.st-key-pages a { min-height: 2.1rem; }
+/* For those who do not see the link that is marked. */
+.st-key-heading { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 /* Where nothing is opened yet, the place to drop a file is the page's largest thing. */
 .st-key-open-drop section {
   min-height: 180px; border-style: dashed; flex-direction: column; align-items: center; justify-content: center; gap: 0.6rem;
@@ -49,7 +53,12 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
 @media (max-width: 640px) {
   /* Lines that scroll sideways would need a Tab stop of their own. */
   pre, pre code { white-space: pre-wrap !important; overflow-wrap: anywhere; overflow: visible !important; }
-  .stMainBlockContainer { padding: 3.4rem 0.7rem 1rem; }
+  .stMainBlockContainer { padding: 0.6rem 0.7rem 1rem; }
+  /* The names of the other pages are still read aloud. */
+  .st-key-pages { justify-content: space-between; margin: 0; }
+  .st-key-pages [class*="st-key-page-"]:not([class*="-here"]) p {
+    position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
+  }
   /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */
   .st-key-kind [role="radiogroup"] { width: 100%; }
   .st-key-kind button {

@@ -21,7 +21,6 @@ TABS = tabs.found("transformer_viz.views.masks")
 def show() -> None:
     """The page."""
     chosen = bar.show("masks", with_text=False, long_texts=setup.long_texts())
-    screen.watch()
     checkpoint = chosen.checkpoint
     if checkpoint is None:
         return

@@ -80,7 +80,6 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
         _player(found, chosen, now, position, mosaics_place, rested)
     if lines is None and not chosen.is_large:
         code.closed()
-    screen.watch()
 
 
 def _start(found: Moments, checkpoint: Checkpoint) -> None:

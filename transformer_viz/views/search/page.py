@@ -26,6 +26,10 @@ TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
 
 EXAMPLE, EXAMPLE_CHECKPOINT = "thisqaipa", "reverse-small"
 """Greedy writes `apiaqashit`, beam search the right answer. Shorter than what this checkpoint was trained on."""
+_WORDS = (
+    "**Greedy decoding** takes the most probable token at each step, and cannot take it back. **Beam search** keeps several "
+    "beginnings alive, and may find a text that is more probable as a whole."
+)
 _STOPS: tuple[Stop, ...] = get_args(Stop)
 _STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
 
@@ -41,6 +45,7 @@ def show() -> None:
     if display_options.is_hidden("The branches of a search"):
         link.write(link.values())
         return
+    st.markdown(_WORDS)
     _controls()
     found = bar.made(chosen, checkpoint, lambda: _searched(chosen, checkpoint))
     if found is not None:

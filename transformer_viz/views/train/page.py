@@ -55,7 +55,6 @@ def show() -> None:
             _show_command(job.recipe, job.name, matrices, "code_of_job")
         progress.show_trash()
     link.say((state.train_task, state.train_variant, state.get("train_job")))
-    screen.watch()
     link.write({**link.values(), **form.settings_in_link()})
 
 

@@ -1,0 +1,30 @@
+"""The pages' links, in a row above every page; on a phone only the link of this page has its name beside its sign.
+
+Streamlit's own navigation becomes a drawer on a phone, which covers the page, says nowhere which one it is, and stays open.
+"""
+
+from collections.abc import Callable
+from types import ModuleType
+
+import streamlit as st
+
+
+def show(views: list[ModuleType]) -> Callable[[], None]:
+    """Draws the links, and names the page that is open in its title and heading; what is returned draws it.
+
+    Args:
+        views: the pages' modules, in the order of their links.
+    """
+    linked = [
+        st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=view.TITLE.lower(), default=view.ORDER == 0)
+        for view in views
+    ]
+    chosen = st.navigation(linked, position="hidden")
+    st.set_page_config(page_title=f"{chosen.title} · Transformer Viz")
+    with st.container(horizontal=True, key="pages"):
+        for page in linked:
+            with st.container(key=f"page-{page.title.lower()}{'-here' if page == chosen else ''}", width="content"):
+                st.page_link(page, width="content")
+    with st.container(key="heading"):
+        st.html(f"<h1>{chosen.title}</h1>")
+    return chosen.run
