@@ -48,7 +48,8 @@ def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page
     ring, cell = page.evaluate(
         """() => {
           const chart = document.querySelector('.st-key-focus .js-plotly-plot');
-          const rings = [...chart.querySelectorAll('.scatterlayer .points path')].map((ring) => ring.getBoundingClientRect().width);
+          const drawn = [...chart.querySelectorAll('.scatterlayer .points path')];
+          const rings = drawn.map((ring) => ring.getBoundingClientRect().width);
           const { z } = chart._fullData[0], box = chart.querySelector('.heatmaplayer image').getBoundingClientRect();
           return [Math.max(...rings), Math.min(box.width / z[0].length, box.height / z.length)];
         }"""
