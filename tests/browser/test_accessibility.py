@@ -225,8 +225,8 @@ def test_the_output_is_one_stop_and_its_arrows_step(page: Page, server: str) -> 
     page.keyboard.press("ArrowRight")
     wait_for_step(page, 2)
     expect(tokens.nth(2)).to_be_focused()
-    # Then the four buttons, and the slider.
-    for _ in range(5):
+    # Then the four buttons and that of the lines, and the slider.
+    for _ in range(6):
         page.keyboard.press("Tab")
     expect(page.locator("[data-part=slider]")).to_be_focused()
 
@@ -270,7 +270,7 @@ def test_forced_colours_show_what_is_chosen(eyes: Page, server: str) -> None:
     background = "(all) => all.map((one) => getComputedStyle(one).backgroundColor)"
     kinds = eyes.locator(".st-key-kind").get_by_role("radio").evaluate_all(background)
     assert kinds[0] == kinds[1] != kinds[2]
-    links = eyes.locator("header a").evaluate_all(background)
+    links = eyes.locator(".st-key-pages a").evaluate_all(background)
     assert links[0] not in links[1:]
     outputs = eyes.locator("[data-part=output] button").evaluate_all(background)
     assert outputs.count(outputs[1]) == 1

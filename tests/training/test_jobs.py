@@ -116,7 +116,7 @@ def test_events_of_a_life_that_was_lost_did_not_happen(tmp_path):
 
 def test_too_many_are_refused(trained, monkeypatch, tmp_path):
     monkeypatch.setattr(jobs, "MOST_JOBS", 0)
-    with pytest.raises(OptionError, match="Discard one"):
+    with pytest.raises(OptionError, match="Remove one for good"):
         jobs.start(RECIPE, "one", ME)
 
 

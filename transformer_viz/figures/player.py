@@ -96,14 +96,14 @@ def _figure(picture: "_Picture", step: int, looks: Looks, frames: list[dict[str,
     trace = picture.trace
     n_queries, n_keys = len(trace.queries(picture.kind)), len(trace.keys(picture.kind))
     place = _arrangement(n_queries, looks["large"], looks["narrow"]) if trace.steps else _alone(n_queries, looks["large"])
-    picture.ring = _ring(n_queries, n_keys, place, looks["narrow"])
+    picture.ring = ring_width(n_queries, n_keys, place, looks["narrow"])
     traces = picture.traces()
     for drawn, update in zip(traces, picture.updates(step), strict=True):
         drawn.update(update)
     return PlainFigure(traces, picture.layout(step, place), frames)
 
 
-def _ring(n_queries: int, n_keys: int, place: dict[str, Any], narrow: bool) -> float:
+def ring_width(n_queries: int, n_keys: int, place: dict[str, Any], narrow: bool) -> float:
     """The width of a ring, in pixels, that fits into a cell of a map as small as it gets."""
     below, beside = _LEAST_OF_MAP[narrow]
     bottom, top = place["y"]

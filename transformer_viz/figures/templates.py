@@ -14,7 +14,7 @@ from transformer_viz.figures import cells
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures import reasons as reason_cells
 from transformer_viz.figures.plain import Plain
-from transformer_viz.figures.player import _alone, _arrangement, _Picture
+from transformer_viz.figures.player import _alone, _arrangement, _Picture, ring_width
 from transformer_viz.figures.theme import LIGHT, ThemeName, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -43,7 +43,7 @@ def player_template(trace: Trace, kind: Kind, *, large: bool = False, with_answe
 
 
 def candidate_steps(trace: Trace, *, large: bool = False) -> list[dict[str, Any]]:
-    """What the bars of each step are: `x`, `text`, `customdata`, tick `names`, and which of them was `chosen`."""
+    """What the bars of each step are: `x`, `text` and its place, `customdata`, tick `names`, and which of them was `chosen`."""
     if not trace.steps:
         return []
     picture = _Picture(trace, trace.kinds[0], trace.layer_numbers(trace.kinds[0])[0], 0, LIGHT, _size(large), True)
@@ -52,7 +52,9 @@ def candidate_steps(trace: Trace, *, large: bool = False) -> list[dict[str, Any]
         bars = picture._candidates(t)
         chosen = [colour == LIGHT.chosen for colour in bars["marker"]["color"]]
         names = picture._names(t)["ticktext"]
-        steps.append({**{key: bars[key] for key in ("x", "text", "customdata")}, "names": names, "chosen": chosen})
+        steps.append(
+            {**{key: bars[key] for key in ("x", "text", "textposition", "customdata")}, "names": names, "chosen": chosen}
+        )
     return steps
 
 
@@ -94,6 +96,7 @@ def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_
     picture = _Picture(trace, kind, trace.layer_numbers(kind)[0], 0, colours, _size(large), with_answer)
     n_queries = len(trace.queries(kind))
     place = _arrangement(n_queries, large, narrow) if trace.steps else _alone(n_queries, large)
+    picture.ring = ring_width(n_queries, len(trace.keys(kind)), place, narrow)
     weights, *others = picture.traces()
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
     reasons, codes = _flattened(trace.mask_reasons[kind]), cells.codes_in(trace.mask_reasons[kind])

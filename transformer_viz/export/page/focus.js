@@ -14,10 +14,10 @@ function focusFigure(kind, { layer, head, step }, parts, run, colours) {
   data.push(rings(parts.rings, kind.allLooked ? run.true : [], step));
   const layout = { ...parts.layout };
   if (parts.bars) {
-    const { x, text, customdata, names, chosen } = run.candidates[step];
+    const { x, text, textposition, customdata, names, chosen } = run.candidates[step];
     const places = x.map((_, place) => place);
     const marker = { color: chosen.map((is) => (is ? colours.chosen : colours.other)) };
-    data.push({ ...parts.bars, x, y: places, text, customdata, marker });
+    data.push({ ...parts.bars, x, y: places, text, textposition, customdata, marker });
     layout.yaxis2 = { ...layout.yaxis2, tickvals: places, ticktext: names };
   }
   return { data, layout };

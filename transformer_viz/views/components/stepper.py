@@ -64,7 +64,6 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus) -> None:
         chart.show(figure, "focus-chart", _alt(trace, at.kind), run=at.run, clicks=heard, zooms=False)
     # What the browser knows of steps is from before the answer was hidden.
     mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
-    screen.watch()
 
 
 @st.fragment

@@ -141,7 +141,7 @@ def _chosen_job() -> Job | None:
 def _nothing_yet() -> None:
     """What will be here, shown by a shipped checkpoint's own training."""
     st.markdown(
-        "#### What will appear here\n"
+        "**What will appear here.** "
         "Nothing has been trained from this page yet. Begin on the left with one of the three, or choose a task, and press "
         "*Start training*. While it learns you see the loss fall, the share of texts it has never seen that it gets right, "
         "and the attention of one head as it forms, on a string of your own. The checkpoint is in the picker of every page "
