@@ -83,7 +83,7 @@ def programs_with(text: str) -> list[str]:
         masks.mistakes(batch, with_effect=True),
         masks.certificate(batch),
         masks.loss(batch, LOOKS),
-        replay.training_playback(text, text, text, "cross", 0, 1, 8, 2, LOOKS),
+        replay.training_playback(Run(text, text, text), View("cross", 0, 1, 8), 2, LOOKS),
     ]
 
 

@@ -18,29 +18,18 @@ from transformer_viz.export.strips import answer_mark, output_strip, source_stri
 from transformer_viz.terms import Kind, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import plotly_js
+from transformer_viz.views.state.focus import Focus
 
 FOCUS_KEY = "focus"
 MOSAIC_KEY = "mosaic"
 """Keys of the containers in which the scripts find the charts."""
 
 
-def data(
-    trace: Trace,
-    run: str,
-    kind: Kind,
-    layer: int,
-    head: Head,
-    step: int,
-    *,
-    hint: str,
-    large: bool,
-    dark: bool,
-    with_answer: bool,
-) -> dict[str, Any]:
+def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool, with_answer: bool) -> dict[str, Any]:
     """What the component is sent, once per focus: every step's sentence, and the strips. Without `linked` nothing is marked."""
     return {
-        "run": run,
-        "step": step,
+        "run": at.run,
+        "step": at.step,
         "hint": hint,
         "labels": {"output": "output tokens, one button a step", "slider": "Step"},
         "large": large,
@@ -50,9 +39,9 @@ def data(
         "answer": answer_mark(trace, with_answer=with_answer),
         # A run without a decoder has one sentence all the same.
         "sentences": [
-            step_sentence(trace, kind, layer, head, t, with_answer=with_answer) for t in range(max(1, trace.n_steps))
+            step_sentence(trace, at.kind, at.layer, at.head, t, with_answer=with_answer) for t in range(max(1, trace.n_steps))
         ],
-        "looked": _looked_at(trace, kind, layer, head),
+        "looked": _looked_at(trace, at.kind, at.layer, at.head),
     }
 
 

@@ -75,7 +75,7 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, rested: Calla
     """
     now = replace(at, step=st.session_state.step)
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
-    content = player.data(trace, now.run, now.kind, now.layer, now.head, now.step, hint=legend(trace, now.kind), **looks)
+    content = player.data(trace, now, hint=legend(trace, now.kind), **looks)
     content["linked"] = player.linked(trace, now.kind, st.session_state.pin, st.session_state.lines)
     player.show(content, lambda: _step_rested(trace), lambda: _pinned(trace), _lines_switched)
     link.update(link.values(("step", "pin", "lines")))

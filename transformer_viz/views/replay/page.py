@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -18,6 +19,7 @@ from transformer_viz.views.components import bar, chart, code, figure_file, play
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.replay import snapshots
 from transformer_viz.views.snippets import replay as programs
+from transformer_viz.views.snippets.runs import Run
 from transformer_viz.views.state import display_options, focus, link
 
 TITLE, ICON, ORDER = "Replay", ":material/history:", 5
@@ -60,9 +62,8 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
     lines = None if chosen.is_large else code.place()
 
     def program(at: focus.Focus) -> str:
-        assert isinstance(at.head, int)
-        place = (at.kind, at.layer, at.head, found[at.step].step, position)
-        return programs.training_playback(last.source, checkpoint.name, chosen.device, *place, code.looks())
+        run = Run(last.source, checkpoint.name, chosen.device)
+        return programs.training_playback(run, replace(at.view, step=found[at.step].step), position, code.looks())
 
     def rested(at: focus.Focus) -> None:
         link.update(link.values(("moment",)))
@@ -130,9 +131,8 @@ def _player(
         st.rerun()
     place = [moment.step for moment in found].index(st.session_state.moment)
     now = focus.Focus(at.run, at.kind, at.layer, at.head, place)
-    assert isinstance(now.head, int)
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
-    content = snapshots.data(found, now.run, now.kind, now.layer, now.head, place, position, **looks)
+    content = snapshots.data(found, now, position, **looks)
     player.show(content, on_step=lambda: _moment_rested(found))
     with mosaics_place.container():
         st.caption(f"All heads. {when(found[place].step)}, reading the same target:")

@@ -8,6 +8,7 @@ from transformer_viz.analysis.snapshots import certainty, course, snapshot_sente
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.terms import Kind
 from transformer_viz.trace.snapshots import TrainingSnapshot
+from transformer_viz.views.state.focus import Focus
 
 _RULES: dict[Kind, str] = {
     "encoder": "row = the source token that looks · column = the token looked at",
@@ -21,24 +22,16 @@ _FIXED = {
 
 
 def data(
-    moments: Sequence[TrainingSnapshot],
-    run: str,
-    kind: Kind,
-    layer: int,
-    head: int,
-    moment: int,
-    position: int,
-    *,
-    large: bool,
-    dark: bool,
-    with_answer: bool,
+    moments: Sequence[TrainingSnapshot], at: Focus, position: int, *, large: bool, dark: bool, with_answer: bool
 ) -> dict[str, Any]:
     """As `player.data`: a button a moment, and at each moment its sentence and what the model writes."""
+    kind, layer, head = at.kind, at.layer, at.head
+    assert isinstance(head, int)
     found = course(moments, kind)
     ring = " · ring = the true one" if found.measure == "mass" and with_answer else ""
     return {
-        "run": run,
-        "step": moment,
+        "run": at.run,
+        "step": at.step,
         "hint": f"{_RULES[kind]}{ring}. {_FIXED[moments[0].target]}",
         "labels": {"output": "steps of training, one button a moment", "slider": "Moment of training"},
         "large": large,
