@@ -14,10 +14,10 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.align import largest
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare, of_b
-from transformer_viz.analysis.heads import Head, head_map, reasons_map
+from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
-from transformer_viz.figures.maps import broken, grey, heat_map, hidden
+from transformer_viz.figures.maps import broken, grey, heat_map, hidden, weight_map
 from transformer_viz.figures.plain import Plain, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, shown, theme_of
 from transformer_viz.terms import Kind, head_title, place_label
@@ -70,7 +70,11 @@ def difference(
     colours, size = theme_of(theme), 16 if large else 12
     sides = (("A", a, (layer, head)), ("B", b, of_b(layer, head, b_layer, b_head)))
     panels = [
-        _Panel(f"{name} · {head_title(*place)}", *_labels_of(run, kind), _weights(run, kind, *place, colours))
+        _Panel(
+            f"{name} · {head_title(*place)}",
+            *_labels_of(run, kind),
+            weight_map(run, kind, *place, colours, {"coloraxis": "coloraxis"}),
+        )
         for name, run, place in sides
     ]
     panels.append(_Panel("A − B", *_joined_labels(a, b, kind), _signed(laid, limit, colours)))
@@ -82,12 +86,6 @@ class _Panel:
 
     def __init__(self, title: str, rows: Sequence[str], columns: Sequence[str], traces: list[Any]) -> None:
         self.title, self.rows, self.columns, self.traces = title, rows, columns, traces
-
-
-def _weights(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme) -> list[Any]:
-    weights, masked = head_map(run, kind, layer, head), reasons_map(run, kind, layer, head) > 0
-    drawn = heat_map(np.where(masked, np.nan, weights), "weight", {"coloraxis": "coloraxis"})
-    return [drawn, *hidden(masked & ~np.isnan(weights), colours), *broken(weights, colours)]
 
 
 def _signed(laid: AlignedMaps, limit: float, colours: Theme) -> list[Any]:

@@ -90,23 +90,21 @@ def before_and_after(
     colours = theme_of(theme)
     weight_scale = {"zmin": 0, "zmax": 1, "colorscale": even(colours.scale), "showscale": False}
     signed = {"zmin": -1, "zmax": 1, "colorscale": even(colours.diverging), "showscale": False}
-    panels = []
-    for title, trace in (("before", before), ("after", after)):
-        weights, masked = head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head) > 0
-        panels.append(
-            (
-                title,
-                [
-                    heat_map(np.where(masked, np.nan, weights), "weight", weight_scale),
-                    *hidden(masked & ~np.isnan(weights), colours),
-                    *broken(weights, colours),
-                ],
-            )
-        )
+    panels = [
+        (title, weight_map(trace, kind, layer, head, colours, weight_scale))
+        for title, trace in (("before", before), ("after", after))
+    ]
     first, second = common(*(head_map(trace, kind, layer, head) for trace in (before, after)))
     difference = second - first
     panels.append(("after − before", [heat_map(difference, "difference", signed, "%{z:+.4f}"), *broken(difference, colours)]))
     return _side_by_side(before, after, kind, panels, colours, 15 if large else 12, columns, None)
+
+
+def weight_map(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme, scale: dict[str, Any]) -> list[Any]:
+    """A head's weights in a run, its masked cells, and those that are not numbers."""
+    weights, masked = head_map(run, kind, layer, head), reasons_map(run, kind, layer, head) > 0
+    drawn = heat_map(np.where(masked, np.nan, weights), "weight", scale)
+    return [drawn, *hidden(masked & ~np.isnan(weights), colours), *broken(weights, colours)]
 
 
 def heat_map(values: np.ndarray, name: str, scale: dict[str, Any], number: str = "%{z:.4f}") -> Plain:
