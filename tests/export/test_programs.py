@@ -15,7 +15,7 @@ from transformer_viz.views.snippets.lines import WIDTH, Code, assigned, call, li
 from transformer_viz.views.snippets.runs import Batch, File, Run
 
 HOSTILE = "'\"\\\n\"\"\"\u2028\u202e\x00) ; __import__('os').system('x') #"
-LOOKS = {"theme": "dark", "large": True, "with_answer": False, "narrow": True}
+LOOKS = {"theme": "dark", "large": True, "narrow": True}
 plain = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
 nested = st.recursive(plain, lambda inner: st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple), max_leaves=6)
 

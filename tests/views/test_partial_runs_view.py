@@ -39,7 +39,7 @@ def test_the_page_shows_it(start: Callable[..., AppTest], monkeypatch: pytest.Mo
 @pytest.mark.parametrize("name", RUNS)
 def test_the_strip_has_a_cell_for_each_row_and_claims_nothing_unknown(name: str) -> None:
     trace = RUNS[name]
-    content = player.data(trace, Focus("run", trace.kinds[0], 0, 0, 0), hint="", large=False, dark=False, with_answer=True)
+    content = player.data(trace, Focus("run", trace.kinds[0], 0, 0, 0), hint="", large=False, dark=False)
     assert len(content["output"]) == trace.n_steps
     assert len(content["sentences"]) == len(content["looked"]) == max(1, trace.n_steps)
     assert not any("tint" in cell or "p =" in cell["title"] for cell in content["output"])

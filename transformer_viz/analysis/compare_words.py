@@ -35,14 +35,11 @@ def verdict(comparison: Comparison) -> Sentence:
     return (*_texts(comparison), *_most(comparison))
 
 
-def table(comparison: Comparison, *, with_answer: bool = True) -> list[Row]:
-    """Input, model, decoding, output, and a line for each kind of attention; masks where they differ.
-
-    Without the answer it is not said which output is right.
-    """
+def table(comparison: Comparison) -> list[Row]:
+    """Input, model, decoding, output, and a line for each kind of attention; masks where they differ."""
     a, b = comparison.a, comparison.b
     a_writes, b_writes = map(written_words, (a, b))
-    answers = [_answer_row(a, b)] if with_answer and (answer(a) or answer(b)) else []
+    answers = [_answer_row(a, b)] if answer(a) or answer(b) else []
     plain_rows = [
         Row("reads", _short(a.source), _short(b.source), _first_apart(a.source_tokens, b.source_tokens)),
         Row("model", model_words(a), model_words(b), _same(model_words(a) == model_words(b))),

@@ -62,9 +62,7 @@ def certainty(moment: TrainingSnapshot) -> float:
     return float(np.mean([step.probability for step in moment.forced.steps]))
 
 
-def snapshot_sentence(
-    moment: TrainingSnapshot, place: int, found: Course, kind: Kind, layer: int, head: int, *, with_answer: bool = True
-) -> Sentence:
+def snapshot_sentence(moment: TrainingSnapshot, place: int, found: Course, kind: Kind, layer: int, head: int) -> Sentence:
     """What the model writes at a moment, and how far a head is.
 
     ``After 128 steps of training the model writes `olelh`, which is wrong; layer 1 head 2 has 43 % of its mass on the
@@ -75,7 +73,7 @@ def snapshot_sentence(
     pieces += [("code", text)] if text else [("plain", "nothing")]
     if moment.written.finished == "length":
         pieces += [("plain", " and does not stop")]
-    if with_answer and moment.written.is_right is not None:
+    if moment.written.is_right is not None:
         pieces += [("plain", ", which is "), ("strong", "right" if moment.written.is_right else "wrong")]
     value = float(found.values[place, moment.forced.layer_place(kind, layer), head])
     name = head_title(layer, head)

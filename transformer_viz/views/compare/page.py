@@ -83,7 +83,7 @@ def show() -> None:
         return
     (usable,) = found
     ran = _sides(usable, chosen.device)
-    looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
+    looks = {"large": chosen.is_large, "dark": style.theme() == "dark"}
     if ran[0].trace is None or ran[1].trace is None:
         _open_link()
         _alone(ran, chosen, looks)

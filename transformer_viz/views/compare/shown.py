@@ -28,38 +28,36 @@ def asked_kind() -> object:
     return (st.session_state.get(_KEY) or {}).get("kind")
 
 
-def of_both(comparison: Comparison, *, large: bool, dark: bool, with_answer: bool) -> dict[str, Any]:
+def of_both(comparison: Comparison, *, large: bool, dark: bool) -> dict[str, Any]:
     """What it is sent of two runs."""
     a, b = comparison.a, comparison.b
     apart = (places_apart(a.source_tokens, b.source_tokens), places_apart(a.output_tokens, b.output_tokens))
     rows = [
         {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind}
-        for row in table(comparison, with_answer=with_answer)
+        for row in table(comparison)
         if row.kind is not None or not large
     ]
     sides = (("A", a), ("B", b))
     return {
         "sentence": [list(piece) for piece in verdict(comparison)],
-        "strips": _strips(sides, apart, with_answer),
+        "strips": _strips(sides, apart),
         "rows": rows,
         "large": large,
         "dark": dark,
     }
 
 
-def of_one(name: str, trace: Trace, *, large: bool, dark: bool, with_answer: bool) -> dict[str, Any]:
+def of_one(name: str, trace: Trace, *, large: bool, dark: bool) -> dict[str, Any]:
     """What it is sent where the other side could not be run."""
     words = [["strong", name], ["plain", " alone: there is nothing to compare it with yet."]]
-    strips = _strips(((name, trace),), ([], []), with_answer)
+    strips = _strips(((name, trace),), ([], []))
     return {"sentence": words, "strips": strips, "rows": [], "large": large, "dark": dark}
 
 
-def _strips(
-    sides: tuple[tuple[str, Trace], ...], apart: tuple[list[int], list[int]], with_answer: bool
-) -> list[dict[str, Any]]:
+def _strips(sides: tuple[tuple[str, Trace], ...], apart: tuple[list[int], list[int]]) -> list[dict[str, Any]]:
     names = " and ".join(name for name, _ in sides)
     reads = [{"name": name, "tokens": source_strip(run)} for name, run in sides]
-    writes = [{"name": name, "tokens": output_strip(run, with_answer=with_answer)} for name, run in sides]
+    writes = [{"name": name, "tokens": output_strip(run)} for name, run in sides]
     is_known = all(run.output_tokens for _, run in sides)
     # Of a run whose outputs are not recorded the strip has what its decoder read.
     label = "writes, tinted by probability" if is_known else "writes, or has read where that is not recorded"

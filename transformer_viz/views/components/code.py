@@ -68,6 +68,5 @@ def looks() -> dict[str, Any]:
     return {
         "theme": style.theme(),
         "large": bool(state.get("projector")),
-        "with_answer": not state.get("hide_answer"),
         "narrow": screen.is_narrow(),
     }

@@ -25,7 +25,7 @@ MOSAIC_KEY = "mosaic"
 """Keys of the containers in which the scripts find the charts."""
 
 
-def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool, with_answer: bool) -> dict[str, Any]:
+def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool) -> dict[str, Any]:
     """What the component is sent, once per focus: every step's sentence, and the strips. Without `linked` nothing is marked."""
     return {
         "run": at.run,
@@ -35,12 +35,10 @@ def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool, with_an
         "large": large,
         "dark": dark,
         "source": source_strip(trace),
-        "output": output_strip(trace, with_answer=with_answer),
-        "answer": answer_mark(trace, with_answer=with_answer),
+        "output": output_strip(trace),
+        "answer": answer_mark(trace),
         # A run without a decoder has one sentence all the same.
-        "sentences": [
-            step_sentence(trace, at.kind, at.layer, at.head, t, with_answer=with_answer) for t in range(max(1, trace.n_steps))
-        ],
+        "sentences": [step_sentence(trace, at.kind, at.layer, at.head, t) for t in range(max(1, trace.n_steps))],
         "looked": _looked_at(trace, at.kind, at.layer, at.head),
     }
 

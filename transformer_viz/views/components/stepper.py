@@ -74,8 +74,7 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, rested: Calla
     a click moved the focus still carries the values of the boxes from before the click.
     """
     now = replace(at, step=st.session_state.step)
-    looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
-    content = player.data(trace, now, hint=legend(trace, now.kind), **looks)
+    content = player.data(trace, now, hint=legend(trace, now.kind), large=chosen.is_large, dark=style.theme() == "dark")
     content["linked"] = player.linked(trace, now.kind, st.session_state.pin, st.session_state.lines)
     player.show(content, lambda: _step_rested(trace), lambda: _pinned(trace), _lines_switched)
     link.update(link.values(("step", "pin", "lines")))
@@ -100,9 +99,9 @@ def _lines_switched() -> None:
 
 
 def _focus_map(trace: Trace, chosen: DisplayOptions) -> None:
-    now, theme, narrow = focus.current(), style.theme(), screen.is_narrow()
-    looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": narrow}
-    figure = plain_player(trace, now.kind, now.layer, now.head, now.step, theme=theme, **looks)
+    now = focus.current()
+    looks: Looks = {"theme": style.theme(), "large": chosen.is_large, "with_answer": True, "narrow": screen.is_narrow()}
+    figure = plain_player(trace, now.kind, now.layer, now.head, now.step, **looks)
     chart.show(figure, "focus-chart", _alt(trace, now.kind), run=now.run, zooms=False)
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 from transformer_viz.analysis.snapshots import when
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.figures.player import Looks
 from transformer_viz.figures.training_playback import plain_training_playback
 from transformer_viz.terms import KIND_TITLES, row_labels
 from transformer_viz.trace.snapshots import TrainingSnapshot
@@ -131,8 +132,7 @@ def _player(
         st.rerun()
     place = [moment.step for moment in found].index(st.session_state.moment)
     now = focus.Focus(at.run, at.kind, at.layer, at.head, place)
-    looks = {"large": chosen.is_large, "dark": style.theme() == "dark", "with_answer": chosen.with_answer}
-    content = snapshots.data(found, now, position, **looks)
+    content = snapshots.data(found, now, position, large=chosen.is_large, dark=style.theme() == "dark")
     player.show(content, on_step=lambda: _moment_rested(found))
     with mosaics_place.container():
         st.caption(f"All heads. {when(found[place].step)}, reading the same target:")
@@ -141,10 +141,9 @@ def _player(
 
 
 def _playback(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
-    theme, position = style.theme(), st.session_state.position
-    looks = {"large": chosen.is_large, "with_answer": chosen.with_answer, "narrow": screen.is_narrow()}
+    looks: Looks = {"theme": style.theme(), "large": chosen.is_large, "with_answer": True, "narrow": screen.is_narrow()}
     assert isinstance(now.head, int)
-    figure = plain_training_playback(found, now.kind, now.layer, now.head, now.step, position, theme=theme, **looks)
+    figure = plain_training_playback(found, now.kind, now.layer, now.head, now.step, st.session_state.position, **looks)
     words = (
         f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
         "and the candidates of one position. The sentence above says it."

@@ -21,14 +21,12 @@ _FIXED = {
 }
 
 
-def data(
-    moments: Sequence[TrainingSnapshot], at: Focus, position: int, *, large: bool, dark: bool, with_answer: bool
-) -> dict[str, Any]:
+def data(moments: Sequence[TrainingSnapshot], at: Focus, position: int, *, large: bool, dark: bool) -> dict[str, Any]:
     """As `player.data`: a button a moment, and at each moment its sentence and what the model writes."""
     kind, layer, head = at.kind, at.layer, at.head
     assert isinstance(head, int)
     found = course(moments, kind)
-    ring = " · ring = the true one" if found.measure == "mass" and with_answer else ""
+    ring = " · ring = the true one" if found.measure == "mass" else ""
     return {
         "run": at.run,
         "step": at.step,
@@ -37,22 +35,20 @@ def data(
         "large": large,
         "dark": dark,
         "source": source_strip(moments[0].forced),
-        "output": [_button(one, with_answer) for one in moments],
+        "output": [_button(one) for one in moments],
         # A step is one of training here; that of the output is a row of the map.
-        "answers": [answer_mark(one.written, with_answer=with_answer, step_name="row") for one in moments],
-        "written": [output_strip(one.written, with_answer=with_answer) for one in moments],
-        "sentences": [
-            snapshot_sentence(one, i, found, kind, layer, head, with_answer=with_answer) for i, one in enumerate(moments)
-        ],
+        "answers": [answer_mark(one.written, step_name="row") for one in moments],
+        "written": [output_strip(one.written) for one in moments],
+        "sentences": [snapshot_sentence(one, i, found, kind, layer, head) for i, one in enumerate(moments)],
         "looked": [_looked_at(one, kind, layer, head, position) for one in moments],
     }
 
 
-def _button(moment: TrainingSnapshot, with_answer: bool) -> dict[str, Any]:
+def _button(moment: TrainingSnapshot) -> dict[str, Any]:
     sure = certainty(moment)
     goal = "right" if moment.target == "answer" else "final"
-    is_wrong = with_answer and moment.written.is_right is False
-    verdict = "" if not with_answer or moment.written.is_right is None else f", {'wrong' if is_wrong else 'right'}"
+    is_wrong = moment.written.is_right is False
+    verdict = "" if moment.written.is_right is None else f", {'wrong' if is_wrong else 'right'}"
     return {
         "text": f"{moment.step:,}",
         "title": f"step {moment.step:,} of training: writes {moment.written.text or 'nothing'}{verdict}; "

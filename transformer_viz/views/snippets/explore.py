@@ -11,7 +11,7 @@ from transformer_viz.views.snippets.lines import Code, assigned, call, literal, 
 from transformer_viz.views.snippets.runs import AnyRun, Run, load, program
 
 DisplayOptions = Mapping[str, Any]
-"""`theme`, `large`, `with_answer` and `narrow`, as the page has them; what a figure has by default is not written."""
+"""`theme`, `large` and `narrow`, as the page has them; what a figure has by default is not written."""
 _TRACE, _CHECKPOINT, _KIND = Code("trace"), Code("checkpoint"), Code("kind")
 
 
@@ -127,7 +127,7 @@ def file(run: AnyRun, name: str, options: Mapping[str, Any]) -> str:
 def _pictures(now: View, given: DisplayOptions) -> list[str]:
     """The focus map, and under it the mosaics with the focus outlined."""
     place = {"layer": now.layer, "head": now.head, "step": now.step}
-    drawn = looks(given, "theme", "large", "with_answer", "narrow")
+    drawn = looks(given, "theme", "large", "narrow")
     return [
         assigned("figure", "tv.figures.player", _TRACE, now.kind, **place, **drawn),
         "figure.show()",

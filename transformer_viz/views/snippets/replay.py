@@ -9,7 +9,7 @@ from transformer_viz.views.snippets.runs import Run, load, program
 def training_playback(run: Run, at: View, position: int, given: DisplayOptions) -> str:
     """The picture as it stands after `at.step` steps of training, and that moment's mosaics."""
     place = {"layer": at.layer, "head": at.head, "moment": Code("place"), "position": position}
-    drawn = looks(given, "theme", "large", "with_answer", "narrow")
+    drawn = looks(given, "theme", "large", "narrow")
     return program(
         *load(run.checkpoint, run.device),
         assigned("moments", "tv.replay", Code("checkpoint"), run.text),
