@@ -237,6 +237,24 @@ def test_what_the_app_does_not_need_is_closed(path, kind, status):
     assert ask(Routes(passed_on), path, kind=kind).status == status
 
 
+@pytest.mark.parametrize(
+    ("path", "base", "status"),
+    [
+        ("/masks/_stcore/health", "", 300),
+        ("/masks/_stcore/host-config", "", 300),
+        ("/viz/masks/_stcore/health", "viz", 300),
+        ("/_stcore/health", "", PASSED),
+        ("/viz/_stcore/health", "viz", PASSED),
+        ("/masks/_stcore/health", "masks", PASSED),
+        ("/masks/masks/_stcore/health", "masks", 300),
+        ("/masks/_stcore/upload_file/a/b", "", PASSED),
+    ],
+)
+def test_a_browser_that_looks_for_the_server_below_a_page_is_told_without_an_error(path, base, status):
+    method = "PUT" if "upload_file" in path else "GET"
+    assert ask(Routes(passed_on, pages=("masks", "search"), base=base), path, method=method).status == status
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "X"])
 def test_methods(method):
     assert (ask(Routes(passed_on), "/", method=method).status == PASSED) == (method in ("GET", "HEAD"))

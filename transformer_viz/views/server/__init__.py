@@ -14,6 +14,7 @@ from starlette.middleware import Middleware
 
 from transformer_viz import serving
 from transformer_viz.errors import OptionError
+from transformer_viz.views import names
 from transformer_viz.views.components import plotly_js
 from transformer_viz.views.server import greeting, opening, running, warm_up
 from transformer_viz.views.server.encodings import AcceptedEncodings
@@ -55,7 +56,7 @@ def middleware() -> list[Middleware]:
     return [
         Middleware(SecurityHeaders, page=folder / "index.html"),
         Middleware(Hosts, allowed=hosts),
-        Middleware(Routes),
+        Middleware(Routes, pages=names(), base=st.get_option("server.baseUrlPath").strip("/")),
         Middleware(Visitors),
         Middleware(AcceptedEncodings),
         Middleware(Files, folder=folder, beside={plotly_js.NAME: plotly_js.path()}),
