@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, listed, text_words
 from transformer_viz.terms import KINDS, Kind
 
 MOST_EDITS = 200
@@ -176,7 +176,9 @@ def _place(text: str, part: str) -> Place:
         raise _wrong(part)
     kind = next((kind for kind in KINDS if kind == match["kind"]), None)
     if kind is None:
-        raise OptionError(f"edit {part[:60]!r}: {match['kind']!r} is no kind of attention; choose one of {listed(KINDS)}")
+        raise OptionError(
+            f"edit {text_words(part, 60)}: {match['kind']!r} is no kind of attention; choose one of {listed(KINDS)}"
+        )
     layer, head = (None if match[name] is None else _position(match[name], part) for name in ("layer", "head"))
     return Place(kind, layer, head)
 
@@ -195,7 +197,7 @@ def _shares(text: str, part: str) -> tuple[tuple[int, float], ...]:
     total = math.fsum(weight for _, weight in shares)
     if abs(total - 1) > 1e-5 or len({key for key, _ in shares}) != len(shares):
         raise OptionError(
-            f"edit {part[:60]!r}: the weights of a row add up to 1 and name each key once; these add up to {total:g}"
+            f"edit {text_words(part, 60)}: the weights of a row add up to 1 and name each key once; these add up to {total:g}"
         )
     return tuple(shares)
 
@@ -205,7 +207,7 @@ def _position(number: str, part: str) -> int | None:
         return None
     if not 1 <= int(number) <= _HIGHEST:
         raise OptionError(
-            f"edit {part[:60]!r}: {number} is not possible; positions, layers and heads count from 1 to {_HIGHEST}"
+            f"edit {text_words(part, 60)}: {number} is not possible; positions, layers and heads count from 1 to {_HIGHEST}"
         )
     return int(number) - 1
 
@@ -224,4 +226,4 @@ def _decimal(weight: float) -> str:
 
 
 def _wrong(part: str) -> OptionError:
-    return OptionError(f"edit {part[:60]!r} is not understood; edits look like {_FORMS}")
+    return OptionError(f"edit {text_words(part, 60)} is not understood; edits look like {_FORMS}")

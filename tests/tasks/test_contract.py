@@ -1,6 +1,7 @@
 """What every task promises, whichever it is: a new task in the folder is tested by being there."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,24 @@ def test_samples_are_readable_and_have_answers(task):
             assert all(key is None or 1 <= key <= len(symbols) for key in alignment)
     length = task.evaluated_lengths[len(task.evaluated_lengths) // 2]
     assert all(len(task.symbols(text)) == length for text in task.sample(task.sources[0], length, 5, rng))
+
+
+@pytest.mark.parametrize(("sign", "name"), [("\u200b", "ZERO WIDTH SPACE"), ("\xa0", "NO-BREAK SPACE"), ("\t", "tab")])
+def test_a_sign_that_cannot_be_seen_is_never_said_as_an_escape(task, sign, name):
+    """Some tasks set words apart at it, and some know no x."""
+    for read in (task.read, task.read_target):
+        words = _refusal(read, f"x{sign}x")
+        assert "\\" not in words
+        assert sign not in words
+        assert not words or name in words or "Character 1" in words or f"x{sign}x".split() == ["x", "x"]
+
+
+def _refusal(read: Callable[[str], object], text: str) -> str:
+    try:
+        read(text)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def test_a_true_answer_can_be_given_as_a_target(task):

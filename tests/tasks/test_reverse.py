@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz import tasks
-from transformer_viz.errors import ConfigError, InputError
-from transformer_viz.tasks.letters import LOWER_CASE, PRINTABLE_ASCII, describe
+from transformer_viz.errors import ConfigError, InputError, sign_words, text_words
+from transformer_viz.tasks.letters import LOWER_CASE, PRINTABLE_ASCII
 from transformer_viz.tasks.reverse import Reverse
 
 TASK = Reverse()
@@ -64,10 +64,12 @@ def test_special_words_in_the_text_are_letters():
         ("e\u0301", ["Character 2", "combining", "U+0301"]),
         ("ab\u202ecd", ["Character 3", "RIGHT-TO-LEFT OVERRIDE", "U+202E"]),
         ("שלום", ["Character 1", "U+05E9"]),
-        ("a\x00", ["Character 2", "U+0000"]),
+        ("a\x00", ["Character 2 is a control character (U+0000)"]),
         ("\x1b[31m", ["Character 1", "U+001B"]),
-        ("a\tb", ["Character 2", "U+0009"]),
-        ("a\n", ["Character 2", "U+000A"]),
+        ("a\tb", ["Character 2 is a tab, which"]),
+        ("a\n", ["Character 2 is a line break, which"]),
+        ("a\r\nb", ["Character 2 is a line break, which"]),
+        ("a\xa0b", ["Character 2", "NO-BREAK SPACE", "U+00A0"]),
         ("\u200b", ["Character 1", "ZERO WIDTH SPACE", "U+200B"]),
         ("\ud800", ["Character 1", "U+D800"]),
         ("a" * 33, ["33", "at most 32", "Take 1 out"]),
@@ -97,9 +99,12 @@ def test_any_text_is_read_or_refused(text):
         assert 1 <= len(text) <= 32
 
 
-def test_describe_shows_what_is_safe_to_show():
-    assert describe("é") == "“é” (LATIN SMALL LETTER E WITH ACUTE, U+00E9)"
-    assert "\u202e" not in describe("\u202e")
+def test_what_is_safe_to_show_is_shown_and_what_cannot_be_seen_is_named():
+    assert sign_words("é") == "“é” (LATIN SMALL LETTER E WITH ACUTE, U+00E9)"
+    assert "\u202e" not in sign_words("\u202e")
+    assert [sign_words(sign) for sign in " \t\n"] == ["a space", "a tab", "a line break"]
+    assert text_words("a\u200bb\tc") == "'a[ZERO WIDTH SPACE (U+200B)]b[tab]c'"
+    assert text_words("it's") == repr("it's")
 
 
 @pytest.mark.parametrize(

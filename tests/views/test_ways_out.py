@@ -40,6 +40,10 @@ def test_what_is_offered(text: str, wanted: dict[str, str]) -> None:
     assert readable_parts(REVERSE, text) == wanted
 
 
+def test_a_tab_between_words_becomes_a_space() -> None:
+    assert readable_parts(tasks.make("reverse"), "two\twords") == {"Leave out what it does not know": "two words"}
+
+
 def test_other_models_that_read_it_are_named_in_their_order() -> None:
     others = [("small", REVERSE), ("copy", tasks.make("copy")), ("sort", tasks.make("sort")), ("shift", tasks.make("shift"))]
     assert readers("hello", others) == ["copy", "sort"]

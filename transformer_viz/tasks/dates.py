@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, listed
+from transformer_viz.errors import ConfigError, InputError, listed, sign_words
 from transformer_viz.tasks.corpus import Vocabularies, need
-from transformer_viz.tasks.letters import check_length, check_share, describe
+from transformer_viz.tasks.letters import check_length, check_share
 from transformer_viz.tasks.task import JUDGED_STREAM, Example, Split, Task
 from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
 
@@ -81,7 +81,7 @@ class Dates(Task):
         for place, symbol in enumerate(text, start=1):
             if symbol not in self.source_vocabulary or symbol in SPECIAL_TOKENS:
                 raise InputError(
-                    f"Character {place} is {describe(symbol)}, which this model does not know. It knows the letters, "
+                    f"Character {place} is {sign_words(symbol)}, which this model does not know. It knows the letters, "
                     f"figures and marks of dates in {listed(LANGUAGES)}."
                 )
         check_length(len(text), self.max_length)
@@ -94,7 +94,8 @@ class Dates(Task):
         for place, symbol in enumerate(text, start=1):
             if symbol not in self.target_vocabulary or symbol in SPECIAL_TOKENS:
                 raise InputError(
-                    f"Character {place} of the target is {describe(symbol)}; this model writes figures and -, as in 1986-03-05."
+                    f"Character {place} of the target is {sign_words(symbol)}; "
+                    "this model writes figures and -, as in 1986-03-05."
                 )
         return list(text)
 

@@ -3,13 +3,12 @@
 `reverse`, `copy`, `shift` and `sort` differ in the answer and its alignment only.
 """
 
-import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, listed
+from transformer_viz.errors import ConfigError, InputError, listed, sign_words
 from transformer_viz.tasks.strings import SAMPLERS
 from transformer_viz.tasks.task import Example, Split, Task
 from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
@@ -72,7 +71,7 @@ class Letters(Task):
         for position, symbol in enumerate(text, start=1):
             if symbol not in self.source_vocabulary or symbol in SPECIAL_TOKENS:
                 raise InputError(
-                    f"Character {position} is {describe(symbol)}, which this model does not know. "
+                    f"Character {position} is {sign_words(symbol)}, which this model does not know. "
                     f"It knows {self.possible()}. Take it out or choose another model."
                 )
         check_length(len(text), most)
@@ -115,16 +114,6 @@ class Letters(Task):
             if len(drawn) == count:
                 break
         return drawn
-
-
-def describe(symbol: str) -> str:
-    """A character by sight where that is safe, by name and by code point."""
-    name = unicodedata.name(symbol, "no name")
-    code = f"U+{ord(symbol):04X}"
-    if unicodedata.combining(symbol):
-        return f"the combining mark {name} ({code})"
-    # A control or direction character would act on the message instead of showing in it.
-    return f"“{symbol}” ({name}, {code})" if symbol.isprintable() else f"{name} ({code})"
 
 
 def check_length(length: int, most: int, unit: str = "characters") -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, listed
+from transformer_viz.errors import ConfigError, InputError, listed, sign_words, text_words
 from transformer_viz.tasks.corpus import Vocabularies, need
 from transformer_viz.tasks.letters import check_length, check_share
 from transformer_viz.tasks.task import JUDGED_STREAM, Example, Split, Task
@@ -60,7 +60,7 @@ class Numbers(Task):
         found = self.symbols(words.replace("dreissig", "dreißig").replace(" ", ""))
         if "".join(found) != words.replace("dreissig", "dreißig").replace(" ", ""):
             raise InputError(
-                f"{text[:60]!r} is not made of German number words. They are {listed(_MORPHEMES)}, written together."
+                f"{text_words(text, 60)} is not made of German number words. They are {listed(_MORPHEMES)}, written together."
             )
         check_length(len(found), self.max_length, "parts")
         return found
@@ -71,7 +71,9 @@ class Numbers(Task):
     def read_target(self, text: str) -> list[str]:
         for place, digit in enumerate(text, start=1):
             if digit not in self.target_vocabulary or digit in SPECIAL_TOKENS:
-                raise InputError(f"Character {place} of the target is {digit!r}; this model writes the digits 0 to 9.")
+                raise InputError(
+                    f"Character {place} of the target is {sign_words(digit)}; this model writes the digits 0 to 9."
+                )
         return list(text)
 
     def join(self, tokens: Sequence[str]) -> str:

@@ -10,9 +10,9 @@ from functools import cache
 
 import numpy as np
 
-from transformer_viz.errors import InputError
+from transformer_viz.errors import InputError, sign_words, text_words
 from transformer_viz.tasks.corpus import Corpus, Pair, need, spelled
-from transformer_viz.tasks.letters import check_length, describe
+from transformer_viz.tasks.letters import check_length
 from transformer_viz.tasks.task import Example, Split
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
@@ -46,7 +46,7 @@ class Pinyin(Corpus):
         for place, symbol in enumerate(text, start=1):
             if symbol not in self.source_vocabulary or symbol in SPECIAL_TOKENS:
                 raise InputError(
-                    f"Character {place} is {describe(symbol)}, which this model does not know. It knows the "
+                    f"Character {place} is {sign_words(symbol)}, which this model does not know. It knows the "
                     f"{len(self.source_vocabulary.symbols):,} Chinese characters of its phrases, simplified, without spaces."
                 )
         check_length(len(text), self.max_length)
@@ -60,7 +60,7 @@ class Pinyin(Corpus):
         for place, syllable in enumerate(syllables, start=1):
             if syllable not in self.target_vocabulary or syllable in SPECIAL_TOKENS:
                 raise InputError(
-                    f"Syllable {place} is {syllable[:40]!r}, which this model does not know. "
+                    f"Syllable {place} is {text_words(syllable)}, which this model does not know. "
                     "Syllables carry tone marks and are set apart by spaces, as in: chóng qìng."
                 )
         return syllables

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from transformer_viz.errors import InputError, listed
+from transformer_viz.errors import InputError, listed, text_words
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies, spelled
 from transformer_viz.tasks.letters import check_length
 from transformer_viz.tasks.task import Example
@@ -58,7 +58,7 @@ class Sentences(Corpus):
         for place, word in enumerate(words, start=1):
             if word not in vocabulary or word in SPECIAL_TOKENS:
                 raise InputError(
-                    f"Word {place} is {word[:40]!r}, which this model does not know. "
+                    f"Word {place} is {text_words(word)}, which this model does not know. "
                     f"It knows {listed(vocabulary.symbols)}. Words are set apart by spaces."
                 )
         return words

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError
+from transformer_viz.errors import InputError, text_words
 from transformer_viz.tracing.options import whole
 from transformer_viz.vocabulary import END, PAD, PAD_ID, START
 
@@ -74,5 +74,5 @@ def _symbols(checkpoint: Checkpoint, target: Target) -> list[str]:
         return checkpoint.task.read_target(target) if target else []
     vocabulary = checkpoint.task.target_vocabulary
     if unknown := [token for token in target if token not in vocabulary]:
-        raise InputError(f"Target token {str(unknown[0])[:40]!r} is not in the vocabulary of this model.")
+        raise InputError(f"Target token {text_words(str(unknown[0]))} is not in the vocabulary of this model.")
     return list(target)

@@ -8,7 +8,8 @@ from transformer_viz.tasks import Task
 
 def readable_parts(task: Task, text: str) -> dict[str, str]:
     """Texts that the task reads, made of this one, by what each is called; none where it is of something else altogether."""
-    known = "".join(symbol for symbol in text if _reads(task, symbol) or symbol.isspace()).strip()
+    # A tab may be between words, which a space is too.
+    known = "".join(symbol if _reads(task, symbol) else " " if symbol.isspace() else "" for symbol in text).strip()
     found = {}
     if known and known != text and _reads(task, known):
         found["Leave out what it does not know"] = known
