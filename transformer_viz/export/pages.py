@@ -22,7 +22,7 @@ PlotlyJs = bool | Literal["cdn", "packed"] | str | PathLike[str]
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
 BESIDE = "plotly.min.js"
 """Where a page without plotly.js looks for it: in its own folder."""
-_SCRIPTS = ("numbers.js", "player.js", "focus.js", "masks.js", "tiles.js", "page.js")
+_SCRIPTS = ("arrays.js", "numbers.js", "player.js", "focus.js", "masks.js", "tiles.js", "page.js")
 
 
 def html(

@@ -1,11 +1,4 @@
-// The run's numbers: arrays from base64, one head's map, and what is combined from a layer's heads.
-
-const ARRAYS = { f4: Float32Array, u1: Uint8Array, u2: Uint16Array };
-
-function unpacked({ dtype, shape, bdata }) {
-  const bytes = Uint8Array.from(atob(bdata), (letter) => letter.charCodeAt(0));
-  return { values: new ARRAYS[dtype](bytes.buffer), shape };
-}
+// The run's numbers: one head's map, and what is combined from a layer's heads.
 
 class Kind {
   constructor(data) {

@@ -355,18 +355,13 @@ function weightsOf(chart) {
   const frames = Object.values(chart.__frames ?? {}), last = frames[frames.length - 1];
   const maps = chart.data.flatMap((trace, place) => {
     const z = last?.data[last.traces.indexOf(place)]?.z ?? trace.z;
-    return trace.type === "heatmap" && z?.shape ? [{ z: matrix(z), isWeights: Boolean(trace.coloraxis) }] : [];
+    return trace.type === "heatmap" && z?.shape ? [{ z: unpacked(z), isWeights: Boolean(trace.coloraxis) }] : [];
   });
-  const { z, shape } = maps.find((map) => map.isWeights).z;
+  const { values, shape } = maps.find((map) => map.isWeights).z;
   const grey = maps.filter((map) => !map.isWeights && map.z.shape[1] === shape[1]);
-  const at = (query, key) => z[query * shape[1] + key];
-  const isMasked = (query, key) => grey.some((map) => map.z.z[query * shape[1] + key] === 1);
+  const at = (query, key) => values[query * shape[1] + key];
+  const isMasked = (query, key) => grey.some((map) => map.z.values[query * shape[1] + key] === 1);
   return { shape, at, isMasked, words: (query, key) => (isMasked(query, key) ? "masked" : weightWords(at(query, key))) };
-}
-
-function matrix({ bdata, shape }) {
-  const z = new Float32Array(Uint8Array.from(atob(bdata), (byte) => byte.charCodeAt(0)).buffer);
-  return { z, shape: shape.split(",").map(Number) };
 }
 
 // Two places; what is not everything is not said to be, nor what is not nothing.

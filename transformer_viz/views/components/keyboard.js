@@ -101,7 +101,7 @@ function sectionsOf(chart) {
   if (chart.layout.meta?.pitch_x) return [tilesOf(chart.layout.meta)];
   const traces = chart.data.filter((trace) => trace.visible !== false && trace.hoverinfo !== "skip");
   const maps = Map.groupBy(traces.filter((trace) => trace.type === "heatmap"), areaOf);
-  const lines = traces.filter((trace) => trace.type !== "heatmap" && trace.x && trace.y && unpacked(trace.x).length);
+  const lines = traces.filter((trace) => trace.type !== "heatmap" && trace.x && trace.y && numbersOf(trace.x).length);
   return [...[...maps.values()].map((map) => mapOf(chart, map)), ...lines.map((line) => lineOf(chart, line))];
 }
 
@@ -119,7 +119,7 @@ function tilesOf({ layers, numbers, heads, pitch_x, pitch_y }) {
 function mapOf(chart, traces) {
   const sizes = traces.map((trace) => sizeOf(trace.z));
   // A cover over the rows to come has one number a row.
-  const number = ({ z }, row, column) => (sizeOf(z)[1] === 1 ? unpacked(z)[row]?.[0] : unpacked(z)[row]?.[column]);
+  const number = ({ z }, row, column) => (sizeOf(z)[1] === 1 ? numbersOf(z)[row]?.[0] : numbersOf(z)[row]?.[column]);
   const isNumber = (value) => typeof value === "number" && !Number.isNaN(value);
   return {
     area: areaOf(traces[0]),
@@ -129,7 +129,7 @@ function mapOf(chart, traces) {
       const trace = traces.find((trace) => isNumber(number(trace, row, column))), [x, y] = axesOf(chart, trace ?? traces[0]);
       const place = { x: label(x, trace?.x?.[column] ?? column), y: label(y, trace?.y?.[row] ?? row) };
       if (!trace || trace.hoverinfo === "none") return cellWords(place.y, place.x, "nothing yet");
-      const [text, customdata] = [trace.text, trace.customdata].map((values) => values && unpacked(values)[row]?.[column]);
+      const [text, customdata] = [trace.text, trace.customdata].map((values) => values && numbersOf(values)[row]?.[column]);
       return hoverWords(trace.hovertemplate ?? "", { ...place, z: number(trace, row, column), text, customdata });
     },
     edges: (row, column) => [column - 0.5, row - 0.5, column + 0.5, row + 0.5],
@@ -138,8 +138,8 @@ function mapOf(chart, traces) {
 
 function lineOf(chart, trace) {
   const [x, y] = axesOf(chart, trace), name = trace.name ? `${trace.name}: ` : "";
-  const [across, down] = [unpacked(trace.x), unpacked(trace.y)];
-  const at = (values, place) => (typeof values === "object" && values ? unpacked(values)[place] : values);
+  const [across, down] = [numbersOf(trace.x), numbersOf(trace.y)];
+  const at = (values, place) => (typeof values === "object" && values ? numbersOf(values)[place] : values);
   return {
     area: areaOf(trace),
     rows: 1,
@@ -157,17 +157,13 @@ function lineOf(chart, trace) {
   };
 }
 
-const NUMBERS = {
-  f4: Float32Array, f8: Float64Array, i1: Int8Array, i2: Int16Array, i4: Int32Array, u1: Uint8Array, u2: Uint16Array, u4: Uint32Array,
-};
 const UNPACKED = new WeakMap();
 
 // Numbers travel as bytes, which Plotly leaves in the data as they came. A matrix becomes an array of rows.
-function unpacked(values) {
+function numbersOf(values) {
   if (!values.bdata) return values;
   if (!UNPACKED.has(values)) {
-    const flat = new NUMBERS[values.dtype](Uint8Array.from(atob(values.bdata), (byte) => byte.charCodeAt(0)).buffer);
-    const [rows, columns] = sizeOf(values);
+    const { values: flat, shape: [rows, columns] } = unpacked(values);
     const matrix = () => Array.from({ length: rows }, (_, row) => flat.subarray(row * columns, (row + 1) * columns));
     UNPACKED.set(values, columns === undefined ? flat : matrix());
   }
@@ -175,7 +171,8 @@ function unpacked(values) {
 }
 
 function sizeOf(values) {
-  return values.bdata ? String(values.shape ?? "").split(",").map(Number) : [values.length, values[0]?.length];
+  const rows = numbersOf(values);
+  return [rows.length, rows[0]?.length];
 }
 
 function areaOf(trace) {

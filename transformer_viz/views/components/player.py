@@ -100,7 +100,7 @@ def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
     names = ("plotly.js", "clicks.js", "lines.js", "highlight.js", "player.js", "highlight.css")
     *scripts, style = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
-    script, css = "\n".join([asset("player.js"), *scripts]), asset("player.css") + style
+    script, css = "\n".join([asset("arrays.js"), asset("player.js"), *scripts]), asset("player.css") + style
     return st.components.v2.component("transformer-viz-player", html=asset("player.html"), css=css, js=script)
 
 
