@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from PIL import Image
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
-from tests.browser.charts import at_rest
 from tests.needs import skip_without
 
 _PACKAGE = "axe_playwright_python"
@@ -39,6 +38,7 @@ THEIRS = (
         "the area to drop files on has a label beside the role of none; the keyboard uses the button in it",
     ),
 )
+_TIMES = 5
 _RUN = """async () => {
   const { violations, incomplete } = await axe.run(document, { resultTypes: ['violations', 'incomplete'] });
   const nodes = (rule) => rule.nodes.map((node) => ({
@@ -46,34 +46,50 @@ _RUN = """async () => {
     why: [...node.any, ...node.all, ...node.none].map((check) => check.message).join('; '),
   }));
   const open = incomplete.filter(({ id }) => id === 'color-contrast').flatMap(({ nodes }) => nodes);
-  window.__undecided = open.map(({ target }) => target[0]);
+  // In a shadow the target is a path: the host, and what is in it.
+  const step = (above, selector) => (above?.shadowRoot ?? above)?.querySelector(selector);
+  window.__undecided = open.map(({ target }) => [target[0]].flat().reduce(step, document));
   return violations.flatMap(nodes);
 }"""
-_HIDE = """async () => {
+_BOX = """(element) => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  const { left, top, right, bottom } = range.getBoundingClientRect();
+  return [left, top, right, bottom];
+}"""
+_HIDE = """(within) => {
+  const boxOf = BOX;
   const opacity = (element) => element ? Number(getComputedStyle(element).opacity) * opacity(element.parentElement) : 1;
-  const found = [];
-  for (const target of window.__undecided) {
-    const element = typeof target === 'string' ? document.querySelector(target) : null;
-    if (!element?.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
-    const range = document.createRange();
-    range.selectNodeContents(element);
-    const box = range.getBoundingClientRect(), style = getComputedStyle(element);
+  const isSeen = (element) => element?.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  const found = new Map();
+  for (const element of [...window.__undecided, ...document.querySelectorAll('svg text')]) {
+    if (!isSeen(element) || (within && !element.closest(within))) continue;
+    const box = boxOf(element), [left, top, right, bottom] = box, style = getComputedStyle(element);
     const isDrawn = element instanceof SVGElement;
-    if (box.width < 1 || box.height < 1 || box.right > innerWidth || box.bottom > innerHeight) continue;
-    found.push({
-      element, text: element.textContent, box: [box.left, box.top, box.right, box.bottom], opacity: opacity(element),
-      colour: isDrawn ? style.fill : style.color, size: parseFloat(style.fontSize), weight: Number(style.fontWeight),
+    if (right - left < 1 || bottom - top < 1) continue;
+    found.set(element, {
+      text: element.textContent, box,
+      colour: isDrawn ? style.fill : style.color, opacity: opacity(element) * (isDrawn ? Number(style.fillOpacity) : 1),
+      size: parseFloat(style.fontSize), weight: Number(style.fontWeight),
     });
   }
-  const style = document.createElement('style');
-  style.textContent = `[data-bare], [data-bare] * {
+  window.__bare = [...found.keys()];
+  window.__baring = new CSSStyleSheet();
+  window.__baring.replaceSync(`[data-bare], [data-bare] * {
     color: transparent !important; fill: transparent !important; transition: none !important;
-  }`;
-  document.head.append(style);
-  for (const { element } of found) element.dataset.bare = '';
-  return found.map(({ element, ...text }) => text);
-}"""
-_SHOW = "() => { for (const element of document.querySelectorAll('[data-bare]')) delete element.dataset.bare; }"
+  }`);
+  for (const element of window.__bare) {
+    element.dataset.bare = '';
+    const root = element.getRootNode();
+    if (!root.adoptedStyleSheets.includes(window.__baring)) root.adoptedStyleSheets.push(window.__baring);
+  }
+  return [...found.values()];
+}""".replace("BOX", _BOX)
+_SHOW = """() => {
+  window.__baring.replaceSync('');
+  for (const element of window.__bare) delete element.dataset.bare;
+  return window.__bare.map(BOX);
+}""".replace("BOX", _BOX)
 
 
 @cache
@@ -84,39 +100,63 @@ def _axe() -> str:
     return (Path(found.origin).parent / "axe.min.js").read_text(encoding="utf-8")
 
 
-def faults(page: Page, *, with_undecided: bool = True) -> Iterator[str]:
+def faults(page: Page, within: str | None = None) -> Iterator[str]:
     """What is wrong with the page as it stands, in words: axe's violations, and text of too little contrast.
+
+    The contrast of all text in a picture, and of what else axe leaves open, is computed.
 
     Args:
         page: at rest.
-        with_undecided: compute the contrast of what axe leaves open; not where something lies over the page.
+        within: where to compute it, as a selector, when something lies over the page.
     """
     skip_without(_PACKAGE)
     if page.evaluate("typeof axe") == "undefined":
-        page.add_script_tag(content=_axe())
-    at_rest(page)
+        page.evaluate(_axe())
     for found in page.evaluate(_RUN):
         if not any(found["rule"] == theirs.rule and theirs.words in found["html"] for theirs in THEIRS):
             yield f"{found['rule']}: {found['why']}: {found['html']}"
-    if with_undecided:
-        yield from _pale(page)
+    yield from _pale(page, within)
 
 
-def _pale(page: Page) -> Iterator[str]:
+def _pale(page: Page, within: str | None) -> Iterator[str]:
     """Text of too little contrast to what is drawn under it: the text is taken away, and the pixels looked at."""
-    texts = page.evaluate(_HIDE)
-    picture = page.screenshot(animations="disabled")
-    page.evaluate(_SHOW)
-    pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"), dtype=float)
+    texts, pixels = _bare(page, within)
     for text in texts:
-        left, top, right, bottom = (round(side) for side in text["box"])
-        under = np.median(pixels[max(0, top) : bottom, max(0, left) : right].reshape(-1, 3), axis=0)
-        *colour, alpha = _rgba(text["colour"])
-        share = alpha * text["opacity"]
-        found = contrast(share * np.array(colour) + (1 - share) * under, under)
-        is_large = text["size"] >= 24 or (text["size"] >= 18.66 and text["weight"] >= 700)
-        if found < (3 if is_large else 4.5):
-            yield f"contrast {found:.2f} of {text['text']!r}, {text['colour']} on {under}"
+        left, top, right, bottom = (max(0, round(side)) for side in text["box"])
+        under = pixels[top:bottom, left:right].reshape(-1, 3)
+        if not len(under):
+            yield f"{text['text']!r} is out of sight, at {text['box']}"
+            continue
+        yield from _contrast_of(text, np.median(under, axis=0))
+
+
+def _bare(page: Page, within: str | None) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """All that is looked at, and the page without it; once more where it was somewhere else when the picture was taken."""
+    for _ in range(_TIMES):
+        texts = page.evaluate(_HIDE, within)
+        pixels = _pixels(page.screenshot(animations="disabled"))
+        if page.evaluate(_SHOW) == [text["box"] for text in texts]:
+            return texts, pixels
+    raise AssertionError("the page does not come to rest")
+
+
+def background(button: Locator) -> tuple[float, ...]:
+    """The colour of most of its pixels, from 0 to 255."""
+    colours, counts = np.unique(_pixels(button.screenshot()).reshape(-1, 3), axis=0, return_counts=True)
+    return tuple(colours[counts.argmax()].tolist())
+
+
+def _pixels(picture: bytes) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(picture)).convert("RGB"), dtype=float)
+
+
+def _contrast_of(text: dict[str, Any], under: np.ndarray) -> Iterator[str]:
+    *colour, alpha = _rgba(text["colour"])
+    share = alpha * text["opacity"]
+    found = contrast(share * np.array(colour) + (1 - share) * under, under)
+    is_large = text["size"] >= 24 or (text["size"] >= 18.66 and text["weight"] >= 700)
+    if found < (3 if is_large else 4.5):
+        yield f"contrast {found:.2f} of {text['text']!r}, {text['colour']} on {under}"
 
 
 def _rgba(colour: str) -> list[float]:

@@ -1,7 +1,7 @@
 """For eyes, keyboards and screen readers: axe on every page, contrast, focus, maps cell by cell, the system's settings."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -9,16 +9,19 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import transformer_viz as tv
-from tests.browser.accessible import contrast, faults
+from tests.browser.accessible import background, contrast, faults
 from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_until_drawn
+from tests.browser.drawn import DRAWN
 from transformer_viz.figures.theme import theme_of
 from transformer_viz.terms import place_label, row_labels
 
 pytestmark = pytest.mark.browser
 
 WIDE, PHONE = 1440, 390
-# As tall as what is on it: what is out of sight has no pixels to look at.
+POPOVER = "[data-testid=stPopoverBody]"
+# What is out of sight has no pixels to look at.
 TALL = 3600
+TALLER = 6000
 PAGES = {
     "explore": "/?text=abc&step=2",
     "refused": "/?text=%C3%84",
@@ -47,7 +50,7 @@ def eyes(page: Page) -> Iterator[Page]:
     page.emulate_media(color_scheme="light", reduced_motion="no-preference", forced_colors="none")
 
 
-def open_page(page: Page, server: str, name: str, scheme: Any = "light", width: int = WIDE) -> None:
+def open_app(page: Page, server: str, name: str, scheme: Any = "light", width: int = WIDE) -> None:
     # What fades in is pale for a moment.
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     page.set_viewport_size({"width": width, "height": TALL})
@@ -61,7 +64,7 @@ def open_page(page: Page, server: str, name: str, scheme: Any = "light", width: 
 
 @pytest.mark.parametrize(("name", "scheme", "width"), ONCE)
 def test_nothing_is_wrong_with_a_page_as_it_opens(eyes: Page, server: str, name: str, scheme: str, width: int) -> None:
-    open_page(eyes, server, name, scheme, width)
+    open_app(eyes, server, name, scheme, width)
     assert not [*faults(eyes)]
 
 
@@ -69,12 +72,13 @@ def test_nothing_is_wrong_with_a_page_as_it_opens(eyes: Page, server: str, name:
 @pytest.mark.parametrize(("name", "scheme", "width"), ALL)
 def test_nothing_is_wrong_with_anything_that_opens(eyes: Page, server: str, name: str, scheme: str, width: int) -> None:
     """Every tab, fold and popover."""
-    open_page(eyes, server, name, scheme, width)
+    open_app(eyes, server, name, scheme, width)
+    eyes.set_viewport_size({"width": width, "height": TALLER})
     wrong: list[tuple[str, ...]] = []
     seen: set[str] = set()
     for place in places(eyes):
         wrong += [(place, fault) for fault in faults(eyes)]
-        wrong += [(place, words, fault) for words in popovers(eyes, seen) for fault in faults(eyes, with_undecided=False)]
+        wrong += [(place, words, fault) for words in popovers(eyes, seen) for fault in faults(eyes, POPOVER)]
     assert not wrong
 
 
@@ -97,8 +101,30 @@ def popovers(page: Page, seen: set[str]) -> Iterator[str]:
         if (words := button.inner_text()) not in seen:
             seen.add(words)
             button.click()
+            page.locator(POPOVER).wait_for()
+            at_rest(page)
             yield words
             page.keyboard.press("Escape")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wrong_with_an_exported_page(open_page: Callable[..., Page], trace: tv.Trace, scheme: str) -> None:
+    for width in (WIDE, PHONE):
+        page = open_page(tv.export.html(trace, step=1), width=width, height=TALL, scheme=scheme)
+        page.wait_for_function(DRAWN)
+        assert not [*faults(page)]
+        for fold in page.locator("summary").all():
+            fold.click()
+        page.locator(".masks .main-svg").last.wait_for()
+        assert not [*faults(page)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_is_wrong_with_an_exported_figure(open_page: Callable[..., Page], trace: tv.Trace, scheme: Any) -> None:
+    figure = tv.figures.mosaic(trace, "cross", theme=scheme)
+    page = open_page(tv.export.figure_html(figure, title="All heads"), height=TALL, scheme=scheme)
+    page.locator("#figure .main-svg").first.wait_for()
+    assert not [*faults(page)]
 
 
 # ---- the keyboard
@@ -123,6 +149,18 @@ SAY_ALL = """(grid) => {
     for (let row = 0; row < 600; row += 1) press('ArrowUp');
   }
   return said;
+}"""
+
+
+MOVING = """() => {
+  const all = (root) => [...root.querySelectorAll('*')].flatMap((one) => [one, ...(one.shadowRoot ? all(one.shadowRoot) : [])]);
+  const seconds = (times) => Math.max(...times.split(',').map(parseFloat));
+  return all(document).flatMap((one) => [undefined, '::before', '::after'].flatMap((part) => {
+    const { transitionDuration, animationDuration, animationName, animationIterationCount } = getComputedStyle(one, part);
+    const isMoving = seconds(transitionDuration) > 0.001 || seconds(animationDuration) > 0.001;
+    const isEndless = animationName !== 'none' && animationIterationCount !== '1';
+    return isMoving || isEndless ? [`${one.tagName}.${one.className}${part ?? ''}`] : [];
+  }));
 }"""
 
 
@@ -206,7 +244,7 @@ def test_enter_does_what_a_click_there_does(page: Page, server: str) -> None:
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "refused"])
 def test_every_chart_of_every_page_says_what_it_shows(eyes: Page, server: str, name: str) -> None:
     """One Tab stop a chart, and no place of any without its words."""
-    open_page(eyes, server, name)
+    open_app(eyes, server, name)
     for _ in places(eyes):
         charts = eyes.locator(".charted:visible")
         for chart in charts.all():
@@ -231,6 +269,33 @@ def test_the_output_is_one_stop_and_its_arrows_step(page: Page, server: str) -> 
     expect(page.locator("[data-part=slider]")).to_be_focused()
 
 
+def test_a_screen_reader_hears_which_page_is_open_and_what_is_pinned(page: Page, server: str) -> None:
+    open_explore(page, server)
+    links = page.get_by_role("navigation", name="Pages").get_by_role("link")
+    current = "(all) => all.map((one) => one.ariaCurrent)"
+    assert links.evaluate_all(current) == ["page"] + 6 * [None]
+    pressed = "(all) => all.map((one) => one.ariaPressed)"
+    source, output = (page.locator(f"[data-part={strip}] .token") for strip in ("source", "output"))
+    n_source = source.count()
+    assert source.evaluate_all(pressed) == n_source * ["false"]
+    source.nth(1).click()
+    assert source.evaluate_all(pressed) == ["false", "true", *(n_source - 2) * ["false"]]
+    assert output.evaluate_all(pressed) == 4 * ["false"]
+    output.nth(2).click()
+    assert source.evaluate_all(pressed) == n_source * ["false"]
+    assert output.evaluate_all(pressed) == ["false", "false", "true", "false"]
+    # The source reads nothing of what is written, and its tokens cannot be pinned there.
+    page.locator(".st-key-kind").get_by_role("radio").nth(1).click()
+    wait_for_head(page, "decoder", 0, 0)
+    at_rest(page)
+    assert source.evaluate_all(pressed) == n_source * [None]
+    assert output.evaluate_all(pressed) == 4 * ["false"]
+    page.get_by_role("link", name="Masks").click()
+    page.get_by_role("heading", name="Masks", level=1).wait_for()
+    at_rest(page)
+    assert links.evaluate_all(current) == [None, "page"] + 5 * [None]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_keyboard_sees_where_it_is(eyes: Page, server: str, scheme: Any) -> None:
     eyes.emulate_media(color_scheme=scheme)
@@ -253,27 +318,34 @@ def test_the_keyboard_sees_where_it_is(eyes: Page, server: str, scheme: Any) -> 
 
 
 def test_without_motion_nothing_moves(eyes: Page, server: str) -> None:
+    """But the player, which steps: no transition, no animation, also within the player and before and after an element."""
     eyes.emulate_media(reduced_motion="reduce")
-    open_explore(eyes, server)
-    longest = eyes.evaluate(
-        """() => Math.max(...[...document.querySelectorAll('*')].flatMap((element) => {
-          const { transitionDuration, animationDuration } = getComputedStyle(element);
-          return [transitionDuration, animationDuration].flatMap((all) => all.split(',').map(parseFloat));
-        }))"""
-    )
-    assert longest <= 0.001
+    eyes.goto(f"{server}{PAGES['explore']}&lines=on")
+    wait_for_step(eyes, 1)
+    at_rest(eyes)
+    eyes.keyboard.press("ArrowRight")
+    eyes.locator(".lines.moves path").first.wait_for(state="attached")
+    assert eyes.evaluate(MOVING) == []
+    eyes.emulate_media(reduced_motion="no-preference")
+    assert eyes.evaluate(MOVING)
 
 
 def test_forced_colours_show_what_is_chosen(eyes: Page, server: str) -> None:
     eyes.emulate_media(forced_colors="active")
     open_explore(eyes, server)
-    background = "(all) => all.map((one) => getComputedStyle(one).backgroundColor)"
-    kinds = eyes.locator(".st-key-kind").get_by_role("radio").evaluate_all(background)
-    assert kinds[0] == kinds[1] != kinds[2]
-    links = eyes.locator(".st-key-pages a").evaluate_all(background)
-    assert links[0] not in links[1:]
-    outputs = eyes.locator("[data-part=output] button").evaluate_all(background)
-    assert outputs.count(outputs[1]) == 1
+    kinds = eyes.locator(".st-key-kind").get_by_role("radio")
+    assert odd_ones(kinds) == [2]
+    assert odd_ones(eyes.locator(".st-key-pages a")) == [0]
+    assert odd_ones(eyes.locator("[data-part=output] button")) == [1]
+    kinds.first.click()
+    wait_for_head(eyes, "encoder", 0, 0)
+    assert odd_ones(kinds) == [0]
+
+
+def odd_ones(buttons: Locator) -> list[int]:
+    """Those on another background than all others, as it is seen: a style says what it was before the system's colours."""
+    backgrounds = [background(button) for button in buttons.all()]
+    return [place for place, here in enumerate(backgrounds) if backgrounds.count(here) == 1]
 
 
 def test_the_contrast_is_that_of_the_definition() -> None:

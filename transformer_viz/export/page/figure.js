@@ -1,15 +1,15 @@
 // Draws the one figure of the page.
 
 const page = JSON.parse(document.getElementById("data").textContent);
-document.title = page.title;
+document.title = document.getElementById("title").textContent = page.title;
 document.body.style.background = page.figure.layout.paper_bgcolor;
+document.body.style.color = page.figure.layout.font?.color;
 
 async function show() {
   await window.plotlyReady;
   if (!window.Plotly) {
     const missing = document.getElementById("missing");
     missing.hidden = false;
-    missing.style.color = page.figure.layout.font.color;
     missing.textContent = "plotly.min.js is not where this page looks for it, so the figure cannot be drawn.";
     return;
   }

@@ -19,7 +19,7 @@ class Page extends Player {
     this.theme = run.theme;
     this.mosaics = Object.entries(kinds).map(([name, kind]) => new Mosaic(name, kind, (...place) => this.choose(...place)));
     part("mosaics").append(...this.mosaics.map((mosaic) => mosaic.root));
-    document.title = run.title;
+    document.title = part("title").textContent = run.title;
     document.documentElement.classList.toggle("large", run.large);
     part("made").textContent = [run.title, ...run.made, `Transformer Viz ${run.version}`].join(" · ");
     part("best").textContent = run.best ?? "";

@@ -215,10 +215,12 @@ class Highlight {
     // Without a hand on something the output keeps the tint of its certainty.
     const strips = { source: true, output: Boolean(this.pointed) };
     for (const [name, isTinted] of Object.entries(strips)) {
+      const canPin = this.about.kind !== { source: "decoder", output: "encoder" }[name];
       for (const cell of this.tokens(name)) {
         const link = looks.get(cell), weight = isTinted && link?.weight > 0 ? link.weight : null;
         cell.classList.toggle("lit", pointed.includes(cell));
         cell.classList.toggle("pinned", pinned.includes(cell));
+        cell.ariaPressed = canPin ? String(pinned.includes(cell)) : null;
         cell.classList.toggle("attended", weight !== null);
         cell.classList.toggle("struck", this.lines.isOn && Boolean(link?.isMasked));
         if (weight !== null) cell.style.setProperty("--weight", weight);

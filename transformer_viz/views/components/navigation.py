@@ -4,7 +4,10 @@ Streamlit's own navigation becomes a drawer on a phone, which covers the page, s
 """
 
 from collections.abc import Callable
+from functools import cache
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import streamlit as st
 
@@ -27,4 +30,12 @@ def show(views: list[ModuleType]) -> Callable[[], None]:
                 st.page_link(page, width="content")
     with st.container(key="heading"):
         st.html(f"<h1>{chosen.title}</h1>")
+        _component()(key="navigation", data=None, height=1)
     return chosen.run
+
+
+@cache
+def _component() -> Any:
+    """Registered once a process: tells a screen reader what the row is, and which link is of this page."""
+    script = Path(__file__).with_name("navigation.js").read_text(encoding="utf-8")
+    return st.components.v2.component("transformer-viz-navigation", js=script)
