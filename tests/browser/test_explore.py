@@ -338,3 +338,23 @@ def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page,
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(re.compile(r"[?&]step=11\b"))
+
+
+def test_a_projector_has_the_whole_map_and_its_player_on_one_screen(page: Page, server: str) -> None:
+    """Nineteen letters in the window of the tests, 1440 by 900 pixels, at the step with the longest sentence."""
+    page.goto(f"{server}/?text=incomprehensibility&projector=on&step=19")
+    wait_for_step(page, 18)
+    lowest = """() => {
+      const all = (where) => [...document.querySelectorAll(where)].map((one) => one.getBoundingClientRect());
+      const chart = ".st-key-focus .js-plotly-plot";
+      const boxes = all(`${chart} :is(.xtick, .ytick, .x2tick) text, ${chart} :is(.xtitle, .ytitle, .x2title)`);
+      return [boxes.length, scrollY, Math.max(...boxes.map((box) => box.bottom))];
+    }"""
+    n_boxes, scrolled, bottom = page.evaluate(lowest)
+    assert n_boxes == 20 + 21 + 5 + 3
+    assert scrolled == 0
+    assert bottom < 900
+    expect(page.get_by_role("slider", name="Step")).to_be_in_viewport()
+    read = page.locator("[data-part=sentence], .token")
+    sizes = read.evaluate_all("(all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize))")
+    assert min(sizes) >= 17, "for the last row of a room"

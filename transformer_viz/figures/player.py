@@ -278,12 +278,15 @@ def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
         tall = 330 + 14 * rows
         below = 170 / tall
         return {"height": tall, "x": [0, 1], "y": [below + 120 / tall, 1], "x2": [0.02, 0.97], "y2": [0, below], "scale": False}
-    height = (520 if large else 372) + max(0, rows - 14) * (22 if large else 12)
-    return {"height": height, "x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.79, 1], "y2": [0, 1], "scale": True}
+    return {"height": _height(rows, large), "x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.79, 1], "y2": [0, 1], "scale": True}
 
 
 def _alone(n_queries: int, large: bool) -> dict[str, Any]:
     """Height and domains of the map without candidates beside it."""
     rows = min(max(12, n_queries), _MOST_TALL)
-    height = (520 if large else 372) + max(0, rows - 14) * (22 if large else 12)
-    return {"height": height, "x": [0, 1], "y": [0, 1], "scale": True}
+    return {"height": _height(rows, large), "x": [0, 1], "y": [0, 1], "scale": True}
+
+
+def _height(rows: int, large: bool) -> int:
+    """Pixels of a figure beside or without candidates. Large letters of 20 rows fit with the player into 900 pixels."""
+    return (500 if large else 372) + max(0, rows - 14) * (14 if large else 12)

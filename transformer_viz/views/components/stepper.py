@@ -1,6 +1,7 @@
 """The step player, the focus map and the mosaics of one run: what Explore and Search both show."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -46,8 +47,7 @@ def show(trace: Trace, chosen: DisplayOptions, rested: Callable[[focus.Focus], N
         return
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), rested)
-    focus.controls(trace)
-    with st.container(key=player.FOCUS_KEY):
+    with _map_beside_boxes(trace, chosen):
         _focus_map(trace, chosen)
     mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace))
 
@@ -56,14 +56,24 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus) -> None:
     theme, step = style.theme(), focus.revealed()
     with st.container(key="player-area"):
         guess.show(trace, at, large=chosen.is_large, dark=theme == "dark")
-    focus.controls(trace)
-    with st.container(key=player.FOCUS_KEY):
+    with _map_beside_boxes(trace, chosen):
         looks: Looks = {"theme": theme, "large": chosen.is_large, "with_answer": False, "narrow": screen.is_narrow()}
         figure = plain_guess(trace, at.kind, at.layer, at.head, step, **looks)
         heard = guess.on_map(trace, at) if at.kind != "encoder" and step < trace.n_steps else None
         chart.show(figure, "focus-chart", _alt(trace, at.kind), run=at.run, clicks=heard, zooms=False)
     # What the browser knows of steps is from before the answer was hidden.
     mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
+
+
+@contextmanager
+def _map_beside_boxes(trace: Trace, chosen: DisplayOptions) -> Generator[None]:
+    """The place of the large map, below the boxes of its focus; for a projector the map comes first."""
+    if not chosen.is_large:
+        focus.controls(trace)
+    with st.container(key=player.FOCUS_KEY):
+        yield
+    if chosen.is_large:
+        focus.controls(trace)
 
 
 @st.fragment
