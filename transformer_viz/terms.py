@@ -28,7 +28,8 @@ class Reason(IntFlag):
     """Why a query may not look at a key; 0 means that it may.
 
     Bit flags, so that combining two masks is a bitwise or: `PADDING | FUTURE == BOTH`. `UNKNOWN` is for a
-    mask that came from elsewhere, where it is neither in the future nor known to be padding.
+    mask that came from elsewhere, where it is neither in the future nor known to be padding. `WINDOW` is for a key that is
+    neither, and too far from the query for a layer that looks at its neighbourhood only.
     """
 
     ALLOWED = 0
@@ -37,6 +38,7 @@ class Reason(IntFlag):
     BOTH = 3
     EDITED = 4
     UNKNOWN = 8
+    WINDOW = 16
 
 
 REASON_WORDS: dict[int, str] = {
@@ -46,6 +48,7 @@ REASON_WORDS: dict[int, str] = {
     Reason.BOTH: "padding, and in the future",
     Reason.EDITED: "masked by an edit or a mistake",
     Reason.UNKNOWN: "masked, the reason was not recorded",
+    Reason.WINDOW: "outside the window",
 }
 
 Head = int | Literal["mean", "max"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from tests.conftest import build_checkpoint, build_model
 from tests.fuzz.watch import Watch
-from tests.trace import fuzz_program
+from tests.trace import fuzz_program, planted
 from tests.trace.fuzz_program import Members
 from transformer_viz import Trace, decode
 from transformer_viz.errors import TransformerVizError
@@ -47,6 +47,8 @@ def make_good(folder: Path) -> list[Path]:
         "beam": decode(small, "he", strategy="beam", beam_size=2, max_length=3),
         "part": decode(deep, "he", max_length=3, layers=(0, 2), precision="float16"),
         "arrays": Trace.from_arrays(cross=np.full((1, 2, 3, 2), 0.5), source_tokens=["a", "b"], target_tokens=["c", "d", "e"]),
+        "prompt": planted.grouped(planted.search((0, 4), has_source=True, is_windowed=True, steps=2)),
+        "fills": planted.filled(),
     }
     for name, trace in traces.items():
         trace.save(folder / f"{name}.npz")
@@ -69,7 +71,8 @@ def odd(parts: Members, rng: random.Random) -> Members:
     outputs = [words() for _ in meta["output_tokens"]]
     for step, token in zip(meta["steps"], outputs, strict=False):
         step["token"] = token
-        step["candidates"] = [[words(), p] for _, p in step["candidates"]]
+    for part in (*meta["steps"], *meta.get("fills", [])):
+        part["candidates"] = [[words(), p] for _, p in part["candidates"]]
     meta["output_tokens"] = outputs
     for name in ("source_tokens", "target_tokens", "expected_tokens", "edits"):
         meta[name] = meta[name] and [words() for _ in meta[name]]
@@ -81,7 +84,11 @@ def odd(parts: Members, rng: random.Random) -> Members:
     if meta["search"]:
         for node in meta["search"]["nodes"]:
             node["token"], node["text"] = words(), words()
+        meta["search"]["opening"] = [words(), *outputs[: meta.get("n_given", 0)]]
         meta["search"]["settings"] = {words(): words()}
+        meta["format"] = 3
+    for notes in meta.get("groups", {}).values():
+        notes[words()] = [words()]
     return {**parts, "meta.json": json.dumps(meta).encode()}
 
 
@@ -115,6 +122,11 @@ def many(parts: Members, rng: random.Random) -> Members:
         ("search", "nodes"),
         ("search", "best"),
         ("search", "candidates", 0),
+        ("search", "candidate_ids"),
+        ("source_ids",),
+        ("fills", 0, "candidates"),
+        ("groups", "unheard_of"),
+        ("groups",),
     ]
     for place in places:
         at: Any = meta

@@ -47,8 +47,8 @@ def test_reasons_are_bit_flags_with_words():
     assert Reason.PADDING | Reason.FUTURE == Reason.BOTH == 3
     assert [int(r) for r in (Reason.ALLOWED, Reason.PADDING, Reason.FUTURE, Reason.BOTH, Reason.EDITED)] == [0, 1, 2, 3, 4]
     assert int(Reason.UNKNOWN) == 8
-    assert sorted(REASON_WORDS) == [0, 1, 2, 3, 4, 8]
-    assert len(set(REASON_WORDS.values())) == 6
+    assert sorted(REASON_WORDS) == [0, 1, 2, 3, 4, 8, 16]
+    assert len(set(REASON_WORDS.values())) == 7
 
 
 def test_only_the_mask_that_masks_nothing_is_known_as_such():

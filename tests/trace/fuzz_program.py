@@ -64,7 +64,18 @@ def without(parts: Members, rng: random.Random) -> Members:
 
 def renamed(parts: Members, rng: random.Random) -> Members:
     old = rng.choice(sorted(parts))
-    new = rng.choice([*parts, "../x.npy", "x" * 3000, "encoder_scores.npy", "decoder_rows.npy", "meta.json\x00"])
+    new = rng.choice(
+        [
+            *parts,
+            "../x.npy",
+            "group/../x.npy",
+            "unheard_of/x.npy",
+            "x" * 3000,
+            "encoder_scores.npy",
+            "decoder_rows.npy",
+            "meta.json\x00",
+        ]
+    )
     return {new if name == old else name: content for name, content in parts.items()}
 
 
@@ -108,9 +119,9 @@ def described(parts: Members, rng: random.Random) -> Members:
 
 
 def newer(parts: Members, rng: random.Random) -> Members:
-    """A later format, or the one of the two that the file's content is not of."""
+    """A later format, or one that the file's content is not of."""
     meta = json.loads(parts["meta.json"])
-    meta["format"] = rng.choice([number for number in (1, 2, 3, 1.5, "1", None, 10**20) if number != meta["format"]])
+    meta["format"] = rng.choice([number for number in (1, 2, 3, 4, 1.5, "1", None, 10**20) if number != meta["format"]])
     return {**parts, "meta.json": json.dumps(meta).encode()}
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.trace import planted
 from transformer_viz import Trace, decode
 from transformer_viz.trace.store import to_bytes
 
@@ -43,6 +44,8 @@ def test_mutated_files(make_model, make_tiny, tmp_path, files):
     part.save(tmp_path / "part-of-beam.npz")
     arrays = Trace.from_arrays(cross=np.full((1, 2, 3, 2), 0.5), source_tokens=["a", "b"], target_tokens=["c", "d", "e"])
     arrays.save(tmp_path / "arrays.npz")
+    planted.grouped(planted.search((0, 4), has_source=True, is_windowed=True, steps=2)).save(tmp_path / "prompt.npz")
+    planted.filled().save(tmp_path / "fills.npz")
     program = str(Path(__file__).with_name("fuzz_program.py"))
     done = run(program, *(str(path) for path in sorted(tmp_path.iterdir())), str(files))
     refused, loaded = done["refused"], done["loaded"]

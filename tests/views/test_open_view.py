@@ -153,7 +153,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "wrong suffix": ("notes.txt", b"dear diary", "notes.txt is damaged or not a trace file"),
     "empty": ("empty.npz", b"", "empty.npz is damaged"),
     "truncated": ("cut.npz", GOOD[: len(GOOD) // 2], "cut.npz is damaged"),
-    "future": ("new.npz", changed(GOOD, format=3), "its format is 3, and this version reads formats 1 and 2; update"),
+    "future": ("new.npz", changed(GOOD, format=4), "its format is 4, and this version reads formats 1, 2, 3; update"),
     "foreign": ("mine.npz", arrays(weights=np.ones(3)), "it holds 'weights.npy', which does not belong there"),
     "single array": ("mine.npy", b"\x93NUMPY\x01\x00" + bytes(80), "mine.npy is damaged or not a trace file"),
     "bomb": ("bomb.npz", bomb(), "it unpacks to more than 128 MB"),

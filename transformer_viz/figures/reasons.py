@@ -16,6 +16,7 @@ _LIGHT = {
     Reason.BOTH: "#8c5a2b",
     Reason.EDITED: "#b5488a",
     Reason.UNKNOWN: "#9aa0a6",
+    Reason.WINDOW: "#4f9d8f",
 }
 _DARK = {
     Reason.ALLOWED: "#1b222c",
@@ -24,6 +25,7 @@ _DARK = {
     Reason.BOTH: "#96683f",
     Reason.EDITED: "#c56aa2",
     Reason.UNKNOWN: "#7d838a",
+    Reason.WINDOW: "#4a9186",
 }
 _BECAUSE = {
     Reason.PADDING: "it is padding",
@@ -31,6 +33,7 @@ _BECAUSE = {
     Reason.BOTH: "it is padding, and in the future",
     Reason.EDITED: "an edit or a mistake masks it",
     Reason.UNKNOWN: "a mask takes it away, why was not recorded",
+    Reason.WINDOW: "it is outside the window of this layer",
 }
 
 

@@ -34,7 +34,7 @@ def covered(trace: Trace, step: int) -> Trace:
     return replace(
         trace,
         **arrays,
-        text=between(trace).join(token for token in written if token not in SPECIAL_TOKENS),
+        text=between(trace).join(token for token in written[trace.n_given :] if token not in SPECIAL_TOKENS),
         target_tokens=(*read, *(HIDDEN,) * (trace.n_steps - len(read))),
         output_tokens=written,
         steps=(*trace.steps[:step], *(_NOTHING,) * n_covered) if trace.steps else (),
@@ -44,12 +44,15 @@ def covered(trace: Trace, step: int) -> Trace:
         expected=None,
         expected_tokens=None,
         search=None,
+        target_ids=None,
+        output_ids=None,
+        groups={},
     )
 
 
 def between(trace: Trace) -> str:
     """What stands between two output tokens in the text: nothing, or a space where they are words or syllables."""
-    symbols = [token for token in trace.output_tokens if token not in SPECIAL_TOKENS]
+    symbols = [token for token in trace.output_tokens[trace.n_given :] if token not in SPECIAL_TOKENS]
     return "" if "".join(symbols) == trace.text else " "
 
 

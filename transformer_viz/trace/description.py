@@ -4,7 +4,7 @@ Nothing is believed: types, ranges and lengths of everything are checked; the Tr
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any, get_args
 
@@ -12,11 +12,15 @@ import numpy as np
 
 from transformer_viz.errors import TraceError, listed
 from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.groups import Group
 from transformer_viz.trace.search import Search, SearchNode
-from transformer_viz.trace.trace import Finished, Step, Trace
+from transformer_viz.trace.trace import Candidate, Fill, Finished, Step, Trace
+from transformer_viz.vocabulary import START
 
 _ENDINGS = get_args(Finished)
 _ROUNDING = 1e-6
+_LARGEST = 10**9
+"""More than any rank, row, step or id of a token."""
 
 
 def described(trace: Trace) -> dict[str, Any]:
@@ -31,27 +35,52 @@ def described(trace: Trace) -> dict[str, Any]:
         "edits": trace.edits,
         "search": None if trace.search is None else _search_meta(trace.search),
         **({"layers": dict(trace.layers)} if trace.layers else {}),
+        **_later_parts(trace),
     }
     return {**meta, "steps": [_step_meta(step) for step in trace.steps]}
+
+
+def _later_parts(trace: Trace) -> dict[str, Any]:
+    """What only some runs have: a file of another says nothing of it, as before there was any."""
+    parts = {
+        "n_given": trace.n_given,
+        **{name: getattr(trace, name) for name in ("source_ids", "target_ids", "output_ids")},
+        "fills": [{**_data(fill), "candidates": _candidates_meta(fill.candidates)} for fill in trace.fills],
+        "groups": {name: trace.groups[name].notes for name in sorted(trace.groups)},
+    }
+    return {name: part for name, part in parts.items() if part or isinstance(part, tuple)}
+
+
+def _data(of: Step | SearchNode | Fill) -> dict[str, Any]:
+    """As JSON-ready data; ids where there are any."""
+    data = asdict(of)
+    return {name: value for name, value in data.items() if name not in ("token_id", "candidate_ids") or value not in (None, ())}
 
 
 def _search_meta(search: Search) -> dict[str, Any]:
     """Everything but the rows, which are arrays."""
     return {
-        "nodes": [asdict(node) for node in search.nodes],
+        "nodes": [_data(node) for node in search.nodes],
         "best": search.best,
         "alignment": search.alignment,
         "candidates": search.candidates,
         "settings": dict(search.settings),
+        **({"opening": search.opening} if search.opening != (START,) else {}),
+        **({} if search.opening_ids is None else {"opening_ids": search.opening_ids}),
+        **({"candidate_ids": search.candidate_ids} if search.candidate_ids else {}),
     }
 
 
 def _step_meta(step: Step) -> dict[str, Any]:
     """JSON has no NaN and no infinity: a number that a mistake made NaN is null, and the logarithm of 0."""
-    data = asdict(step)
+    data = _data(step)
     for name in ("probability", "log_probability"):
         data[name] = _or_null(data[name])
-    return {**data, "candidates": [(token, _or_null(p)) for token, p in step.candidates]}
+    return {**data, "candidates": _candidates_meta(step.candidates)}
+
+
+def _candidates_meta(candidates: Iterable[Candidate]) -> list[tuple[str, float | None]]:
+    return [(token, _or_null(p)) for token, p in candidates]
 
 
 def _or_null(number: float) -> float | None:
@@ -91,6 +120,12 @@ def built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
         edits=tuple(map(_text, _list(meta.get("edits", [])))),
         search=_search(meta.get("search"), arrays, len(meta["source_tokens"])),
         layers=_layers(meta.get("layers", {})),
+        n_given=_index(meta.get("n_given", 0), _LARGEST) or 0,
+        source_ids=_ids_or_none(meta.get("source_ids")),
+        target_ids=_ids_or_none(meta.get("target_ids")),
+        output_ids=_ids_or_none(meta.get("output_ids")),
+        fills=tuple(_fill(fill, may_be_nan=mistake is not None) for fill in _list(meta.get("fills", []))),
+        groups=_groups(meta.get("groups", {}), arrays),
     )
     if not trace.kinds:
         raise TraceError("it holds no attention")
@@ -119,28 +154,53 @@ def _search(meta: Any, arrays: Mapping[str, np.ndarray], n_source: int) -> Searc
         alignment=tuple(_index(i, n_source) for i in _list(meta["alignment"])),
         candidates=tuple(_candidates(row) for row in _list(meta["candidates"])),
         settings=_dict(meta["settings"]),
+        opening=tuple(map(_text, _list(meta.get("opening", [START])))),
+        opening_ids=_ids_or_none(meta.get("opening_ids")),
+        candidate_ids=tuple(map(_ids, _list(meta.get("candidate_ids", [])))),
+        decoder_reasons=arrays.get("decoder_search_reasons.npy"),
     )
 
 
 def _node(data: Any, n_nodes: int) -> SearchNode:
     return SearchNode(
         parent=_index(data["parent"], n_nodes),
-        row=_index(data["row"], 10**9) or 0,
-        step=_index(data["step"], 10**9) or 0,
+        row=_index(data["row"], _LARGEST) or 0,
+        step=_index(data["step"], _LARGEST) or 0,
         token=_text(data["token"]),
         text=_text(data["text"]),
         log_probability=_log_probability(data["log_probability"]),
         total=_number(data["total"]),
         score=_number(data["score"]),
-        rank=_index(data["rank"], 10**9) or 0,
-        place=_index(data["place"], 10**9) or 0,
+        rank=_index(data["rank"], _LARGEST) or 0,
+        place=_index(data["place"], _LARGEST) or 0,
         state=data["state"],
         pruned_by=_index(data["pruned_by"], n_nodes),
+        token_id=_index(data.get("token_id"), _LARGEST),
     )
 
 
-def _candidates(row: Any) -> tuple[tuple[str, float], ...]:
-    return tuple((_text(token), _probability(p)) for token, p in _list(row))
+def _fill(data: Any, may_be_nan: bool) -> Fill:
+    return Fill(
+        place=_index(data["place"], _LARGEST) or 0,
+        candidates=_candidates(data["candidates"], may_be_nan),
+        candidate_ids=_ids(data.get("candidate_ids", [])),
+    )
+
+
+def _groups(meta: Any, arrays: Mapping[str, np.ndarray]) -> dict[str, Group]:
+    """Those that this program does not know, too."""
+    found: dict[str, dict[str, np.ndarray]] = {name: {} for name in _dict(meta)}
+    for member, array in arrays.items():
+        group, slash, name = member.removesuffix(".npy").rpartition("/")
+        if slash and group not in found:
+            raise TraceError(f"it holds {member!r}, which does not belong there: it has no group {group!r}")
+        if slash:
+            found[group][name] = array
+    return {name: Group(found[name], _dict(notes)) for name, notes in meta.items()}
+
+
+def _candidates(row: Any, may_be_nan: bool = False) -> tuple[Candidate, ...]:
+    return tuple((_text(token), _probability_or_nan(p, may_be_nan)) for token, p in _list(row))
 
 
 def _by_kind(arrays: Mapping[str, np.ndarray], what: str) -> dict[Kind, np.ndarray]:
@@ -149,11 +209,7 @@ def _by_kind(arrays: Mapping[str, np.ndarray], what: str) -> dict[Kind, np.ndarr
 
 def _step(data: Any, may_be_nan: bool) -> Step:
     sampling, rank = data["sampling_probability"], data["rank"]
-
-    def probability(value: Any) -> float:
-        return math.nan if value is None and may_be_nan else _probability(value)
-
-    p, log_p = probability(data["probability"]), data["log_probability"]
+    p, log_p = _probability_or_nan(data["probability"], may_be_nan), data["log_probability"]
     if log_p is None and (p == 0 or may_be_nan):
         log_p = -math.inf if p == 0 else math.nan
     else:
@@ -162,9 +218,11 @@ def _step(data: Any, may_be_nan: bool) -> Step:
         token=_text(data["token"]),
         probability=p,
         log_probability=log_p,
-        rank=_index(rank, 10**9),
-        candidates=tuple((_text(token), probability(p)) for token, p in _list(data["candidates"])),
+        rank=_index(rank, _LARGEST),
+        candidates=_candidates(data["candidates"], may_be_nan),
         sampling_probability=None if sampling is None else _probability(sampling),
+        token_id=_index(data.get("token_id"), _LARGEST),
+        candidate_ids=_ids(data.get("candidate_ids", [])),
     )
 
 
@@ -187,6 +245,10 @@ def _probability(value: Any) -> float:
     return number
 
 
+def _probability_or_nan(value: Any, may_be_nan: bool) -> float:
+    return math.nan if value is None and may_be_nan else _probability(value)
+
+
 def _log_probability(value: Any) -> float:
     number = _number(value)
     if number > _ROUNDING:
@@ -198,6 +260,17 @@ def _index(value: Any, below: int) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < below):
         raise TraceError(f"{str(value)[:40]!r} should be a position below {below}")
     return value
+
+
+def _ids(value: Any) -> tuple[int, ...]:
+    ids = tuple(number for each in _list(value) if (number := _index(each, _LARGEST)) is not None)
+    if len(ids) < len(value):
+        raise TraceError("an id is null; it is a whole number")
+    return ids
+
+
+def _ids_or_none(value: Any) -> tuple[int, ...] | None:
+    return None if value is None else _ids(value)
 
 
 def _list(value: Any) -> list[Any]:

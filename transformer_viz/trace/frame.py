@@ -38,10 +38,16 @@ def _of_kind(trace: Trace, kind: Kind, layer: int | None, one_head: int | None) 
             "head": head,
             "query": query,
             "query_token": queries[query],
+            **_ids("query_id", trace.query_ids(kind), query),
             "key": key,
             "key_token": keys[key],
+            **_ids("key_id", trace.key_ids(kind), key),
             # Not every table format knows half precision; nothing is lost.
             "weight": weights.ravel().astype(np.float32, copy=False),
             "masked": np.broadcast_to(trace.masks[kind], whole.shape)[chosen].ravel(),
         }
     )
+
+
+def _ids(name: str, ids: tuple[int, ...] | None, places: np.ndarray) -> dict[str, np.ndarray]:
+    return {} if ids is None else {name: np.array(ids)[places]}

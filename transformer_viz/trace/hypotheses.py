@@ -1,16 +1,40 @@
 """One hypothesis of a recorded beam search as a run of its own, with its own attention."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind, Reason
-from transformer_viz.trace.search import Search
+from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Step, Trace
-from transformer_viz.vocabulary import START
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Given:
+    """What the decoder did at the positions of a search's opening before its last: the same for all hypotheses.
+
+    Attributes:
+        steps: one a position.
+        decoder: self-attention (layer, head, position, position), or None.
+        cross: cross-attention (layer, head, position, source), or None.
+    """
+
+    steps: tuple[Step, ...] = ()
+    decoder: np.ndarray | None = None
+    cross: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Given":
+        """Of any hypothesis of a search, as the Trace that holds the search."""
+        n, decoder, cross = trace.n_given, trace.decoder_attentions, trace.cross_attentions
+        return cls(
+            steps=trace.steps[:n],
+            decoder=None if decoder is None else decoder[:, :, :n, :n],
+            cross=None if cross is None else cross[:, :, :n],
+        )
 
 
 def hypothesis(trace: Trace, i: int) -> Trace:
@@ -26,15 +50,19 @@ def hypothesis(trace: Trace, i: int) -> Trace:
 
 
 def at_node(trace: Trace, number: int) -> Trace:
-    """The run up to any node of the search, pruned ones too.
+    """The run up to any node of the search, pruned ones too. What was computed of the best hypothesis alone is left out.
 
     Raises:
         OptionError: the run was no beam search, or has no such node.
     """
-    return replace(trace, search=None, **hypothesis_parts(_search(trace), number, trace.mask_reasons))
+    parts = hypothesis_parts(_search(trace), number, trace.mask_reasons, Given.of(trace))
+    scores = {kind: scores for kind, scores in trace.scores.items() if kind == "encoder"}
+    return replace(trace, search=None, scores=scores, groups={}, **parts)
 
 
-def hypothesis_parts(search: Search, number: int, reasons: Mapping[Kind, np.ndarray]) -> dict[str, Any]:
+def hypothesis_parts(
+    search: Search, number: int, reasons: Mapping[Kind, np.ndarray], given: Given | None = None
+) -> dict[str, Any]:
     """The fields of a Trace in which hypotheses differ.
 
     Args:
@@ -42,40 +70,64 @@ def hypothesis_parts(search: Search, number: int, reasons: Mapping[Kind, np.ndar
         number: of the node.
         reasons: masks of the same source, at least those of the encoder or of cross-attention where the search has
             the latter: a padded key is masked for every query, so one row tells all.
+        given: what all hypotheses share; may be left out where the opening is one token.
     """
-    path = search.path(number)
+    path, given = search.path(number), given or Given()
     n_steps = len(path)
     decoder, cross = search.attention(number)
     tokens = tuple(node.token for node in path)
     return {
         "text": path[-1].text,
-        "target_tokens": (START, *tokens[:-1]),
-        "output_tokens": tokens,
-        "steps": tuple(
-            Step(
-                token=node.token,
-                probability=float(np.exp(node.log_probability)),
-                log_probability=node.log_probability,
-                rank=node.place,
-                candidates=search.candidates[node.row],
-            )
-            for node in path
-        ),
-        "decoder_attentions": decoder,
-        "cross_attentions": cross,
-        "mask_reasons": _masks(search, n_steps, reasons),
+        "target_tokens": (*search.opening, *tokens[:-1]),
+        "output_tokens": (*search.opening[1:], *tokens),
+        "steps": (*given.steps, *(_step(search, node) for node in path)),
+        "decoder_attentions": _after(given.decoder, decoder),
+        "cross_attentions": _after(given.cross, cross),
+        "mask_reasons": _masks(search, search.n_given + n_steps, reasons),
         "finished": "end" if path[-1].state == "end" else "length",
-        "alignment": search.alignment[:n_steps],
+        "alignment": (*(None,) * search.n_given, *search.alignment[:n_steps]),
+        "n_given": search.n_given,
+        **_ids(search, path),
     }
 
 
-def _masks(search: Search, n_steps: int, reasons: Mapping[Kind, np.ndarray]) -> dict[Kind, np.ndarray]:
+def _step(search: Search, node: SearchNode) -> Step:
+    return Step(
+        token=node.token,
+        probability=float(np.exp(node.log_probability)),
+        log_probability=node.log_probability,
+        rank=node.place,
+        candidates=search.candidates[node.row],
+        token_id=node.token_id,
+        candidate_ids=search.candidate_ids[node.row] if search.candidate_ids else (),
+    )
+
+
+def _ids(search: Search, path: tuple[SearchNode, ...]) -> dict[str, tuple[int, ...] | None]:
+    """Of what was read and written, where all of it has ids."""
+    ids = tuple(node.token_id for node in path if node.token_id is not None)
+    if search.opening_ids is None or len(ids) < len(path):
+        return {"target_ids": None, "output_ids": None}
+    return {"target_ids": (*search.opening_ids, *ids[:-1]), "output_ids": (*search.opening_ids[1:], *ids)}
+
+
+def _after(given: np.ndarray | None, rows: np.ndarray | None) -> np.ndarray | None:
+    """The rows below the given ones, for which the keys that came later do not exist."""
+    if given is None or rows is None or not given.shape[2]:
+        return rows
+    later = rows.shape[-1] - given.shape[-1]
+    return np.concatenate([np.pad(given, [(0, 0)] * 3 + [(0, later)]), rows], 2)
+
+
+def _masks(search: Search, n_rows: int, reasons: Mapping[Kind, np.ndarray]) -> dict[Kind, np.ndarray]:
     found: dict[Kind, np.ndarray] = {"encoder": reasons["encoder"]} if "encoder" in reasons else {}
-    if "decoder" in search.rows:
-        found["decoder"] = (np.triu(np.ones((n_steps, n_steps)), 1) * int(Reason.FUTURE)).astype(np.uint8)
+    if search.decoder_reasons is not None:
+        found["decoder"] = np.ascontiguousarray(search.decoder_reasons[..., :n_rows, :n_rows])
+    elif "decoder" in search.rows:
+        found["decoder"] = (np.triu(np.ones((n_rows, n_rows)), 1) * int(Reason.FUTURE)).astype(np.uint8)
     if "cross" in search.rows:
-        source = reasons["encoder"] if "encoder" in reasons else reasons["cross"]
-        found["cross"] = np.repeat(source[:1], n_steps, 0)
+        source = reasons["cross"] if "cross" in reasons else reasons["encoder"]
+        found["cross"] = np.repeat(source[:1], n_rows, 0)
     return found
 
 

@@ -71,13 +71,14 @@ def _sizes(trace: Trace) -> Iterator[tuple[str, int, int]]:
     yield "letters in its edits", sum(map(len, trace.edits)), MOST_TEXT
     heads = [math.prod(weights.shape[:2]) for weights in map(trace.attentions, trace.kinds) if weights is not None]
     yield "heads", max(heads, default=0), MOST_HEADS
-    yield "letters in its candidates", _letters(step.candidates for step in trace.steps), MOST_CANDIDATES
+    yield "letters in its candidates", _letters(part.candidates for part in (*trace.steps, *trace.fills)), MOST_CANDIDATES
     if trace.search is not None:
         yield from _search_sizes(trace.search)
 
 
 def _search_sizes(search: Search) -> Iterator[tuple[str, int, int]]:
-    yield "steps of its search", len(search.alignment), MOST_TOKENS
+    yield "steps of its search", search.n_given + len(search.alignment), MOST_TOKENS
+    yield "letters in its tokens", sum(map(len, search.opening)), MOST_LETTERS
     yield "heads", max((math.prod(array.shape[1:3]) for array in search.rows.values()), default=0), MOST_HEADS
     yield "nodes of its search", len(search.nodes), MOST_NODES
     yield "ranks of its search", 1 + max(node.rank for node in search.nodes), MOST_RANKS

@@ -9,8 +9,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from transformer_viz.errors import OptionError, TraceError
-from transformer_viz.terms import Kind
+from transformer_viz.errors import OptionError, TraceError, listed
+from transformer_viz.terms import REASON_WORDS, Kind
+from transformer_viz.vocabulary import START
 
 Precision = Literal["float32", "float16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
@@ -26,14 +27,17 @@ STATE_WORDS: dict[State, str] = {
 }
 
 
+_CODES = bytes(REASON_WORDS)
+
+
 @dataclass(frozen=True, kw_only=True)
 class SearchNode:
     """One continuation: a token after a prefix.
 
     Attributes:
-        parent: number of the node that it continues; None right after `<start>`.
+        parent: number of the node that it continues; None right after the opening.
         row: number of the recorded row from which the token was chosen.
-        step: from 0.
+        step: from 0, the first that is written.
         token: what was written.
         text: what the path to here spells, special symbols left out.
         log_probability: of the token, from the natural softmax.
@@ -43,6 +47,7 @@ class SearchNode:
         place: of the token among all tokens after the same prefix, 0 = the most probable.
         state: see `STATE_WORDS`.
         pruned_by: number of the worst node that was kept instead, for a pruned one.
+        token_id: of the token, where labels do not tell tokens apart.
     """
 
     parent: int | None
@@ -57,6 +62,7 @@ class SearchNode:
     place: int
     state: State
     pruned_by: int | None = None
+    token_id: int | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -66,12 +72,18 @@ class Search:
     Attributes:
         nodes: in the order of steps and ranks.
         best: numbers of the finished nodes, best score first.
-        decoder_rows: float32 or float16 (row, layer, head, key); a row has as many keys as its step, the rest is 0. None
-            where the decoder's self-attention was not kept.
+        decoder_rows: float32 or float16 (row, layer, head, key); a row of step t has `n_given` + t + 1 keys, the rest is 0.
+            None where the decoder's self-attention was not kept.
         cross_rows: likewise (row, layer, head, source).
         alignment: the true key index of each step, or None, for the longest path.
         candidates: for each row the most probable tokens with their probabilities, best first.
         settings: beam size, length penalty, stop, maximum length.
+        opening: what the decoder reads before the first token is written: `<start>`, or a whole prompt. What its positions
+            before the last do is the same for all hypotheses: those are the Trace's first `n_given` rows and steps.
+        opening_ids: the ids of these tokens, or None.
+        candidate_ids: the ids of the candidates, row by row; none where labels tell tokens apart.
+        decoder_reasons: the decoder's mask on the longest path where it is not simply causal, uint8 codes of
+            `terms.Reason`, (query, key), or (layer, head, query, key) where layers differ. A shorter path has a corner of it.
     """
 
     nodes: tuple[SearchNode, ...]
@@ -81,9 +93,28 @@ class Search:
     alignment: tuple[int | None, ...]
     candidates: tuple[tuple[tuple[str, float], ...], ...]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    opening: tuple[str, ...] = (START,)
+    opening_ids: tuple[int, ...] | None = None
+    candidate_ids: tuple[tuple[int, ...], ...] = ()
+    decoder_reasons: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        n_rows, n_nodes, n_steps = len(self.candidates), len(self.nodes), len(self.alignment)
+        self._check_opening()
+        self._check_rows()
+        self._check_nodes()
+        self._check_decoder_reasons()
+
+    def _check_opening(self) -> None:
+        n, n_ids = len(self.opening), None if self.opening_ids is None else len(self.opening_ids)
+        if n == 0 or n_ids not in (None, n):
+            raise TraceError(
+                f"search: the opening has {n} tokens and {n_ids} ids; at least one token is needed, and an id each"
+            )
+        if self.candidate_ids and list(map(len, self.candidate_ids)) != list(map(len, self.candidates)):
+            raise TraceError("search: candidate_ids does not have an id for each candidate")
+
+    def _check_rows(self) -> None:
+        n_rows, n_keys = len(self.candidates), self.n_given + len(self.alignment)
         for kind, rows in self.rows.items():
             if rows.ndim != 4 or len(rows) != n_rows or rows.dtype not in PRECISIONS or 0 in rows.shape:
                 raise TraceError(
@@ -93,21 +124,49 @@ class Search:
             if not np.isfinite(rows).all() or (rows < 0).any():
                 raise TraceError(f"search: {kind}_rows holds numbers that are not finite, or negative")
             rows.setflags(write=False)
+        if self.decoder_rows is not None and n_keys != self.decoder_rows.shape[-1]:
+            given = f" after {self.n_given} given tokens" if self.n_given else ""
+            n_steps = self.decoder_rows.shape[-1] - self.n_given
+            raise TraceError(f"search: alignment has {len(self.alignment)} entries for {n_steps} steps{given}")
+
+    def _check_nodes(self) -> None:
+        n_rows, n_nodes, n_steps = len(self.candidates), len(self.nodes), len(self.alignment)
         for number, node in enumerate(self.nodes):
             parent = None if node.parent is None else self.nodes[node.parent] if node.parent < number else node
             fits = node.step == 0 if parent is None else parent is not node and node.step == parent.step + 1
             if not fits or not 0 <= node.row < n_rows or node.step >= n_steps or node.state not in STATES:
                 raise TraceError(f"search: node {number} does not fit to its parent or its row")
-        if self.decoder_rows is not None and n_steps != self.decoder_rows.shape[-1]:
-            raise TraceError(f"search: alignment has {n_steps} entries for {self.decoder_rows.shape[-1]} steps")
         if any(not 0 <= number < n_nodes for number in self.best) or not self.best:
             raise TraceError("search: a best hypothesis is not among the nodes")
+
+    def _check_decoder_reasons(self) -> None:
+        reasons, rows = self.decoder_reasons, self.decoder_rows
+        if reasons is None:
+            return
+        path = () if rows is None else (rows.shape[-1],) * 2
+        if rows is None or reasons.dtype != np.uint8 or reasons.shape not in (path, (*rows.shape[1:3], *path)):
+            raise TraceError(
+                f"search: decoder_reasons is {reasons.dtype} {reasons.shape}; uint8 {path or 'with decoder_rows'} is needed"
+            )
+        check_codes("search: decoder_reasons", reasons)
+        reasons.setflags(write=False)
+
+    @property
+    def n_given(self) -> int:
+        """How many tokens that nobody wrote stand before the first that was."""
+        return len(self.opening) - 1
 
     @property
     def rows(self) -> dict[Kind, np.ndarray]:
         """The rows of the kinds that were kept."""
         kinds: dict[Kind, np.ndarray | None] = {"decoder": self.decoder_rows, "cross": self.cross_rows}
         return {kind: rows for kind, rows in kinds.items() if rows is not None}
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays, by the names of their members in a file."""
+        reasons = {} if self.decoder_reasons is None else {"decoder_search_reasons": self.decoder_reasons}
+        return {**{f"{kind}_rows": rows for kind, rows in self.rows.items()}, **reasons}
 
     def path(self, number: int) -> tuple[SearchNode, ...]:
         """The nodes from the first token to node `number`.
@@ -123,11 +182,21 @@ class Search:
         return tuple(reversed(path))
 
     def attention(self, number: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Decoder self-attention (layer, head, step, step) and cross-attention (layer, head, step, source) of a node's path."""
+        """What a node's path looked at, of the kinds that were kept.
+
+        Returns:
+            Decoder self-attention (layer, head, step, `n_given` + step) and cross-attention (layer, head, step, source).
+        """
         rows = [node.row for node in self.path(number)]
-        decoder = None if self.decoder_rows is None else self.decoder_rows[rows][..., : len(rows)]
+        decoder = None if self.decoder_rows is None else self.decoder_rows[rows][..., : self.n_given + len(rows)]
         cross = None if self.cross_rows is None else self.cross_rows[rows]
         return _steps_third(decoder), _steps_third(cross)
+
+
+def check_codes(name: str, reasons: np.ndarray) -> None:
+    """Raises a TraceError where a mask holds a code that is none of `terms.Reason`."""
+    if unknown := reasons.tobytes().translate(None, _CODES):
+        raise TraceError(f"{name} holds code {unknown[0]}; codes are {listed(map(int, REASON_WORDS))}")
 
 
 def _steps_third(rows: np.ndarray | None) -> np.ndarray | None:

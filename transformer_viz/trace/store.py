@@ -23,29 +23,41 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from transformer_viz import reading
-from transformer_viz.errors import TraceError, TraceTooLargeHere, TransformerVizError
-from transformer_viz.terms import KINDS
+from transformer_viz.errors import TraceError, TraceTooLargeHere, TransformerVizError, listed
+from transformer_viz.terms import KINDS, Reason
+from transformer_viz.trace import groups
 from transformer_viz.trace.description import built, described
+from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import START
 
-FORMAT, LATER_FORMAT = 1, 2
-"""A file is of the first format that can hold it. The second has half precision, chosen layers, and a search without the
-rows of a kind: a program that knows the first alone would read it wrongly, and refuses it."""
+FORMATS = (1, 2, 3)
+"""A file is of the first format that can hold it: a program that knows earlier ones alone would read it wrongly, and refuses
+it. The second has half precision, chosen layers, and a search without the rows of a kind; the third a prompt, ids of tokens,
+fills, windows, and groups."""
 LARGEST = 2**30
 """The most bytes that a file may unpack to, and be on the disk, unless a caller sets less."""
 _META_SHARE = 16
 """The description may be this part of what a file may unpack to: as Python objects it takes up to 25 times its bytes."""
 _META = "meta.json"
 _WEIGHTS = (np.dtype("<f4"), np.dtype("<f2"))
-_DTYPES = {"attentions": _WEIGHTS, "mask_reasons": (np.dtype("u1"),), "scores": (np.dtype("<f4"),), "rows": _WEIGHTS}
+_DTYPES = {
+    "attentions": _WEIGHTS,
+    "mask_reasons": (np.dtype("u1"),),
+    "scores": (np.dtype("<f4"),),
+    "rows": _WEIGHTS,
+    "search_reasons": (np.dtype("u1"),),
+}
+_OWN = frozenset(f"{kind}_{what}" for kind in KINDS for what in _DTYPES)
+_IN_GROUPS = tuple(np.dtype(name).newbyteorder("<") for name in groups.DTYPES)
 # What numpy writes before an array, and nothing else: its own parser evaluates literals and can fail in many ways.
 _HEADER = re.compile(
-    rb"\{'descr': '([<|][a-z]\d)', 'fortran_order': False, 'shape': \((\d{1,9}(?:, \d{1,9}){1,3})\), \} *\n", re.ASCII
+    rb"\{'descr': '([<|][a-z]\d)', 'fortran_order': False, 'shape': \((\d{1,9}(?:, \d{1,9}){0,5}),?\), \} *\n", re.ASCII
 )
 _MAGIC = b"\x93NUMPY\x01\x00"
 _COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _LOCATOR_SIZE, _END_SIZE = 20, 22
-_MOST_MEMBERS, _LARGEST_DIRECTORY = 16, 4096
+_MOST_MEMBERS, _LARGEST_DIRECTORY = 16 + groups.MOST_ARRAYS, 2**14
 # A fixed date, so that two files of the same run are the same bytes.
 _DATE = (2017, 6, 12, 0, 0, 0)
 
@@ -69,8 +81,25 @@ def to_bytes(trace: Trace) -> bytes:
 
 
 def _format(trace: Trace) -> int:
+    if _has_later_parts(trace):
+        return 3
     lacks_rows = trace.search is not None and len(trace.search.rows) < 2
-    return LATER_FORMAT if trace.precision != "float32" or trace.layers or lacks_rows else FORMAT
+    return 2 if trace.precision != "float32" or trace.layers or lacks_rows else 1
+
+
+def _has_later_parts(trace: Trace) -> bool:
+    """Whether there is something that files of the first two formats cannot hold."""
+    has_ids = any(ids is not None for ids in (trace.source_ids, trace.target_ids, trace.output_ids))
+    has_ids = has_ids or any(step.token_id is not None or step.candidate_ids for step in trace.steps)
+    has_window = any((reasons == Reason.WINDOW).any() for reasons in trace.mask_reasons.values())
+    is_later_search = trace.search is not None and _is_later(trace.search)
+    return bool(trace.n_given or trace.fills or trace.groups) or has_ids or has_window or is_later_search
+
+
+def _is_later(search: Search) -> bool:
+    has_ids = bool(search.candidate_ids) or any(node.token_id is not None for node in search.nodes)
+    has_rule = search.decoder_reasons is not None
+    return has_ids or has_rule or search.opening != (START,) or search.opening_ids is not None
 
 
 def load_trace(
@@ -153,7 +182,9 @@ def _arrays(trace: Trace) -> dict[str, np.ndarray]:
         if kind in trace.scores:
             arrays[f"{kind}_scores"] = _little(trace.scores[kind])
     if trace.search is not None:
-        arrays |= {f"{kind}_rows": _little(rows) for kind, rows in trace.search.rows.items()}
+        arrays |= {name: _little(array) for name, array in trace.search.arrays.items()}
+    for group in sorted(trace.groups):
+        arrays |= {f"{group}/{name}": _little(array) for name, array in sorted(trace.groups[group].arrays.items())}
     return arrays
 
 
@@ -163,8 +194,7 @@ def _little(array: np.ndarray) -> np.ndarray:
 
 def _read(archive: zipfile.ZipFile, most: int) -> Trace:
     members = {info.filename: info for info in archive.infolist()}
-    allowed = {_META} | {f"{kind}_{what}.npy" for kind in KINDS for what in _DTYPES}
-    if unknown := sorted(set(members) - allowed):
+    if unknown := sorted(name for name in members if name != _META and not _axes_and_types(name)):
         raise TraceError(f"it holds {unknown[0][:60]!r}, which does not belong there")
     if _META not in members:
         raise TraceError(f"{_META} is missing")
@@ -178,9 +208,10 @@ def _read(archive: zipfile.ZipFile, most: int) -> Trace:
         raise TraceTooLargeHere(f"its {_META} unpacks to more than {most / _META_SHARE / 2**20:.4g} MB")
     meta = reading.parsed(_unpacked(archive, members.pop(_META)))
     given = meta.get("format") if isinstance(meta, dict) else None
-    if isinstance(given, bool) or given not in (FORMAT, LATER_FORMAT):
-        formats = f"{FORMAT} and {LATER_FORMAT}"
-        raise TraceError(f"its format is {repr(given)[:40]}, and this version reads formats {formats}; update the program")
+    if isinstance(given, bool) or given not in FORMATS:
+        raise TraceError(
+            f"its format is {repr(given)[:40]}, and this version reads formats {listed(FORMATS)}; update the program"
+        )
     trace = built(meta, {name: _array(_unpacked(archive, info), name) for name, info in members.items()})
     if _format(trace) != given:
         raise TraceError(f"it says that it is of format {given}, and what it holds is of format {_format(trace)}")
@@ -196,17 +227,29 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     return data
 
 
+def _axes_and_types(member: str) -> tuple[int, int, tuple[np.dtype, ...]] | None:
+    """The fewest and most axes of a member's array and the types it may have; None for one that does not belong there."""
+    name, ending = member.removesuffix(".npy"), member[-len(".npy") :]
+    if ending != ".npy":
+        return None
+    if name in _OWN:
+        return 2, 4, _DTYPES[name.split("_", 1)[1]]
+    group, _, array = name.partition("/")
+    return (1, groups.MOST_AXES, _IN_GROUPS) if groups.is_name(group) and groups.is_name(array) else None
+
+
 def _array(data: bytes, name: str) -> np.ndarray:
     """The array in an `.npy` member; its header must describe exactly the bytes that are there."""
-    allowed: dict[str, np.dtype] = {dtype.str: dtype for dtype in _DTYPES[name.removesuffix(".npy").split("_", 1)[1]]}
+    least, most, dtypes = _axes_and_types(name) or (0, 0, ())
+    allowed: dict[str, np.dtype] = {dtype.str: dtype for dtype in dtypes}
     start = len(_MAGIC) + 2
     end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
     header = _HEADER.fullmatch(data[start:end])
-    if not data.startswith(_MAGIC) or header is None or header[1].decode() not in allowed:
+    shape = () if header is None else tuple(int(size) for size in header[2].split(b", "))
+    if not data.startswith(_MAGIC) or header is None or header[1].decode() not in allowed or not least <= len(shape) <= most:
         words = " or ".join(map(str, allowed.values()))
-        raise TraceError(f"{name} is not an array of {words} with two to four axes")
+        raise TraceError(f"{name} is not an array of {words} with {least} to {most} axes")
     want = allowed[header[1].decode()]
-    shape = tuple(int(size) for size in header[2].split(b", "))
     # Python's integers do not overflow, so an absurd shape cannot pass for a small one.
     n_bytes = want.itemsize
     for size in shape:

@@ -6,7 +6,7 @@ looks at this and at nothing else; whatever runs a model makes one of these.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
 from os import PathLike
@@ -16,8 +16,9 @@ import numpy as np
 
 import transformer_viz
 from transformer_viz.errors import OptionError, TraceError, listed
-from transformer_viz.terms import KINDS, REASON_WORDS, Kind
-from transformer_viz.trace.search import PRECISIONS, Precision, Search
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.groups import Group, check_groups
+from transformer_viz.trace.search import PRECISIONS, Precision, Search, check_codes
 from transformer_viz.vocabulary import END, PAD
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 Candidate = tuple[str, float]
 Finished = Literal["end", "length", "given"]
-_CODES = bytes(REASON_WORDS)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,6 +39,8 @@ class Step:
         rank: place of `token` among all tokens, 0 = the most probable; ties by id; None where it was not recorded.
         candidates: the most probable tokens with their probabilities, best first; none where they were not recorded.
         sampling_probability: of `token` under the distribution it was drawn from, if it was sampled.
+        token_id: of `token`, where labels do not tell tokens apart.
+        candidate_ids: one for each candidate; none where labels tell tokens apart.
     """
 
     token: str
@@ -47,6 +49,23 @@ class Step:
     rank: int | None
     candidates: tuple[Candidate, ...]
     sampling_probability: float | None = None
+    token_id: int | None = None
+    candidate_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fill:
+    """What a model would put at a mask token of the source.
+
+    Attributes:
+        place: of the mask token among the source tokens.
+        candidates: the most probable tokens with their probabilities, best first.
+        candidate_ids: one for each candidate; none where labels tell tokens apart.
+    """
+
+    place: int
+    candidates: tuple[Candidate, ...]
+    candidate_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,11 +74,12 @@ class Trace:
 
     Attributes:
         source: the text as it was typed.
-        text: what was written, without special symbols.
+        text: what was written, without special symbols and without what was given.
         source_tokens: what the encoder read, special tokens (and kept padding) included.
-        target_tokens: what the decoder read, `<start>` first; labels of the decoder's query rows.
-        output_tokens: what it wrote; `output_tokens[t]` was chosen from query row t. Empty where it was not recorded.
-        steps: one per output token; empty where no probabilities were recorded.
+        target_tokens: what the decoder read, `<start>` or a prompt first; labels of the decoder's query rows.
+        output_tokens: what it wrote, after what was given; `output_tokens[t]` follows query row t. Empty where it was not
+            recorded.
+        steps: one per output token, given ones too; empty where no probabilities were recorded.
         encoder_attentions: float32 (layer, head, query, key), or None for a run without an encoder; float16 where half
             precision was asked for, then of all kinds.
         decoder_attentions: likewise, or None.
@@ -81,6 +101,12 @@ class Trace:
         layers: per kind of which only some layers were kept, or that only some layers of the model have, their numbers,
             ascending; a kind that is not named has all of them. Wherever a layer is asked for or said, it is by its
             number; only arrays are indexed by its place.
+        n_given: how many leading `output_tokens` were given and not written: of a prompt all tokens but the first.
+        source_ids: ids of `source_tokens`, or None where labels tell tokens apart.
+        target_ids: of `target_tokens`, or None.
+        output_ids: of `output_tokens`, or None.
+        fills: what a model without a decoder would put at the mask tokens of the source.
+        groups: more arrays of this run by the name of what computed them; unknown ones are kept.
 
     Raises:
         TraceError: the parts do not fit together; the message names them.
@@ -107,10 +133,19 @@ class Trace:
     scores: Mapping[Kind, np.ndarray] = field(default_factory=dict)
     search: Search | None = None
     layers: Mapping[Kind, tuple[int, ...]] = field(default_factory=dict)
+    n_given: int = 0
+    source_ids: tuple[int, ...] | None = None
+    target_ids: tuple[int, ...] | None = None
+    output_ids: tuple[int, ...] | None = None
+    fills: tuple[Fill, ...] = ()
+    groups: Mapping[str, Group] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._check_lengths()
+        self._check_ids()
+        self._check_fills()
         self._check_layers()
+        check_groups(self.groups)
         for kind in KINDS:
             if (weights := self.attentions(kind)) is not None:
                 self._check_attentions(kind, weights)
@@ -212,10 +247,11 @@ class Trace:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all arrays: weights, scores, the masks' reasons, and the rows of a search."""
-        rows = () if self.search is None else self.search.rows.values()
+        """Bytes of all arrays: weights, scores, the masks' reasons, those of a search, and the groups."""
+        search = () if self.search is None else self.search.arrays.values()
         weights = (weights for _, weights in self._present())
-        return sum(array.nbytes for array in (*weights, *self.mask_reasons.values(), *self.scores.values(), *rows))
+        arrays = (*weights, *self.mask_reasons.values(), *self.scores.values(), *search)
+        return sum(part.nbytes for part in (*arrays, *self.groups.values()))
 
     def layer_numbers(self, kind: Kind) -> tuple[int, ...]:
         """The numbers, from 0, of the layers of a kind that this run has; the first axis of its arrays, in order."""
@@ -241,6 +277,14 @@ class Trace:
     def keys(self, kind: Kind) -> tuple[str, ...]:
         """Tokens of the key columns of a kind."""
         return self.target_tokens if kind == "decoder" else self.source_tokens
+
+    def query_ids(self, kind: Kind) -> tuple[int, ...] | None:
+        """Ids of the query rows' tokens, where there are any."""
+        return self.source_ids if kind == "encoder" else self.target_ids
+
+    def key_ids(self, kind: Kind) -> tuple[int, ...] | None:
+        """Ids of the key columns' tokens, where there are any."""
+        return self.target_ids if kind == "decoder" else self.source_ids
 
     @cached_property
     def masks(self) -> Mapping[Kind, np.ndarray]:
@@ -300,8 +344,19 @@ class Trace:
 
         return at_node(self, number)
 
+    def with_group(self, name: str, group: Group) -> "Trace":
+        """This run with a group more, or with another one under this name.
+
+        Raises:
+            TraceError: a file cannot hold it: the name is no short lower-case word, or there are too many.
+        """
+        return replace(self, groups={**self.groups, name: group})
+
     def to_frame(self) -> "pd.DataFrame":
-        """Every weight as a row: kind, layer, head, query, query_token, key, key_token, weight, masked."""
+        """Every weight as a row: kind, layer, head, query, query_token, key, key_token, weight, masked.
+
+        A run with ids has them behind the tokens, as query_id and key_id.
+        """
         from transformer_viz.trace.frame import to_frame
 
         return to_frame(self)
@@ -344,6 +399,34 @@ class Trace:
         for t, key in enumerate(self.alignment):
             if key is not None and not 0 <= key < len(self.source_tokens):
                 raise TraceError(f"alignment[{t}] is {key}; it is None, or a position below {len(self.source_tokens)}")
+        if not 0 <= self.n_given <= len(self.output_tokens):
+            raise TraceError(
+                f"n_given is {self.n_given}; it is from 0 to the number of output_tokens, {len(self.output_tokens)}"
+            )
+
+    def _check_ids(self) -> None:
+        for side in ("source", "target", "output"):
+            ids, n = getattr(self, f"{side}_ids"), len(getattr(self, f"{side}_tokens"))
+            if ids is not None and (len(ids) != n or any(number < 0 for number in ids)):
+                raise TraceError(f"{side}_ids has {len(ids)} entries for {n} {side}_tokens, or a negative one")
+        for t, step in enumerate(self.steps):
+            if step.candidate_ids and len(step.candidate_ids) != len(step.candidates):
+                raise TraceError(f"steps[{t}] has {len(step.candidate_ids)} ids for {len(step.candidates)} candidates")
+            if self.output_ids is not None and step.token_id not in (None, self.output_ids[t]):
+                raise TraceError(f"steps[{t}] says id {step.token_id} where output_ids has {self.output_ids[t]}")
+
+    def _check_fills(self) -> None:
+        """In the order of the source, each place once."""
+        places = [fill.place for fill in self.fills]
+        if places != sorted(set(places)) or not all(0 <= place < len(self.source_tokens) for place in places):
+            raise TraceError(
+                f"fills are at {listed(places[:100])}; ascending places below {len(self.source_tokens)} are needed"
+            )
+        for fill in self.fills:
+            if fill.candidate_ids and len(fill.candidate_ids) != len(fill.candidates):
+                raise TraceError(
+                    f"the fill at {fill.place} has {len(fill.candidate_ids)} ids for {len(fill.candidates)} candidates"
+                )
 
     def _check_layers(self) -> None:
         """Numbers ascend, one for each layer that is there."""
@@ -359,8 +442,10 @@ class Trace:
         n_source = len(self.source_tokens)
         if search.cross_rows is not None and search.cross_rows.shape[-1] != n_source:
             raise TraceError(f"search: cross-attention over {search.cross_rows.shape[-1]} keys for {n_source} source tokens")
-        if any(reasons.ndim != 2 for reasons in self.mask_reasons.values()):
+        alike = [reasons for kind, reasons in self.mask_reasons.items() if kind != "decoder" or search.decoder_reasons is None]
+        if any(reasons.ndim != 2 for reasons in alike):
             raise TraceError("search: a mask is not (query, key) for all heads alike")
+        self._check_given(search)
         if {"decoder", "cross"} & set(self.kinds) != set(search.rows):
             raise TraceError(f"search: it has rows of {listed(search.rows) or 'nothing'} in a run with {listed(self.kinds)}")
         for kind, rows in search.rows.items():
@@ -371,6 +456,17 @@ class Trace:
                     f"search: rows of {kind} are {rows.dtype} with {rows.shape[1]} layers and {rows.shape[2]} heads; "
                     f"{weights.dtype} with {weights.shape[0]} and {weights.shape[1]} is needed"
                 )
+
+    def _check_given(self, search: Search) -> None:
+        """What all hypotheses share stands in this run, at its beginning."""
+        n = search.n_given
+        is_alike = self.n_given == n and self.output_tokens[:n] == search.opening[1:] and (not n or len(self.steps) >= n)
+        ids = None if self.output_ids is None else self.output_ids[:n]
+        if not is_alike or (n and ids != (search.opening_ids and search.opening_ids[1:])):
+            raise TraceError(
+                f"search: its opening has {n + 1} tokens; a run with n_given {n} is needed whose output_tokens, output_ids and "
+                "steps begin with the others of them"
+            )
 
     def _check_attentions(self, kind: Kind, weights: np.ndarray) -> None:
         want = (len(self.queries(kind)), len(self.keys(kind)))
@@ -385,8 +481,7 @@ class Trace:
         if reasons is None or reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
             given = "missing" if reasons is None else f"{reasons.dtype} {reasons.shape}"
             raise TraceError(f"{kind}: the mask is {given}; uint8 {want} is needed")
-        if unknown := reasons.tobytes().translate(None, _CODES):
-            raise TraceError(f"{kind}: the mask holds code {unknown[0]}; codes are {listed(map(int, REASON_WORDS))}")
+        check_codes(f"{kind}: the mask", reasons)
         # A number that is none is the lowest and the highest at once, so two cells are enough to look at.
         lowest, highest = weights.item(weights.argmin()), weights.item(weights.argmax())
         if self.mistake is None and not (math.isfinite(lowest) and math.isfinite(highest)):

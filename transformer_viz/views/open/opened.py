@@ -137,11 +137,7 @@ def largest_file() -> int:
 
 def size_of(trace: Trace) -> int:
     """Bytes of its arrays."""
-    arrays = [trace.attentions(kind) for kind in trace.kinds]
-    arrays += [*trace.mask_reasons.values(), *trace.scores.values()]
-    if trace.search is not None:
-        arrays += [trace.search.decoder_rows, trace.search.cross_rows]
-    return sum(array.nbytes for array in arrays if array is not None)
+    return trace.nbytes
 
 
 def _all() -> dict[str, Opened]:
