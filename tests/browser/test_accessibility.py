@@ -134,7 +134,7 @@ SAY_ALL = """(grid) => {
   const press = (key) => grid.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
   const said = [];
   grid.focus();
-  for (let map = 0; map < 20; map += 1) {
+  for (let map = 0; map < 60; map += 1) {
     for (let row = 0; row < Number(grid.getAttribute('aria-rowcount')); row += 1) {
       press('Home');
       for (let column = 0; column < Number(grid.getAttribute('aria-colcount')); column += 1) {
@@ -145,8 +145,8 @@ SAY_ALL = """(grid) => {
     }
     const before = grid.textContent;
     press('PageDown');
-    if (grid.textContent === before && grid.getAttribute('aria-rowcount') !== '1') break;
-    for (let row = 0; row < 600; row += 1) press('ArrowUp');
+    if (grid.textContent === before) break;
+    for (let row = 1; row < Number(grid.getAttribute('aria-rowcount')); row += 1) press('ArrowUp');
   }
   return said;
 }"""

@@ -101,8 +101,8 @@ function sectionsOf(chart) {
   if (chart.layout.meta?.pitch_x) return [tilesOf(chart.layout.meta)];
   const traces = chart.data.filter((trace) => trace.visible !== false && trace.hoverinfo !== "skip");
   const maps = Map.groupBy(traces.filter((trace) => trace.type === "heatmap"), areaOf);
-  const lines = traces.filter((trace) => trace.type !== "heatmap" && trace.x && trace.y && numbersOf(trace.x).length);
-  return [...[...maps.values()].map((map) => mapOf(chart, map)), ...lines.map((line) => lineOf(chart, line))];
+  const lines = traces.filter((trace) => trace.type !== "heatmap" && trace.x && trace.y);
+  return [...[...maps.values()].map((map) => mapOf(chart, map)), ...lines.flatMap((trace) => linesOf(chart, trace))];
 }
 
 function tilesOf({ layers, numbers, heads, pitch_x, pitch_y }) {
@@ -136,24 +136,33 @@ function mapOf(chart, traces) {
   };
 }
 
-function lineOf(chart, trace) {
+// One trace may hold many lines, with a gap after each.
+function linesOf(chart, trace) {
+  const lines = [[]];
+  numbersOf(trace.x).forEach((x, place) => (x === null ? lines.push([]) : lines[lines.length - 1].push(place)));
+  return lines.filter((places) => places.length).map((places) => lineOf(chart, trace, places));
+}
+
+function lineOf(chart, trace, places) {
   const [x, y] = axesOf(chart, trace), name = trace.name ? `${trace.name}: ` : "";
   const [across, down] = [numbersOf(trace.x), numbersOf(trace.y)];
   const at = (values, place) => (typeof values === "object" && values ? numbersOf(values)[place] : values);
   return {
     area: areaOf(trace),
     rows: 1,
-    columns: across.length,
-    words: (_, place) => {
+    columns: places.length,
+    words: (_, column) => {
+      const place = places[column];
       const values = { x: label(x, across[place]), y: label(y, down[place]) };
       for (const key of ["text", "hovertext", "customdata"]) values[key] = at(trace[key], place);
       return name + hoverWords(at(trace.hovertemplate, place) || "%{x}: %{y}", values);
     },
-    edges: (_, place) => {
+    edges: (_, column) => {
+      const place = places[column];
       const [right, below] = [onAxis(x, across[place]), onAxis(y, down[place])];
       return trace.orientation === "h" ? [Math.min(...x.range), below - 0.4, right, below + 0.4] : [right, below, right, below];
     },
-    point: (_, place) => at(trace.customdata, place),
+    point: (_, column) => at(trace.customdata, places[column]),
   };
 }
 
