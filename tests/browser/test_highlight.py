@@ -55,6 +55,21 @@ def hello() -> Trace:
     return trace
 
 
+def test_a_new_run_is_said_with_its_words_and_with_its_large_map_and_not_with_every_chart(page: Page, server: str) -> None:
+    open_app(page, server)
+    page.locator("[data-part=sentence]").evaluate(
+        """(sentence) => {
+          window.said = 0;
+          new MutationObserver(() => { window.said += 1; }).observe(sentence, { childList: true });
+        }"""
+    )
+    page.get_by_label("Source text").fill("world")
+    page.get_by_label("Source text").press("Enter")
+    expect(page.locator(SOURCE).nth(1)).to_have_text("w")
+    wait_until_drawn(page)
+    assert 1 <= at_rest(page, "() => window.said") <= 2
+
+
 def test_what_is_pointed_at_is_marked_everywhere_without_a_word_to_the_server(page: Page, server: str) -> None:
     sent: list[str | bytes] = []
 

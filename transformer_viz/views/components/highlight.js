@@ -18,8 +18,7 @@ class Highlight {
     document.addEventListener("pointermove", (event) => this.isHere && this.pointOnChart(event));
     document.addEventListener("click", (event) => this.isHere && this.clickOnChart(event));
     document.addEventListener("step-drawn", () => this.isHere && this.show({ moves: player.isMoving }));
-    // The numbers came with the chart, also the one of what is pinned.
-    document.addEventListener("chart-drawn", () => this.isHere && this.player.say());
+    document.addEventListener("chart-drawn", (event) => this.isHere && this.drawnAnew(event.target));
     new ResizeObserver(() => this.isHere && this.resized()).observe(this.root);
   }
 
@@ -45,6 +44,12 @@ class Highlight {
       // One stop for Tab; the arrows go on from it.
       cell.tabIndex = place ? -1 : 0;
     });
+  }
+
+  // The large map brings the numbers, also the one of what is pinned; the others are only marked.
+  drawnAnew(chart) {
+    if (chart === this.focus) this.player.say();
+    else if (this.pinned || this.pointed) this.show();
   }
 
   resized() {
@@ -161,10 +166,10 @@ class Highlight {
       return [pinned, pointed].map((place) => this.bands(chart, found, place));
     });
     const links = weights ? this.links(weights) : [];
-    this.lines.read();
+    const paths = this.lines.pathsOf(links);
     maps.forEach((chart, place) => draw(chart, bands[place]));
     this.markTokens(links);
-    this.lines.draw(links, { moves, isPreview: Boolean(pointed) });
+    this.lines.draw(paths, { moves, isPreview: Boolean(pointed) });
   }
 
   // The numbers of the large map, if it shows what the strips are about.

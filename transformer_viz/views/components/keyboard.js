@@ -71,7 +71,8 @@ class Walk {
     this.grid.setAttribute("aria-rowcount", now.rows);
     this.grid.setAttribute("aria-colcount", now.columns);
     this.grid.setAttribute("aria-activedescendant", cell.id);
-    this.place(cell);
+    // Only who walks sees where: the browser would have to arrange the whole page to say it.
+    if (document.activeElement === this.grid) this.place(cell);
   }
 
   // The outline of the place, and its words beside it, for those who see.

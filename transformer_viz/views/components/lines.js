@@ -47,42 +47,41 @@ class Lines {
     this.picture.replaceChildren();
   }
 
-  // Where the tokens are. In a strip that scrolls some are out of sight, and no line could be drawn to them.
-  read() {
-    const isDrawn = this.isOn && !this.root.querySelector(".strip.long");
-    this.origin = isDrawn ? this.strips.getBoundingClientRect() : null;
+  // The lines of these links, as paths. In a strip that scrolls some tokens are out of sight, and no line could be drawn to them.
+  // Nothing may be changed between two of these questions: the browser would arrange the page anew for each.
+  pathsOf(links) {
+    if (!this.isOn || this.root.querySelector(".strip.long")) return [];
+    const place = (cell) => cell.getBoundingClientRect();
+    const origin = place(this.strips), gap = place(this.root.querySelector('[data-part="source"]')).bottom;
+    const drawn = links.filter(({ from, to, weight }) => from && to && weight > 0);
+    return drawn.map(({ from, to, ...link }) => ({ ...link, d: path(place(from), place(to), origin, gap) }));
   }
 
   // A line has an element of its own for as long as there are as many, so that it can move.
-  draw(links, { moves, isPreview }) {
-    const drawn = this.origin ? links.filter(({ from, to, weight }) => from && to && weight > 0) : [];
-    const boxes = drawn.map(({ from, to }) => [from, to].map((cell) => cell.getBoundingClientRect()));
-    while (this.picture.children.length > drawn.length) this.picture.lastChild.remove();
-    while (this.picture.children.length < drawn.length) this.picture.append(svg("path", {}));
+  draw(paths, { moves, isPreview }) {
+    while (this.picture.children.length > paths.length) this.picture.lastChild.remove();
+    while (this.picture.children.length < paths.length) this.picture.append(svg("path", {}));
     this.picture.classList.toggle("moves", moves);
     this.picture.classList.toggle("preview", isPreview);
-    drawn.forEach(({ weight, key, isAside }, place) => {
+    paths.forEach(({ d, weight, key, isAside }, place) => {
       const line = this.picture.children[place];
-      line.setAttribute("d", this.path(...boxes[place]));
+      line.setAttribute("d", d);
       line.setAttribute("stroke-width", weight * WIDEST_PX);
       line.dataset.key = key;
       line.classList.toggle("aside", isAside);
     });
   }
+}
 
-  path(from, to) {
-    const isWithin = Math.abs(from.top - to.top) < from.height, isAbove = this.isBelowTheGap(from);
-    const [x1, x2] = [from, to].map((box) => box.left + box.width / 2 - this.origin.left);
-    const y1 = (isAbove ? from.top : from.bottom) - this.origin.top;
-    if (isWithin) {
-      const turn = y1 + (isAbove ? -1 : 1) * Math.min(48, 18 + Math.abs(x2 - x1) / 4);
-      return `M${x1} ${y1}C${x1} ${turn} ${x2} ${turn} ${x2} ${y1}`;
-    }
-    const y2 = to.bottom - this.origin.top, middle = (y1 + y2) / 2;
-    return `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}`;
+// From token to token, or in a bow between two of the same strip; `gap` is the upper edge of what is between the strips.
+function path(from, to, origin, gap) {
+  const isWithin = Math.abs(from.top - to.top) < from.height, isAbove = from.top >= gap;
+  const [x1, x2] = [from, to].map((box) => box.left + box.width / 2 - origin.left);
+  const y1 = (isAbove ? from.top : from.bottom) - origin.top;
+  if (isWithin) {
+    const turn = y1 + (isAbove ? -1 : 1) * Math.min(48, 18 + Math.abs(x2 - x1) / 4);
+    return `M${x1} ${y1}C${x1} ${turn} ${x2} ${turn} ${x2} ${y1}`;
   }
-
-  isBelowTheGap(box) {
-    return box.top >= this.root.querySelector('[data-part="source"]').getBoundingClientRect().bottom;
-  }
+  const y2 = to.bottom - origin.top, middle = (y1 + y2) / 2;
+  return `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}`;
 }
