@@ -87,8 +87,8 @@ def odd(parts: Members, rng: random.Random) -> Members:
         meta["search"]["opening"] = [words(), *outputs[: meta.get("n_given", 0)]]
         meta["search"]["settings"] = {words(): words()}
         meta["format"] = 3
-    for notes in meta.get("groups", {}).values():
-        notes[words()] = [words()]
+    if "groups" in meta:
+        meta["groups"] = {name: {words(): [words()]} for name in meta["groups"]}
     return {**parts, "meta.json": json.dumps(meta).encode()}
 
 

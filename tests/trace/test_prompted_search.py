@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.trace import planted
 from tests.trace.conftest import is_same
 from transformer_viz.errors import TraceError
+from transformer_viz.terms import Reason
 from transformer_viz.trace.covered import HIDDEN, covered
 
 PROMPTS = st.lists(st.integers(0, 6), min_size=1, max_size=5).map(tuple)
@@ -41,6 +42,20 @@ def test_rows_of_the_prompt_are_in_no_hypothesis_but_through_the_run():
         decoder = found.at_node(number).decoder_attentions
         assert decoder is not None
         assert decoder[0, 0, 1, 0] == 0.125
+
+
+def test_a_shorter_path_has_the_beginning_of_the_mask():
+    """A window alone looks the same from everywhere."""
+    found = planted.search(is_windowed=True).search
+    assert found is not None
+    assert found.decoder_reasons is not None
+    reasons = found.decoder_reasons.copy()
+    reasons[..., 1, 0] = Reason.EDITED
+    trace = dataclasses.replace(planted.search(is_windowed=True), search=dataclasses.replace(found, decoder_reasons=reasons))
+    for number in range(len(found.nodes)):
+        decoder = trace.at_node(number).mask_reasons["decoder"]
+        assert (np.argwhere(decoder == Reason.EDITED)[:, 2:] == (1, 0)).all()
+        assert (decoder == Reason.EDITED).sum() == 4
 
 
 def test_what_belongs_to_the_best_alone_is_left_out():

@@ -194,7 +194,7 @@ def _little(array: np.ndarray) -> np.ndarray:
 
 def _read(archive: zipfile.ZipFile, most: int) -> Trace:
     members = {info.filename: info for info in archive.infolist()}
-    if unknown := sorted(name for name in members if name != _META and not _axes_and_types(name)):
+    if unknown := sorted(name for name in members if name != _META and not _types(name)):
         raise TraceError(f"it holds {unknown[0][:60]!r}, which does not belong there")
     if _META not in members:
         raise TraceError(f"{_META} is missing")
@@ -227,29 +227,28 @@ def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     return data
 
 
-def _axes_and_types(member: str) -> tuple[int, int, tuple[np.dtype, ...]] | None:
-    """The fewest and most axes of a member's array and the types it may have; None for one that does not belong there."""
+def _types(member: str) -> tuple[np.dtype, ...]:
+    """The types that a member's array may have; none for a member that does not belong there."""
     name, ending = member.removesuffix(".npy"), member[-len(".npy") :]
     if ending != ".npy":
-        return None
+        return ()
     if name in _OWN:
-        return 2, 4, _DTYPES[name.split("_", 1)[1]]
+        return _DTYPES[name.split("_", 1)[1]]
     group, _, array = name.partition("/")
-    return (1, groups.MOST_AXES, _IN_GROUPS) if groups.is_name(group) and groups.is_name(array) else None
+    return _IN_GROUPS if groups.is_name(group) and groups.is_name(array) else ()
 
 
 def _array(data: bytes, name: str) -> np.ndarray:
     """The array in an `.npy` member; its header must describe exactly the bytes that are there."""
-    least, most, dtypes = _axes_and_types(name) or (0, 0, ())
-    allowed: dict[str, np.dtype] = {dtype.str: dtype for dtype in dtypes}
+    allowed: dict[str, np.dtype] = {dtype.str: dtype for dtype in _types(name)}
     start = len(_MAGIC) + 2
     end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
     header = _HEADER.fullmatch(data[start:end])
-    shape = () if header is None else tuple(int(size) for size in header[2].split(b", "))
-    if not data.startswith(_MAGIC) or header is None or header[1].decode() not in allowed or not least <= len(shape) <= most:
+    if not data.startswith(_MAGIC) or header is None or header[1].decode() not in allowed:
         words = " or ".join(map(str, allowed.values()))
-        raise TraceError(f"{name} is not an array of {words} with {least} to {most} axes")
+        raise TraceError(f"{name} is not an array of {words} with one to six axes")
     want = allowed[header[1].decode()]
+    shape = tuple(int(size) for size in header[2].split(b", "))
     # Python's integers do not overflow, so an absurd shape cannot pass for a small one.
     n_bytes = want.itemsize
     for size in shape:
