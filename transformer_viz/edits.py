@@ -21,8 +21,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformer_viz.errors import OptionError, listed, text_words
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.terms import KINDS, Kind, text_words
 
 MOST_EDITS = 200
 _HIGHEST = 512

@@ -5,7 +5,6 @@ mistakes are asserts and ordinary exceptions; they never derive from these.
 """
 
 import reprlib
-import unicodedata
 from collections.abc import Iterable
 
 _LONGEST_MESSAGE = 1500
@@ -86,31 +85,6 @@ def listed(names: Iterable[object]) -> str:
 def quoted(value: object) -> str:
     """The `repr` of what was given, cut in its middle where it is long or deep."""
     return _quotes.repr(value)
-
-
-def sign_words(sign: str) -> str:
-    """A character by sight where that is safe, by its name and code point; one that people have a word for, by that word."""
-    if sign in _PLAIN_WORDS:
-        return f"a {_PLAIN_WORDS[sign]}"
-    code = f"U+{ord(sign):04X}"
-    if unicodedata.category(sign) == "Cc":
-        return f"a control character ({code})"
-    name = unicodedata.name(sign, "a character without a name")
-    if unicodedata.combining(sign):
-        return f"the combining mark {name} ({code})"
-    # A direction mark would act on the message instead of showing in it.
-    return f"“{sign}” ({name}, {code})" if sign.isprintable() else f"{name} ({code})"
-
-
-def text_words(text: str, most: int = 40) -> str:
-    """A text in quotes, cut after `most` characters; what cannot be seen in it stands there by its name."""
-    cut = text[:most]
-    if cut.isprintable():
-        return repr(cut)
-    return "'" + "".join(sign if sign.isprintable() else f"[{_PLAIN_WORDS.get(sign, sign_words(sign))}]" for sign in cut) + "'"
-
-
-_PLAIN_WORDS = {" ": "space", "\t": "tab", "\n": "line break", "\r": "line break"}
 
 
 def shortened(text: str, most: int = 40) -> str:

@@ -1,10 +1,11 @@
-"""The words and codes that every layer shares: attention kinds, mask reasons, and what a head and a place are called.
+"""The words and codes that every layer shares: attention kinds, mask reasons, and what a head, a place and a sign are called.
 
 Code counts from 0, people from 1, special tokens included: the place of a token has one number in sentences, tables, axes and
 hovers, and each way of writing it stands here alone.
 Plain Python on purpose: a saved trace is read and drawn where torch is not installed.
 """
 
+import unicodedata
 from collections.abc import Iterable, Sequence
 from enum import IntFlag
 from typing import Literal, get_args
@@ -107,7 +108,35 @@ def row_labels(read: Sequence[str], written: Sequence[str] | None) -> list[str]:
 
 def visible(token: str, most: int = LONGEST_LABEL) -> str:
     """A token whose spaces, tabs and line breaks are something to see; what is longer than `most` is cut."""
-    return "".join(_BLANKS.get(symbol, symbol) for symbol in shortened(token, most))
+    return visible_text(shortened(token, most))
 
 
-_BLANKS = {"\n": "↵", "\t": "⇥", " ": "␣"}
+def visible_text(text: str) -> str:
+    """A text of a run, its spaces, tabs and line breaks something to see: wherever a person reads one, and in no data."""
+    return text.translate(_BLANKS)
+
+
+def sign_words(sign: str) -> str:
+    """A character by sight where that is safe, by its name and code point; one that people have a word for, by that word."""
+    if sign in _PLAIN_WORDS:
+        return f"a {_PLAIN_WORDS[sign]}"
+    code = f"U+{ord(sign):04X}"
+    if unicodedata.category(sign) == "Cc":
+        return f"a control character ({code})"
+    name = unicodedata.name(sign, "a character without a name")
+    if unicodedata.combining(sign):
+        return f"the combining mark {name} ({code})"
+    # A direction mark would act on the message instead of showing in it.
+    return f"“{sign}” ({name}, {code})" if sign.isprintable() else f"{name} ({code})"
+
+
+def text_words(text: str, most: int = 40) -> str:
+    """A text that cannot be read, in quotes, cut after `most` characters; what cannot be seen in it stands by its name."""
+    cut = text[:most].replace(" ", visible_text(" "))
+    if cut.isprintable():
+        return repr(cut)
+    return "'" + "".join(sign if sign.isprintable() else f"[{_PLAIN_WORDS.get(sign, sign_words(sign))}]" for sign in cut) + "'"
+
+
+_BLANKS = str.maketrans({"\n": "↵", "\t": "⇥", " ": "␣"})
+_PLAIN_WORDS = {" ": "space", "\t": "tab", "\n": "line break", "\r": "line break"}

@@ -123,7 +123,7 @@ def test_a_wrong_output_is_called_so_unless_the_answer_is_hidden(hello: Trace) -
     right = replace(hello, expected=hello.text, expected_tokens=hello.output_tokens)
     found = rows(wrong, right)
     assert found["writes"] == (hello.text, hello.text, "same")
-    assert found["answer"][0].startswith("wrong, expected `something else`, differs from step ")
+    assert found["answer"][0].startswith("wrong, expected `something␣else`, differs from step ")
     assert found["answer"][1:] == ("right", "differs")
     assert rows(right, replace(wrong, expected=None, alignment=(None,) * hello.n_steps))["answer"][1:] == (
         "not known whether it is right",
@@ -135,5 +135,5 @@ def test_long_texts_are_said_by_their_two_ends() -> None:
     tokens = [f"{i}" for i in range(97)]
     long = Trace.from_arrays(encoder=np.full((97, 97), 1 / 97), source_tokens=tokens)
     words = said(long, long)
-    assert "`0 1 2" in words and "95 96`" in words and "…" in words
+    assert "`0␣1␣2" in words and "95␣96`" in words and "…" in words
     assert len(words) < 150

@@ -80,7 +80,7 @@ def test_standard_input_loses_one_line_break_and_nothing_else(home, run, data, t
         (b"", "empty"),
         (b"\n", "empty"),
         (b"abc\n\n", "Character 4"),
-        (b"abc\r", "U+000D"),
+        (b"abc\r", "a line break"),
         (b"a\nb\n", "Character 2"),
         (b"\xff\xfe", "not UTF-8"),
         ("é".encode(), "Character 1"),

@@ -76,7 +76,7 @@ def test_what_was_written_so_far_is_its_end_however_it_is_put_together() -> None
         whole = between.join(tokens[:step])
         want = whole if len(whole) <= 120 else "…" + whole[-119:]
         said = plain(step_sentence(trace, "decoder", 0, 0, step))
-        assert f"having written `{want}`" in said if want else "having written nothing yet" in said
+        assert f"having written `{want.replace(' ', '␣')}`" in said if want else "having written nothing yet" in said
 
 
 def test_a_difference_far_into_a_text_is_shown_where_it_is() -> None:

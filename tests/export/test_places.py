@@ -72,7 +72,7 @@ def test_compare_names_row_and_column_as_the_axes_do(trace: Trace) -> None:
 def test_the_strips_count_as_the_axes_do(trace: Trace) -> None:
     _, columns = on_axes(trace, "cross")
     for label, cell, token in zip(columns, source_strip(trace), trace.source_tokens, strict=True):
-        assert cell["title"] == f"token {label.split('·')[0]}: {token}"
+        assert cell["title"] == f"token {label.split('·')[0]}: {visible(token)}"
     rows, _ = on_axes(trace, "decoder")
     for label, cell in zip(rows, output_strip(trace), strict=True):
         assert cell["title"].startswith(f"step {label.split('·')[0]}: ")

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz import tasks
-from transformer_viz.errors import ConfigError, InputError, sign_words, text_words
+from transformer_viz.errors import ConfigError, InputError
 from transformer_viz.tasks.letters import LOWER_CASE, PRINTABLE_ASCII
 from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.terms import sign_words, text_words
 
 TASK = Reverse()
 texts = st.text(st.sampled_from(PRINTABLE_ASCII), min_size=1, max_size=32)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any, Literal
 
-from transformer_viz.analysis.sentences import Sentence, Style
+from transformer_viz.analysis.sentences import Sentence, Style, of_run
 from transformer_viz.errors import shortened
 from transformer_viz.terms import KINDS, place_words
 from transformer_viz.trace.trace import Trace
@@ -73,7 +73,7 @@ def answer_words(trace: Trace, step_name: str = "step") -> Sentence:
     if trace.expected is None:
         return _too_short(trace)
     words: list[tuple[Style, str]] = [("strong", "wrong"), ("plain", ", expected ")]
-    words.append(("code", shortened(trace.expected, _LONGEST)) if trace.expected else ("plain", "nothing"))
+    words.append(of_run(shortened(trace.expected, _LONGEST)) if trace.expected else ("plain", "nothing"))
     return (*words, *([] if step is None else [("plain", f", differs from {step_name} {step + 1} on")]))
 
 
@@ -82,5 +82,5 @@ def _too_short(trace: Trace) -> Sentence:
     assert trace.first_wrong_step is not None
     key = trace.alignment[trace.first_wrong_step]
     assert key is not None
-    token: tuple[Style, str] = ("code", shortened(trace.source_tokens[key]))
+    token: tuple[Style, str] = of_run(shortened(trace.source_tokens[key]))
     return (("strong", "wrong"), ("plain", ", ends before "), token, ("plain", f" ({place_words(key)}) is read"))

@@ -7,8 +7,18 @@ from typing import Any
 from transformer_viz.analysis.align import places_apart
 from transformer_viz.analysis.answer import answer, answer_words, is_given
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
-from transformer_viz.analysis.sentences import Sentence, Style, percent_words, plain
-from transformer_viz.terms import KIND_TITLES, KINDS, REASON_WORDS, Kind, cell_words, head_label, head_title, place_words
+from transformer_viz.analysis.sentences import Sentence, Style, of_run, percent_words, plain
+from transformer_viz.terms import (
+    KIND_TITLES,
+    KINDS,
+    REASON_WORDS,
+    Kind,
+    cell_words,
+    head_label,
+    head_title,
+    place_words,
+    visible_text,
+)
 from transformer_viz.trace.trace import Trace
 
 _HOW = ("strategy", "beam_size", "length_penalty", "temperature", "top_k", "top_p", "seed")
@@ -38,10 +48,11 @@ def verdict(comparison: Comparison) -> Sentence:
 def table(comparison: Comparison) -> list[Row]:
     """Input, model, decoding, output, and a line for each kind of attention; masks where they differ."""
     a, b = comparison.a, comparison.b
+    a_reads, b_reads = (visible_text(_short(run.source)) for run in (a, b))
     a_writes, b_writes = map(written_words, (a, b))
     answers = [_answer_row(a, b)] if answer(a) or answer(b) else []
     plain_rows = [
-        Row("reads", _short(a.source), _short(b.source), _first_apart(a.source_tokens, b.source_tokens)),
+        Row("reads", a_reads, b_reads, _first_apart(a.source_tokens, b.source_tokens)),
         Row("model", model_words(a), model_words(b), _same(model_words(a) == model_words(b))),
         Row("decoding", how_words(a), how_words(b), _same(how_words(a) == how_words(b))),
         Row("writes", a_writes, b_writes, _outputs_apart(comparison)),
@@ -85,8 +96,8 @@ def written_words(run: Trace) -> str:
     if not run.output_tokens:
         return "not recorded"
     if is_given(run):
-        return f"{_short(run.text) or 'nothing'} (given)"
-    return _short(run.text) or "nothing"
+        return f"{visible_text(_short(run.text)) or 'nothing'} (given)"
+    return visible_text(_short(run.text)) or "nothing"
 
 
 # ---- the sentence
@@ -95,17 +106,17 @@ def written_words(run: Trace) -> str:
 def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
     a, b = comparison.a, comparison.b
     first, second = _short(a.source), _short(b.source)
-    pieces: list[tuple[Style, str]] = [("plain", "Both read "), ("code", first)]
+    pieces: list[tuple[Style, str]] = [("plain", "Both read "), of_run(first)]
     if a.source != b.source:
-        pieces = [("strong", "A"), ("plain", " reads "), ("code", first), ("plain", ", "), ("strong", "B"), ("plain", " ")]
-        pieces.append(("code", second))
+        pieces = [("strong", "A"), ("plain", " reads "), of_run(first), ("plain", ", "), ("strong", "B"), ("plain", " ")]
+        pieces.append(of_run(second))
     if not (a.output_tokens and b.output_tokens):
         return [*pieces, ("plain", "; not both have recorded what they write.")]
     if comparison.parted is None:
         return [*pieces, *_same_output(_short(a.text) or "nothing", is_given(a), is_given(b), a.source == b.source)]
     for name, run, start in (("A", a, "; "), ("B", b, ", ")):
         verb = " is given " if is_given(run) else " writes "
-        pieces += [("plain", start), ("strong", name), ("plain", verb), ("code", _short(run.text) or "nothing")]
+        pieces += [("plain", start), ("strong", name), ("plain", verb), of_run(_short(run.text) or "nothing")]
     return [*pieces, ("plain", f": they diverge at step {comparison.parted + 1}.")]
 
 
@@ -113,10 +124,10 @@ def _same_output(text: str, a_given: bool, b_given: bool, is_same_source: bool) 
     """Who chose the tokens that both have."""
     if a_given == b_given:
         verb = "are given" if a_given else "write"
-        return [("plain", f" and {verb} " if is_same_source else f"; both {verb} "), ("code", text), ("plain", ".")]
+        return [("plain", f" and {verb} " if is_same_source else f"; both {verb} "), of_run(text), ("plain", ".")]
     writer, reader = ("B", "A") if a_given else ("A", "B")
     end: list[tuple[Style, str]] = [("plain", ", which "), ("strong", reader), ("plain", " is given.")]
-    return [("plain", "; "), ("strong", writer), ("plain", " writes "), ("code", text), *end]
+    return [("plain", "; "), ("strong", writer), ("plain", " writes "), of_run(text), *end]
 
 
 def _most(comparison: Comparison) -> list[tuple[Style, str]]:
@@ -142,7 +153,7 @@ def _head_words(found: LargestDifference) -> str:
 def _look(run: Trace, found: LargestDifference, weight: float) -> list[tuple[Style, str]]:
     if math.isnan(weight):
         return [("plain", " has no number")]
-    token: tuple[Style, str] = ("code", run.keys(found.kind)[found.key])
+    token: tuple[Style, str] = of_run(run.keys(found.kind)[found.key])
     return [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(found.key)})")]
 
 

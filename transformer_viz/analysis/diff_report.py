@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from transformer_viz.errors import shortened
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, Kind, visible
 
 What = Literal[
     "input", "model", "settings", "tokens", "answer", "steps", "masks", "attention", "scores", "changes", "search"
@@ -51,9 +51,9 @@ class Where:
         for name, number in (*numbered, ("position", self.position)):
             if number is not None:
                 words.append(
-                    f"{name} {number + 1}" + (f" {shortened(token)!r}" if (token := tokens.get(name)) is not None else "")
+                    f"{name} {number + 1}" + (f" {visible(token)!r}" if (token := tokens.get(name)) is not None else "")
                 )
-        return ", ".join([*words, *([repr(shortened(self.token))] if self.token is not None else [])])
+        return ", ".join([*words, *([repr(visible(self.token))] if self.token is not None else [])])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from transformer_viz.analysis.heads import Head, head_row
-from transformer_viz.analysis.sentences import Sentence, Style, look, shortened_code, so_far
+from transformer_viz.analysis.sentences import Sentence, Style, look, of_run, shortened_code, so_far
 from transformer_viz.terms import Kind, head_title, place_words
 from transformer_viz.trace.trace import Trace
 
@@ -58,7 +58,7 @@ def came(trace: Trace, kind: Kind, layer: int, head: Head, step: int, guess: Gue
     pieces: list[tuple[Style, str]] = [] if guess is None else _guessed(trace, guess)
     if trace.output_tokens:
         begins = "; the model wrote " if guess else f"At step {step + 1} the model wrote "
-        pieces += [("plain", begins), ("code", trace.output_tokens[step])]
+        pieces += [("plain", begins), of_run(trace.output_tokens[step])]
     if kind != "encoder":
         begins = "" if not pieces else ", and " if trace.output_tokens else "; "
         pieces += [("plain", f"{begins}{head_title(layer, head)} "), *look(trace, kind, layer, head, step)]
@@ -73,5 +73,5 @@ def tally(trace: Trace, guesses: Iterable[Guess]) -> str:
 
 def _guessed(trace: Trace, guess: Guess) -> list[tuple[Style, str]]:
     if guess.key is None:
-        return [("plain", "You guessed "), ("code", guess.token or "")]
-    return [("plain", "You guessed "), ("code", trace.keys(guess.kind)[guess.key]), ("plain", f" ({place_words(guess.key)})")]
+        return [("plain", "You guessed "), of_run(guess.token or "")]
+    return [("plain", "You guessed "), of_run(trace.keys(guess.kind)[guess.key]), ("plain", f" ({place_words(guess.key)})")]

@@ -12,7 +12,7 @@ import numpy as np
 from transformer_viz.analysis.heads import Head, head_row
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import shortened
-from transformer_viz.terms import Kind, head_label, head_title, place_words
+from transformer_viz.terms import Kind, head_label, head_title, place_words, visible_text
 from transformer_viz.trace.covered import between
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
@@ -44,6 +44,11 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
 def shortened_code(pieces: Iterable[tuple[Style, str]]) -> Sentence:
     """A sentence whose pieces of the run are not longer than one can read."""
     return tuple((style, shortened(text, _LONGEST_CODE) if style == "code" else text) for style, text in pieces)
+
+
+def of_run(text: str) -> tuple[Style, str]:
+    """A token or a text of the run as a piece of a sentence, its spaces to be seen."""
+    return "code", visible_text(text)
 
 
 def plain(sentence: Sentence) -> str:
@@ -78,9 +83,9 @@ def source_unit(trace: Trace) -> str:
 def so_far(trace: Trace, step: int) -> list[tuple[Style, str]]:
     """What was written before this step; where that is not recorded, what was read."""
     if not trace.output_tokens:
-        return [("plain", "having read "), ("code", trace.target_tokens[step])]
+        return [("plain", "having read "), of_run(trace.target_tokens[step])]
     written = _end_of(trace.output_tokens, step, between(trace))
-    return [("plain", "having written "), ("code", written)] if written else [("plain", "having written nothing yet")]
+    return [("plain", "having written "), of_run(written)] if written else [("plain", "having written nothing yet")]
 
 
 def _end_of(tokens: tuple[str, ...], step: int, between: str) -> str:
@@ -99,7 +104,7 @@ def _writes(trace: Trace, step: int, joined: str) -> list[tuple[Style, str]]:
     """The written token and its probability, as far as they are recorded."""
     if not trace.output_tokens:
         return [("plain", "; what it writes is not recorded.")]
-    token: tuple[Style, str] = ("code", trace.output_tokens[step])
+    token: tuple[Style, str] = of_run(trace.output_tokens[step])
     if not trace.steps:
         return [("plain", f"{joined}what is written is "), token, ("plain", ", its probability not recorded.")]
     return [
@@ -120,7 +125,7 @@ def look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tu
     looked_at = trace.keys(kind)[key]
     return [
         ("plain", f"looks {percent_words(float(row[key]))} at "),
-        ("code", looked_at),
+        of_run(looked_at),
         ("plain", f" ({place_words(key)})"),
     ]
 
@@ -137,4 +142,4 @@ def _correction(trace: Trace, step: int) -> list[tuple[Style, str]]:
     true = trace.true_token(step)
     if true is None or not trace.output_tokens or true == trace.output_tokens[step]:
         return []
-    return [("plain", " Expected: "), ("code", true), ("plain", ".")]
+    return [("plain", " Expected: "), of_run(true), ("plain", ".")]

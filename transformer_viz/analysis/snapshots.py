@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, Style, percent_words, source_unit
+from transformer_viz.analysis.sentences import Sentence, Style, of_run, percent_words, source_unit
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.snapshots import TrainingSnapshot
@@ -70,7 +70,7 @@ def snapshot_sentence(moment: TrainingSnapshot, place: int, found: Course, kind:
     """
     pieces: list[tuple[Style, str]] = [("strong", when(moment.step)), ("plain", " the model writes ")]
     text = moment.written.text
-    pieces += [("code", text)] if text else [("plain", "nothing")]
+    pieces += [of_run(text)] if text else [("plain", "nothing")]
     if moment.written.finished == "length":
         pieces += [("plain", " and does not stop")]
     if moment.written.is_right is not None:

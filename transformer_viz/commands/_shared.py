@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere, listed
-from transformer_viz.terms import KINDS
+from transformer_viz.terms import KINDS, visible_text
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -221,6 +221,6 @@ def visible(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in text)
 
 
-def visible_token(token: str) -> str:
-    """A token in a table: a space, too, is something to see."""
-    return "␣" if token == " " else visible(token)
+def visible_run(text: str) -> str:
+    """A token or a text of a run for a terminal: a space, too, is something to see."""
+    return visible(visible_text(text))

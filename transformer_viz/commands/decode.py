@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from transformer_viz.commands import _shared
+from transformer_viz.terms import visible_text
 
 if TYPE_CHECKING:
     from transformer_viz.trace.trace import Step, Trace
@@ -38,10 +39,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_table(trace: "Trace") -> None:
     """The text alone on its line, then how it came about."""
-    print(_shared.visible(trace.text))
+    print(_shared.visible_run(trace.text))
     print(f"{'step':>4}  {'token':8} {'p':6}   instead")
     for number, step in enumerate(trace.steps, start=1):
-        print(f"{number:4}  {_shared.visible_token(step.token):8} {step.probability:.4f}   {_others(step)}".rstrip())
+        print(f"{number:4}  {_shared.visible_run(step.token):8} {step.probability:.4f}   {_others(step)}".rstrip())
     _print_hypotheses(trace)
     print(_shared.visible(f"{_verdict(trace)}; {trace.made_by['checkpoint']} on {trace.made_by['device']}"))
 
@@ -56,12 +57,15 @@ def _print_hypotheses(trace: "Trace") -> None:
     for number in trace.search.best:
         node = trace.search.nodes[number]
         found = hypothesis_answer(trace, number)
-        print(_shared.visible(f"{node.score:9.4f} {node.total:9.4f}  {node.text}") + ("" if found is None else f"  ({found})"))
+        print(
+            _shared.visible(f"{node.score:9.4f} {node.total:9.4f}  {visible_text(node.text)}")
+            + ("" if found is None else f"  ({found})")
+        )
 
 
 def _others(step: "Step", most: int = 3) -> str:
     others = [candidate for rank, candidate in enumerate(step.candidates) if rank != step.rank]
-    return "  ".join(f"{_shared.visible_token(token)} {probability:.4f}" for token, probability in others[:most])
+    return "  ".join(f"{_shared.visible_run(token)} {probability:.4f}" for token, probability in others[:most])
 
 
 def _verdict(trace: "Trace") -> str:

@@ -103,4 +103,4 @@ def print_table(result: dict[str, Any]) -> None:
     for length, share in result["by_length"].items():
         print(f"  {length:14}{share:.4f}")
     for failure in result["failures"]:
-        print(f"wrong: “{_shared.visible(failure['source'])}” became “{_shared.visible(failure['output'])}”")
+        print(f"wrong: “{_shared.visible_run(failure['source'])}” became “{_shared.visible_run(failure['output'])}”")

@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
         trace.save(path)
     except OSError as error:
         raise OptionError(f"{path} cannot be written: {error.strerror}.") from error
-    print(_shared.visible(f"{path}: {trace.text}"))
+    print(f"{_shared.visible(str(path))}: {_shared.visible_run(trace.text)}")
     return 0
 
 

@@ -16,7 +16,7 @@ from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.export.strips import answer_mark, legend, output_strip, source_strip
 from transformer_viz.figures import templates
-from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title, place_labels, row_labels
+from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title, place_labels, row_labels, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.version import __version__
 
@@ -158,7 +158,7 @@ def packed(array: np.ndarray) -> dict[str, Any]:
 
 def page_title(trace: Trace) -> str:
     """What a page of this run is called."""
-    return f"{shortened(trace.source, _LONGEST_TEXT)} → {shortened(trace.text, _LONGEST_TEXT)}"
+    return f"{visible(trace.source, _LONGEST_TEXT)} → {visible(trace.text, _LONGEST_TEXT)}"
 
 
 def _made(trace: Trace) -> list[str]:

@@ -4,7 +4,6 @@ from typing import Any
 
 from transformer_viz.analysis.answer import answer, answer_words
 from transformer_viz.analysis.sentences import source_unit
-from transformer_viz.errors import shortened
 from transformer_viz.terms import Kind, place_words, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
@@ -24,7 +23,7 @@ def legend(trace: Trace, kind: Kind) -> str:
 def source_strip(trace: Trace) -> list[dict[str, Any]]:
     """What the encoder read, one cell a token."""
     return [
-        {"text": visible(token), "title": f"{place_words(place)}: {shortened(token)}", "class": _class(token)}
+        {"text": visible(token), "title": f"{place_words(place)}: {visible(token)}", "class": _class(token)}
         for place, token in enumerate(trace.source_tokens)
     ]
 
@@ -43,14 +42,14 @@ def answer_mark(trace: Trace, *, with_answer: bool = True, step_name: str = "ste
 def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
     if not trace.output_tokens:
         read = trace.target_tokens[t]
-        return {"text": visible(read), "title": f"row {t + 1}: has read {shortened(read)}", "class": _class(read)}
+        return {"text": visible(read), "title": f"row {t + 1}: has read {visible(read)}", "class": _class(read)}
     token, true = trace.output_tokens[t], trace.true_token(t)
     is_wrong = with_answer and true is not None and true != token
     p = trace.steps[t].probability if trace.steps else None
     certainty = "" if p is None else f", p = {p:.4f}"
     return {
         "text": visible(token),
-        "title": f"step {t + 1}: {shortened(token)}{certainty}" + (f"; expected {shortened(true)}" if is_wrong else ""),
+        "title": f"step {t + 1}: {visible(token)}{certainty}" + (f"; expected {visible(true)}" if is_wrong else ""),
         "class": _class(token) + (" wrong" if is_wrong else ""),
         # A probability that is no number (a run with a mistake of masks) has no tint.
         **({} if p is None or p != p else {"tint": round(p, 4)}),

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, listed, sign_words
+from transformer_viz.errors import ConfigError, InputError, listed
 from transformer_viz.tasks.corpus import Vocabularies, need
 from transformer_viz.tasks.letters import check_length, check_share
 from transformer_viz.tasks.task import JUDGED_STREAM, Example, Split, Task
+from transformer_viz.terms import sign_words
 from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 LANGUAGES = {

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, listed, sign_words
+from transformer_viz.errors import ConfigError, InputError, listed
 from transformer_viz.tasks.strings import SAMPLERS
 from transformer_viz.tasks.task import Example, Split, Task
+from transformer_viz.terms import sign_words
 from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 PRINTABLE_ASCII = "".join(chr(code) for code in range(32, 127))

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, listed, sign_words, text_words
+from transformer_viz.errors import ConfigError, InputError, listed
 from transformer_viz.tasks.corpus import Vocabularies, need
 from transformer_viz.tasks.letters import check_length, check_share
 from transformer_viz.tasks.task import JUDGED_STREAM, Example, Split, Task
+from transformer_viz.terms import sign_words, text_words
 from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 _UNITS: list[str] = [*map(str, "null ein zwei drei vier fünf sechs sieben acht neun".split())]

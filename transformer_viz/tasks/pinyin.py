@@ -10,10 +10,11 @@ from functools import cache
 
 import numpy as np
 
-from transformer_viz.errors import InputError, sign_words, text_words
+from transformer_viz.errors import InputError
 from transformer_viz.tasks.corpus import Corpus, Pair, need, spelled
 from transformer_viz.tasks.letters import check_length
 from transformer_viz.tasks.task import Example, Split
+from transformer_viz.terms import sign_words, text_words
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 _LONGEST = 12

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
-from transformer_viz.errors import InputError, listed, text_words
+from transformer_viz.errors import InputError, listed
 from transformer_viz.tasks.corpus import Corpus, Pair, Vocabularies, spelled
 from transformer_viz.tasks.letters import check_length
 from transformer_viz.tasks.task import Example
+from transformer_viz.terms import text_words
 from transformer_viz.vocabulary import SPECIAL_TOKENS, Vocabulary
 
 

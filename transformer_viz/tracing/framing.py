@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, text_words
+from transformer_viz.errors import InputError
+from transformer_viz.terms import text_words
 from transformer_viz.tracing.options import whole
 from transformer_viz.vocabulary import END, PAD, PAD_ID, START
 

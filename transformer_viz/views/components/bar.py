@@ -1,6 +1,7 @@
 """The bar above every page: text, checkpoint, device, examples."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -12,9 +13,8 @@ from transformer_viz.model import devices
 from transformer_viz.tasks import Task
 from transformer_viz.views.cache import limits, runs
 from transformer_viz.views.components import ways
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import display_options, link
-from transformer_viz.views.state.controls import MOST_TYPED
 from transformer_viz.views.state.display_options import DisplayOptions
 
 DEFAULT_CHECKPOINT = "reverse"
@@ -62,7 +62,7 @@ def show(
     entries = runs.entries()
     usable = _usable(entries)
     _start(usable)
-    with st.container(horizontal=True, vertical_alignment="bottom", key="bar"):
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         if instead is not None:
             instead(usable)
         elif with_text:
@@ -98,11 +98,18 @@ def _usable(entries: list[Entry]) -> list[str]:
 
 
 def _text() -> None:
-    """The box for one source text, and examples."""
-    words = "Type, then press Enter"
-    st.text_input("Source text", key="text", max_chars=MOST_TYPED, placeholder=words, label_visibility="collapsed")
+    """The box for one source text, how much the model reads of what it may, and examples."""
+    st.text_input("Source text", key="text", placeholder="Type, then press Enter", label_visibility="collapsed")
+    _read_of_most(st.session_state.text, _task_of(st.session_state.checkpoint))
     with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
         _examples()
+
+
+def _read_of_most(text: str, task: Task | None) -> None:
+    """`11 of 32`, beside a box; nothing for a text that cannot be read, of which an error says why."""
+    with suppress(TransformerVizError):
+        if task is not None:
+            st.caption(f"{len(task.read(text))} of {task.max_length}", width="content")
 
 
 def opens_with(opening: Opening | None) -> None:
@@ -188,7 +195,7 @@ def _examples() -> None:
         return
     for number, example in enumerate(checkpoint.task.examples()):
         st.button(
-            literal(example.text),
+            of_run(example.text),
             key=f"example-{number}",
             help=example.note,
             on_click=_put,
@@ -255,7 +262,7 @@ def _offer_examples(checkpoint: Checkpoint, most: int = 4) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="offer"):
         st.caption("Or try one of these:", width="content")
         for number, example in enumerate(checkpoint.task.examples()[:most]):
-            st.button(literal(example.text), key=f"offer-{number}", help=example.note, on_click=_put, args=(example.text,))
+            st.button(of_run(example.text), key=f"offer-{number}", help=example.note, on_click=_put, args=(example.text,))
         st.button("Surprise me", key="offer-surprise", icon=":material/casino:", on_click=_surprise, args=(checkpoint,))
 
 

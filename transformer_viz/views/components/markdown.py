@@ -1,7 +1,7 @@
 """Text that must show literally where Streamlit reads Markdown: errors, labels, captions."""
 
 from transformer_viz.analysis.sentences import Sentence
-from transformer_viz.terms import visible
+from transformer_viz.terms import visible_text
 
 _MARKS = "\\`*_{}[]()<>#+-.!|~$:&^=\"'@/"
 
@@ -11,6 +11,11 @@ def literal(text: str) -> str:
     return "".join(f"\\{symbol}" if symbol in _MARKS else symbol for symbol in text)
 
 
+def of_run(text: str) -> str:
+    """A text of a run, its spaces to be seen; `(empty)` where there is none."""
+    return literal(visible_text(text)) or "(empty)"
+
+
 def said(sentence: Sentence) -> str:
     """A sentence; what is strong in it, and pieces of the run, are bold."""
-    return "".join(literal(text) if style == "plain" else f"**{literal(visible(text))}**" for style, text in sentence)
+    return "".join(literal(text) if style == "plain" else f"**{literal(text)}**" for style, text in sentence)

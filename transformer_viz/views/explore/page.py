@@ -7,7 +7,7 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import bar, code, stepper, style
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.explore import by_length_tab, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
@@ -60,7 +60,7 @@ def _last(chosen: bar.Bar) -> None:
     except TransformerVizError:  # its checkpoint has gone meanwhile
         return
     focus.start(trace, checkpoint)
-    st.caption(f"The last picture, of {literal(text)}:")
+    st.caption(f"The last picture, of {of_run(text)}:")
     with st.container(key="last-picture"):
         stepper.show(trace, chosen)
 

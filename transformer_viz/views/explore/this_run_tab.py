@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, Kind, visible_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits
 from transformer_viz.views.components import code
@@ -50,9 +50,9 @@ def _notes(trace: Trace) -> None:
     sizes = {KIND_TITLES[kind]: _size(trace, kind) for kind in trace.kinds}
     with_answer = display_options.current().with_answer
     facts: dict[str, Any] = {
-        "source": trace.source,
-        "written": trace.text if with_answer else None,
-        "right answer": trace.expected if with_answer else None,
+        "source": visible_text(trace.source),
+        "written": visible_text(trace.text) if with_answer else None,
+        "right answer": visible_text(trace.expected) if with_answer and trace.expected is not None else None,
         "ended": _ENDED[trace.finished],
         **sizes,
         "scores before the mask": ", ".join(KIND_TITLES[kind] for kind in trace.scores) or None,

@@ -13,11 +13,10 @@ from transformer_viz.terms import KIND_TITLES, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, jump, screen
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import controls, display_options, link
-from transformer_viz.views.state.controls import MOST_OF_A_CHANGE
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
 if TYPE_CHECKING:
@@ -43,12 +42,12 @@ def show(shown: Shown) -> None:
             _token_controls(_so_far(trace, checkpoint, device), checkpoint)
         elif state.what_if_how == BEGINNING:
             words = "what the output begins with"
-            st.text_input("begins with", key="what_if_begin", max_chars=MOST_OF_A_CHANGE, width=300, placeholder=words)
+            st.text_input("begins with", key="what_if_begin", width=300, placeholder=words)
         elif state.what_if_how == BAN:
             symbols = checkpoint.task.target_vocabulary.symbols
             st.multiselect("never write", symbols, key="what_if_ban", width=360, format_func=visible)
         else:
-            st.text_input("to read", key="what_if_target", max_chars=MOST_OF_A_CHANGE, width=360, placeholder="any target text")
+            st.text_input("to read", key="what_if_target", width=360, placeholder="any target text")
         st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
     change: dict[str, Any] = {}
     try:
@@ -165,7 +164,7 @@ def _change(checkpoint: "Checkpoint") -> dict[str, Any]:
 
 def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
     comparison = compare(before, after)
-    texts = [f"**{literal(run.text) or '(empty)'}**{display_options.answer_of(run)}" for run in (before, after)]
+    texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (before, after)]
     where = "They are the same." if comparison.parted is None else f"They diverge at step {comparison.parted + 1}."
     totals = [sum(step.log_probability for step in run.steps) for run in (before, after)]
     st.markdown(f"{texts[0]}, log p = {totals[0]:.4g}, and {texts[1]}, log p = {totals[1]:.4g}. {where}")

@@ -9,11 +9,11 @@ from transformer_viz.analysis.compare_words import change_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import KIND_TITLES, Kind, head_label
+from transformer_viz.terms import KIND_TITLES, Kind, head_label, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, code, figure_file, jump
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.setup import Setup, reset
 from transformer_viz.views.snippets import masks as programs
@@ -131,11 +131,11 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
 
 
 def _text_words(before: Trace, after: Trace) -> str:
-    text = f"**{literal(after.text) or '(empty)'}**{display_options.answer_of(after)}"
+    text = f"**{of_run(after.text)}**{display_options.answer_of(after)}"
     if before.text == after.text and before.finished == after.finished:
         return f"It is {text}."
     stopped = ", which the limit stopped" if after.finished == "length" else ""
-    return f"**{literal(before.text) or '(empty)'}** has become {text}{stopped}."
+    return f"**{of_run(before.text)}** has become {text}{stopped}."
 
 
 def _steps(before: Trace, after: Trace) -> None:
@@ -146,9 +146,9 @@ def _steps(before: Trace, after: Trace) -> None:
         rows.append(
             {
                 "step": t + 1,
-                "before": a.token if a else "",
+                "before": visible(a.token) if a else "",
                 "p before": a.probability if a else None,
-                "after": b.token if b else "",
+                "after": visible(b.token) if b else "",
                 "p after": b.probability if b else None,
                 "compared": "differs" if (a and a.token) != (b and b.token) else "",
             }

@@ -4,6 +4,7 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
+from transformer_viz.terms import visible_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file
 from transformer_viz.views.masks.setup import Setup
@@ -36,7 +37,7 @@ def show(setup: Setup) -> None:
     columns = 1 if setup.is_narrow else 5 if is_batch else 3
     figure = figures.mask_grid(
         [_parts(setup, traces[i], layer, head) for i in chosen],
-        [f"{i + 1}: {traces[i].source}" for i in chosen],
+        [f"{i + 1}: {visible_text(traces[i].source)}" for i in chosen],
         columns=columns,
         theme=setup.theme,
         large=setup.is_large or not is_batch,

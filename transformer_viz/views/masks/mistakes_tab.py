@@ -10,7 +10,7 @@ from transformer_viz.model.mistakes import MISTAKES, Mistake
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.snippets import masks as programs
@@ -80,7 +80,7 @@ def _effect(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[T
 
 def _text(trace: Trace, most: int = 24) -> str:
     text = trace.text if len(trace.text) <= most else trace.text[: most - 1] + "…"
-    return literal(text) or "(empty)"
+    return of_run(text)
 
 
 def _number(loss: float) -> str:

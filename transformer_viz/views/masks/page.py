@@ -8,7 +8,7 @@ from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizErro
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.tracing.trace_size import megabytes
 from transformer_viz.views.components import bar, screen, style, tabs
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.masks import batch, setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.state import display_options, focus, link, on_demand
@@ -71,7 +71,7 @@ def _header(now: Setup) -> None:
             range(len(sources)),
             key="sentence",
             required=True,
-            format_func=lambda i: literal(f"{i + 1}: {_short(sources[i])}"),
+            format_func=lambda i: f"{i + 1}: {of_run(_short(sources[i]))}",
             label_visibility="collapsed",
         )
         st.selectbox(
@@ -89,13 +89,13 @@ def _header(now: Setup) -> None:
     n = len(before.source_tokens)
     size = f"{real} letters, {real + 2} tokens" if source_unit(before) == "letter" else f"{real + 2} tokens"
     words = (
-        f"Sentence {now.sentence + 1} of {len(sources)}: **{literal(before.source)}** becomes "
-        f"**{literal(before.text) or '(empty)'}**{display_options.answer_of(before)}. "
+        f"Sentence {now.sentence + 1} of {len(sources)}: **{of_run(before.source)}** becomes "
+        f"**{of_run(before.text)}**{display_options.answer_of(before)}. "
         f"It has {size} with its frame, and {n - real - 2} of padding."
     )
     if now.is_changed:
         after = now.decoded(changed=True)[now.sentence]
-        text = f"**{literal(after.text) or '(empty)'}**{display_options.answer_of(after)}"
+        text = f"**{of_run(after.text)}**{display_options.answer_of(after)}"
         words += f" With {literal(now.change_words())} it becomes {text}."
     st.markdown(words)
 

@@ -7,7 +7,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.heads import reasons_map, scores_map
 from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
-from transformer_viz.terms import REASON_WORDS, Kind, row_labels
+from transformer_viz.terms import REASON_WORDS, Kind, row_labels, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, code, figure_file
 from transformer_viz.views.masks.setup import Setup
@@ -79,7 +79,7 @@ def _row(trace: Trace, kind: Kind, layer: int, head: int, row: int, scores: np.n
         frame = pd.DataFrame(
             {
                 "key": range(1, len(reasons) + 1),
-                "token": list(trace.keys(kind)),
+                "token": [visible(token) for token in trace.keys(kind)],
                 "score": scores[row],
                 "mask": [REASON_WORDS[int(code)] for code in reasons],
                 "after the mask": [_number(value) for value in computed.filled[row]],

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.terms import visible
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code, stepper, style, word_list
@@ -164,7 +165,7 @@ def _close() -> None:
 
 def _words(trace: Trace) -> str:
     """What was read and written, and what the file says made it."""
-    read, written = _short(trace.source), _short(trace.text)
+    read, written = (visible(text, _LONGEST_WORDS) for text in (trace.source, trace.text))
     by = [_short(str(trace.made_by[key])) for key in ("checkpoint", "variant", "strategy", "device") if trace.made_by.get(key)]
     by += ["part of its attention not seen"] if trace.made_by.get("not_seen") else []
     by += [f"edit {_short(edit)}" for edit in trace.edits[:3]] + (["…"] if len(trace.edits) > 3 else [])

@@ -7,10 +7,11 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.answer import hypothesis_answer
+from transformer_viz.terms import visible_text
 from transformer_viz.trace.search import STATE_WORDS, Search
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, figure_file, screen, style
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.state import display_options, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
@@ -46,8 +47,9 @@ def show(trace: Trace, node: int, looks: DisplayOptions, *, greedy: Trace | None
 
 def say(shown: Trace, search: Search, node: int) -> None:
     """Which hypothesis is looked at, and how it ended."""
-    text = literal(shown.text) or "(empty)"
-    st.markdown(f"**The hypothesis {text}**{display_options.answer_of(shown)}: {STATE_WORDS[search.nodes[node].state]}.")
+    st.markdown(
+        f"**The hypothesis {of_run(shown.text)}**{display_options.answer_of(shown)}: {STATE_WORDS[search.nodes[node].state]}."
+    )
 
 
 def _n_best(trace: Trace) -> None:
@@ -58,7 +60,7 @@ def _n_best(trace: Trace) -> None:
         node = search.nodes[number]
         right = {"answer": hypothesis_answer(trace, number)} if display_options.current().with_answer else {}
         numbers = {"score": round(node.score, 3), "log p": round(node.total, 3), "tokens": node.step + 1}
-        rows.append({"rank": rank, "text": node.text or "(empty)", **right, **numbers})
+        rows.append({"rank": rank, "text": visible_text(node.text) or "(empty)", **right, **numbers})
     st.dataframe(pd.DataFrame(rows), hide_index=True, height=min(330, 38 + 35 * len(rows)))
 
 
@@ -70,7 +72,9 @@ def _box(search: Search, node: int) -> None:
         "Hypothesis",
         numbers,
         key="search_node",
-        format_func=lambda number: f"{search.nodes[number].text or '(empty)'} · {STATE_WORDS[search.nodes[number].state]}",
+        format_func=lambda number: (
+            f"{visible_text(search.nodes[number].text) or '(empty)'} · {STATE_WORDS[search.nodes[number].state]}"
+        ),
         on_change=lambda: _go_to(st.session_state.search_node, len(search.nodes)),
     )
 

@@ -14,7 +14,7 @@ from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits, runs
 from transformer_viz.views.components import bar, code, stepper, style
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.explore import tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.search import hypotheses
@@ -123,7 +123,7 @@ def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     best = search.nodes[search.best[0]]
     by_greedy = math.fsum(step.log_probability for step in greedy.steps)
     parted = first_difference(greedy, trace)
-    texts = [f"**{literal(run.text) or '(empty)'}**{display_options.answer_of(run)}" for run in (greedy, trace)]
+    texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (greedy, trace)]
     if parted is None:
         return f"Greedy decoding and beam {search.settings['beam_size']} both write {texts[0]}, log p = {best.total:.4g}."
     gain = best.total - by_greedy

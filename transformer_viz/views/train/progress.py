@@ -11,14 +11,14 @@ import streamlit as st
 from transformer_viz import checkpoints, figures, serving
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.training import head_columns
-from transformer_viz.terms import head_title
+from transformer_viz.terms import head_title, visible_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.training import jobs, trash
 from transformer_viz.training.jobs import Job
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import chart, figure_file, screen, style
-from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.train import visitor
 
 _MOST_MOMENTS = 12
@@ -150,8 +150,8 @@ def _attention(job: Job, rows: list[dict]) -> None:
         st.info(literal(str(error)), icon=":material/keyboard:")
         return
     layer, head = _best_head(rows)
-    st.markdown(f"**Cross-attention, {head_title(layer, head)}**, reading `{literal(probe)}`, as it forms:")
-    said = [(f"step {step:,}: {run.text or '(nothing)'}", forced) for step, (run, forced) in moments]
+    st.markdown(f"**Cross-attention, {head_title(layer, head)}**, reading **{of_run(probe)}**, as it forms:")
+    said = [(f"step {step:,}: {visible_text(run.text) or '(nothing)'}", forced) for step, (run, forced) in moments]
     per_row = 2 if screen.is_narrow() else 6
     figure = figures.snapshot_maps(said, "cross", layer, head, theme=style.theme(), per_row=per_row)
     words = "One head's cross-attention at several moments of the training; rows are the output, columns the source"
