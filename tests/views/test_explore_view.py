@@ -88,6 +88,27 @@ def test_bad_input_is_named_and_kept(start: Callable[..., AppTest], text: str, w
     assert any("The last picture, of" in caption.value for caption in at.caption)
 
 
+def test_beside_the_box_stands_how_much_of_what_the_model_may_read(start: Callable[..., AppTest]) -> None:
+    at = start(text="hello")
+    assert "5 of 32" in [caption.value for caption in at.caption]
+    at.text_input(key="text").set_value("ab" * 17).run()
+    assert not any(" of 32" in caption.value for caption in at.caption), "the error says it"
+    assert at.text_input(key="text").value == "ab" * 17, "nothing is cut that somebody may want to shorten"
+
+
+@pytest.mark.parametrize(
+    ("page", "kind", "key"),
+    [(None, "text_input", "text"), ("masks", "text_area", "lab_sources"), ("compare", "text_input", "b_text")],
+)
+def test_no_more_is_kept_of_what_a_stranger_sends_than_the_control_holds(
+    start: Callable[..., AppTest], page: str | None, kind: str, key: str
+) -> None:
+    at = start(page)
+    getattr(at, kind)(key=key).set_value("é" * 20_000).run()
+    assert not at.exception
+    assert at.session_state[key] == "é" * 10_000
+
+
 def test_an_example_helps_out_of_an_empty_page(start: Callable[..., AppTest]) -> None:
     at = start(text="")
     at.button(key="offer-1").click().run()

@@ -18,7 +18,6 @@ from transformer_viz.views.state.controls import (
     FINISHED,
     HOTTEST,
     LARGEST_SEED,
-    MOST_TYPED,
     SAME,
     STRATEGIES,
     WIDEST,
@@ -112,9 +111,7 @@ def show(keys: Keys, usable: list[str]) -> None:
             st.selectbox(f"{keys.name}: run or file", options, key=keys.of("file"), format_func=_file_words, width=150, **quiet)
         if state[keys.of("file")]:
             return
-        st.text_input(
-            f"{keys.name}: source text", key=keys.text, max_chars=MOST_TYPED, placeholder="Type, then press Enter", **quiet
-        )
+        st.text_input(f"{keys.name}: source text", key=keys.text, placeholder="Type, then press Enter", **quiet)
         st.selectbox(f"{keys.name}: checkpoint", usable, key=keys.checkpoint, width=150, **quiet)
         if steps := snapshots(state[keys.checkpoint]):
             words = f"{keys.name}: step of training"

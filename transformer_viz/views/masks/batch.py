@@ -8,7 +8,6 @@ from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError
 from transformer_viz.tasks import Task
 from transformer_viz.views.state import link
-from transformer_viz.views.state.controls import MOST_TYPED
 
 MOST_LINES = 8
 
@@ -33,14 +32,12 @@ def show(checkpoint: Checkpoint) -> None:
         "Source strings, one a line",
         key="lab_sources",
         height=112,
-        max_chars=MOST_TYPED,
         help=f"A batch of up to {MOST_LINES}. Shorter ones are padded to the longest: only so does padding appear.",
     )
     right.text_area(
         "Target strings, one a line (optional)",
         key="lab_targets",
         height=112,
-        max_chars=MOST_TYPED,
         placeholder="Empty: what the model decodes",
         help="One for each source; an empty line stands for what the model decodes.",
     )

@@ -177,5 +177,7 @@ TABLE = (*BAR, *CODE, *FOCUS, *TABS, *MASKS, *SEARCH, *COMPARE, *TRAIN, *OTHERS)
 BY_KEY = {control.key: control for control in TABLE}
 CONTROLS = {control.widget or control.key: control.name for control in TABLE if control.widget is not None}
 """The widgets, by their keys, and the name of each in a link."""
+LONGEST = {control.widget or control.key: control.value.most for control in TABLE if isinstance(control.value, Text)}
+"""Characters that a session keeps of what was typed, by the widget's key."""
 KEYS = tuple(dict.fromkeys(control.name for control in TABLE))
 """All names in a link."""

@@ -15,7 +15,7 @@ from transformer_viz.views.components import chart, code, screen, style, word_li
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.snippets import training as programs
 from transformer_viz.views.state import link
-from transformer_viz.views.state.controls import LONGEST_NAME, LONGEST_PROBE
+from transformer_viz.views.state.controls import LONGEST_NAME
 from transformer_viz.views.train import embeddings, form, progress, visitor
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
@@ -45,7 +45,6 @@ def show() -> None:
             st.text_input(
                 "A string to watch",
                 key="train_probe",
-                max_chars=LONGEST_PROBE,
                 placeholder="an example of the task, or type your own",
             )
             _live(job.name)
