@@ -25,6 +25,8 @@ TALLER = 6000
 PAGES = {
     "explore": "/?text=abc&step=2",
     "refused": "/?text=%C3%84",
+    "hidden": "/?text=hello&answer=hidden",
+    "projector": "/?text=abc&step=2&kind=decoder&pin=2,1&lines=on&projector=on",
     "masks": "/masks",
     "changed": "/masks?sources=abc&tab=Change+and+run+again&mask=cross:1-2",
     "search": "/search?text=abc",
