@@ -1,9 +1,9 @@
 """The pages on a phone, and what each is called."""
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.charts import at_rest, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, PATIENCE_MS, at_rest, wait_for_step, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
@@ -56,3 +56,47 @@ def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page
     )
     assert ring <= cell
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_a_finger_taps_cells_letters_small_maps_and_the_player(browser: Browser, server: str) -> None:
+    phone = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, bypass_csp=True)
+    page = phone.new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    page.goto(f"{server}/?text=hello&step=3")
+    wait_for_step(page, 2)
+    at_rest(page)
+    page.get_by_role("button", name="Step on").tap()
+    wait_for_step(page, 3)
+    page.locator("[data-part=output] button").nth(1).tap()
+    wait_for_step(page, 1)
+    tap(page, FOCUS, 3.5 / 7, 1.5 / 6)
+    page.wait_for_url("**pin=2%2C4*")
+    tap(page, ".st-key-mosaic-decoder .js-plotly-plot", 0.6, 0.8)
+    page.wait_for_url("**kind=decoder*layer=2*head=3*")
+    phone.close()
+
+
+def tap(page: Page, chart: str, right: float, down: float) -> None:
+    """At shares of what is drawn between the axes, with a finger."""
+    at_rest(page)
+    area = page.locator(f"{chart} .nsewdrag").first
+    area.scroll_into_view_if_needed()
+    box = area.bounding_box()
+    assert box
+    page.touchscreen.tap(box["x"] + right * box["width"], box["y"] + down * box["height"])
+
+
+def test_at_twice_the_size_no_table_is_cut(page: Page, server: str) -> None:
+    """200 % in a window of 1440 by 900 pixels."""
+    page.set_viewport_size({"width": 720, "height": 450})
+    page.goto(f"{server}/compare?text=hello&checkpoint=reverse&b_text=hallo&b_checkpoint=reverse")
+    expect(page.locator(".apart-table tr").first).to_be_visible()
+    at_rest(page)
+    rights = page.locator(".apart-table tr").evaluate_all("(rows) => rows.map((row) => row.getBoundingClientRect().right)")
+    assert max(rights) <= 720
+    page.goto(f"{server}/search?text=hello&checkpoint=reverse")
+    table, tree = page.locator("[data-testid=stDataFrame]").first, page.locator(".st-key-search-tree")
+    expect(table).to_be_visible()
+    at_rest(page)
+    below, above = table.bounding_box(), tree.bounding_box()
+    assert below and above and below["y"] >= above["y"] + above["height"]

@@ -17,6 +17,8 @@ class Chart {
     this.host = host;
     this.sizes = new ResizeObserver(() => this.fit());
     this.sizes.observe(host);
+    host.addEventListener("pointerdown", (event) => (this.pointer = event), true);
+    host.addEventListener("click", (event) => this.placed(event), true);
     host.addEventListener("click", (event) => this.clicked(event));
     this.walk = new Walk(host, (point, place) => this.pressed(point, place));
   }
@@ -62,6 +64,14 @@ class Chart {
     const width = Math.floor(this.host.clientWidth);
     if (this.waiting) this.draw();
     else if (this.host.__drawn && width && width !== this.width) window.Plotly.relayout(this.host, { width: (this.width = width) });
+  }
+
+  // A finger's click is made by Plotly, out of a touch event, which has no place: it is made again where the finger was.
+  placed(event) {
+    if (event.isTrusted || event.clientX || event.clientY || this.pointer?.pointerType !== "touch") return;
+    event.stopPropagation();
+    const { clientX, clientY } = this.pointer;
+    event.target.dispatchEvent(new MouseEvent("click", { clientX, clientY, bubbles: true, composed: true }));
   }
 
   clicked(event) {
