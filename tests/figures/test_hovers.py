@@ -50,6 +50,7 @@ def moments(trace: Trace) -> list[TrainingSnapshot]:
 OF_A_KIND: dict[str, Callable[[Trace, Any], go.Figure]] = {
     "attention": lambda trace, kind: figures.attention(trace, kind),
     "before_and_after": lambda trace, kind: figures.before_and_after(trace, trace, kind, 0, 1),
+    "change": lambda trace, kind: figures.change(trace, trace, kind),
     "difference": lambda trace, kind: figures.difference(trace, trace, kind),
     "training_playback": lambda trace, kind: figures.training_playback(moments(trace), kind),
     "mask": lambda trace, kind: figures.mask(trace, kind),

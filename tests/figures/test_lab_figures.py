@@ -117,6 +117,22 @@ def test_before_after_and_the_signed_difference(tiny):
     np.testing.assert_array_equal(np.asarray(first_map(backwards, "x3").z), -np.asarray(signed.z))
 
 
+def test_a_change_lies_on_the_axes_of_the_mask_beside_it(tiny):
+    before, after = decode(tiny, "hello", pad_to=9), decode(tiny, "hello", pad_to=9, edits=["cross:2-1", "decoder:off"])
+    beside = figures.mask(after, "cross", height=400).layout
+    figure = figures.change(before, after, "cross", 0, "mean", height=400)
+    for name in ("height", "xaxis.range", "yaxis.range", "xaxis.ticktext", "margin.t"):
+        assert figure.layout[name] == beside[name], name
+    a, b = (np.asarray(run.cross_attentions)[0].mean(0) for run in (before, after))
+    n = min(len(a), len(b))
+    drawn, hatched = heatmaps(figure)
+    hidden = np.isnan(np.asarray(drawn.z))
+    np.testing.assert_allclose(np.asarray(drawn.z)[~hidden], (b[:n] - a[:n])[~hidden], atol=1e-6)
+    assert hidden[:, 7:].all() and not hidden[:, :7].any(), "padding, masked in both"
+    np.testing.assert_array_equal(np.asarray(hatched.z) == 1, hidden)
+    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-1, 1)
+
+
 def test_a_loss_for_every_token_and_none_for_padding(batch):
     found = losses(batch)
     figure = figures.token_losses(batch, found)

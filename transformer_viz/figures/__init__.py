@@ -11,6 +11,7 @@ from typing import Any
 
 from transformer_viz.figures.attention import attention
 from transformer_viz.figures.by_length import accuracy_by_length
+from transformer_viz.figures.change import change
 from transformer_viz.figures.difference import difference
 from transformer_viz.figures.difference_mosaic import difference_mosaic
 from transformer_viz.figures.grades import grades
@@ -32,6 +33,7 @@ __all__ = [
     "accuracy_by_length",
     "attention",
     "before_and_after",
+    "change",
     "difference",
     "difference_mosaic",
     "film",

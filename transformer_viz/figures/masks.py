@@ -64,13 +64,13 @@ def mask_layout(trace: Trace, kind: Kind, title: str, colours: Theme, height: in
             "y": 1,
             "yref": "container",
             "yanchor": "top",
-            "pad": {"t": 6},
+            "pad": {"t": 2},
         },
         "xaxis": cells.key_axis(trace.keys(kind), kind, colours, 11, tickangle=-90),
         "yaxis": cells.query_axis(cells.query_labels(trace.queries(kind), None), trace.queries(kind), kind, colours, 11),
         "legend": _legend(1.0),
         "height": height,
-        "margin": {"t": 76, "l": 8, "r": 8, "b": 8},
+        "margin": {"t": 84, "l": 8, "r": 8, "b": 8},
     }
 
 
