@@ -5,7 +5,8 @@ import pytest
 
 import transformer_viz as tv
 from transformer_viz.errors import OptionError
-from transformer_viz.mask_checks.effect import effect
+from transformer_viz.mask_checks import effect as effect_module
+from transformer_viz.mask_checks.effect import EffectInProgress, FreshStrings, effect
 from transformer_viz.terms import KINDS
 
 
@@ -31,6 +32,37 @@ def test_a_head_off_is_what_single_decodes_say(shipped):
     assert found.exact_before == sum(bool(a.is_right) for a, _ in alone) / 60
     assert found.exact_after == sum(bool(b.is_right) for _, b in alone) / 60 < found.exact_before
     assert found.changed == sum(a.output_tokens != b.output_tokens for a, b in alone) / 60
+
+
+def test_what_is_known_midway_is_of_strings_of_all_lengths(tiny):
+    """Short ones are decoded first: before the first hundred nothing is said, and then of exactly those."""
+    change = ["cross.1.1:zero"]
+    running = EffectInProgress(tiny, FreshStrings(tiny, 130, seed=3), edits=change)
+    while running.found is None:
+        running.step()
+    assert running.decoded == 100
+    rng = np.random.default_rng([3, 78])
+    lengths = rng.choice(tiny.task.evaluated_lengths, 130)
+    texts = [tiny.task.sample(tiny.task.sources[i % 4], int(n), 1, rng)[0] for i, n in enumerate(lengths)][:100]
+    alone = zip(tv.decode(tiny, texts), tv.decode(tiny, texts, edits=change), strict=True)
+    assert running.found.changed == sum(a.output_tokens != b.output_tokens for a, b in alone) / 100 > 0
+    while not running.is_done:
+        running.step()
+    assert running.found == effect(tiny, edits=change, samples=130, seed=3)
+
+
+def test_the_unchanged_model_is_asked_once_for_all_changes(tiny, monkeypatch):
+    asked = []
+    greedy = effect_module.greedy
+    monkeypatch.setattr(
+        effect_module, "greedy", lambda *given, tap, **named: asked.append(tap) or greedy(*given, tap=tap, **named)
+    )
+    strings = FreshStrings(tiny, 40)
+    for edit in ("cross.1.1:zero", "cross:1-1"):
+        running = EffectInProgress(tiny, strings, edits=[edit])
+        while not running.is_done:
+            running.step()
+    assert [tap is None for tap in asked] == [True, False, True, False, False, False]
 
 
 @pytest.mark.parametrize("mistake", ["source-mask-forgotten", "invalid-by-invalid", "wrong-axis", "padded-queries-nan"])
