@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import wait_until_drawn
+from tests.browser.charts import at_rest, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
@@ -67,7 +67,7 @@ def test_a_click_on_a_cell_changes_the_output_and_reset_takes_it_back(
     expect(page).to_have_url(re.compile("mask=cross%3A5-8"))
     reasons: Any = page.evaluate(f"[...document.querySelector('{EDIT}')._fullData[0].z[4]]")
     assert reasons[7] == 4
-    page.get_by_role("button", name="Reset", exact=True).click()
+    page.get_by_role("button", name="Reset all").click()
     expect(edits(page)).to_have_value("")
     expect(page.get_by_text("Nothing is changed yet")).to_be_visible()
     expect(page).not_to_have_url(re.compile("mask="))
@@ -130,6 +130,40 @@ def test_a_mistake_in_the_gallery_and_the_certificate_that_names_it(page: Page, 
     expect(page.get_by_role("button", name="Check reverse-small", exact=True)).to_be_visible()
     page.get_by_role("button", name=re.compile("^Check reverse")).click()
     expect(page.get_by_text("Sound: nothing that must not be seen")).to_be_visible()
+
+
+PLACES = """() => ['lab-edit-chart', 'lab-change'].map((key) => {
+  const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
+  const { top, bottom } = chart.querySelector('.nsewdrag').getBoundingClientRect();
+  return { top, bottom, end: chart.getBoundingClientRect().bottom, rows: chart._fullLayout.yaxis.range };
+})"""
+"""Of the mask and of what it changes: the map, the whole chart, and the rows."""
+
+
+def test_cause_and_effect_are_on_the_screen_together(page: Page, server: str) -> None:
+    open_masks(page, server, tab="Change and run again")
+    click_cell(page, EDIT, 4, 7)
+    expect(page.get_by_text("The output changes from step 5 on")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_text("Largest change: 1, in cross-attention")).to_be_in_viewport(ratio=1)
+    mask, change = at_rest(page, PLACES)
+    assert mask["rows"] == change["rows"]
+    assert max(abs(mask[side] - change[side]) for side in ("top", "bottom")) <= 1, "row beside row"
+    assert mask["top"] > 0 and max(mask["end"], change["end"]) <= 900
+    assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
+    page.set_viewport_size({"width": 390, "height": 844})
+    mask, change = at_rest(page, PLACES)
+    assert mask["bottom"] < change["top"]
+    assert change["bottom"] - mask["top"] <= 844, "below each other, on one screen"
+
+
+def test_stop_is_heard(page: Page, server: str) -> None:
+    """Without a causal mask every row is computed again at every step: 500 strings take seconds."""
+    open_masks(page, server, sources="hello", tab="Change and run again", mask="decoder:off")
+    page.get_by_role("button", name="The effect over 500 strings").click()
+    expect(page.get_by_role("progressbar")).to_be_in_viewport()
+    page.get_by_role("button", name="Stop", exact=True).click()
+    expect(page.get_by_text(re.compile(r"^\d+ of 500 strings · stopped$"))).to_be_visible()
+    expect(page.get_by_role("button", name="Go on")).to_be_visible()
 
 
 def test_the_masks_are_drawn_on_a_phone_and_nothing_runs_off(page: Page, server: str) -> None:

@@ -15,7 +15,7 @@ PAGES = {
     "losses": ("masks", {"sources": "hello\nab", "tab": "Loss"}, "lab-loss-chart"),
     "scores": ("masks", {"sources": "hello\nab", "tab": "Scores to weights"}, "lab-scores-chart"),
     "mask": ("masks", {"sources": "hello\nab", "tab": "Change and run again"}, "lab-edit-chart"),
-    "change": ("masks", {"sources": "hello\nab", "tab": "Change and run again"}, "lab-before-after"),
+    "change": ("masks", {"sources": "hello\nab", "tab": "Change and run again"}, "lab-change"),
     "search-tree": ("search", {}, "search-tree-chart"),
     "difference": ("compare", {}, "compare-chart"),
     "film": ("replay", {"text": "hello", "checkpoint": "reverse-small"}, "film-chart"),

@@ -1,15 +1,20 @@
 """The Masks page through AppTest: every tab, every change, everything that people can get wrong."""
 
 import base64
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from tests.views.drawn import pictures
+from tests.views.drawn import charts, pictures
 from transformer_viz import decode, load_checkpoint
+from transformer_viz.mask_checks.effect import EffectInProgress, effect
 from transformer_viz.model.mistakes import MISTAKES
+from transformer_viz.views.masks import over_many
 from transformer_viz.views.masks.page import TABS as MODULES
 
 Start = Callable[..., AppTest]
@@ -65,7 +70,7 @@ def test_an_edit_is_run_shown_linked_and_taken_back(start: Start) -> None:
     assert at.query_params["mask"] == "cross:1-2, cross.2.1:zero"
     assert "With 2 edits it becomes" in said(at)
     assert "cross-attention: 1 of" in str([chart["layout"].get("title") for chart in pictures(at)])
-    at.button(key="lab-reset").click().run()
+    at.button(key="lab-reset-all").click().run()
     assert at.text_input(key="lab_edits").value == ""
     assert "mask" not in at.query_params
     assert "Nothing is changed yet" in said(at)
@@ -75,8 +80,8 @@ def test_what_is_shown_is_what_the_api_gives(start: Start, folder) -> None:
     at = start("masks", sources="hello\nab", tab=TABS[2], mask="cross.1:1-2")
     checkpoint = load_checkpoint(str(folder / "reverse"), "cpu")
     after = decode(checkpoint, ["hello", "ab"], pad_to=7, edits=["cross.1:1-2"])[0]
-    chart = next(chart for chart in pictures(at) if "before" in str(chart["layout"].get("annotations")))
-    z = next(entry["z"] for entry in chart["data"] if entry.get("xaxis") == "x2")
+    chart = next(chart.figure for chart in charts(at) if chart.key == "lab-after")
+    z = chart["data"][0]["z"]
     drawn = np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"]).reshape([int(n) for n in z["shape"].split(",")])
     assert after.cross_attentions is not None
     expected = np.where(
@@ -115,6 +120,74 @@ def test_edits_too_long_for_a_link_are_offered_as_a_file(start: Start) -> None:
     assert "too long for a link" in said(at)
     assert "mask" not in at.query_params
     assert at.get("download_button")
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """How many strings are decoded after each step. After the fifth the run of the page ends, as a click ends it."""
+    st.cache_resource.clear()
+    taken: list[int] = []
+    step = EffectInProgress.step
+
+    def counted(running: EffectInProgress) -> None:
+        step(running)
+        taken.append(running.decoded)
+        if len(taken) == 5:
+            st.stop()
+
+    monkeypatch.setattr(EffectInProgress, "step", counted)
+    yield taken
+    st.cache_resource.clear()
+
+
+def progress(at: AppTest) -> list[str]:
+    return [bar.proto.text for bar in at.get("progress")]
+
+
+def test_a_click_elsewhere_loses_nothing_of_the_strings_that_are_decoded(start: Start, folder: Path, steps: list[int]) -> None:
+    at = start("masks", sources="hello", tab=TABS[2], mask="cross.2.1:zero")
+    at.button(key="lab-many").click().run()
+    (bar,) = progress(at)
+    assert re.fullmatch(r"100 of 500 strings · about \d+ s left", bar)
+    at.selectbox(key="head").set_value(1).run()
+    assert steps == list(range(25, 501, 25)), "each batch once"
+    found = effect(load_checkpoint(str(folder / "reverse"), "cpu"), edits=["cross.2.1:zero"])
+    assert found.changed > 0
+    assert f"Over 500 fresh strings of all lengths, in padded batches: exact match **{found.exact_before:.3f}" in said(at)
+    assert f"{found.changed:.1%} of the outputs changed" in said(at)
+    assert not progress(at)
+    assert not [button for button in at.button if button.label in ("Stop", "Go on")]
+
+
+def test_stop_keeps_what_is_done_and_says_of_how_many(start: Start, steps: list[int]) -> None:
+    at = start("masks", sources="hello", tab=TABS[2], mask="cross.2.1:zero")
+    at.button(key="lab-many").click().run()
+    at.button(key="lab-many-stop").click().run()
+    assert len(steps) == 5
+    assert progress(at) == ["125 of 500 strings · stopped"]
+    assert "Over the first 100 of 500 fresh strings" in said(at)
+    at.button(key="lab-many").click().run()
+    assert "Over 500 fresh strings" in said(at)
+    assert steps == list(range(25, 501, 25))
+
+
+def test_strangers_wait_for_each_other_and_are_told(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Taken:
+        """Once somebody else's; then the run of the page ends, as a click ends it."""
+
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def acquire(self, timeout: float) -> bool:
+            self.asked += 1
+            if self.asked == 2:
+                st.stop()
+            return False
+
+    monkeypatch.setattr(over_many, "ONE_AT_A_TIME", Taken())
+    at = start("masks", sources="hello\nab", tab="Mistakes", asked="gallery")
+    assert progress(at) == ["0 of 3,500 strings · waiting for what somebody else asked for"]
+    assert said(at).count("**Here:**") == len(MISTAKES), "all else is drawn before"
 
 
 def test_the_certificate_passes_and_fails(start: Start) -> None:

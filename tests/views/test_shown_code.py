@@ -18,7 +18,7 @@ from tests.views.drawn import picture_of, pictures
 from tests.views.rooms import OPENINGS, files
 from transformer_viz import checkpoints, load_trace
 from transformer_viz.trace.store import to_bytes
-from transformer_viz.views.components import code
+from transformer_viz.views.components import code, screen
 from transformer_viz.views.explore import tables
 from transformer_viz.views.masks import page as masks_page
 
@@ -230,6 +230,13 @@ def test_pictures_of_masks(start: Start, everything: Path, run_code: Any, tab: s
     at = start("masks", **{**MASKS, **query}, tab=tab)
     (program,) = programs(at)
     assert pictures(at)
+    assert shown(run_code(program)) == on_page(at)
+
+
+def test_the_one_mask_of_a_phone(start: Start, everything: Path, run_code: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screen, "is_narrow", lambda: True)
+    at = start("masks", **{**MASKS, "kind": "decoder"})
+    (program,) = programs(at)
     assert shown(run_code(program)) == on_page(at)
 
 

@@ -5,7 +5,7 @@ import streamlit as st
 from transformer_viz.analysis.mask_report import MaskReport
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.mask_checks.check_masks import check_masks
-from transformer_viz.mask_checks.effect import Effect, effect
+from transformer_viz.mask_checks.effect import EffectInProgress, FreshStrings
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.padded import decode_batch, own_target, read_batch
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
@@ -13,8 +13,8 @@ from transformer_viz.views.cache.run_cache import held
 from transformer_viz.views.cache.runs import ONE_AT_A_TIME, stamp
 from transformer_viz.views.masks.batch import Typed
 
-_REPORTS = 128
-_SAMPLES = 500
+_REPORTS, _STRINGS = 128, 6
+SAMPLES = 500
 
 
 def decoded(checkpoint: Checkpoint, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
@@ -32,8 +32,8 @@ def report(checkpoint: Checkpoint, edits: tuple[str, ...], mistake: str | None) 
     return _report(_name(checkpoint), edits, mistake, checkpoint)
 
 
-def over_many(checkpoint: Checkpoint, edits: tuple[str, ...], mistake: str | None) -> Effect:
-    """The effect over 500 strings."""
+def over_many(checkpoint: Checkpoint, edits: tuple[str, ...], mistake: str | None) -> EffectInProgress:
+    """The effect over many strings, as far as somebody has decoded them."""
     return _over_many(_name(checkpoint), edits, mistake, checkpoint)
 
 
@@ -69,7 +69,13 @@ def _report(name: tuple[str, str, float], edits: tuple[str, ...], mistake: str |
         return check_masks(_checkpoint, edits=edits, mistake=mistake)
 
 
-@st.cache_resource(max_entries=_REPORTS, show_spinner="Decoding 500 strings twice …")
-def _over_many(name: tuple[str, str, float], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint) -> Effect:
-    with ONE_AT_A_TIME:
-        return effect(_checkpoint, edits=edits, mistake=mistake, samples=_SAMPLES)
+@st.cache_resource(max_entries=_REPORTS, show_spinner=False)
+def _over_many(
+    name: tuple[str, str, float], edits: tuple[str, ...], mistake: str | None, _checkpoint: Checkpoint
+) -> EffectInProgress:
+    return EffectInProgress(_checkpoint, _strings(name, _checkpoint), edits=edits, mistake=mistake)
+
+
+@st.cache_resource(max_entries=_STRINGS, show_spinner=False)
+def _strings(name: tuple[str, str, float], _checkpoint: Checkpoint) -> FreshStrings:
+    return FreshStrings(_checkpoint, SAMPLES)

@@ -24,10 +24,14 @@ def show(setup: Setup) -> None:
         "changes, something leaks."
     )
     with_change = f" with {setup.change_words()}" if setup.is_changed else ""
-    if st.button(
-        f"Check {literal(setup.checkpoint.name)}{with_change}", icon=":material/verified_user:", type="primary", key="lab-check"
-    ):
-        on_demand.ask("certificate", setup.made_of)
+    st.button(
+        f"Check {literal(setup.checkpoint.name)}{with_change}",
+        icon=":material/verified_user:",
+        type="primary",
+        key="lab-check",
+        on_click=on_demand.ask,
+        args=("certificate", setup.made_of),
+    )
     if on_demand.is_asked("certificate", setup.made_of):
         _report(batch_runs.report(setup.checkpoint, setup.edits, setup.mistake))
     code.show(programs.certificate(setup.batch))

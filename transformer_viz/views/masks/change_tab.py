@@ -15,63 +15,66 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, code, figure_file, jump
 from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.masks import batch_runs
-from transformer_viz.views.masks.setup import Setup, reset
+from transformer_viz.views.masks.over_many import OverMany
+from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.snippets import masks as programs
-from transformer_viz.views.state import display_options, focus, link, on_demand
+from transformer_viz.views.state import focus, link
 from transformer_viz.views.state.controls import CLICKS, MOST_OF_EDITS, REACHES
 
 TITLE, ORDER = "Change and run again", 2
 
 _CHART = "lab-edit"
+_ON_SCREEN, _HIGHEST = 395, 560
+"""Pixels of the mask: what a window of 900 has left below the controls, and what more rows may take to stay legible."""
 _REACHES, _CLICKS = tuple(REACHES.values()), tuple(CLICKS.values())
 
 
 def show(setup: Setup) -> None:
-    """Controls and the mask to click on the left, the outcome on the right, the maps below."""
+    """What is changed, and beside it, on a phone below it, what that does; further down both runs, step by step."""
     before, after = setup.decoded(changed=False)[setup.sentence], setup.decoded(changed=True)[setup.sentence]
-    focus.controls(after, with_best=False)
-    left, right = st.columns([5, 7])
-    with left:
-        _controls(setup, after)
-    with right:
-        _outcome(setup, before, after)
-        _over_many(setup)
-        _steps(before, after)
-    state = st.session_state
-    figure = figures.before_and_after(
-        before, after, state.kind, state.layer, state.head, theme=setup.theme, large=setup.is_large, columns=setup.columns
-    )
-    words = f"{KIND_TITLES[state.kind]} of the focus head before and after the change, and the signed difference"
-    chart.show(figure, "lab-before-after", words)
-    figure_file.offer(figure, "change")
-    at, height = programs.Focus(setup.sentence, state.kind, state.layer, state.head), _height(after, state.kind)
-    with_effect = on_demand.is_asked("effect", setup.made_of)
-    code.show(programs.change(setup.batch, at, height, setup.columns, setup.looks, with_effect=with_effect))
-
-
-def _controls(setup: Setup, after: Trace) -> None:
-    state = st.session_state
-    kind: Kind = state.kind
-    layer, head = state.layer, state.head if isinstance(state.head, int) else 0
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox("A click on the mask", _CLICKS, key="lab_click", width=230)
-        st.selectbox("and reaches", _REACHES, key="lab_reach", width=190)
-    _switches(kind, layer, head)
-    st.text_input(
-        "Edits as text",
-        key="lab_edits",
-        max_chars=MOST_OF_EDITS,
-        placeholder="cross:3-5, decoder:off, cross.2.4:zero, cross.1.1:3=5",
-        help="kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; kind.layer.head:zero "
-        "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",
-    )
-    _mask(setup, after, kind, layer, head)
-
-
-def _switches(kind: Kind, layer: int, head: int) -> None:
-    """What one press changes for all rows: the kind's mask, or a head."""
-    title = head_label(layer, head)
+    many = OverMany("effect", setup, {"effect": (setup.edits, setup.mistake)})
     with st.container(horizontal=True):
+        focus.controls(after, with_best=False)
+        _switches()
+    # Two columns again in each row: the mask's rows stand beside those of what it changes, and below them on a phone.
+    cause, effect = st.columns(2)
+    with cause:
+        _clicks()
+    with effect:
+        _outcome(setup, before, after)
+    cause, effect = st.columns(2)
+    with cause:
+        _mask(setup, before, after)
+    with effect:
+        _difference(setup, before, after)
+    cause, effect = st.columns(2)
+    with cause:
+        _text()
+    with effect:
+        _further(setup, after, many)
+    _both_runs(setup, before, after)
+    _steps(before, after)
+    state = st.session_state
+    at, height = programs.Focus(setup.sentence, state.kind, state.layer, state.head), _height(after, state.kind)
+    code.show(programs.change(setup.batch, at, height, setup.looks, with_effect=many.is_asked))
+    many.go_on()
+
+
+def _clicks() -> None:
+    """What a click on the mask does, and how far that reaches."""
+    with st.container(horizontal=True):
+        for label, options, key, words in (
+            ("A click on the mask", _CLICKS, "lab_click", "a click {}"),
+            ("and reaches", _REACHES, "lab_reach", "in {}"),
+        ):
+            st.selectbox(label, options, key=key, width=230, format_func=words.format, label_visibility="collapsed")
+
+
+def _switches() -> None:
+    """What one press changes for all rows: the kind's mask, or a head."""
+    kind, layer, head = _one_head()
+    title = head_label(layer, head)
+    with st.container(horizontal=True, width="content"):
         for label, icon, edit, words in (
             ("Mask off", "grid_off", MaskOff(Place(kind)), f"Nothing is masked in the {KIND_TITLES[kind]}"),
             (f"{title} off", "visibility_off", HeadOff(Place(kind, layer, head)), "This head's output becomes zeros"),
@@ -85,8 +88,9 @@ def _switches(kind: Kind, layer: int, head: int) -> None:
             st.button(label, icon=f":material/{icon}:", on_click=_toggle, args=(edit,), help=words)
 
 
-def _mask(setup: Setup, after: Trace, kind: Kind, layer: int, head: int) -> None:
+def _mask(setup: Setup, before: Trace, after: Trace) -> None:
     """The mask as it is now, to be clicked."""
+    kind, layer, head = _one_head()
     figure = figures.mask(
         after,
         kind,
@@ -95,7 +99,7 @@ def _mask(setup: Setup, after: Trace, kind: Kind, layer: int, head: int) -> None
         theme=setup.theme,
         height=_height(after, kind),
         # Of the sound model: one for all layers and heads.
-        before=setup.decoded(changed=False)[setup.sentence].masks[kind],
+        before=before.masks[kind],
     )
     with st.container(key=_CHART):
         heard = clicks.cells(lambda query, key: _clicked(query, key, after))
@@ -103,8 +107,58 @@ def _mask(setup: Setup, after: Trace, kind: Kind, layer: int, head: int) -> None
         figure_file.offer(figure, "mask")
 
 
+def _text() -> None:
+    st.text_input(
+        "Edits as text",
+        key="lab_edits",
+        max_chars=MOST_OF_EDITS,
+        placeholder="cross:3-5, decoder:off, cross.2.4:zero, cross.1.1:3=5",
+        help="kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; kind.layer.head:zero "
+        "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",
+    )
+
+
+def _difference(setup: Setup, before: Trace, after: Trace) -> None:
+    state = st.session_state
+    place = (state.kind, state.layer, state.head)
+    figure = figures.change(before, after, *place, theme=setup.theme, height=_height(after, state.kind))
+    words = f"{KIND_TITLES[state.kind]} of the focus head, after the change minus before it"
+    chart.show(figure, "lab-change", words)
+    figure_file.offer(figure, "change")
+
+
+def _further(setup: Setup, after: Trace, many: OverMany) -> None:
+    """The run as a file, and the same change over many strings."""
+    if not setup.is_changed:
+        return
+    many.controls(f"The effect over {batch_runs.SAMPLES} strings", "lab-many")
+    many.result("effect")
+    st.download_button(
+        "This run as a file", to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
+    )
+    if words := link.too_long({"the edits": st.session_state.lab_edits}):
+        st.warning(f"{words} The file has them.", icon=":material/link_off:")
+
+
+def _both_runs(setup: Setup, before: Trace, after: Trace) -> None:
+    state = st.session_state
+    for place, name, run in zip(st.columns(2), ("before", "after"), (before, after), strict=True):
+        with place:
+            figure = figures.attention(run, state.kind, state.layer, state.head, theme=setup.theme, large=setup.is_large)
+            st.markdown(f"**{name.capitalize()}**")
+            chart.show(figure, f"lab-{name}", f"{KIND_TITLES[state.kind]} of the focus head, {name} the change")
+            figure_file.offer(figure, name)
+
+
+def _one_head() -> tuple[Kind, int, int]:
+    """The focus; the first head where several are shown together."""
+    state = st.session_state
+    return state.kind, state.layer, state.head if isinstance(state.head, int) else 0
+
+
 def _height(trace: Trace, kind: Kind) -> int:
-    return min(560, 170 + 30 * len(trace.queries(kind)))
+    n_rows = len(trace.queries(kind))
+    return max(min(_ON_SCREEN, 170 + 30 * n_rows), min(_HIGHEST, 170 + 12 * n_rows))
 
 
 def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
@@ -114,28 +168,21 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
         )
         return
     comparison = compare(before, after)
-    parted, largest = comparison.parted, comparison.largest
-    words = "The output is the same" if parted is None else f"The output changes from step {parted + 1} on"
-    st.markdown(f"**{words}.** {_text_words(before, after)}")
-    if largest is None:
-        st.markdown("No weight changes.")
-    else:
-        jump.to_largest(comparison, f"The largest change of a weight: {change_words(largest)}.", "change-largest")
-    with st.container(horizontal=True):
-        st.button("Reset", icon=":material/restart_alt:", type="primary", on_click=reset, key="lab-reset")
-        st.download_button(
-            "This run as a file", to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
-        )
-    if words := link.too_long({"the edits": st.session_state.lab_edits}):
-        st.warning(f"{words} The file has them.", icon=":material/link_off:")
+    with st.container(gap="xxsmall"):
+        st.markdown(_output_words(before, after, comparison.parted))
+        if comparison.largest is None:
+            st.markdown("No weight changes.")
+        else:
+            words = f"Largest change: {change_words(comparison.largest)}."
+            jump.to_largest(comparison, words, "change-largest")
 
 
-def _text_words(before: Trace, after: Trace) -> str:
-    text = f"**{of_run(after.text)}**{display_options.answer_of(after)}"
-    if before.text == after.text and before.finished == after.finished:
-        return f"It is {text}."
+def _output_words(before: Trace, after: Trace, parted: int | None) -> str:
+    if parted is None:
+        return "**The output is the same.**"
+    texts = [f"**{of_run(run.text)}**" for run in (before, after)]
     stopped = ", which the limit stopped" if after.finished == "length" else ""
-    return f"**{of_run(before.text)}** has become {text}{stopped}."
+    return f"**The output changes from step {parted + 1} on.** {texts[0]} has become {texts[1]}{stopped}."
 
 
 def _steps(before: Trace, after: Trace) -> None:
@@ -160,20 +207,6 @@ def _steps(before: Trace, after: Trace) -> None:
     st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bar, height=min(440, 38 + 35 * n))
 
 
-def _over_many(setup: Setup) -> None:
-    """Only when asked: it decodes a thousand strings."""
-    if not setup.is_changed:
-        return
-    if st.button("The effect over 500 strings", icon=":material/query_stats:", key="lab-many"):
-        on_demand.ask("effect", setup.made_of)
-    if on_demand.is_asked("effect", setup.made_of):
-        found = batch_runs.over_many(setup.checkpoint, setup.edits, setup.mistake)
-        st.markdown(
-            f"Over {found.samples} fresh strings of all lengths, in padded batches: exact match "
-            f"**{found.exact_before:.3f} → {found.exact_after:.3f}**; {found.changed:.1%} of the outputs changed."
-        )
-
-
 def _clicked(query: int | None, key: int | None, trace: Trace) -> None:
     """A click on a cell, or on the label of a row or column."""
     state = st.session_state
@@ -191,14 +224,9 @@ def _clicked(query: int | None, key: int | None, trace: Trace) -> None:
 
 
 def _reach() -> Place:
-    state = st.session_state
-    head = state.head if isinstance(state.head, int) else 0
-    places = {
-        _REACHES[0]: Place(state.kind),
-        _REACHES[1]: Place(state.kind, state.layer),
-        _REACHES[2]: Place(state.kind, state.layer, head),
-    }
-    return places[state.get("lab_reach", _REACHES[0])]
+    kind, layer, head = _one_head()
+    places = {_REACHES[0]: Place(kind), _REACHES[1]: Place(kind, layer), _REACHES[2]: Place(kind, layer, head)}
+    return places[st.session_state.get("lab_reach", _REACHES[0])]
 
 
 def _toggle(edit: Edit) -> None:

@@ -50,7 +50,8 @@ def show(setup: Setup) -> None:
         "A padded query is left alone: nobody reads its row."
     )
     looks = {**setup.looks, "large": setup.is_large or not is_batch}
-    code.show(programs.masks(setup.batch, None if is_batch else setup.sentence, layer, head, columns, looks))
+    only = st.session_state.kind if setup.is_narrow else None
+    code.show(programs.masks(setup.batch, None if is_batch else setup.sentence, (layer, head), columns, looks, only))
 
 
 def _parts(setup: Setup, trace: Trace, layer: int, head: int) -> tuple[MaskPart, ...]:

@@ -12,9 +12,10 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.masks import batch_runs
+from transformer_viz.views.masks.over_many import OverMany
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
 from transformer_viz.views.snippets import masks as programs
-from transformer_viz.views.state import display_options, on_demand
+from transformer_viz.views.state import display_options
 from transformer_viz.vocabulary import PAD
 
 TITLE, ORDER = "Mistakes", 3
@@ -23,19 +24,20 @@ TITLE, ORDER = "Mistakes", 3
 def show(setup: Setup) -> None:
     """Cards, two a row."""
     right = batch_runs.decoded(setup.checkpoint, setup.typed), batch_runs.forced(setup.checkpoint, setup.typed)
+    many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
-        if st.button("… and over 500 strings", icon=":material/query_stats:", key="lab-gallery-many"):
-            on_demand.ask("gallery", setup.made_of)
+        many.controls(f"… and over {batch_runs.SAMPLES} strings", "lab-gallery-many")
         st.caption("Each mistake is really made by this model, on this batch, now; the numbers are from those runs.")
     cards = list(MISTAKES.values())
     for start in range(0, len(cards), 2):
         for column, mistake in zip(st.columns(2), cards[start : start + 2], strict=False):
             with column, st.container(border=True, key=f"mistake-{mistake.name}"):
-                _card(setup, mistake, *right)
-    code.show(programs.mistakes(setup.batch, with_effect=on_demand.is_asked("gallery", setup.made_of)))
+                _card(setup, mistake, many, *right)
+    code.show(programs.mistakes(setup.batch, with_effect=many.is_asked))
+    many.go_on()
 
 
-def _card(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Trace]) -> None:
+def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], forced: list[Trace]) -> None:
     is_on = setup.mistake == mistake.name
     with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
         st.markdown(f"**{mistake.title}**")
@@ -51,12 +53,7 @@ def _card(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Tra
         st.markdown("*Nothing is padded here, so nothing happens. Add a longer line above.*")
     else:
         st.markdown(_effect(setup, mistake, decoded, forced))
-    if on_demand.is_asked("gallery", setup.made_of):
-        found = batch_runs.over_many(setup.checkpoint, (), mistake.name)
-        st.markdown(
-            f"**Over {found.samples} strings:** exact match {found.exact_before:.3f} → **{found.exact_after:.3f}**, "
-            f"{found.changed:.1%} come out differently."
-        )
+    many.result(mistake.name)
     st.code(f"# wrong\n{mistake.faulty_code}\n# right\n{mistake.fixed_code}", language="python", wrap_lines=True)
 
 

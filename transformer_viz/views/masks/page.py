@@ -55,11 +55,9 @@ def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
     on_demand.start(now.made_of)
     link.start("lab_tab", tuple(TABS))
     link.say((typed, now.sentence, now.edits, now.mistake))
-    link.write(link.values())
+    link.write({**link.values(), **on_demand.link_values(now.made_of)})
     _header(now)
     tabs.show(TABS, "lab_tab", now)
-    # Again, for what was asked for by a button of a tab in this run.
-    link.update(on_demand.link_values(now.made_of))
 
 
 def _header(now: Setup) -> None:

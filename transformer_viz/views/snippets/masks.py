@@ -21,9 +21,11 @@ class Focus:
     head: Head
 
 
-def masks(batch: Batch, sentence: int | None, layer: int, head: int, columns: int, given: DisplayOptions) -> str:
-    """Every mask of the batch, or of one sentence, by its reasons."""
-    parts = call("tv.analysis.mask_parts", Code("trace"), layer, head)
+def masks(
+    batch: Batch, sentence: int | None, place: tuple[int, int], columns: int, given: DisplayOptions, only: Kind | None = None
+) -> str:
+    """Every mask of the batch, or of one sentence, by its reasons; of `only` one kind, the mask in force."""
+    parts = call("tv.analysis.mask_parts", Code("trace"), *place)
     shown = "traces" if sentence is None else f"traces[{sentence}:{sentence + 1}]"
     first = 1 if sentence is None else sentence + 1
     drawn = {**({} if columns == 5 else {"columns": columns}), **looks(given, "theme", "large")}
@@ -32,6 +34,11 @@ def masks(batch: Batch, sentence: int | None, layer: int, head: int, columns: in
         batch.read("traces"),
         f"shown = {shown}",
         f"parts = [{parts} for trace in shown]",
+        *(
+            []
+            if only is None
+            else [f"parts = [[part for part in each if part.kind == {literal(only)}][-1:] for each in parts]"]
+        ),
         f'names = [f"{{number}}: {{trace.source}}" for number, trace in enumerate(shown, start={first})]',
         assigned("figure", "tv.figures.mask_grid", Code("parts"), Code("names"), **drawn),
         "figure.show()",
@@ -53,26 +60,26 @@ def scores(batch: Batch, at: Focus, row: int, fill: str, precision: str, columns
     )
 
 
-def change(batch: Batch, at: Focus, height: int, columns: int, given: DisplayOptions, *, with_effect: bool) -> str:
-    """The mask that is clicked, both runs side by side, and the effect over many strings where it is shown."""
+def change(batch: Batch, at: Focus, height: int, given: DisplayOptions, *, with_effect: bool) -> str:
+    """The mask that is clicked, what that changes, both runs, and the effect over many strings where it is shown."""
     one = at.head if isinstance(at.head, int) else 0
-    mask = {"layer": at.layer, "head": one, **looks(given, "theme"), "height": height}
-    maps = {
-        "layer": at.layer,
-        "head": at.head,
-        **looks(given, "theme", "large"),
-        **({} if columns == 3 else {"columns": columns}),
-    }
+    drawn = {**looks(given, "theme"), "height": height}
+    place = {"layer": at.layer, "head": at.head}
+    maps = {**place, **looks(given, "theme", "large")}
+    runs = Code("before"), Code("after")
+    masked = Code(f"before.masks[{literal(at.kind)}]")
     return program(
         *batch.lines(),
         batch.decode("before", changed=False),
         batch.decode("after", changed=True),
         f"before, after = before[{at.sentence}], after[{at.sentence}]",
         "print(before.text, after.text, tv.analysis.largest_difference(before, after))",
-        assigned("mask", "tv.figures.mask", Code("after"), at.kind, **mask, before=Code(f"before.masks[{literal(at.kind)}]")),
+        assigned("mask", "tv.figures.mask", runs[1], at.kind, layer=at.layer, head=one, **drawn, before=masked),
         "mask.show()",
-        assigned("figure", "tv.figures.before_and_after", Code("before"), Code("after"), at.kind, **maps),
-        "figure.show()",
+        assigned("change", "tv.figures.change", *runs, at.kind, **place, **drawn),
+        "change.show()",
+        "for run in (before, after):",
+        f"    {call('tv.figures.attention', Code('run'), at.kind, **maps)}.show()",
         *([f"print({call('tv.effect', _CHECKPOINT, **batch.change)})"] if with_effect else []),
     )
 

@@ -34,6 +34,17 @@ def start(made_of: Mapping[str, object]) -> None:
 def ask(name: str, made_of: Mapping[str, object]) -> None:
     """Somebody asks for this one."""
     st.session_state[f"asked_{name}"] = made_of[name]
+    st.session_state[f"stopped_{name}"] = None
+
+
+def stop(name: str, made_of: Mapping[str, object]) -> None:
+    """Somebody has enough of this one; what there is of it stays."""
+    st.session_state[f"stopped_{name}"] = made_of[name]
+
+
+def is_stopped(name: str, made_of: Mapping[str, object]) -> bool:
+    """Whether somebody has stopped this one, and nobody asked for it again."""
+    return made_of[name] is not None and st.session_state.get(f"stopped_{name}") == made_of[name]
 
 
 def is_asked(name: str, made_of: Mapping[str, object]) -> bool:

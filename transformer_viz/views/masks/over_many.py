@@ -1,0 +1,106 @@
+"""What changes do over many strings, as far as it is decoded: how far that is, a Stop, and a way to go on.
+
+It is decoded in a run of the page, after all else is drawn and a few strings at a time. So whatever is clicked meanwhile is
+answered at once, the run that answers goes on where the one before was, and nothing goes on for somebody who has left.
+"""
+
+from collections.abc import Callable, Mapping
+
+import streamlit as st
+
+from transformer_viz.mask_checks.effect import COUNTED, EffectInProgress
+from transformer_viz.views.cache.runs import ONE_AT_A_TIME
+from transformer_viz.views.masks import batch_runs
+from transformer_viz.views.masks.setup import Setup
+from transformer_viz.views.state import on_demand
+
+_PATIENCE = 0.2
+"""Seconds after which a page that waits for another's looks whether something was clicked."""
+
+Change = tuple[tuple[str, ...], str | None]
+"""Edits, and a mistake."""
+
+
+class OverMany:
+    """One change or several, and the places on the page where it is said what they do."""
+
+    def __init__(self, name: str, setup: Setup, changes: Mapping[str, Change]) -> None:
+        """Nothing is decoded yet. `name` is that of `on_demand`; `changes` have names by which `result` asks for them."""
+        self._name, self._made_of, self._places = name, setup.made_of, {}
+        self.is_asked = on_demand.is_asked(name, self._made_of)
+        asked = changes if self.is_asked else {}
+        self._runs = {key: batch_runs.over_many(setup.checkpoint, *change) for key, change in asked.items()}
+
+    def controls(self, words: str, key: str) -> None:
+        """The button that can be pressed now, of which the first says `words`, and how far it is."""
+        with st.container(horizontal=True, vertical_alignment="center", key=f"{key}-row"):
+            self._button, self._bar = st.empty(), st.empty()
+        if not self.is_asked:
+            self._offer(words, "query_stats", on_demand.ask, key)
+        elif self._is_stopped:
+            self._offer("Go on", "play_arrow", on_demand.ask, key)
+        elif not self._is_done:
+            self._offer("Stop", "stop", on_demand.stop, f"{key}-stop")
+        self._say_how_far()
+
+    def result(self, key: str) -> None:
+        """What the change of this name does, here."""
+        if self.is_asked:
+            self._places[key] = st.empty()
+            self._say(key)
+
+    def go_on(self) -> None:
+        """Decodes what is left, unless somebody stopped it; the last thing on a page."""
+        for key, run in {} if self._is_stopped else self._runs.items():
+            while not run.is_done:
+                if not ONE_AT_A_TIME.acquire(timeout=_PATIENCE):
+                    self._say_how_far("waiting for what somebody else asked for")
+                    continue
+                try:
+                    run.step()
+                finally:
+                    ONE_AT_A_TIME.release()
+                self._say(key)
+                self._say_how_far()
+        if self._is_done:
+            self._button.empty()
+
+    def _offer(self, words: str, icon: str, then: Callable[[str, Mapping[str, object]], None], key: str) -> None:
+        self._button.button(words, key, icon=f":material/{icon}:", on_click=then, args=(self._name, self._made_of))
+
+    @property
+    def _is_stopped(self) -> bool:
+        return not self._is_done and on_demand.is_stopped(self._name, self._made_of)
+
+    @property
+    def _is_done(self) -> bool:
+        return self.is_asked and all(run.is_done for run in self._runs.values())
+
+    def _say_how_far(self, words: str = "") -> None:
+        """The bar. A message to the browser is where Streamlit looks whether something was clicked."""
+        if not self.is_asked or self._is_done:
+            self._bar.empty()
+            return
+        runs = self._runs.values()
+        samples, decoded = sum(run.samples for run in runs), sum(run.decoded for run in runs)
+        if self._is_stopped:
+            words = "stopped"
+        elif not words and any(run.found for run in runs):
+            words = f"about {sum(run.seconds for run in runs) / decoded * (samples - decoded):.0f} s left"
+        text = f"{decoded:,} of {samples:,} strings"
+        self._bar.progress(decoded / samples, f"{text} · {words}" if words else text)
+
+    def _say(self, key: str) -> None:
+        run = self._runs[key]
+        self._places[key].markdown(_words(run) if run.found or self._is_stopped else "")
+
+
+def _words(run: EffectInProgress) -> str:
+    """What is known, and of how many strings."""
+    if (found := run.found) is None:
+        return f"Nothing is known before the first {COUNTED} strings are decoded."
+    strings = f"{run.samples}" if run.is_done else f"the first {found.samples} of {run.samples}"
+    return (
+        f"Over {strings} fresh strings of all lengths, in padded batches: exact match "
+        f"**{found.exact_before:.3f} → {found.exact_after:.3f}**; {found.changed:.1%} of the outputs changed."
+    )
