@@ -29,12 +29,7 @@ def measure(report: Report) -> None:
     with browser.browser() as running, served.server() as ours, served.server(browser.PLAIN) as bare:
         app, plain = browser.opened(running, ours.url), browser.opened_plain(running, bare.url)
         report.remark(f"Chromium {running.version}, software rendering, {TRIES} tries")
-        entered, drawn, parts = [], [], []
-        for number in range(EARLY + TRIES):
-            text = browser.letters(12 + number % 9, number)
-            entered.append(browser.enter(app, text))
-            parts.append(browser.parts(app))
-            drawn.append(browser.enter_plain(plain, text))
+        entered, drawn, parts, spent = _enters(app, plain)
         early = Number.of("ours", [each["everything"] for each in entered[:EARLY]])
         what = f"the first {EARLY} times on a page: Enter until everything is drawn"
         report.add(Line(what, early, Number.of(browser.PLAIN_NAME, drawn[:EARLY]), "ms", EARLY))
@@ -42,6 +37,10 @@ def measure(report: Report) -> None:
         report.remark(
             f"Enter: the browser asks after {asked:.0f} ms, has the server's last answer after {answered:.0f} ms, then draws"
         )
+        ours_busy, bare_busy = (
+            Number.of(name, each[EARLY:]) for name, each in zip(("ours", browser.PLAIN_NAME), spent, strict=True)
+        )
+        report.add(Line("Enter: processor time of the page's main thread", ours_busy, bare_busy, "ms", TRIES))
         entered, reference = entered[EARLY:], Number.of(browser.PLAIN_NAME, drawn[EARLY:])
         lines = {
             "Enter until tokens and focus map are drawn": ("focus", [each["focus"] for each in entered]),
@@ -57,6 +56,23 @@ def measure(report: Report) -> None:
                 report.values["multiple"] = ours_number.value / reference.value
             if key in TARGETS and ours_number.p95 is not None:
                 report.values[key] = ours_number.p95
+
+
+def _enters(
+    app: Page, plain: Page
+) -> tuple[list[dict[str, float]], list[float], list[tuple[float, float]], tuple[list[float], list[float]]]:
+    """Times of the app and of the bare page in turns, the parts of the app's, and how long the main thread of each was busy."""
+    entered, drawn, parts = [], [], []
+    readers, spent = [browser.busy(page) for page in (app, plain)], ([], [])
+    for number in range(EARLY + TRIES):
+        text = browser.letters(12 + number % 9, number)
+        before = [read() for read in readers]
+        entered.append(browser.enter(app, text))
+        parts.append(browser.parts(app))
+        drawn.append(browser.enter_plain(plain, text))
+        for each, read, start in zip(spent, readers, before, strict=True):
+            each.append(read() - start)
+    return entered, drawn, parts, spent
 
 
 def _tiles(app: Page) -> list[float]:

@@ -1,7 +1,7 @@
 """What the measurements in Chromium share: opening pages, typing, and reading the stopwatch (`stopwatch.js`)."""
 
 import random
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -114,6 +114,18 @@ def parts(page: Page) -> tuple[float, float]:
     """Of the last time taken: milliseconds until the browser asked the server, and until it had the server's last answer."""
     asked, answered = page.evaluate("window.tookParts")
     return asked, answered
+
+
+def busy(page: Page) -> Callable[[], float]:
+    """Reads how many milliseconds of processor time the page's main thread has taken; other work hardly counts."""
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def read() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(1000 * each["value"] for each in metrics if each["name"] == "TaskDuration")
+
+    return read
 
 
 def step(page: Page, number: int) -> float:
