@@ -161,3 +161,17 @@ def test_what_is_no_trace_is_said_and_what_is_too_large_is_not_sent(page: Page, 
     expect(page.locator("[data-testid=stFileUploader]")).to_contain_text("64")
     expect(page.locator("[data-testid=stFileUploader]")).to_contain_text(re.compile("must be 64.*MB or smaller", re.IGNORECASE))
     assert not sent
+
+
+def test_a_file_that_is_too_large_is_refused_with_what_is_allowed_and_a_way_out(
+    page: Page, server: str, tmp_path: Path
+) -> None:
+    large = tmp_path / "large.npz"
+    with large.open("wb") as file:
+        file.truncate(65 * 2**20)
+    page.goto(f"{server}/open")
+    page.locator("input[type=file]").first.set_input_files(large)
+    box = page.get_by_test_id("stFileUploader").first
+    expect(box).to_contain_text("large.npz")
+    expect(box).to_contain_text("File must be 64.0MB or smaller")
+    expect(page.get_by_text("Too large? Record less of the run")).to_be_visible()

@@ -60,7 +60,12 @@ def box(key: str, *, with_messages: bool = True) -> None:
         max_upload_size=most // _MB,
         on_change=_dropped,
         args=(key, widget),
-        help=f"Up to {most // _MB} MB each, {MOST_TRACES} files at once. They stay in this session and are never kept.",
+        help="They stay in this session and are never kept.",
+    )
+    # The box says itself how large a file was that it refuses, and what is allowed, and knows no way out.
+    st.caption(
+        f"At most {most // _MB} MB a file, and {MOST_TRACES} files at once. Too large? Record less of the run: half precision "
+        "(`--precision float16`), one kind (`--kinds cross`), or some layers (`--layers 1`)."
     )
     if with_messages:
         say()

@@ -99,13 +99,15 @@ class Uploads:
         most = self._limits.upload_bytes_per_session
         if sum(sum(files.values()) for files in kept) + more > most:
             name = variable("upload_bytes_per_session")
-            return f"With this file, your page would have uploaded more than {most / _MB:.4g} MB, which is all ({name})."
+            words = f"With this file, your page would have uploaded more than {most / _MB:.4g} MB, which is all ({name})."
+            return f"{words} Remove one, or reload the page."
         most = self._limits.upload_bytes
         if sum(sum(files.values()) for kind in (self._arriving, self._files) for files in kind.values()) + more > most:
             name = variable("upload_bytes")
-            return (
+            words = (
                 f"With this file, all pages would have uploaded more than {most / _MB:.4g} MB together, which is all ({name})."
             )
+            return f"{words} Try again in a few minutes."
         return None
 
     def _look(self) -> None:
