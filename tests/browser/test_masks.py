@@ -161,6 +161,7 @@ def test_stop_is_heard(page: Page, server: str) -> None:
     open_masks(page, server, sources="hello", tab="Change and run again", mask="decoder:off")
     page.get_by_role("button", name="The effect over 500 strings").click()
     expect(page.get_by_role("progressbar")).to_be_in_viewport()
+    expect(page.locator(".st-key-lab-many-row").get_by_role("button")).to_have_text([re.compile("Stop$")])
     page.get_by_role("button", name="Stop", exact=True).click()
     expect(page.get_by_text(re.compile(r"^\d+ of 500 strings · stopped$"))).to_be_visible()
     expect(page.get_by_role("button", name="Go on")).to_be_visible()

@@ -40,7 +40,7 @@ class OverMany:
         elif self._is_stopped:
             self._offer("Go on", "play_arrow", on_demand.ask, key)
         elif not self._is_done:
-            self._offer("Stop", "stop", on_demand.stop, f"{key}-stop")
+            self._offer("Stop", "stop", on_demand.stop, key)
         self._say_how_far()
 
     def result(self, key: str) -> None:
