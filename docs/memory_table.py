@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from transformer_viz.decoding.beam import Beam
 from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.sizes import sizes_of
 from transformer_viz.tracing.recording_options import RecordingOptions
 from transformer_viz.tracing.trace_size import Plan, megabytes, predicted
 
@@ -30,7 +31,7 @@ RUNS: tuple[tuple[str, ModelConfig, int, Beam | None], ...] = (
 def row(name: str, config: ModelConfig, n_tokens: int, beam: Beam | None) -> str:
     """What a run of so many source and target tokens takes: everything, half precision, cross-attention, both; and its peak."""
     plan = Plan(
-        config=config,
+        sizes=sizes_of(config),
         keep=RecordingOptions(),
         n_sources=[n_tokens],
         n_steps=[n_tokens],

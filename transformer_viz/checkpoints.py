@@ -25,6 +25,7 @@ from transformer_viz.model import devices
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.places import FOLDERS_VARIABLE
+from transformer_viz.task_tokenizer import TaskTokenizer
 from transformer_viz.tasks import Task
 from transformer_viz.vocabulary import Vocabulary
 from transformer_viz.writing import PARTIAL, write_tensors, write_text
@@ -57,6 +58,16 @@ class Checkpoint:
     def device_title(self) -> str:
         """The device's name for people."""
         return devices.title(self.device)
+
+    @cached_property
+    def tokenizer(self) -> TaskTokenizer:
+        """The task's vocabularies."""
+        return TaskTokenizer(self.task)
+
+    @property
+    def default_max_length(self) -> int:
+        """The task's longest answer and its end."""
+        return min(self.task.max_target_length + 1, self.model.config.max_positions)
 
     @cached_property
     def n_parameters(self) -> int:

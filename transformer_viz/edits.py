@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.terms import KINDS, Kind, text_words
+from transformer_viz.terms import KIND_TITLES, KINDS, Kind, text_words
 
 MOST_EDITS = 200
 _HIGHEST = 512
@@ -129,11 +129,13 @@ def check(edits: Iterable[Edit], kind_sizes: dict[Kind, tuple[int, int]], n_sour
 
     Args:
         edits: what is to be done.
-        kind_sizes: layers and heads of every kind.
+        kind_sizes: layers and heads of every kind that the model has.
         n_source: source tokens, padding included.
         most_steps: the most target tokens that can come.
     """
     for edit in edits:
+        if edit.place.kind not in kind_sizes:
+            raise OptionError(f"edit {str(edit)!r}: this model has no {KIND_TITLES[edit.place.kind]}")
         n_layers, n_heads = kind_sizes[edit.place.kind]
         _within(edit, "layer", edit.place.layer, n_layers)
         _within(edit, "head", edit.place.head, n_heads)

@@ -13,7 +13,7 @@ VOCABULARY = 7
 class Scripted:
     """A model that gives each sentence the logits of its script, and counts how it is called."""
 
-    training, start_id, end_ids, pad_id = False, START_ID, (END_ID,), PAD_ID
+    training, start_id, end_ids, pad_id, rules = False, START_ID, (END_ID,), PAD_ID, None
 
     def __init__(self, scripts: Tensor) -> None:
         self.scripts = scripts  # (batch, step, vocabulary)

@@ -12,6 +12,7 @@ from transformer_viz.decoding.beam import Beam, beam_search
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.decoding.stepwise import stepwise
 from transformer_viz.decoding.teacher_forcing import teacher_forced
+from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Tap
 
 N_TOKENS, LIMIT = 6, 4
@@ -25,10 +26,13 @@ class Table:
     start_id: int = 4
     end_ids: tuple[int, ...] = (2, 5)
     pad_id: int = 5
+    rules: None = None
     training: bool = False
     logits: Tensor = field(init=False)
+    sizes: Sizes = field(init=False)
 
     def __post_init__(self) -> None:
+        self.sizes = Sizes({}, {}, N_TOKENS, 3, LIMIT, 0)
         generator = torch.Generator().manual_seed(self.seed)
         self.logits = 2 * torch.randn(3, N_TOKENS, N_TOKENS, N_TOKENS, generator=generator)
 

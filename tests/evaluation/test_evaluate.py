@@ -21,7 +21,7 @@ ALPHABET = "helo abcd"
 class PlantedReversal(torch.nn.Module):
     """Reverses perfectly, but for one length writes a wrong letter or one too many; head (1, 2) has 0.75 on the true key."""
 
-    start_id, end_ids, pad_id = START_ID, (END_ID,), PAD_ID
+    start_id, end_ids, pad_id, rules = START_ID, (END_ID,), PAD_ID, None
 
     def __init__(self, wrong_length: int | None = None, too_long: bool = False) -> None:
         super().__init__()

@@ -174,7 +174,7 @@ def test_every_offer_keeps_its_word(tiny):
 def test_what_a_run_takes_while_it_is_made_is_bounded_too(tiny):
     """A large vocabulary's logits, of which no Trace has any trace. A gigabyte is allowed to every run."""
     plan = DecodeRequest.of(tiny, "hello", None, max_length=41).plan()
-    wide = replace(plan, config=replace(plan.config, target_vocabulary_size=1_000_000))
+    wide = replace(plan, sizes=replace(plan.sizes, vocabulary=30_000_000))
     size = predicted(wide)
     assert size.total < 10 * predicted(plan).total
     assert LEAST_PEAK < size.peak < 2 * LEAST_PEAK

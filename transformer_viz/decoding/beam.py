@@ -8,14 +8,14 @@ Every row that the model computes, and every continuation that was looked at, is
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Required, TypedDict, Unpack
 
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import Reader
+from transformer_viz.decoding.reader import Reader, opening, read_opening
 from transformer_viz.decoding.stepwise import banning
 from transformer_viz.model.tap import Tap
 
@@ -78,13 +78,44 @@ class BeamResult:
         nodes: all continuations that were looked at, in the order of steps and ranks.
         best: numbers of the finished nodes, best score first; at most `n_best`.
         rows: for each recorded row, its place: (step, row of that step's batch).
-        logits: for each recorded row, (vocabulary,).
+        logits: for each recorded row, (vocabulary,); those of the first rows may be gone (`SearchOptions.after_step`).
+        given: of what was read before the last token of the opening, (position, vocabulary).
     """
 
     nodes: list[Node] = field(default_factory=list)
     best: list[int] = field(default_factory=list)
     rows: list[tuple[int, int]] = field(default_factory=list)
     logits: list[Tensor] = field(default_factory=list)
+    given: Tensor = field(default_factory=lambda: torch.empty(0, 0))
+
+
+class SearchOptions(TypedDict, total=False):
+    """Keywords of `beam_search`.
+
+    Attributes:
+        max_length: the most tokens to write, `<end>` included.
+        prefix: ids that every hypothesis begins with.
+        ban: ids that are never written.
+        tap: sees every attention of the encoder and of every step, (live hypotheses, …).
+        after_step: sees the searches as far as they are, and may take logits away that it has looked at.
+    """
+
+    max_length: Required[int]
+    prefix: Sequence[int]
+    ban: Sequence[int]
+    tap: Tap | None
+    after_step: Callable[[Sequence[BeamResult]], None] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """`SearchOptions` with their defaults."""
+
+    max_length: int
+    prefix: Sequence[int] = ()
+    ban: Sequence[int] = ()
+    tap: Tap | None = None
+    after_step: Callable[[Sequence[BeamResult]], None] | None = None
 
 
 @torch.inference_mode()
@@ -93,11 +124,7 @@ def beam_search(
     source: Tensor,
     source_padding: Tensor | None,
     how: Beam,
-    *,
-    max_length: int,
-    prefix: Sequence[int] = (),
-    ban: Sequence[int] = (),
-    tap: Tap | None = None,
+    **options: Unpack[SearchOptions],
 ) -> list[BeamResult]:
     """Searches every sentence of a padded batch; all live hypotheses of all sentences are one batch for the model.
 
@@ -106,21 +133,23 @@ def beam_search(
         source: int (batch, source), framed.
         source_padding: bool (batch, source), or None when nothing is padded.
         how: size, penalty and stop.
-        max_length: the most tokens to write, `<end>` included.
-        prefix: ids that every hypothesis begins with.
-        ban: ids that are never written.
-        tap: sees every attention of the encoder and of every step, (live hypotheses, …).
+        options: see `SearchOptions`.
     """
+    limits = _Options(**options)
+    tap, max_length = limits.tap, limits.max_length
     assert not reader.training, "decoding needs a model in eval mode"
     decoder = reader.incremental(reader.encode(source, source_padding, tap=tap), source_padding)
     # Logits come to the CPU first, since not every device has float64.
-    without = banning(ban, "cpu")
+    without = banning(limits.ban, "cpu")
     searches = [_Sentence(how, max_length, reader.end_ids) for _ in range(len(source))]
-    tokens = torch.full((len(source),), reader.start_id, device=source.device)
+    read = opening(reader, source)
+    given = read_opening(reader, decoder, read, tap)
+    for search, rows in zip(searches, given[:, :-1].cpu(), strict=True):
+        search.found.given = rows
+    logits = given[:, -1].cpu()
     for step in range(max_length):
-        logits = decoder.read(tokens, tap=tap).cpu()
-        forced = prefix[step] if step < len(prefix) else None
-        log_p = without(logits.double().log_softmax(-1))
+        forced = limits.prefix[step] if step < len(limits.prefix) else None
+        log_p = without(_allowed(reader, read, logits.double().log_softmax(-1)))
         start = 0
         parents: list[int] = []
         for search in searches:
@@ -128,12 +157,21 @@ def beam_search(
             mine = search.advance(step, start, logits[start : start + n_live], log_p[start : start + n_live], forced)
             parents += [start + parent for parent in mine]
             start += n_live
+        if limits.after_step is not None:
+            limits.after_step([search.found for search in searches])
         if not parents:
             break
         rows = torch.tensor(parents, device=source.device)
         decoder.reorder(rows)
         tokens = torch.tensor([node.token for search in searches for node in search.live_nodes()], device=source.device)
+        read = torch.cat([read[rows], tokens[:, None]], 1)
+        logits = decoder.read(tokens, tap=tap).cpu()
     return [search.finish() for search in searches]
+
+
+def _allowed(reader: Reader, read: Tensor, log_p: Tensor) -> Tensor:
+    """Log-probabilities, as the reader's own rules leave them."""
+    return log_p if reader.rules is None else reader.rules(read.cpu(), log_p)
 
 
 class _Sentence:

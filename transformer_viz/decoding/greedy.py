@@ -1,12 +1,12 @@
 """Greedy decoding of a padded batch."""
 
 from collections.abc import Sequence
+from typing import Unpack
 
 from torch import Tensor
 
 from transformer_viz.decoding.reader import Reader
-from transformer_viz.decoding.stepwise import Decoded, banning, stepwise
-from transformer_viz.model.tap import Tap
+from transformer_viz.decoding.stepwise import Decoded, StepOptions, banning, stepwise
 
 
 def greedy(
@@ -14,11 +14,8 @@ def greedy(
     source: Tensor,
     source_padding: Tensor | None,
     *,
-    max_length: int,
-    prefix: Sequence[int] = (),
     ban: Sequence[int] = (),
-    tap: Tap | None = None,
-    cached: bool = True,
+    **options: Unpack[StepOptions],
 ) -> Decoded:
     """Writes the most probable token again and again; of equal ones the lowest id. Arguments as `stepwise`.
 
@@ -31,4 +28,4 @@ def greedy(
         # argmax gives the first of several equal maxima, so ties take the lowest id.
         return without(logits).argmax(-1), None
 
-    return stepwise(reader, source, source_padding, choose, max_length=max_length, prefix=prefix, tap=tap, cached=cached)
+    return stepwise(reader, source, source_padding, choose, **options)

@@ -1,22 +1,31 @@
 """What decoding asks of a model, and all that it knows of one.
 
 Greedy decoding, sampling, beam search and teacher forcing take any `Reader`; our Transformer is one. Ids are the reader's own:
-the first token, which tokens end a sentence, and what stands in the rows of those that have ended.
+what is read first, which tokens end a sentence, and what stands in the rows of those that have ended.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Tap
+
+Rules = Callable[[Tensor, Tensor], Tensor]
+"""What else decides the next token: from all ids that were read, int (batch, position), and the logits or log-probabilities of
+what may follow, float (batch, vocabulary), to such numbers again; −∞ is never written."""
 
 
 class Reading(Protocol):
     """A batch of sentences that is being written, token by token."""
 
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
-        """Logits of the token after each new one: int (batch,) -> (batch, vocabulary). The tap sees their attention."""
+        """Logits of the token after each new one: int (batch,) -> (batch, vocabulary). The tap sees their attention.
+
+        A reader without an encoder is first given the prompt: int (batch, position) -> (batch, position, vocabulary).
+        """
         ...
 
     def reorder(self, rows: Tensor) -> None:
@@ -28,8 +37,8 @@ class Reader(Protocol):
     """A model in eval mode that reads a source and writes a target."""
 
     @property
-    def start_id(self) -> int:
-        """The token before the first that is written."""
+    def start_id(self) -> int | None:
+        """The token before the first that is written; None where there is no encoder, and the source itself is read first."""
         ...
 
     @property
@@ -43,12 +52,26 @@ class Reader(Protocol):
         ...
 
     @property
+    def sizes(self) -> Sizes:
+        """How large it is."""
+        ...
+
+    @property
+    def rules(self) -> Rules | None:
+        """What the model itself has decided of the next token besides its logits, as in a generation config; None = nothing."""
+        ...
+
+    @property
     def training(self) -> bool:
         """Whether it would compute as in training, with dropout; no decoding is that of the model then."""
         ...
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Any:
-        """Reads the sources once: int (batch, source), and bool of the same shape, True = padding. Returns the memory."""
+        """Reads the sources once: int (batch, source), and bool of the same shape, True = padding. Returns the memory.
+
+        Where there is no encoder nothing is read. Where there is nothing else, the memory is the logits of what may stand in
+        the place of each token, (batch, source, vocabulary), or None.
+        """
         ...
 
     def incremental(self, memory: Any, source_padding: Tensor | None = None) -> Reading:
@@ -71,3 +94,14 @@ class Reader(Protocol):
 def is_end(reader: Reader, ids: Tensor) -> Tensor:
     """bool, which of these tokens end a sentence."""
     return torch.isin(ids, torch.tensor(reader.end_ids, device=ids.device))
+
+
+def opening(reader: Reader, source: Tensor) -> Tensor:
+    """What the decoder reads before anything is written, int (batch, position): the start token, or the prompt."""
+    start = reader.start_id
+    return source if start is None else torch.full((len(source), 1), start, device=source.device)
+
+
+def read_opening(reader: Reader, reading: Reading, tokens: Tensor, tap: Tap | None) -> Tensor:
+    """Logits after each token of the opening, (batch, position, vocabulary)."""
+    return reading.read(tokens, tap=tap) if reader.start_id is None else reading.read(tokens[:, 0], tap=tap)[:, None]

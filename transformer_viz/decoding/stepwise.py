@@ -6,11 +6,12 @@ is whether every sentence has ended.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Required, TypedDict, Unpack
 
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import Reader, is_end
+from transformer_viz.decoding.reader import Reader, is_end, opening, read_opening
 from transformer_viz.model.tap import Tap
 
 
@@ -22,7 +23,7 @@ class Decoded:
         ids: int (batch, step); after a sentence's `<end>` come `<pad>`s.
         lengths: int (batch,); steps of each sentence, its `<end>` included.
         ended: bool (batch,); False where the length limit stopped the sentence.
-        logits: float (batch, step, target vocabulary), before any ban or truncation.
+        logits: float (batch, step, target vocabulary), before any ban or truncation; no step where a log took them.
         chances: float (batch, step), the probability of each token under the distribution that it was
             drawn from, or None where nothing was drawn.
     """
@@ -32,6 +33,42 @@ class Decoded:
     ended: Tensor
     logits: Tensor
     probabilities: Tensor | None = None
+    given: Tensor | None = None
+    """int (batch, position): what the reader was given to read after its very first token, before it wrote; None = nothing."""
+
+
+Log = Callable[[Tensor, Tensor], None]
+"""Takes logits (batch, vocabulary) and the ids (batch,) that followed, row after row; the given rows first."""
+
+
+class StepOptions(TypedDict, total=False):
+    """Keywords of `stepwise`.
+
+    Attributes:
+        max_length: the most tokens to write, `<end>` included.
+        prefix: ids that every sentence begins with, whatever the model would choose; none by default.
+        tap: sees every attention of the encoder and of every step.
+        cached: False computes every row again at every step. Only then may a tap let a query see a later token;
+            the tap's last pass is then the one over everything that was read.
+        log: takes the logits of every row, so that they need not all be kept.
+    """
+
+    max_length: Required[int]
+    prefix: Sequence[int]
+    tap: Tap | None
+    cached: bool
+    log: Log | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    """`StepOptions` with their defaults."""
+
+    max_length: int
+    prefix: Sequence[int] = ()
+    tap: Tap | None = None
+    cached: bool = True
+    log: Log | None = None
 
 
 Choose = Callable[[Tensor], tuple[Tensor, Tensor | None]]
@@ -44,11 +81,7 @@ def stepwise(
     source: Tensor,
     source_padding: Tensor | None,
     choose: Choose,
-    *,
-    max_length: int,
-    prefix: Sequence[int] = (),
-    tap: Tap | None = None,
-    cached: bool = True,
+    **options: Unpack[StepOptions],
 ) -> Decoded:
     """Writes token after token.
 
@@ -57,27 +90,25 @@ def stepwise(
         source: int (batch, source), framed.
         source_padding: bool (batch, source), or None when nothing is padded.
         choose: picks the next token of every sentence.
-        max_length: the most tokens to write, `<end>` included.
-        prefix: ids that every sentence begins with, whatever the model would choose.
-        tap: sees every attention of the encoder and of every step.
-        cached: False computes every row again at every step. Only then may a tap let a query see a later token;
-            the tap's last pass is then the one over everything that was read.
+        options: see `StepOptions`.
     """
+    how = _Options(**options)
     assert not reader.training, "decoding needs a model in eval mode"
     # Of one sentence it is enough to look at the token: nothing is written after its end.
     is_alone = len(source) == 1
-    read = _read(reader, source, source_padding, tap, cached)
-    token = torch.full((len(source),), reader.start_id, device=source.device)
+    begin, read = _read(reader, source, source_padding, how)
+    first = opening(reader, source)
+    token, row = first[:, -1], _logged(begin(first), first, how.log)
     ended, is_over = torch.zeros(len(source), dtype=torch.bool, device=source.device), False
-    written: list[Tensor] = []
-    logits: list[Tensor] = []
-    probabilities: list[Tensor] = []
-    for step in range(max_length):
-        row = read(token, ended)
-        chosen, chance = _or_forced(choose(row), prefix[step] if step < len(prefix) else None)
+    written, logits, probabilities = list[Tensor](), list[Tensor](), list[Tensor]()
+    log = how.log or (lambda row, token: logits.append(row))
+    for step in range(how.max_length):
+        if step > 0:
+            row = read(token, ended)
+        chosen, chance = _or_forced(choose(_allowed(reader, first, written, row)), how.prefix[step : step + 1])
         token = chosen if is_alone else chosen.masked_fill(ended, reader.pad_id)
         written.append(token)
-        logits.append(row)
+        log(row, token)
         if chance is not None:
             probabilities.append(chance)
         if is_alone:
@@ -88,41 +119,58 @@ def stepwise(
         if is_over:
             break
     ids = torch.stack(written, 1)
+    ended = torch.tensor([is_over]) if is_alone else ended
+    lengths = torch.tensor([len(written)]) if is_alone else _lengths(reader, ids, ended)
+    kept = torch.stack(logits, 1) if logits else row.new_empty(len(source), 0, row.shape[-1])
     drawn = torch.stack(probabilities, 1) if probabilities else None
-    if is_alone:
-        return Decoded(ids, torch.tensor([len(written)]), torch.tensor([is_over]), torch.stack(logits, 1), drawn)
-    return Decoded(ids, _lengths(reader, ids, ended), ended, torch.stack(logits, 1), drawn)
+    return Decoded(ids, lengths, ended, kept, drawn, first[:, 1:] if first.shape[1] > 1 else None)
 
 
 def _read(
-    reader: Reader, source: Tensor, source_padding: Tensor | None, tap: Tap | None, cached: bool
-) -> Callable[[Tensor, Tensor], Tensor]:
-    """A function that reads one more token of every sentence, (batch,), and knows which have ended, bool (batch,).
-
-    It returns the logits of what follows, (batch, vocabulary).
+    reader: Reader, source: Tensor, source_padding: Tensor | None, how: _Options
+) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor, Tensor], Tensor]]:
+    """Two functions: one reads the opening, (batch, position), and returns the logits after each of its tokens; the other reads
+    one more token of every sentence, (batch,), and knows which have ended, bool (batch,): (batch, vocabulary).
     """
+    tap = how.tap
     memory = reader.encode(source, source_padding, tap=tap)
-    if cached:
+    if how.cached:
         decoder = reader.incremental(memory, source_padding)
-        return lambda token, ended: decoder.read(token, tap=tap)
+        return lambda first: read_opening(reader, decoder, first, tap), lambda token, ended: decoder.read(token, tap=tap)
     tokens: list[Tensor] = []
-    after_end: list[Tensor] = []
+    padding: list[Tensor] = []
 
-    def recompute(token: Tensor, ended: Tensor) -> Tensor:
-        tokens.append(token)
-        after_end.append(ended)
-        padding = torch.stack(after_end, 1)
-        return reader.decode(torch.stack(tokens, 1), memory, source_padding, padding, tap=tap)[:, -1]
+    def recompute(more: Tensor, is_padding: Tensor) -> Tensor:
+        tokens.append(more)
+        padding.append(is_padding)
+        return reader.decode(torch.cat(tokens, 1), memory, source_padding, torch.cat(padding, 1), tap=tap)
 
-    return recompute
+    def begin(first: Tensor) -> Tensor:
+        is_prompt = reader.start_id is None and source_padding is not None
+        return recompute(first, source_padding if is_prompt else torch.zeros_like(first, dtype=torch.bool))
+
+    return begin, lambda token, ended: recompute(token[:, None], ended[:, None])[:, -1]
 
 
-def _or_forced(chosen: tuple[Tensor, Tensor | None], forced: int | None) -> tuple[Tensor, Tensor | None]:
+def _logged(given: Tensor, first: Tensor, log: Log | None) -> Tensor:
+    """Of the logits after each token of the opening the last row; the others, whose next token is known, are for the log."""
+    for place in range(first.shape[1] - 1):
+        if log is not None:
+            log(given[:, place], first[:, place + 1])
+    return given[:, -1]
+
+
+def _allowed(reader: Reader, first: Tensor, written: Sequence[Tensor], row: Tensor) -> Tensor:
+    """The logits, as the reader's own rules leave them."""
+    return row if reader.rules is None else reader.rules(torch.cat([first, *(each[:, None] for each in written)], 1), row)
+
+
+def _or_forced(chosen: tuple[Tensor, Tensor | None], forced: Sequence[int]) -> tuple[Tensor, Tensor | None]:
     """What was chosen; the forced id where there is one, which is certain."""
-    if forced is None:
+    if not forced:
         return chosen
     ids, chances = chosen
-    return torch.full_like(ids, forced), None if chances is None else torch.ones_like(chances)
+    return torch.full_like(ids, forced[0]), None if chances is None else torch.ones_like(chances)
 
 
 def _lengths(reader: Reader, ids: Tensor, ended: Tensor) -> Tensor:

@@ -123,7 +123,7 @@ class _Check:
         self.model = checkpoint.model if own == torch.float64 else _in(torch.float32, checkpoint.model)
         self.fine = _in(torch.float32 if checkpoint.device.type == "mps" else torch.float64, checkpoint.model)
         self.batch = self._pairs()
-        sizes = kind_sizes(checkpoint.model.config)
+        sizes = kind_sizes(checkpoint.model.sizes)
         plain_edits.check(self.edits, sizes, self.batch.source.shape[1], self.batch.target.shape[1])
         self.base, self.fine_base = self._run(self.batch), self._run(self.batch, self.fine)
         self.rows, self.fine_rows = Rows.of(self.base.logits), Rows.of(self.fine_base.logits)
@@ -302,7 +302,7 @@ class _Check:
         self.n_perturbed += 1
         model, device = model or self.model, self.checkpoint.device
         recorder = Recorder(("weights", "mask"))
-        changing = changing_tap(self.edits, self.mistake, model.config)
+        changing = changing_tap(self.edits, self.mistake, model.sizes)
         tap = recorder if changing is None else compose(changing, recorder)
         ids = (batch.source, batch.target, batch.source_padding, batch.target_padding)
         logits = model(*(each.to(device) for each in ids), tap=tap)

@@ -87,7 +87,7 @@ class FreshStrings:
             source,
             padding if bool(padding.any()) else None,
             max_length=min(task.max_target_length + 1, model.config.max_positions),
-            tap=changing_tap(edits, mistake, model.config),
+            tap=changing_tap(edits, mistake, model.sizes),
             cached=not looks_ahead(edits, mistake),
         )
         lengths = found.lengths.tolist()
@@ -113,7 +113,7 @@ class EffectInProgress:
         """
         self._change = plain_edits.read(edits), None if mistake is None else mistakes.named(mistake)
         config = checkpoint.model.config
-        plain_edits.check(self._change[0], kind_sizes(config), config.max_positions, config.max_positions)
+        plain_edits.check(self._change[0], kind_sizes(checkpoint.model.sizes), config.max_positions, config.max_positions)
         self._checkpoint, self._strings, self._batch = checkpoint, strings, 0
         self._exact_before = self._exact_after = self._changed = 0
         self.decoded, self.seconds = 0, 0.0

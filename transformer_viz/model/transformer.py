@@ -12,6 +12,7 @@ from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.incremental import IncrementalDecoder
 from transformer_viz.model.positions import Positions
+from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.tap import Tap
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
@@ -23,7 +24,7 @@ class Transformer(nn.Module):
     """
 
     # What decoding asks for (`decoding/reader.py`).
-    start_id, end_ids, pad_id = START_ID, (END_ID,), PAD_ID
+    start_id, end_ids, pad_id, rules = START_ID, (END_ID,), PAD_ID, None
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -42,6 +43,11 @@ class Transformer(nn.Module):
         self.decoder_norm = layer_norm(config) if config.final_norm else nn.Identity()
         self.output = _output(config)
         self._initialize()
+
+    @property
+    def sizes(self) -> Sizes:
+        """Of both stacks."""
+        return sizes_of(self.config)
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
         """Reads the source once. `source` int (batch, source) -> memory (batch, source, d_model)."""

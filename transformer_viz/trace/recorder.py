@@ -52,8 +52,8 @@ class Recorder:
     def gathered(self, kind: Kind, name: TapName, fill: float | bool = 0) -> Tensor | None:
         """All layers and steps as one tensor, or None when this kind was not seen.
 
-        What was seen is one pass over all rows, or one row a step. Then a step's keys may end at its own position;
-        the later ones, which did not exist yet, get `fill`.
+        What was seen is one pass over all rows, or one row a step, after a first pass over the rows of a prompt where there is
+        one. Then a step's keys may end at its own position; the later ones, which did not exist yet, get `fill`.
 
         Returns:
             (batch, layer, head, query, key); the head axis is 1 where the intermediate has no heads.
@@ -66,11 +66,11 @@ class Recorder:
         if first.shape[-1] == n_keys:
             layers = [pieces[0] if len(pieces) == 1 else torch.cat(pieces, -2) for pieces in each]
             return layers[0][:, None] if len(layers) == 1 else torch.stack(_alike(layers), 1)
-        cells = _alike([torch.cat(pieces, -1)[..., 0, :] for pieces in each])
+        cells = _alike([torch.cat([piece.flatten(-2) for piece in pieces], -1) for pieces in each])
         # There is a row for each key: the token that is read at a step is the step's own key.
         shape = (len(first), len(each), cells[0].shape[1], n_keys * n_keys)
         whole = torch.full(shape, fill, dtype=last.dtype, device=last.device)
-        places = _staircase(n_keys, last.device)
+        places = _staircase(n_keys, first.shape[-1], last.device)
         for place, layer in enumerate(cells):
             whole[:, place].index_copy_(-1, places, layer)
         return whole.view(*shape[:3], n_keys, n_keys)
@@ -87,9 +87,14 @@ class Recorder:
         """One tensor a step of a decoding whose batch changes from step to step, as in beam search.
 
         Returns:
-            For each step (row of its batch, layer, head, key).
+            For each step (row of its batch, layer, head, key); the first is the last row of what was read before.
         """
-        return [torch.stack([piece[:, :, 0] for piece in step], 1) for step in zip(*self._by_layer(kind, name), strict=True)]
+        return [torch.stack([piece[:, :, -1] for piece in step], 1) for step in zip(*self._by_layer(kind, name), strict=True)]
+
+    def opening(self, kind: Kind, name: TapName) -> Tensor | None:
+        """All rows of the first pass, (batch, layer, head, query, key); None where this kind was not seen."""
+        each = self._by_layer(kind, name)
+        return torch.stack([pieces[0] for pieces in each], 1) if each else None
 
     def _by_layer(self, kind: Kind, name: TapName) -> list[list[Tensor]]:
         """What was kept of each layer, one after the other."""
@@ -103,7 +108,9 @@ def _alike(layers: list[Tensor]) -> list[Tensor]:
 
 
 @lru_cache(maxsize=4)
-def _staircase(n: int, device: torch.device) -> Tensor:
-    """Where rows of 1, 2, … n cells, one after the other, stand in the flattened (n, n)."""
+def _staircase(n: int, first: int, device: torch.device) -> Tensor:
+    """Where `first` rows of so many cells and then rows of one more each, up to n, stand in the flattened (n, n)."""
     rows, keys = torch.tril_indices(n, n, device=device)
-    return rows * n + keys
+    stairs = (rows * n + keys)[rows >= first]
+    square = torch.arange(first, device=device)
+    return torch.cat([(square[:, None] * n + square).flatten(), stairs])

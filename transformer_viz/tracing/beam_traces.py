@@ -6,87 +6,174 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Beam, BeamResult
+from transformer_viz.loaded_model import LoadedModel, Tokenizer
 from transformer_viz.model import masks
-from transformer_viz.trace.hypotheses import hypothesis_parts
+from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.hypotheses import Given, hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision, Search, SearchNode
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.ranked import candidates_of
-from transformer_viz.tracing.trace_builder import Provenance, Sentence, check_finite
-from transformer_viz.vocabulary import END, PAD
+from transformer_viz.tracing.ranked import BLOCK, Ranking, name_of, rankings_of, steps_of
+from transformer_viz.tracing.trace_builder import Provenance, Sentence, explained, not_finite, reason_of_masked
 
 _BLOCK = 1024
 """Nodes whose logits are compared at once."""
 
 
+class RankedNodes:
+    """What one sentence's search needs of its logits: they are looked at in blocks, and not all kept."""
+
+    def __init__(self, n_candidates: int) -> None:
+        self.n_candidates = n_candidates
+        self.rankings: list[Ranking] = []
+        self.places: list[int] = []
+        """Of each node, how many tokens are more probable, or as probable with a lower id."""
+        self.is_sound = True
+        self._n_rows = 0
+
+    def look(self, found: BeamResult, *, is_over: bool = False) -> None:
+        """Looks at what is new, and takes its logits away, once that is a block."""
+        pending = found.logits[self._n_rows :]
+        if not pending or (not is_over and len(pending) * pending[0].numel() <= BLOCK):
+            return
+        logits = torch.stack(pending)
+        self.is_sound &= bool((logits < torch.inf).all() & logits.isfinite().any(-1).all())
+        self.rankings += rankings_of(logits, self.n_candidates)
+        for start in range(len(self.places), len(found.nodes), _BLOCK):
+            self._place([(node.row - self._n_rows, node.token) for node in found.nodes[start : start + _BLOCK]], logits)
+        found.logits[self._n_rows :] = [logits.new_empty(0)] * len(pending)
+        self._n_rows = len(found.logits)
+
+    def _place(self, nodes: Sequence[tuple[int, int]], logits: Tensor) -> None:
+        rows, token = logits[[row for row, _ in nodes]], torch.tensor([[token] for _, token in nodes])
+        own, ids = rows.gather(1, token), torch.arange(rows.shape[1])
+        self.places += ((rows > own) | ((rows == own) & (ids < token))).sum(1).tolist()
+
+
 def traces_of(
     searches: Sequence[BeamResult],
+    ranked: Sequence[RankedNodes],
     recorder: Recorder,
-    checkpoint: Checkpoint,
+    checkpoint: LoadedModel,
     sentences: Sequence[Sentence],
     made: Provenance,
     how: Beam,
-    n_candidates: int,
 ) -> list[Trace]:
     """One Trace a sentence."""
-    encoder = recorder.gathered("encoder", "weights")
-    decoder = [step.cpu().numpy() for step in recorder.steps("decoder", "weights")]
-    cross = [step.cpu().numpy() for step in recorder.steps("cross", "weights")]
-    precision: Precision = "float16" if recorder.half else "float32"
-    token_of = checkpoint.task.target_vocabulary.tokens.__getitem__
+    recorded = _Recorded(recorder, ranked[0].n_candidates)
     traces = []
-    for i, (found, sentence) in enumerate(zip(searches, sentences, strict=True)):
-        n_source = len(sentence.source_tokens)
-        logits = torch.stack(found.logits)
-        check_finite(logits, checkpoint)
-        n_steps = 1 + max(node.step for node in found.nodes)
-        search = Search(
-            nodes=_nodes(found, checkpoint),
-            best=tuple(found.best),
-            decoder_rows=_rows(found, decoder, n_steps, precision),
-            cross_rows=_rows(found, cross, n_source, precision),
-            alignment=tuple(checkpoint.task.alignment(checkpoint.task.read(sentence.source), n_steps)),
-            candidates=candidates_of(logits, n_candidates, token_of),
-            settings={"beam_size": how.size, "length_penalty": how.length_penalty, "n_best": how.n_best, "stop": how.stop},
-        )
-        own = None if encoder is None else _own(encoder[i, ..., :n_source, :n_source], precision)
-        traces.append(_trace(search, own, checkpoint, sentence, made))
+    for i, (found, seen, sentence) in enumerate(zip(searches, ranked, sentences, strict=True)):
+        seen.look(found, is_over=True)
+        if not seen.is_sound:
+            raise not_finite(checkpoint)
+        search = _search(found, seen, recorded, checkpoint, sentence, how)
+        traces.append(_trace(i, search, found, recorded, checkpoint, sentence, made))
     return traces
 
 
-def _trace(search: Search, encoder: np.ndarray | None, checkpoint: Checkpoint, sentence: Sentence, made: Provenance) -> Trace:
-    task = checkpoint.task
-    answer = task.answer(task.read(sentence.source))
-    source_padding = torch.tensor([[token == PAD for token in sentence.source_tokens]])
-    reasons = masks.padding_reasons(source_padding, len(sentence.source_tokens))[0].numpy()
-    parts = hypothesis_parts(search, search.best[0], {"encoder": reasons})
+class _Recorded:
+    """What the recorder holds of all sentences, on the CPU."""
+
+    def __init__(self, recorder: Recorder, n_candidates: int) -> None:
+        self.n_candidates = n_candidates
+        self.encoder = recorder.gathered("encoder", "weights")
+        self.rows: dict[Kind, list[np.ndarray]] = {
+            kind: [step.cpu().numpy() for step in recorder.steps(kind, "weights")] for kind in ("decoder", "cross")
+        }
+        self.opening = recorder.opening("decoder", "weights")
+        """Of the pass over a prompt, (batch, layer, head, position, position), or None."""
+        self.precision: Precision = "float16" if recorder.half else "float32"
+
+
+def _search(
+    found: BeamResult, seen: RankedNodes, recorded: _Recorded, checkpoint: LoadedModel, sentence: Sentence, how: Beam
+) -> Search:
+    tokenizer, start = checkpoint.tokenizer, checkpoint.model.start_id
+    n_steps, n_given = 1 + max(node.step for node in found.nodes), sentence.n_given
+    opening = sentence.prompt if start is None else [start]
+    rows = {"decoder": _rows(found, recorded, "decoder", n_given + n_steps), "cross": None}
+    if start is not None:
+        rows["cross"] = _rows(found, recorded, "cross", len(sentence.source_ids))
+    with_ids, name = not tokenizer.has_unique_labels, name_of(tokenizer)
+    return Search(
+        nodes=_nodes(found, seen.places, tokenizer),
+        best=tuple(found.best),
+        decoder_rows=rows["decoder"],
+        cross_rows=rows["cross"],
+        alignment=tokenizer.known(sentence.source, n_steps).alignment,
+        candidates=tuple(each.named(name) for each in seen.rankings),
+        settings={"beam_size": how.size, "length_penalty": how.length_penalty, "n_best": how.n_best, "stop": how.stop},
+        opening=tuple(tokenizer.target_labels(opening)),
+        opening_ids=tuple(opening) if with_ids else None,
+        candidate_ids=tuple(tuple(each.ids) for each in seen.rankings) if with_ids else (),
+        decoder_reasons=_windows(n_given + n_steps, checkpoint, rows["decoder"]),
+    )
+
+
+def _windows(n: int, checkpoint: LoadedModel, rows: np.ndarray | None) -> np.ndarray | None:
+    """Why cells of the decoder are masked where that is not the future alone, uint8 (layer, head, query, key)."""
+    sizes = checkpoint.model.sizes
+    if not sizes.windows or rows is None:
+        return None
+    codes = explained("decoder", reason_of_masked("decoder", 0, n, (0, 0), None), sizes, is_changed=False)
+    codes = np.where(codes == Reason.UNKNOWN, np.uint8(0), codes)
+    return np.broadcast_to(codes, (*rows.shape[1:3], n, n)).copy()
+
+
+def _trace(
+    i: int,
+    search: Search,
+    found: BeamResult,
+    recorded: _Recorded,
+    checkpoint: LoadedModel,
+    sentence: Sentence,
+    made: Provenance,
+) -> Trace:
+    tokenizer, n_source = checkpoint.tokenizer, len(sentence.source_ids)
+    known, source_tokens = tokenizer.known(sentence.source, len(search.alignment)), tokenizer.source_labels(sentence.source_ids)
+    is_padding = torch.arange(n_source)[None] >= n_source - sentence.n_padded_source
+    reasons = masks.padding_reasons(is_padding, n_source)[0].numpy()
+    encoder = None if recorded.encoder is None else _own(recorded.encoder[i, ..., :n_source, :n_source], recorded.precision)
+    kinds: dict[Kind, np.ndarray] = {} if search.cross_rows is None and encoder is None else {"encoder": reasons}
+    parts = hypothesis_parts(search, search.best[0], kinds, _given(i, found, recorded, tokenizer, sentence))
     if encoder is None:
-        del parts["mask_reasons"]["encoder"]
+        parts["mask_reasons"].pop("encoder", None)
     return Trace(
         source=sentence.source,
-        source_tokens=tuple(sentence.source_tokens),
-        source_letters=tuple(task.letters(sentence.source_tokens)),
+        source_tokens=tuple(source_tokens),
+        source_letters=tuple(tokenizer.letters(source_tokens)),
         encoder_attentions=encoder,
-        expected=None if answer is None else task.join(answer),
-        expected_tokens=None if answer is None else (*answer, END),
+        expected=known.expected,
+        expected_tokens=known.expected_tokens,
         made_by=made.by,
         search=search,
         layers=made.layers,
+        source_ids=None if tokenizer.has_unique_labels else tuple(sentence.source_ids),
         **parts,
     )
 
 
-def _nodes(found: BeamResult, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
-    tokens = checkpoint.task.target_vocabulary.tokens
-    texts, places = _texts(found, tokens, checkpoint), _places(found)
+def _given(i: int, found: BeamResult, recorded: _Recorded, tokenizer: Tokenizer, sentence: Sentence) -> Given:
+    """What the decoder did in the rows of a prompt before its last, which all hypotheses share."""
+    n, whole = sentence.n_given, recorded.opening
+    if n == 0:
+        return Given()
+    n_left = len(found.given) - n
+    logits, ids = found.given[n_left:], list(sentence.prompt[1:])
+    steps = steps_of(logits, ids, recorded.n_candidates, name_of(tokenizer), with_ids=not tokenizer.has_unique_labels)
+    rows = slice(n_left, n_left + n)
+    return Given(steps=steps, decoder=None if whole is None else _own(whole[i][..., rows, rows], recorded.precision))
+
+
+def _nodes(found: BeamResult, places: Sequence[int], tokenizer: Tokenizer) -> tuple[SearchNode, ...]:
+    texts, name = _texts(found, tokenizer), name_of(tokenizer)
     return tuple(
         SearchNode(
             parent=node.parent,
             row=node.row,
             step=node.step,
-            token=tokens[node.token],
+            token=name(node.token),
             text=texts[number],
             log_probability=node.log_probability,
             total=node.total,
@@ -95,47 +182,38 @@ def _nodes(found: BeamResult, checkpoint: Checkpoint) -> tuple[SearchNode, ...]:
             place=places[number],
             state=node.state,
             pruned_by=node.pruned_by,
+            token_id=None if tokenizer.has_unique_labels else node.token,
         )
         for number, node in enumerate(found.nodes)
     )
 
 
-def _texts(found: BeamResult, tokens: Sequence[str], checkpoint: Checkpoint) -> list[str]:
+def _texts(found: BeamResult, tokenizer: Tokenizer) -> list[str]:
     """What the path to each node spells. The paths of two steps at a time: all of a wide search would fill a gigabyte."""
     texts: list[str] = []
-    before: dict[int | None, list[str]] = {}
-    paths: dict[int | None, list[str]] = {None: []}
+    before: dict[int | None, list[int]] = {}
+    paths: dict[int | None, list[int]] = {None: []}
     step = -1
     for number, node in enumerate(found.nodes):
         if node.step > step:
             before, paths, step = paths, {}, node.step
-        paths[number] = [*before[node.parent], tokens[node.token]]
-        texts.append(checkpoint.task.join(paths[number]))
+        paths[number] = [*before[node.parent], node.token]
+        texts.append(tokenizer.text(paths[number]))
     return texts
 
 
-def _places(found: BeamResult) -> list[int]:
-    """Of each node, how many tokens are more probable, or as probable with a lower id. In blocks, which bound the memory."""
-    places: list[int] = []
-    for start in range(0, len(found.nodes), _BLOCK):
-        block = found.nodes[start : start + _BLOCK]
-        logits = torch.stack([found.logits[node.row] for node in block])
-        token = torch.tensor([[node.token] for node in block])
-        own, ids = logits.gather(1, token), torch.arange(logits.shape[1])
-        places += ((logits > own) | ((logits == own) & (ids < token))).sum(1).tolist()
-    return places
-
-
-def _rows(found: BeamResult, steps: list[np.ndarray], width: int, precision: Precision) -> np.ndarray | None:
+def _rows(found: BeamResult, recorded: _Recorded, kind: Kind, width: int) -> np.ndarray | None:
     """The recorded rows of a sentence, (row, layer, head, width); None where this kind was not kept."""
+    steps = recorded.rows[kind]
     if not steps:
         return None
-    first = steps[0]
-    rows = np.zeros((len(found.rows), *first.shape[1:3], width), dtype=precision)
+    rows = np.zeros((len(found.rows), *steps[0].shape[1:3], width), dtype=recorded.precision)
     for number, (step, place) in enumerate(found.rows):
+        # What stands before the sentence's own keys is the padding of a shorter prompt.
         row = steps[step][place]
-        n = min(width, row.shape[-1])
-        rows[number, ..., :n] = row[..., :n]
+        n_left = row.shape[-1] - step - 1 - (width - 1 - found.rows[-1][0]) if kind == "decoder" else 0
+        own = row[..., n_left:][..., :width]
+        rows[number, ..., : own.shape[-1]] = own
     return rows
 
 

@@ -7,29 +7,29 @@ from typing import overload
 import torch
 from torch import Tensor
 
-from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.decoding.beam import Beam, BeamResult, beam_search
+from transformer_viz.decoding.beam import Beam, BeamResult, SearchOptions, beam_search
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.decoding.sampling import sampler
-from transformer_viz.decoding.stepwise import Decoded, stepwise
+from transformer_viz.decoding.stepwise import Decoded, StepOptions, stepwise
 from transformer_viz.decoding.teacher_forcing import teacher_forced
 from transformer_viz.edits import Edit
-from transformer_viz.model import devices, masks
-from transformer_viz.model.tap import TapName, compose
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model import devices
+from transformer_viz.model.tap import Tap, TapName, compose
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.beam_traces import traces_of
+from transformer_viz.tracing.beam_traces import RankedNodes, traces_of
 from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.edit_tap import changing_tap
-from transformer_viz.tracing.framing import Rows, Target
+from transformer_viz.tracing.framing import Rows, Target, padded_batch
+from transformer_viz.tracing.ranked import RankedRows, name_of
 from transformer_viz.tracing.trace_builder import Provenance, TraceBuilder, made_by
 from transformer_viz.tracing.trace_size import TraceSize, check, predicted
-from transformer_viz.vocabulary import PAD_ID, START
 
 
 @overload
 def decode(
-    checkpoint: Checkpoint,
+    checkpoint: LoadedModel,
     text: str,
     *,
     target: Target | None = None,
@@ -45,8 +45,8 @@ def decode(
     layers: Sequence[int] | None = ...,
     precision: str = ...,
     max_trace_bytes: int | None = ...,
-    prefix: Sequence[str] = ...,
-    ban: Sequence[str] = ...,
+    prefix: Sequence[str | int] = ...,
+    ban: Sequence[str | int] = ...,
     beam_size: int | None = ...,
     length_penalty: float | None = ...,
     n_best: int | None = ...,
@@ -58,7 +58,7 @@ def decode(
 ) -> Trace: ...
 @overload
 def decode(
-    checkpoint: Checkpoint,
+    checkpoint: LoadedModel,
     text: list[str] | tuple[str, ...],
     *,
     target: Sequence[Target] | None = None,
@@ -74,8 +74,8 @@ def decode(
     layers: Sequence[int] | None = ...,
     precision: str = ...,
     max_trace_bytes: int | None = ...,
-    prefix: Sequence[str] = ...,
-    ban: Sequence[str] = ...,
+    prefix: Sequence[str | int] = ...,
+    ban: Sequence[str | int] = ...,
     beam_size: int | None = ...,
     length_penalty: float | None = ...,
     n_best: int | None = ...,
@@ -86,7 +86,7 @@ def decode(
     seed: int | None = ...,
 ) -> list[Trace]: ...
 def decode(
-    checkpoint: Checkpoint,
+    checkpoint: LoadedModel,
     text: str | list[str] | tuple[str, ...],
     *,
     target: Target | Sequence[Target] | None = None,
@@ -102,8 +102,8 @@ def decode(
     layers: Sequence[int] | None = None,
     precision: str = "float32",
     max_trace_bytes: int | None = None,
-    prefix: Sequence[str] = (),
-    ban: Sequence[str] = (),
+    prefix: Sequence[str | int] = (),
+    ban: Sequence[str | int] = (),
     beam_size: int | None = None,
     length_penalty: float | None = None,
     n_best: int | None = None,
@@ -116,10 +116,11 @@ def decode(
     """Decodes one text, or several as one padded batch, and records every attention and mask.
 
     Args:
-        checkpoint: from `load_checkpoint`.
+        checkpoint: from `load_checkpoint` or `load_model`.
         text: one source text, or a list of them (then a list of Traces comes back).
         strategy: `greedy`, `beam` or `sample`.
-        max_length: the most tokens to write, `<end>` included; at most 512. Default: the task's limit + 1.
+        max_length: the most tokens to write, `<end>` included; at most 512, a prompt included. Default: the task's limit + 1,
+            or what the model's own generation config says.
         candidates: how many of the most probable tokens each step keeps.
         pad_to: pad every source to this many tokens (special tokens counted) and keep the padded columns.
         pad_target_to: with `target`, pad every target to this many tokens and keep the padded rows.
@@ -133,7 +134,7 @@ def decode(
         precision: `float32`, or `float16`, which halves the weights' bytes and rounds each to about three digits.
         max_trace_bytes: the most bytes that all Traces of this call may take together; 10⁹ by default. What would
             take more is refused before anything is run (see `trace_size`).
-        prefix: tokens that the output begins with, whatever the model would write.
+        prefix: tokens, or their ids, that the output begins with, whatever the model would write.
         ban: tokens that are never written; probabilities are still those of the model.
         beam_size: of `beam`: how many continuations each step keeps; None is 5. The Trace holds the search, and
             `trace.hypothesis(i)` each hypothesis.
@@ -163,7 +164,7 @@ def decode(
 
 
 def trace_size(
-    checkpoint: Checkpoint,
+    checkpoint: LoadedModel,
     text: str | list[str] | tuple[str, ...],
     *,
     target: Target | Sequence[Target] | None = None,
@@ -179,8 +180,8 @@ def trace_size(
     layers: Sequence[int] | None = None,
     precision: str = "float32",
     max_trace_bytes: int | None = None,
-    prefix: Sequence[str] = (),
-    ban: Sequence[str] = (),
+    prefix: Sequence[str | int] = (),
+    ban: Sequence[str | int] = (),
     beam_size: int | None = None,
     length_penalty: float | None = None,
     n_best: int | None = None,
@@ -211,62 +212,98 @@ def _traces(request: DecodeRequest) -> list[Trace]:
         started = time.perf_counter()
         with devices.memory_errors(checkpoint.device):
             if beam is not None:
-                searches = _search(request, beam, recorder)
+                searches, ranked = _search(request, beam, recorder)
             else:
-                collected = TraceBuilder(recorder, _decoded(request, recorder), request.n_candidates)
+                collected = _collected(request, recorder)
         made = _provenance(request, time.perf_counter() - started)
         if beam is not None:
-            return traces_of(searches, recorder, checkpoint, request.sentences, made, beam, request.n_candidates)
+            return traces_of(searches, ranked, recorder, checkpoint, request.sentences, made, beam)
         return [collected.trace(i, checkpoint, sentence, made) for i, sentence in enumerate(request.sentences)]
 
 
 def _provenance(request: DecodeRequest, seconds: float) -> Provenance:
-    choosing = {**request.strategy.given, **request.keep.options()}
+    choosing = {**request.strategy.given, **request.keep.options(request.checkpoint.model.sizes)}
     by = made_by(request.checkpoint, request.strategy_name, request.target_width, seconds, choosing)
     mistake = None if request.mistake is None else request.mistake.name
-    return Provenance(by, mistake, tuple(map(str, request.edits)), request.keep.partial(request.checkpoint.model.config))
+    return Provenance(by, mistake, tuple(map(str, request.edits)), request.keep.partial(request.checkpoint.model.sizes))
 
 
-def _search(request: DecodeRequest, how: Beam, recorder: Recorder) -> list[BeamResult]:
+def _search(request: DecodeRequest, how: Beam, recorder: Recorder) -> tuple[list[BeamResult], list[RankedNodes]]:
     source, source_padding = _source(request)
-    options = {"max_length": request.max_length, "prefix": request.strategy.prefix, "ban": request.strategy.ban}
-    return beam_search(request.checkpoint.model, source, source_padding, how, tap=recorder, **options)
+    ranked = [RankedNodes(request.n_candidates) for _ in request.sentences]
+
+    def after_step(searches: Sequence[BeamResult]) -> None:
+        for each, found in zip(ranked, searches, strict=True):
+            each.look(found)
+
+    options: SearchOptions = {
+        "max_length": request.max_length,
+        "prefix": request.strategy.prefix,
+        "ban": request.strategy.ban,
+        "tap": recorder,
+        "after_step": after_step,
+    }
+    return beam_search(request.checkpoint.model, source, source_padding, how, **options), ranked
 
 
-def _decoded(request: DecodeRequest, recorder: Recorder) -> Decoded:
-    """Written token after token, or read in one pass where there is a target."""
-    model, chosen = request.checkpoint.model, request.strategy
-    changing = changing_tap(request.edits, request.mistake, model.config)
+def _collected(request: DecodeRequest, recorder: Recorder) -> TraceBuilder:
+    """Written token after token, or read in one pass where there is a target; of an encoder alone, only read."""
+    checkpoint, tokenizer = request.checkpoint, request.checkpoint.tokenizer
+    ranked = RankedRows(request.n_candidates, name_of(tokenizer), with_ids=not tokenizer.has_unique_labels)
+    changing = changing_tap(request.edits, request.mistake, checkpoint.model.sizes)
     tap = recorder if changing is None else compose(changing, recorder)
+    if not checkpoint.model.sizes.writes:
+        return TraceBuilder(recorder, _read_only(request, tap), ranked)
+    return TraceBuilder(recorder, _decoded(request, tap, ranked), ranked)
+
+
+def _decoded(request: DecodeRequest, tap: Tap, ranked: RankedRows) -> Decoded:
+    model, chosen = request.checkpoint.model, request.strategy
     source, source_padding = _source(request)
     if request.forced is not None:
-        return teacher_forced(model, source, source_padding, *_target(request.checkpoint, request.forced), tap=tap)
-    cached = not request.is_recomputed
-    options = {"max_length": request.max_length, "prefix": chosen.prefix, "tap": tap, "cached": cached}
+        decoded = teacher_forced(model, source, source_padding, *_target(request, request.forced), tap=tap)
+        for logits, ids in zip(decoded.logits.unbind(1), decoded.ids.unbind(1), strict=True):
+            ranked(logits, ids)
+        return decoded
+    options: StepOptions = {
+        "max_length": request.max_length,
+        "prefix": chosen.prefix,
+        "tap": tap,
+        "cached": not request.is_recomputed,
+        "log": ranked,
+    }
     if chosen.sampling is not None:
         choose = sampler(chosen.sampling, source, chosen.ban)
         return stepwise(model, source, source_padding, choose, **options)
     return greedy(model, source, source_padding, ban=chosen.ban, **options)
 
 
+def _read_only(request: DecodeRequest, tap: Tap) -> Decoded:
+    """What an encoder alone reads: nothing is written. `logits` are of what may stand in the place of each token."""
+    source, source_padding = _source(request)
+    logits = request.checkpoint.model.encode(source, source_padding, tap=tap)
+    nothing = source.new_empty(len(source), 0)
+    no_length = torch.zeros(len(source), dtype=torch.long)
+    return Decoded(nothing, no_length, no_length.bool(), torch.empty(len(source), 0, 0) if logits is None else logits)
+
+
 def _source(request: DecodeRequest) -> tuple[Tensor, Tensor | None]:
-    """Ids and padding of a batch, the latter None where there is none."""
-    sources, vocabulary = request.sources, request.checkpoint.task.source_vocabulary
-    source = _ids(request.checkpoint, [vocabulary.encode(sources.padded(i)) for i in range(len(sources.rows))])
-    return source, None if sources.is_even else masks.padding(source, PAD_ID)
+    """Ids and padding of a batch, the latter None where there is none. Prompts are padded on their left."""
+    sources, device = request.sources, request.checkpoint.device
+    if sources.is_even:
+        return torch.tensor(sources.rows, device=device), None
+    is_prompt = request.checkpoint.model.start_id is None
+    return padded_batch(sources.rows, sources.pad_id, sources.width, on_left=is_prompt, device=device)
 
 
-def _target(checkpoint: Checkpoint, forced: Rows) -> tuple[Tensor, Tensor, Tensor | None]:
+def _target(request: DecodeRequest, forced: Rows) -> tuple[Tensor, Tensor, Tensor | None]:
     """Ids that are read, ids that are written, and where a row is padding; None where none is."""
-    vocabulary = checkpoint.task.target_vocabulary
-    target_out = _ids(checkpoint, [vocabulary.encode(forced.padded(i)) for i in range(len(forced.rows))])
-    lengths = torch.tensor([len(row) for row in forced.rows], device=checkpoint.device)
-    is_padding = torch.arange(forced.width, device=checkpoint.device) >= lengths[:, None]
-    start = _ids(checkpoint, [vocabulary.encode([START])] * len(forced.rows))
-    # The `<end>` that is written last is never read.
-    target_in = torch.cat([start, target_out[:, :-1]], 1).masked_fill(is_padding, PAD_ID)
-    return target_in, target_out, None if forced.is_even else is_padding
-
-
-def _ids(checkpoint: Checkpoint, rows: list[list[int]]) -> Tensor:
-    return torch.tensor(rows, device=checkpoint.device)
+    reader, device = request.checkpoint.model, request.checkpoint.device
+    # The end that is written last is never read. What is read of a prompt is written too, but for its first token.
+    start = [] if reader.start_id is None else [reader.start_id]
+    prompts = [each.prompt or start for each in request.sentences]
+    whole = [[*prompt, *row] for prompt, row in zip(prompts, forced.rows, strict=True)]
+    width = forced.width + max(map(len, prompts))
+    ids, is_padding = padded_batch(whole, forced.pad_id, width, device=device)
+    is_even = not bool(is_padding.any())
+    return ids[:, :-1].masked_fill(is_padding[:, 1:], forced.pad_id), ids[:, 1:], None if is_even else is_padding[:, 1:]

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from transformer_viz import edits as plain_edits
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError, OptionError, listed
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
 from transformer_viz.model.tap import TapName
@@ -57,7 +57,7 @@ class DecodeRequest:
         max_trace_bytes: the most that all Traces may take together.
     """
 
-    checkpoint: Checkpoint
+    checkpoint: LoadedModel
     sentences: Sequence[Sentence]
     sources: Rows
     forced: Rows | None
@@ -81,37 +81,39 @@ class DecodeRequest:
     @classmethod
     def of(
         cls,
-        checkpoint: Checkpoint,
+        checkpoint: LoadedModel,
         text: str | list[str] | tuple[str, ...],
         target: Target | Sequence[Target] | None,
         **options: Unpack[DecodeKeywords],
     ) -> "DecodeRequest":
         """The request that the arguments of `decode` make; there is said what they mean and what is raised."""
         texts, targets = _lists(text, target)
-        config, pad_to, pad_target_to = checkpoint.model.config, options.get("pad_to"), options.get("pad_target_to")
+        sizes, pad_to, pad_target_to = checkpoint.model.sizes, options.get("pad_to"), options.get("pad_target_to")
         with_scores = "scores" in _recorded(options.get("record", ("weights",)))
         n_candidates = whole("candidates", options.get("candidates", 10), 1, 100_000)
-        max_length = _max_length(checkpoint, options.get("max_length"))
-        strategy = strategy_of(checkpoint, options.get("strategy", "greedy"), max_length, **_only(StrategyOptions, options))
         sources = framed_sources(checkpoint, texts, pad_to)
-        forced = None if targets is None else framed_targets(checkpoint, targets, len(texts), pad_target_to)
+        has_prompt = checkpoint.model.start_id is None and sizes.writes
+        n_given = sources.width - 1 if has_prompt else 0
+        max_length = _max_length(checkpoint, options.get("max_length"), n_given)
+        strategy = strategy_of(checkpoint, options.get("strategy", "greedy"), max_length, **_only(StrategyOptions, options))
+        forced = None if targets is None else framed_targets(checkpoint, targets, len(texts), pad_target_to, n_given)
         if forced is None and pad_target_to is not None:
             raise OptionError("pad_target_to pads a given target; give target too")
         edits, mistake = plain_edits.read(options.get("edits", ())), options.get("mistake")
-        plain_edits.check(edits, kind_sizes(config), sources.width, max_length if forced is None else forced.width)
-        source_tokens = sources.rows if pad_to is None else list(map(sources.padded, range(len(texts))))
+        n_steps = n_given + (max_length if forced is None else forced.width)
+        plain_edits.check(edits, kind_sizes(sizes), sources.width, n_steps)
         n_padded = [0] * len(texts)
         if forced is not None and pad_target_to is not None:
             n_padded = [forced.width - len(row) for row in forced.rows]
         return cls(
             checkpoint=checkpoint,
-            sentences=list(map(Sentence, texts, source_tokens, n_padded)),
+            sentences=list(map(Sentence, texts, *_read(sources, pad_to is not None, has_prompt), n_padded)),
             sources=sources,
             forced=forced,
             strategy=strategy,
             edits=edits,
             mistake=None if mistake is None else mistakes.named(mistake),
-            keep=keep(config, **_only(RecordingKeywords, options)),
+            keep=keep(sizes, **_only(RecordingKeywords, options)),
             with_scores=with_scores,
             max_length=max_length,
             n_candidates=n_candidates,
@@ -125,7 +127,7 @@ class DecodeRequest:
 
     @property
     def target_width(self) -> int:
-        """Rows of the padded batch of targets, at the most."""
+        """The most that is written, the end included, or read of a target."""
         return self.max_length if self.forced is None else self.forced.width
 
     @property
@@ -136,26 +138,26 @@ class DecodeRequest:
     def plan(self) -> Plan:
         """What decides the size of the Traces."""
         targets = [[]] * len(self.sentences) if self.forced is None else self.forced.rows
-        n_steps = [len(row) + sentence.n_padded_steps for row, sentence in zip(targets, self.sentences, strict=True)]
+        written = [self.max_length] * len(targets) if self.forced is None else map(len, targets)
+        n_steps = [n + each.n_padded_steps + each.n_given for n, each in zip(written, self.sentences, strict=True)]
         return Plan(
-            config=self.checkpoint.model.config,
+            sizes=self.checkpoint.model.sizes,
             keep=self.keep,
-            n_sources=[len(sentence.source_tokens) for sentence in self.sentences],
-            n_steps=[self.max_length] * len(n_steps) if self.forced is None else n_steps,
+            n_sources=[len(sentence.source_ids) for sentence in self.sentences],
+            n_steps=n_steps,
             n_candidates=self.n_candidates,
             with_scores=self.with_scores,
             by_head=frozenset(KINDS if self.mistake else [edit.place.kind for edit in self.edits]),
             beam=self.strategy.beam,
-            longest_token=self.checkpoint.task.target_vocabulary.longest,
+            n_at_once=max(each.n_given for each in self.sentences) + (0 if self.forced is None else self.forced.width),
+            longest_token=self.checkpoint.tokenizer.longest_label,
         )
 
 
-def _lists(
-    text: str | list[str] | tuple[str, ...], target: Target | Sequence[Target] | None
-) -> tuple[list[str], Sequence[Target] | None]:
+def _lists(text: str | list[str] | tuple[str, ...], target: Any) -> tuple[list[str], Sequence[Target] | None]:
     """One text is a list of one; None is no target at all."""
     if isinstance(text, str):
-        return [text], None if target is None else [target if isinstance(target, str) else tuple(map(str, target))]
+        return [text], None if target is None else [target if isinstance(target, str) else tuple(target)]
     if isinstance(target, str):
         raise InputError("There are several sources and one target text; give a list with one target for each source.")
     if not text:
@@ -169,10 +171,19 @@ def _recorded(names: Sequence[str]) -> Sequence[str]:
     return names
 
 
-def _max_length(checkpoint: Checkpoint, given: int | None) -> int:
-    model_limit = checkpoint.model.config.max_positions
-    default = min(checkpoint.task.max_target_length + 1, model_limit)
-    return whole("max_length", given, 1, min(LONGEST, model_limit), default=default)
+def _read(
+    sources: Rows, is_padded: bool, has_prompt: bool
+) -> tuple[Sequence[Sequence[int]], Sequence[Sequence[int]], list[int]]:
+    """Of each sentence what the encoder reads, what a decoder without one reads first, and how much of it is padding."""
+    read = list(map(sources.padded, range(len(sources.rows)))) if is_padded else sources.rows
+    n_padded = [len(row) - len(own) for row, own in zip(read, sources.rows, strict=True)]
+    nothing = [()] * len(read)
+    return (nothing, read, n_padded) if has_prompt else (read, nothing, n_padded)
+
+
+def _max_length(checkpoint: LoadedModel, given: int | None, n_given: int) -> int:
+    most = min(LONGEST, checkpoint.model.sizes.longest_target) - n_given
+    return whole("max_length", given, 1, most, default=min(most, checkpoint.default_max_length))
 
 
 def _only(keywords: type, options: DecodeKeywords) -> Any:

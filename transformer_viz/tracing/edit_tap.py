@@ -1,14 +1,14 @@
 """Edits carried out: a tap that flips masks, switches heads off and forces rows of weights."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from transformer_viz import edits as plain
-from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
-from transformer_viz.model.config import ModelConfig
+from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
 from transformer_viz.model.mistakes import Mistake, MistakeTap
+from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site, Tap, TapName, compose
 from transformer_viz.terms import Kind
 
@@ -16,7 +16,7 @@ from transformer_viz.terms import Kind
 class EditTap:
     """Applies edits in their order, at every query and key position that the run reaches."""
 
-    def __init__(self, edits: Sequence[Edit], n_heads: int) -> None:
+    def __init__(self, edits: Sequence[Edit], n_heads: Mapping[Kind, int]) -> None:
         self.edits = tuple(edits)
         self.n_heads = n_heads
 
@@ -32,7 +32,7 @@ class EditTap:
     def _mask(self, edit: Edit, site: Site, masked: Tensor) -> Tensor:
         if isinstance(edit, HeadOff):
             return masked
-        masked = self._own(masked, edit.place.head)
+        masked = self._own(masked, edit.place)
         heads = _whole_or(edit.place.head)
         if isinstance(edit, MaskOff):
             masked[:, heads] = False
@@ -59,9 +59,9 @@ class EditTap:
         heads[:, _whole_or(edit.place.head)] = 0.0
         return heads
 
-    def _own(self, masked: Tensor, head: int | None) -> Tensor:
+    def _own(self, masked: Tensor, place: Place) -> Tensor:
         """A copy that may be written to, with an axis for heads where one of them is changed alone."""
-        n_heads = masked.shape[1] if head is None else self.n_heads
+        n_heads = masked.shape[1] if place.head is None else self.n_heads[place.kind]
         return masked.expand(-1, n_heads, -1, -1).clone()
 
     def _forced(self, edit: Force, like: Tensor) -> tuple[Tensor, bool]:
@@ -77,20 +77,19 @@ class EditTap:
         return row, True
 
 
-def changing_tap(edits: Sequence[Edit], mistake: Mistake | None, config: ModelConfig) -> Tap | None:
+def changing_tap(edits: Sequence[Edit], mistake: Mistake | None, sizes: Sizes) -> Tap | None:
     """One tap for a mistake and edits on top of it, or None where there is neither. A new one for every run."""
     taps: list[Tap] = []
     if mistake is not None:
         taps.append(MistakeTap(mistake))
     if edits:
-        taps.append(EditTap(edits, config.n_heads))
+        taps.append(EditTap(edits, sizes.heads))
     return compose(*taps) if taps else None
 
 
-def kind_sizes(config: ModelConfig) -> dict[Kind, tuple[int, int]]:
+def kind_sizes(sizes: Sizes) -> dict[Kind, tuple[int, int]]:
     """Layers and heads of every kind, for `edits.check`."""
-    encoder, decoder = (config.n_encoder_layers, config.n_heads), (config.n_decoder_layers, config.n_heads)
-    return {"encoder": encoder, "decoder": decoder, "cross": decoder}
+    return {kind: (numbers[-1] + 1, sizes.heads[kind]) for kind, numbers in sizes.layers.items()}
 
 
 def looks_ahead(edits: Sequence[Edit], mistake: Mistake | None) -> bool:

@@ -1,4 +1,4 @@
-"""Texts and targets as framed tokens, how long they are once padded, and as padded rows of ids."""
+"""Texts and targets as ids, how long they are once padded, and as padded rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,74 +6,95 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError
-from transformer_viz.terms import text_words
+from transformer_viz.errors import InputError, OptionError
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.tracing.options import whole
-from transformer_viz.vocabulary import END, PAD, PAD_ID, START
+from transformer_viz.vocabulary import END, PAD_ID, START
 
 LONGEST = 512
 
-Target = str | tuple[str, ...]
-"""A target as text, or as tokens without `<end>`."""
+Target = str | tuple[str | int, ...]
+"""A target as text, or as tokens without the end; an id stands for its token."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Framed tokens of every sentence, and how long they are once padded."""
+    """Ids of every sentence, special ones included, and how long they are once padded."""
 
-    rows: list[list[str]]
+    rows: list[list[int]]
     width: int
+    pad_id: int
 
     @property
     def is_even(self) -> bool:
         """Whether nothing is padded."""
         return all(len(row) == self.width for row in self.rows)
 
-    def padded(self, i: int) -> list[str]:
+    def padded(self, i: int) -> list[int]:
         """Row `i` with its padding."""
-        return [*self.rows[i], *[PAD] * (self.width - len(self.rows[i]))]
+        return [*self.rows[i], *[self.pad_id] * (self.width - len(self.rows[i]))]
 
 
-def framed_sources(checkpoint: Checkpoint, texts: Sequence[str], pad_to: int | None) -> Rows:
-    """What the encoder reads of each text.
+def framed_sources(checkpoint: LoadedModel, texts: Sequence[str], pad_to: int | None) -> Rows:
+    """What is read of each text.
 
     Raises:
-        InputError: a text that the task cannot read, or that is too long for the model.
+        InputError: a text that cannot be read, or that is too long for the model.
     """
-    model_limit = checkpoint.model.config.max_positions
-    framed = [checkpoint.task.frame(checkpoint.task.read(t)) for t in texts]
-    longest = max(map(len, framed))
-    if longest > model_limit:
-        raise InputError(
-            f"The text makes {longest} tokens with {START} and {END}; this model reads at most {model_limit}. Shorten it."
-        )
-    return Rows(framed, longest if pad_to is None else whole("pad_to", pad_to, longest, model_limit))
+    reader = checkpoint.model
+    rows = [checkpoint.tokenizer.source(text) for text in texts]
+    longest, most = max(map(len, rows)), longest_source(checkpoint)
+    if longest > most:
+        framing = "" if checkpoint.task is None else f" with {START} and {END}"
+        raise InputError(f"The text makes {longest} tokens{framing}; this model reads at most {most}. Shorten it.")
+    if pad_to is not None and reader.start_id is None:
+        raise OptionError("pad_to pads what an encoder reads; this model has none")
+    return Rows(rows, longest if pad_to is None else whole("pad_to", pad_to, longest, most), reader.pad_id)
 
 
-def framed_targets(checkpoint: Checkpoint, targets: Sequence[Target], n_sources: int, pad_to: int | None) -> Rows:
-    """What should be written: the symbols of each target and `<end>`."""
+def longest_source(checkpoint: LoadedModel) -> int:
+    """The most tokens that may be read of a text. What writes after its prompt needs a place for what it writes."""
+    sizes = checkpoint.model.sizes
+    if checkpoint.model.start_id is not None and sizes.writes:
+        return sizes.longest_source
+    return min(LONGEST, sizes.longest_source) - sizes.writes
+
+
+def framed_targets(
+    checkpoint: LoadedModel, targets: Sequence[Target], n_sources: int, pad_to: int | None, n_given: int = 0
+) -> Rows:
+    """What should be written: each target and its end, after so many tokens that were given."""
     if len(targets) != n_sources:
         raise InputError(f"There are {n_sources} sources and {len(targets)} targets; give one target for each source.")
-    model_limit = min(LONGEST, checkpoint.model.config.max_positions)
-    rows = [[*_symbols(checkpoint, target), END] for target in targets]
+    reader = checkpoint.model
+    most = min(LONGEST, reader.sizes.longest_target) - n_given
+    rows = [[*ids_of_target(checkpoint, target), reader.end_ids[0]] for target in targets]
     longest = max(map(len, rows))
-    if longest > model_limit:
-        raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {model_limit}. Shorten it.")
-    return Rows(rows, longest if pad_to is None else whole("pad_target_to", pad_to, longest, model_limit))
+    if longest > most:
+        raise InputError(f"The target makes {longest} tokens with {END}; this model writes at most {most}. Shorten it.")
+    return Rows(rows, longest if pad_to is None else whole("pad_target_to", pad_to, longest, most), reader.pad_id)
+
+
+def ids_of_target(checkpoint: LoadedModel, target: Target) -> list[int]:
+    """Without the end."""
+    tokenizer = checkpoint.tokenizer
+    return tokenizer.target(target) if isinstance(target, str) else tokenizer.named("Target token", target)
+
+
+def padded_batch(
+    rows: Sequence[Sequence[int]], pad_id: int, width: int, *, on_left: bool = False, device: torch.device
+) -> tuple[Tensor, Tensor]:
+    """Rows of ids as one (batch, width) tensor, and where it is padding: pads are counted, not recognized by their id."""
+    ids, is_padding = [], []
+    for row in rows:
+        pads = [pad_id] * (width - len(row))
+        ids.append([*pads, *row] if on_left else [*row, *pads])
+        own = [False] * len(row)
+        is_padding.append([*[True] * len(pads), *own] if on_left else [*own, *[True] * len(pads)])
+    return torch.tensor(ids, device=device), torch.tensor(is_padding, device=device)
 
 
 def padded(rows: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> Tensor:
     """Rows of ids as one (batch, longest) tensor, filled up on the right."""
     longest = max(map(len, rows))
     return torch.tensor([[*row, *[pad_id] * (longest - len(row))] for row in rows])
-
-
-def _symbols(checkpoint: Checkpoint, target: Target) -> list[str]:
-    """Tokens of a target; the empty one is `<end>` alone."""
-    if isinstance(target, str):
-        return checkpoint.task.read_target(target) if target else []
-    vocabulary = checkpoint.task.target_vocabulary
-    if unknown := [token for token in target if token not in vocabulary]:
-        raise InputError(f"Target token {text_words(str(unknown[0]))} is not in the vocabulary of this model.")
-    return list(target)

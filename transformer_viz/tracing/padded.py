@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
-from transformer_viz.tracing.framing import Target
+from transformer_viz.tracing.framing import Target, ids_of_target
 
 
 def decode_batch(
-    checkpoint: Checkpoint,
+    checkpoint: LoadedModel,
     sources: Sequence[str],
     *,
     edits: Iterable[Edit | str] = (),
@@ -35,7 +35,7 @@ def decode_batch(
 
 
 def read_batch(
-    checkpoint: Checkpoint,
+    checkpoint: LoadedModel,
     sources: Sequence[str],
     targets: Sequence[Target | None] | None = None,
     *,
@@ -85,12 +85,11 @@ def own_target(trace: Trace) -> tuple[str, ...]:
     return trace.output_tokens[:-1]
 
 
-def _length(checkpoint: Checkpoint, target: Target) -> int:
-    return len(checkpoint.task.read_target(target) if isinstance(target, str) else target)
+def _length(checkpoint: LoadedModel, target: Target) -> int:
+    return len(ids_of_target(checkpoint, target))
 
 
-def _width(checkpoint: Checkpoint, sources: Sequence[str]) -> int:
+def _width(checkpoint: LoadedModel, sources: Sequence[str]) -> int:
     if not sources:
         raise InputError("There is no source text. Give at least one.")
-    task = checkpoint.task
-    return max(len(task.frame(task.read(source))) for source in sources)
+    return max(len(checkpoint.tokenizer.source(source)) for source in sources)

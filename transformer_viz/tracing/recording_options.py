@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TypedDict, Unpack
 
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.model.config import ModelConfig
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.model.sizes import Sizes
+from transformer_viz.terms import KIND_TITLES, KINDS, Kind
 from transformer_viz.trace.search import PRECISIONS, Precision
 from transformer_viz.trace.trace import Trace
 
@@ -38,28 +38,23 @@ class RecordingOptions:
         """Whether weights are kept in half precision."""
         return self.precision == "float16"
 
-    def numbers(self, config: ModelConfig) -> dict[Kind, tuple[int, ...]]:
+    def numbers(self, sizes: Sizes) -> dict[Kind, tuple[int, ...]]:
         """The layers that are kept of each kind."""
-        return {kind: tuple(range(n)) if self.layers is None else self.layers for kind, n in self._sizes(config).items()}
+        return {kind: sizes.layers[kind] if self.layers is None else self.layers for kind in self.kinds}
 
-    def partial(self, config: ModelConfig) -> dict[Kind, tuple[int, ...]]:
-        """As `Trace.layers`: the kinds of which not all layers are kept."""
-        if self.layers is None:
-            return {}
-        found = self.numbers(config)
-        return {kind: found[kind] for kind, n in self._sizes(config).items() if len(found[kind]) < n}
+    def partial(self, sizes: Sizes) -> dict[Kind, tuple[int, ...]]:
+        """As `Trace.layers`: the kinds of which not all layers are kept, or that not all layers of the model have."""
+        found = self.numbers(sizes)
+        return {kind: numbers for kind, numbers in found.items() if numbers != tuple(range(sizes.layers[kind][-1] + 1))}
 
-    def options(self) -> dict[str, object]:
+    def options(self, sizes: Sizes) -> dict[str, object]:
         """Keywords of `decode` that make this choice; JSON-ready, and only what is not as by default."""
-        chosen: dict[str, object] = {} if self.kinds == KINDS else {"kinds": list(self.kinds)}
+        chosen: dict[str, object] = {} if self.kinds == sizes.kinds else {"kinds": list(self.kinds)}
         chosen |= {} if self.layers is None else {"layers": list(self.layers)}
         return chosen | ({"precision": self.precision} if self.is_half else {})
 
-    def _sizes(self, config: ModelConfig) -> dict[Kind, int]:
-        return {kind: n_layers(config, kind) for kind in self.kinds}
 
-
-def keep(config: ModelConfig, **options: Unpack[RecordingKeywords]) -> RecordingOptions:
+def keep(sizes: Sizes, **options: Unpack[RecordingKeywords]) -> RecordingOptions:
     """Checks the keywords.
 
     Raises:
@@ -68,8 +63,8 @@ def keep(config: ModelConfig, **options: Unpack[RecordingKeywords]) -> Recording
     precision = next((name for name in PRECISIONS if name == options.get("precision", "float32")), None)
     if precision is None:
         raise OptionError(f"precision={str(options.get('precision'))[:40]!r} is not known; choose one of {listed(PRECISIONS)}")
-    kinds = _kinds(options.get("kinds"))
-    return RecordingOptions(kinds=kinds, layers=_layers(options.get("layers"), config, kinds), precision=precision)
+    kinds = _kinds(options.get("kinds"), sizes)
+    return RecordingOptions(kinds=kinds, layers=_layers(options.get("layers"), sizes, kinds), precision=precision)
 
 
 def as_in(trace: Trace) -> RecordingKeywords:
@@ -78,34 +73,32 @@ def as_in(trace: Trace) -> RecordingKeywords:
     return {"kinds": trace.kinds, "layers": layers, "precision": trace.precision}
 
 
-def n_layers(config: ModelConfig, kind: Kind) -> int:
-    """How many layers of a kind the model has."""
-    return config.n_encoder_layers if kind == "encoder" else config.n_decoder_layers
-
-
-def _kinds(given: Sequence[str] | None) -> tuple[Kind, ...]:
+def _kinds(given: Sequence[str] | None, sizes: Sizes) -> tuple[Kind, ...]:
     if given is None:
-        return KINDS
+        return sizes.kinds
     names = _several(given)
     if unknown := [name for name in names if name not in KINDS]:
         raise OptionError(f"kinds: {str(unknown[0])[:40]!r} is not known; choose from {listed(KINDS)}")
     if not names:
         raise OptionError(f"kinds is empty; choose at least one of {listed(KINDS)}")
+    if lacking := [kind for kind in KINDS if kind in names and kind not in sizes.kinds]:
+        raise OptionError(f"kinds: this model has no {KIND_TITLES[lacking[0]]}; choose from {listed(sizes.kinds)}")
     return tuple(kind for kind in KINDS if kind in names)
 
 
-def _layers(given: Sequence[int] | None, config: ModelConfig, kinds: tuple[Kind, ...]) -> tuple[int, ...] | None:
+def _layers(given: Sequence[int] | None, sizes: Sizes, kinds: tuple[Kind, ...]) -> tuple[int, ...] | None:
     if given is None:
         return None
     numbers: list[int] = []
     if not (wanted := _several(given)):
         raise OptionError("layers is empty; choose at least one layer, or leave it out to keep all")
     for kind in kinds:
-        most = n_layers(config, kind) - 1
+        there = sizes.layers[kind]
         for number in wanted:
-            if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= most:
+            if isinstance(number, bool) or not isinstance(number, int) or number not in there:
                 more = "" if len(kinds) == 1 else "; kinds= chooses the kinds that have it"
-                raise OptionError(f"layers: {str(number)[:40]} is not possible; {kind} attention has layers 0 to {most}{more}")
+                which = f"0 to {there[-1]}" if there == tuple(range(len(there))) else listed(there)
+                raise OptionError(f"layers: {str(number)[:40]} is not possible; {kind} attention has layers {which}{more}")
             numbers.append(number)
     return tuple(sorted(set(numbers)))
 

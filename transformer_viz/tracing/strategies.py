@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypedDict, Unpack, get_args
 
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Beam, Stop
 from transformer_viz.decoding.sampling import Sampling
-from transformer_viz.errors import InputError, OptionError, listed
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.tracing.options import decimal, whole
-from transformer_viz.vocabulary import END, END_ID
 
 STRATEGIES = ("greedy", "beam", "sample")
 WIDEST_BEAM = 512
@@ -20,8 +19,8 @@ _LARGEST_SEED = 2**63 - 1
 class StrategyOptions(TypedDict, total=False):
     """Keywords of `decode`; None, and no tokens, are as if a keyword was not given."""
 
-    prefix: Sequence[str]
-    ban: Sequence[str]
+    prefix: Sequence[str | int]
+    ban: Sequence[str | int]
     beam_size: int | None
     length_penalty: float | None
     n_best: int | None
@@ -44,7 +43,7 @@ class Strategy:
     given: Mapping[str, Any] = field(default_factory=dict)
 
 
-def strategy_of(checkpoint: Checkpoint, name: str, max_length: int, **options: Unpack[StrategyOptions]) -> Strategy:
+def strategy_of(checkpoint: LoadedModel, name: str, max_length: int, **options: Unpack[StrategyOptions]) -> Strategy:
     """Checks the keywords; those of another strategy are refused, since they would do nothing.
 
     Raises:
@@ -56,21 +55,22 @@ def strategy_of(checkpoint: Checkpoint, name: str, max_length: int, **options: U
     given: dict[str, Any] = {key: value for key, value in options.items() if _is_given(key, value)}
     if name == "greedy" and not given:
         return Strategy(name)
+    reader, tokenizer = checkpoint.model, checkpoint.tokenizer
     own = {"greedy": set(), "beam": {"beam_size", "length_penalty", "n_best", "stop"}}.get(
         name, {"temperature", "top_k", "top_p", "seed"}
     )
     if others := sorted(set(given) - own - {"prefix", "ban"}):
         raise OptionError(f"{others[0]} means nothing to strategy {name!r}; leave it out or choose another strategy")
-    prefix = _ids(checkpoint, "prefix", given.get("prefix", ()))
-    ban = _ids(checkpoint, "ban", given.get("ban", ()))
-    tokens = checkpoint.task.target_vocabulary.tokens
-    if END_ID in prefix:
-        raise OptionError(f"prefix holds {END}, after which nothing comes; leave it out, or limit max_length")
-    if both := [tokens[i] for i in prefix if i in ban]:
-        raise OptionError(f"{both[0]!r} is forced by prefix and forbidden by ban; take it out of one of them")
+    prefix, ban = (tuple(tokenizer.named(f"{what}: token", given.get(what, ()))) for what in ("prefix", "ban"))
+    if ends := [token for token in prefix if token in reader.end_ids]:
+        end = tokenizer.target_labels(ends)[0]
+        raise OptionError(f"prefix holds {end}, after which nothing comes; leave it out, or limit max_length")
+    if both := [token for token in prefix if token in ban]:
+        name_of_both = tokenizer.target_labels(both)[0]
+        raise OptionError(f"{name_of_both!r} is forced by prefix and forbidden by ban; take it out of one of them")
     if len(prefix) > max_length:
         raise OptionError(f"prefix has {len(prefix)} tokens; at most max_length={max_length} are written")
-    if len(set(ban)) >= len(tokens):
+    if len(set(ban)) >= reader.sizes.vocabulary:
         raise OptionError("ban forbids every token; leave at least one")
     return Strategy(
         name,
@@ -107,11 +107,3 @@ def _sampling(options: Mapping[str, Any]) -> Sampling:
         top_p=top_p,
         seed=whole("seed", options.get("seed", 0), 0, _LARGEST_SEED),
     )
-
-
-def _ids(checkpoint: Checkpoint, name: str, tokens: Sequence[str]) -> tuple[int, ...]:
-    vocabulary = checkpoint.task.target_vocabulary
-    if unknown := [token for token in tokens if token not in vocabulary]:
-        raise InputError(f"{name}: token {str(unknown[0])[:40]!r} is not in the vocabulary of this model.")
-    ids = tuple(vocabulary.encode(tokens))
-    return ids

@@ -9,29 +9,42 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.stepwise import Decoded
 from transformer_viz.errors import CheckpointError
+from transformer_viz.loaded_model import LoadedModel, Tokenizer
 from transformer_viz.model import masks, mistakes
+from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.ranked import steps_of
-from transformer_viz.vocabulary import END, PAD, START
+from transformer_viz.tracing.ranked import RankedRows
 
 _VERSIONS = {"torch": str(torch.__version__), "numpy": np.__version__}
 
 
 @dataclass(frozen=True)
 class Sentence:
-    """What is known of a sentence beside the numbers of its run."""
+    """What is known of a sentence beside the numbers of its run.
+
+    Attributes:
+        source: the text.
+        source_ids: what the encoder reads of it; padding that is to be kept included. None where there is no encoder.
+        prompt: what a decoder without an encoder reads before it writes.
+        n_padded_source: how many of the source's last ids are padding.
+        n_padded_steps: padded steps to keep after the sentence's own, for a target that was given.
+    """
 
     source: str
-    source_tokens: Sequence[str]
-    """Framed; padding that is to be kept included."""
+    source_ids: Sequence[int]
+    prompt: Sequence[int] = ()
+    n_padded_source: int = 0
     n_padded_steps: int = 0
-    """Padded steps to keep after the sentence's own, for a target that was given."""
+
+    @property
+    def n_given(self) -> int:
+        """Steps whose token was given: each of the prompt after its first."""
+        return max(0, len(self.prompt) - 1)
 
 
 @dataclass(frozen=True)
@@ -48,7 +61,7 @@ class Provenance:
 class TraceBuilder:
     """The arrays of a whole batch, moved to the CPU in one go each."""
 
-    def __init__(self, recorder: Recorder, decoded: Decoded, n_candidates: int) -> None:
+    def __init__(self, recorder: Recorder, decoded: Decoded, ranked: RankedRows) -> None:
         self.precision: Precision = "float16" if recorder.half else "float32"
         weights = {kind: recorder.gathered(kind, "weights") for kind in KINDS}
         self.weights = {kind: _numpy(found) for kind, found in weights.items() if found is not None}
@@ -65,47 +78,63 @@ class TraceBuilder:
         self.ids: list[list[int]] = decoded.ids.tolist()
         self.lengths: list[int] = decoded.lengths.tolist()
         self.ended: list[bool] = decoded.ended.tolist()
-        self.logits = decoded.logits.cpu()
+        self.n_given = None if decoded.given is None else decoded.given.shape[1]
+        """Rows before the first written one, padding on the left included; None where `ids` holds what was given."""
+        self.ranked = ranked
         self.probabilities: list[list[float]] | None = None if decoded.probabilities is None else decoded.probabilities.tolist()
-        self.n_candidates = n_candidates
 
-    def trace(self, i: int, checkpoint: Checkpoint, sentence: Sentence, made: Provenance) -> Trace:
+    def trace(self, i: int, checkpoint: LoadedModel, sentence: Sentence, made: Provenance) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
-        task = checkpoint.task
-        if made.mistake is None and not made.edits:
-            check_finite(self.logits[i], checkpoint)
-        n_own, n_source = self.lengths[i], len(sentence.source_tokens)
-        n_steps = n_own + sentence.n_padded_steps
-        ids, token_of = self.ids[i][:n_steps], task.target_vocabulary.tokens.__getitem__
-        output = list(map(token_of, ids))
-        symbols = task.read(sentence.source)
-        answer = task.answer(symbols)
-        sizes = self._sizes(n_source, n_steps)
-        weights = {kind: _cropped(self.weights[kind], i, size, self.precision) for kind, size in sizes.items()}
-        padded = [PAD] * sentence.n_padded_steps
-        probabilities = None if self.probabilities is None else self.probabilities[i][:n_steps]
+        tokenizer, ids, read = checkpoint.tokenizer, self._ids(i, sentence), self._read(i, checkpoint, sentence)
+        n_left, n_steps = self._n_left(sentence), len(ids)
+        if made.mistake is None and not made.edits and not self.ranked.is_sound(i, n_left, n_steps):
+            raise not_finite(checkpoint)
+        sizes = self._sizes(len(sentence.source_ids), n_steps)
+        weights = {kind: _cropped(self.weights[kind], i, n_left, size, self.precision) for kind, size in sizes.items()}
+        probabilities = None if self.probabilities is None else self.probabilities[i][: n_steps - sentence.n_given]
+        source_tokens = tokenizer.source_labels(sentence.source_ids)
+        known, n_own = tokenizer.known(sentence.source, n_steps), self.lengths[i]
         return Trace(
             source=sentence.source,
-            text=task.join(output),
-            source_tokens=tuple(sentence.source_tokens),
-            target_tokens=(START, *output[: n_own - 1], *padded),
-            output_tokens=tuple(output),
-            steps=steps_of(self.logits[i, :n_steps], ids, self.n_candidates, token_of, probabilities),
+            text=tokenizer.text(ids[sentence.n_given :]),
+            source_tokens=tuple(source_tokens),
+            target_tokens=tuple(tokenizer.target_labels(read)),
+            output_tokens=tuple(tokenizer.target_labels(ids)),
+            steps=self.ranked.of(i, n_left, n_steps, probabilities),
             encoder_attentions=weights.get("encoder"),
             decoder_attentions=weights.get("decoder"),
             cross_attentions=weights.get("cross"),
-            mask_reasons=self._reasons(i, sentence, n_steps, sizes, made),
-            scores={kind: _cropped(whole, i, sizes[kind]) for kind, whole in self.scores.items()},
-            finished="end" if self.ended[i] and output[n_own - 1] == END else "length",
-            alignment=tuple(task.alignment(symbols, n_steps)),
-            source_letters=tuple(task.letters(sentence.source_tokens)),
-            expected=None if answer is None else task.join(answer),
-            expected_tokens=None if answer is None else (*answer, END),
+            mask_reasons=self._reasons(i, sentence, checkpoint, sizes, made),
+            scores={kind: _cropped(whole, i, n_left, sizes[kind]) for kind, whole in self.scores.items()},
+            finished="end" if self.ended[i] and self.ids[i][n_own - 1] in checkpoint.model.end_ids else "length",
+            alignment=known.alignment,
+            source_letters=tuple(tokenizer.letters(source_tokens)),
+            expected=known.expected,
+            expected_tokens=known.expected_tokens,
             made_by=made.by,
             mistake=made.mistake,
             edits=made.edits,
             layers=made.layers,
+            n_given=sentence.n_given,
+            source_ids=_ids_beside(tokenizer, sentence.source_ids),
+            target_ids=_ids_beside(tokenizer, read),
+            output_ids=_ids_beside(tokenizer, ids),
         )
+
+    def _n_left(self, sentence: Sentence) -> int:
+        """Rows of padding before the sentence's first: shorter prompts of a batch begin later."""
+        return 0 if self.n_given is None else self.n_given - sentence.n_given
+
+    def _ids(self, i: int, sentence: Sentence) -> list[int]:
+        """What followed each row; what was given of it first."""
+        given = [] if self.n_given is None else sentence.prompt[1:]
+        return [*given, *self.ids[i][: self.lengths[i] + sentence.n_padded_steps]]
+
+    def _read(self, i: int, checkpoint: LoadedModel, sentence: Sentence) -> list[int]:
+        """What was read in each row."""
+        start, n_padded = checkpoint.model.start_id, sentence.n_padded_steps
+        opening = sentence.prompt[: None if self.n_given is not None else 1] if start is None else [start]
+        return [*opening, *self.ids[i][: self.lengths[i] - 1], *[checkpoint.model.pad_id] * n_padded]
 
     def _sizes(self, n_source: int, n_steps: int) -> dict[Kind, tuple[int, int]]:
         """Queries and keys of each kind that was recorded."""
@@ -117,44 +146,60 @@ class TraceBuilder:
         return {kind: size for kind, size in sizes.items() if kind in self.weights}
 
     def _reasons(
-        self, i: int, sentence: Sentence, n_steps: int, sizes: dict[Kind, tuple[int, int]], made: Provenance
+        self, i: int, sentence: Sentence, checkpoint: LoadedModel, sizes: dict[Kind, tuple[int, int]], made: Provenance
     ) -> dict[Kind, np.ndarray]:
         """Why each cell is masked: the rule's reason where the model masked by the rule, EDITED where it did not.
 
         What was masked comes from the run itself, so a mask that the model did not apply is never shown.
         """
         found: dict[Kind, np.ndarray] = {}
-        n_padded = sentence.source_tokens.count(PAD), sentence.n_padded_steps
+        n_padded, n_left = (sentence.n_padded_source, sentence.n_padded_steps), self._n_left(sentence)
         for kind, (n_queries, n_keys) in sizes.items():
-            rule = (kind, len(sentence.source_tokens), n_steps, n_padded, made.mistake)
+            rule = (kind, len(sentence.source_ids), len(self._ids(i, sentence)), n_padded, made.mistake)
             whole = self.masked[kind]
             if whole is None:
                 found[kind] = _reason_of_unwritten(*rule, is_growing=kind == "decoder" and self.is_growing)
                 continue
             # A mask that is the same for all sentences has a batch axis of 1.
-            masked = whole[i if len(whole) > 1 else 0, ..., :n_queries, :n_keys]
-            found[kind] = _coded(masked, _reason_of_masked(*rule), self.weights[kind].shape[2])
+            masked = whole[i if len(whole) > 1 else 0, ..., n_left : n_left + n_queries, n_left : n_left + n_keys]
+            is_changed = checkpoint.task is not None or bool(made.edits) or made.mistake is not None
+            reason = explained(kind, reason_of_masked(*rule), checkpoint.model.sizes, is_changed=is_changed)
+            found[kind] = _coded(masked, reason, self.weights[kind].shape[2])
         return found
 
 
-def check_finite(logits: Tensor, checkpoint: Checkpoint) -> None:
-    """Raises a CheckpointError unless all logits are finite: weights can be finite and so large that their sums are not."""
-    if not bool(logits.isfinite().all()):
-        raise CheckpointError(
-            f"{checkpoint.name} computes numbers that are not finite for this text: its weights are too large. "
-            "Train it again or copy it again."
-        )
+def explained(kind: Kind, reason: np.ndarray, sizes: Sizes, *, is_changed: bool) -> np.ndarray:
+    """The codes of `reason_of_masked` for this model: outside of a sliding window where it has one, then (layer, 1, query, key)
+    instead of (query, key); and unknown where neither rule, edit nor mistake tells.
+    """
+    is_other = reason == Reason.EDITED
+    if not is_changed:
+        reason = np.where(is_other, np.uint8(Reason.UNKNOWN), reason)
+    if kind != "decoder" or not sizes.windows:
+        return reason
+    query, key = np.indices(reason.shape)
+    # A window of n holds the query's own position and the n - 1 before it.
+    outside = [is_other & (query - key >= sizes.windows.get(layer, len(reason) + 1)) for layer in sizes.layers[kind]]
+    return np.stack([np.where(each, np.uint8(Reason.WINDOW), reason) for each in outside])[:, None]
+
+
+def not_finite(checkpoint: LoadedModel) -> CheckpointError:
+    """Weights can be finite and so large that their sums are not."""
+    return CheckpointError(
+        f"{checkpoint.name} computes numbers that are not finite for this text: its weights are too large. "
+        "Train it again or copy it again."
+    )
 
 
 def made_by(
-    checkpoint: Checkpoint, strategy: str, max_length: int, seconds: float, choosing: Mapping[str, Any] | None = None
+    checkpoint: LoadedModel, strategy: str, max_length: int, seconds: float, choosing: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """What a Trace says of its making; `choosing` are the keywords of its strategy that were given."""
     given = {name: list(value) if name in ("prefix", "ban") else value for name, value in (choosing or {}).items()}
     return {
         "checkpoint": checkpoint.name,
         "variant": checkpoint.variant,
-        "task": checkpoint.task.name,
+        **({} if checkpoint.task is None else {"task": checkpoint.task.name}),
         "device": checkpoint.device_title,
         "strategy": strategy,
         **given,
@@ -165,7 +210,7 @@ def made_by(
 
 
 @lru_cache(maxsize=16)
-def _reason_of_masked(kind: Kind, n_source: int, n_steps: int, n_padded: tuple[int, int], mistake: str | None) -> np.ndarray:
+def reason_of_masked(kind: Kind, n_source: int, n_steps: int, n_padded: tuple[int, int], mistake: str | None) -> np.ndarray:
     """Why each cell is masked, if it is, uint8 (query, key): by the rule (with a mistake, by what is left of it), or edited.
 
     `n_padded` source tokens and steps, the last ones, are padding.
@@ -182,7 +227,7 @@ def _reason_of_unwritten(
     kind: Kind, n_source: int, n_steps: int, n_padded: tuple[int, int], mistake: str | None, *, is_growing: bool
 ) -> np.ndarray:
     """The same where no mask masked anything: only what was not written yet when its row was computed was not seen."""
-    reason = _reason_of_masked(kind, n_source, n_steps, n_padded, mistake)
+    reason = reason_of_masked(kind, n_source, n_steps, n_padded, mistake)
     return np.triu(reason, 1) if is_growing else np.zeros_like(reason)
 
 
@@ -194,9 +239,14 @@ def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
     return np.broadcast_to(reason * masked, (len(masked), n_heads, *reason.shape)).copy()
 
 
-def _cropped(whole: np.ndarray, i: int, size: tuple[int, int], precision: Precision = "float32") -> np.ndarray:
+def _ids_beside(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[int, ...] | None:
+    """As in a Trace: None where labels tell ids apart."""
+    return None if tokenizer.has_unique_labels else tuple(ids)
+
+
+def _cropped(whole: np.ndarray, i: int, n_left: int, size: tuple[int, int], precision: Precision = "float32") -> np.ndarray:
     """A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory."""
-    own = whole[i, ..., : size[0], : size[1]]
+    own = whole[i, ..., n_left : n_left + size[0], n_left : n_left + size[1]]
     return np.ascontiguousarray(own, precision) if len(whole) == 1 else np.array(own, precision, order="C")
 
 

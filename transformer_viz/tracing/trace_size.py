@@ -11,9 +11,10 @@ from itertools import starmap
 from typing import TYPE_CHECKING
 
 from transformer_viz.errors import OptionError, TraceTooLarge
-from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.ranked import BLOCK
 from transformer_viz.tracing.recording_options import RecordingOptions
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Plan:
     """What decides the size of a run, before it is run.
 
     Attributes:
-        config: sizes of the model.
+        sizes: of the model.
         keep: what is kept of its attention.
         n_sources: source tokens of each Trace, padding that is kept included.
         n_steps: target rows of each Trace, at the most.
@@ -75,9 +76,10 @@ class Plan:
         by_head: kinds whose mask may differ from head to head.
         beam: how to search, or None.
         longest_token: characters.
+        n_at_once: rows whose logits are computed in one pass: of a target that is given, or of a prompt.
     """
 
-    config: ModelConfig
+    sizes: Sizes
     keep: RecordingOptions
     n_sources: Sequence[int]
     n_steps: Sequence[int]
@@ -86,11 +88,12 @@ class Plan:
     by_head: frozenset[Kind] = frozenset()
     beam: "Beam | None" = None
     longest_token: int = 1
+    n_at_once: int = 0
 
 
 def predicted(*plans: Plan) -> TraceSize:
     """The size of all Traces of these runs, which are made one after the other."""
-    traces = [(plan, *sizes) for plan in plans for sizes in zip(plan.n_sources, plan.n_steps, strict=True)]
+    traces = [(plan, *lengths) for plan in plans for lengths in zip(plan.n_sources, plan.n_steps, strict=True)]
     return TraceSize(sum(starmap(array_bytes, traces)), sum(starmap(_records, traces)), max(map(_working, plans)))
 
 
@@ -115,10 +118,10 @@ def rows_of_search(beam: "Beam", n_steps: int) -> int:
 def array_bytes(plan: Plan, n_source: int, n_steps: int) -> int:
     """Of one Trace with so many source tokens and target rows; of a search, with all rows that it may compute."""
     shapes: dict[Kind, int] = {"encoder": n_source**2, "decoder": n_steps**2, "cross": n_steps * n_source}
-    n_heads, item = plan.config.n_heads, _HALF if plan.keep.is_half else _SINGLE
+    item = _HALF if plan.keep.is_half else _SINGLE
     total = 0
-    for kind, numbers in plan.keep.numbers(plan.config).items():
-        n_maps = len(numbers) * n_heads
+    for kind, numbers in plan.keep.numbers(plan.sizes).items():
+        n_maps = len(numbers) * plan.sizes.heads[kind]
         total += shapes[kind] * (n_maps * (item + _SINGLE * plan.with_scores) + (n_maps if kind in plan.by_head else 1))
         if plan.beam is not None and kind != "encoder":
             n_keys = n_steps if kind == "decoder" else n_source
@@ -127,7 +130,7 @@ def array_bytes(plan: Plan, n_source: int, n_steps: int) -> int:
 
 
 def _records(plan: Plan, n_source: int, n_steps: int) -> int:
-    n_candidates = min(plan.n_candidates, plan.config.target_vocabulary_size)
+    n_candidates = min(plan.n_candidates, plan.sizes.vocabulary)
     rows = n_steps if plan.beam is None else rows_of_search(plan.beam, n_steps)
     tokens = _STEP * (n_steps + 1) + 16 * n_source
     # As many continuations again are recorded as are kept; each knows the text to it, in up to four bytes a character.
@@ -137,14 +140,13 @@ def _records(plan: Plan, n_source: int, n_steps: int) -> int:
 
 def _working(plan: Plan) -> int:
     """Recorded pieces and the same put together, logits, keys and values with room to grow, eight copies of one attention."""
-    config, batch = plan.config, len(plan.n_sources)
+    sizes, batch = plan.sizes, len(plan.n_sources)
     n_source, n_steps = max(plan.n_sources), max(plan.n_steps)  # of the padded batch
     live, rows = (1, n_steps) if plan.beam is None else (plan.beam.size, rows_of_search(plan.beam, n_steps))
     pieces = 2 * array_bytes(plan, n_source, n_steps)
-    logits = rows * config.target_vocabulary_size * _LOGIT
-    width = config.n_decoder_layers * config.n_heads * (config.key_width + config.value_width)
-    cached = live * width * 4 * (n_steps + n_source) * _SINGLE
-    attention = 8 * config.n_heads * max(n_source, n_steps) ** 2 * _SINGLE
+    logits = min(rows * sizes.vocabulary, BLOCK + sizes.vocabulary) * _LOGIT + plan.n_at_once * sizes.vocabulary * _SINGLE
+    cached = live * sizes.cached * 4 * (n_steps + n_source) * _SINGLE
+    attention = 8 * max(sizes.heads.values()) * max(n_source, n_steps) ** 2 * _SINGLE
     return batch * (pieces + logits + cached + attention)
 
 
@@ -155,7 +157,7 @@ def _offers(plans: Sequence[Plan], most: int) -> tuple[tuple[dict[str, object], 
         return predicted(*(replace(plan, keep=keep) for plan in plans))
 
     def fewer_layers(keep: RecordingOptions) -> list[RecordingOptions]:
-        shared = min(keep.numbers(plans[0].config).values(), key=len)
+        shared = min(keep.numbers(plans[0].sizes).values(), key=len)
         choices = (replace(keep, layers=shared[-count:]) for count in range(len(shared) - 1, 0, -1))
         return [keep for keep in choices if size_of(keep).fits(most)][:1]
 
@@ -165,7 +167,7 @@ def _offers(plans: Sequence[Plan], most: int) -> tuple[tuple[dict[str, object], 
     whole = [half, replace(now, kinds=(kind,)), replace(half, kinds=(kind,))]
     fewer = [found for keep in (now, *whole) for found in fewer_layers(keep)]
     fitting = dict.fromkeys([*(keep for keep in whole if keep != now and size_of(keep).fits(most)), *fewer])
-    return tuple((keep.options(), size_of(keep).total) for keep in fitting)
+    return tuple((keep.options(plans[0].sizes), size_of(keep).total) for keep in fitting)
 
 
 def _refusal(plans: Sequence[Plan], size: TraceSize, most: int, offers: Sequence[tuple[dict[str, object], int]]) -> str:

@@ -100,7 +100,7 @@ def _chosen(checkpoint: "Checkpoint") -> Kept:
     options |= {"kinds": tuple(kinds)} if kinds else {}
     options |= {"layers": tuple(numbers)} if numbers else {}
     try:
-        keep(checkpoint.model.config, **options)
+        keep(checkpoint.model.sizes, **options)
     except OptionError:
         link.complaints().add("keep", text, f"{', '.join(KINDS)}, {HALF}, and layers that this model has")
         state.keep = None

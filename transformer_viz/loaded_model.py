@@ -1,0 +1,127 @@
+"""What a program that runs a model asks of it: how to read and write text, what it is called, where it is.
+
+A `Checkpoint` is one, and so is what `load_model` returns for a model that is not ours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+from transformer_viz.decoding.reader import Reader
+from transformer_viz.tasks.task import Task
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What a task knows of a text beside the model; nothing where there is no task.
+
+    Attributes:
+        alignment: for each step the place in the source that it must look at, or None.
+        expected: the true answer as text, or None.
+        expected_tokens: likewise as tokens, the end included.
+    """
+
+    alignment: tuple[int | None, ...]
+    expected: str | None = None
+    expected_tokens: tuple[str, ...] | None = None
+
+
+class Tokenizer(Protocol):
+    """Text to ids and back, and the labels of ids. Labels of different ids may be equal, unless `has_unique_labels`."""
+
+    @property
+    def has_unique_labels(self) -> bool:
+        """Whether a label tells the id."""
+        ...
+
+    @property
+    def longest_label(self) -> int:
+        """Characters."""
+        ...
+
+    def source(self, text: str) -> list[int]:
+        """What is read of a source text, special tokens included.
+
+        Raises:
+            InputError: a text that cannot be read.
+        """
+        ...
+
+    def target(self, text: str) -> list[int]:
+        """What would be written for a target text, without the end; as `source`."""
+        ...
+
+    def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
+        """Ids of target tokens as people name them; `what` says in an InputError where an unknown one was given."""
+        ...
+
+    def source_labels(self, ids: Sequence[int]) -> list[str]:
+        """A label for each id of a source."""
+        ...
+
+    def target_labels(self, ids: Sequence[int]) -> list[str]:
+        """A label for each id of a target."""
+        ...
+
+    def text(self, ids: Sequence[int]) -> str:
+        """What ids of a target spell, special ones left out."""
+        ...
+
+    def letters(self, source_labels: Sequence[str]) -> list[int | None]:
+        """For each place of a source, padding included, the index of its symbol in the text, or None."""
+        ...
+
+    def known(self, text: str, n_steps: int) -> Known:
+        """What is known of a source text and of so many steps."""
+        ...
+
+
+class LoadedModel(Protocol):
+    """A model that is ready to run."""
+
+    @property
+    def name(self) -> str:
+        """What people call it: never a path of this machine."""
+        ...
+
+    @property
+    def variant(self) -> str:
+        """Which kind of model it is."""
+        ...
+
+    @property
+    def model(self) -> Reader:
+        """What reads and writes ids."""
+        ...
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """What makes ids of text."""
+        ...
+
+    @property
+    def task(self) -> Task | None:
+        """What it was trained for, where that is one of ours."""
+        ...
+
+    @property
+    def device(self) -> torch.device:
+        """Where it is."""
+        ...
+
+    @property
+    def device_title(self) -> str:
+        """The device's name for people."""
+        ...
+
+    @property
+    def n_parameters(self) -> int:
+        """Trained numbers."""
+        ...
+
+    @property
+    def default_max_length(self) -> int:
+        """The most tokens that it writes unless it is told otherwise, the end included."""
+        ...

@@ -1,0 +1,53 @@
+"""How large a model is, as far as a run of it depends on that; the same for a model of ours and of others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.terms import KINDS, Kind
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Layers, heads and limits.
+
+    Attributes:
+        layers: for each kind of attention that the model has, the numbers of its layers from 0, ascending.
+        heads: of one layer, for each of these kinds.
+        vocabulary: tokens that it may write.
+        longest_source: the most tokens that the encoder reads; of a model without one, that the decoder does.
+        longest_target: the most tokens that the decoder reads.
+        cached: numbers that one position adds to the keys and values of all layers.
+        windows: of decoder layers that look back only so far: how many positions, the query's own included.
+    """
+
+    layers: Mapping[Kind, tuple[int, ...]]
+    heads: Mapping[Kind, int]
+    vocabulary: int
+    longest_source: int
+    longest_target: int
+    cached: int
+    windows: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of attention that the model has."""
+        return tuple(self.layers)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it has a decoder; one that is an encoder alone reads and writes nothing."""
+        return "decoder" in self.layers or "cross" in self.layers
+
+
+def sizes_of(config: ModelConfig) -> Sizes:
+    """Of a model of ours."""
+    encoder, decoder = tuple(range(config.n_encoder_layers)), tuple(range(config.n_decoder_layers))
+    return Sizes(
+        layers={"encoder": encoder, "decoder": decoder, "cross": decoder},
+        heads=dict.fromkeys(KINDS, config.n_heads),
+        vocabulary=config.target_vocabulary_size,
+        longest_source=config.max_positions,
+        longest_target=config.max_positions,
+        cached=config.n_decoder_layers * config.n_heads * (config.key_width + config.value_width),
+    )

@@ -1,0 +1,58 @@
+"""A task's two vocabularies as a tokenizer: ids and labels for what runs a model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from transformer_viz.errors import InputError
+from transformer_viz.loaded_model import Known
+from transformer_viz.tasks.task import Task
+from transformer_viz.terms import text_words
+from transformer_viz.vocabulary import END
+
+
+@dataclass(frozen=True)
+class TaskTokenizer:
+    """See `loaded_model.Tokenizer`."""
+
+    task: Task
+
+    has_unique_labels = True
+
+    @cached_property
+    def longest_label(self) -> int:
+        return self.task.target_vocabulary.longest
+
+    def source(self, text: str) -> list[int]:
+        return self.task.source_vocabulary.encode(self.task.frame(self.task.read(text)))
+
+    def target(self, text: str) -> list[int]:
+        # The empty target is the end alone, which no task reads as a text.
+        return self.task.target_vocabulary.encode(self.task.read_target(text) if text else [])
+
+    def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
+        vocabulary = self.task.target_vocabulary
+        if unknown := [token for token in map(str, tokens) if token not in vocabulary]:
+            raise InputError(f"{what} {text_words(unknown[0])} is not in the vocabulary of this model.")
+        return vocabulary.encode(map(str, tokens))
+
+    def source_labels(self, ids: Sequence[int]) -> list[str]:
+        return self.task.source_vocabulary.decode(ids)
+
+    def target_labels(self, ids: Sequence[int]) -> list[str]:
+        return self.task.target_vocabulary.decode(ids)
+
+    def text(self, ids: Sequence[int]) -> str:
+        return self.task.join(self.target_labels(ids))
+
+    def letters(self, source_labels: Sequence[str]) -> list[int | None]:
+        return self.task.letters(source_labels)
+
+    def known(self, text: str, n_steps: int) -> Known:
+        symbols = self.task.read(text)
+        answer = self.task.answer(symbols)
+        return Known(
+            alignment=tuple(self.task.alignment(symbols, n_steps)),
+            expected=None if answer is None else self.task.join(answer),
+            expected_tokens=None if answer is None else (*answer, END),
+        )
