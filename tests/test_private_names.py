@@ -62,7 +62,7 @@ TABLE = (
     ),
     Private(
         "transformers.masking_utils",
-        "tracing/adapters/huggingface.py",
+        "readers/huggingface/attention.py",
         "transformers/masking_utils.py",
         "def eager_mask(",
         "the mask of an attention of one's own is registered there, and its eager form is at no other place",

@@ -60,6 +60,10 @@ class CheckpointError(TransformerVizError):
     """A checkpoint that is missing, damaged or not ours."""
 
 
+class ModelError(TransformerVizError):
+    """A model that is not ours and cannot be loaded, seen or run here; the message says what is missing of it."""
+
+
 class DeviceError(TransformerVizError):
     """A device that is not there, or that ran out of memory."""
 

@@ -41,6 +41,11 @@ class Tokenizer(Protocol):
         """Characters."""
         ...
 
+    @property
+    def mask_id(self) -> int | None:
+        """The token in whose place a model that only reads says what may stand there; None = there is none."""
+        ...
+
     def source(self, text: str) -> list[int]:
         """What is read of a source text, special tokens included.
 

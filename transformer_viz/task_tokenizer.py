@@ -18,6 +18,7 @@ class TaskTokenizer:
     task: Task
 
     has_unique_labels = True
+    mask_id = None
 
     @cached_property
     def longest_label(self) -> int:

@@ -13,7 +13,7 @@ The names, in the order in which one attention call hands them over:
 | `heads`   | batch, head, query, d_v    | each head's output, before the output projection  |
 """
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
 
 from transformer_viz.terms import Kind
 
@@ -38,12 +38,25 @@ class Tap(Protocol):
     def __call__(self, site: Site, name: TapName, value: "Tensor") -> "Tensor": ...
 
 
-def compose(*taps: Tap) -> Tap:
-    """One tap that applies `taps` from left to right, so a recorder placed last sees the edits."""
+def reads(tap: Tap, name: TapName) -> bool:
+    """Whether a tap looks at this intermediate; one that does not say which it looks at (`names`) may look at any."""
+    names = getattr(tap, "names", None)
+    return names is None or name in names
 
-    def composed(site: Site, name: TapName, value: "Tensor") -> "Tensor":
-        for tap in taps:
+
+class _Composed:
+    """Several taps as one."""
+
+    def __init__(self, taps: tuple[Tap, ...]) -> None:
+        self._taps = taps
+        self.names = frozenset(name for name in get_args(TapName) if any(reads(tap, name) for tap in taps))
+
+    def __call__(self, site: Site, name: TapName, value: "Tensor") -> "Tensor":
+        for tap in self._taps:
             value = tap(site, name, value)
         return value
 
-    return composed
+
+def compose(*taps: Tap) -> Tap:
+    """One tap that applies `taps` from left to right, so a recorder placed last sees the edits."""
+    return _Composed(taps)

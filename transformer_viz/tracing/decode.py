@@ -292,8 +292,8 @@ def _source(request: DecodeRequest) -> tuple[Tensor, Tensor | None]:
     sources, device = request.sources, request.checkpoint.device
     if sources.is_even:
         return torch.tensor(sources.rows, device=device), None
-    is_prompt = request.checkpoint.model.start_id is None
-    return padded_batch(sources.rows, sources.pad_id, sources.width, on_left=is_prompt, device=device)
+    has_prompts = any(each.prompt for each in request.sentences)
+    return padded_batch(sources.rows, sources.pad_id, sources.width, on_left=has_prompts, device=device)
 
 
 def _target(request: DecodeRequest, forced: Rows) -> tuple[Tensor, Tensor, Tensor | None]:

@@ -16,6 +16,8 @@ from transformer_viz.terms import Kind
 class EditTap:
     """Applies edits in their order, at every query and key position that the run reaches."""
 
+    names = frozenset({"mask", "weights", "heads"})
+
     def __init__(self, edits: Sequence[Edit], n_heads: Mapping[Kind, int]) -> None:
         self.edits = tuple(edits)
         self.n_heads = n_heads

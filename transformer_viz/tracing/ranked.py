@@ -42,7 +42,7 @@ class RankedRows:
     """
 
     def __init__(self, n_candidates: int, name: Name, *, with_ids: bool = False) -> None:
-        self._n, self._name, self._with_ids = n_candidates, name, with_ids
+        self.n_candidates, self._name, self._with_ids = n_candidates, name, with_ids
         self._pending: list[tuple[Tensor, Tensor]] = []
         self._early: list[list[Step]] = []
         self._n_early = 0
@@ -56,6 +56,8 @@ class RankedRows:
 
     def of(self, i: int, first: int, n_rows: int, probabilities: Sequence[float] | None = None) -> tuple[Step, ...]:
         """The steps of sentence `i`, so many from row `first`; `probabilities` as in `steps_of`, of the last of them."""
+        if not n_rows:
+            return ()
         early = self._early[i][first : first + n_rows] if self._early else []
         rows = self._rows(first + len(early), n_rows - len(early))
         logits, ids = self._rest
@@ -67,6 +69,8 @@ class RankedRows:
 
     def is_sound(self, i: int, first: int, n_rows: int) -> bool:
         """Whether all its logits in these rows are numbers. Other people's models say −∞ of what they never write."""
+        if not n_rows:
+            return True
         n_early = min(max(0, self._n_early - first), n_rows)
         are_early_sound = not self._are_early_sound or self._are_early_sound[i]
         return are_early_sound and self._sound(self._rest[0][i, self._rows(first + n_early, n_rows - n_early)])
@@ -96,7 +100,7 @@ class RankedRows:
     def _steps(
         self, logits: Tensor, written: Sequence[int], probabilities: Sequence[float | None] | None = None
     ) -> tuple[Step, ...]:
-        return steps_of(logits, written, self._n, self._name, probabilities, with_ids=self._with_ids)
+        return steps_of(logits, written, self.n_candidates, self._name, probabilities, with_ids=self._with_ids)
 
     def _sound(self, logits: Tensor) -> bool:
         if self._with_ids:

@@ -17,8 +17,8 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision
-from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.ranked import RankedRows
+from transformer_viz.trace.trace import Fill, Finished, Trace
+from transformer_viz.tracing.ranked import RankedRows, name_of, rankings_of
 
 _VERSIONS = {"torch": str(torch.__version__), "numpy": np.__version__}
 
@@ -81,6 +81,8 @@ class TraceBuilder:
         self.n_given = None if decoded.given is None else decoded.given.shape[1]
         """Rows before the first written one, padding on the left included; None where `ids` holds what was given."""
         self.ranked = ranked
+        self.logits = decoded.logits
+        """Of an encoder alone: of what may stand in the place of each token, (batch, source, vocabulary), or nothing."""
         self.probabilities: list[list[float]] | None = None if decoded.probabilities is None else decoded.probabilities.tolist()
 
     def trace(self, i: int, checkpoint: LoadedModel, sentence: Sentence, made: Provenance) -> Trace:
@@ -93,7 +95,7 @@ class TraceBuilder:
         weights = {kind: _cropped(self.weights[kind], i, n_left, size, self.precision) for kind, size in sizes.items()}
         probabilities = None if self.probabilities is None else self.probabilities[i][: n_steps - sentence.n_given]
         source_tokens = tokenizer.source_labels(sentence.source_ids)
-        known, n_own = tokenizer.known(sentence.source, n_steps), self.lengths[i]
+        known = tokenizer.known(sentence.source, n_steps)
         return Trace(
             source=sentence.source,
             text=tokenizer.text(ids[sentence.n_given :]),
@@ -106,7 +108,7 @@ class TraceBuilder:
             cross_attentions=weights.get("cross"),
             mask_reasons=self._reasons(i, sentence, checkpoint, sizes, made),
             scores={kind: _cropped(whole, i, n_left, sizes[kind]) for kind, whole in self.scores.items()},
-            finished="end" if self.ended[i] and self.ids[i][n_own - 1] in checkpoint.model.end_ids else "length",
+            finished=self._finished(i, checkpoint),
             alignment=known.alignment,
             source_letters=tuple(tokenizer.letters(source_tokens)),
             expected=known.expected,
@@ -116,9 +118,27 @@ class TraceBuilder:
             edits=made.edits,
             layers=made.layers,
             n_given=sentence.n_given,
+            fills=self._fills(i, sentence, tokenizer) if not checkpoint.model.sizes.writes else (),
             source_ids=_ids_beside(tokenizer, sentence.source_ids),
             target_ids=_ids_beside(tokenizer, read),
             output_ids=_ids_beside(tokenizer, ids),
+        )
+
+    def _finished(self, i: int, checkpoint: LoadedModel) -> Finished:
+        if not self.lengths[i]:
+            return "given"
+        return "end" if self.ended[i] and self.ids[i][self.lengths[i] - 1] in checkpoint.model.end_ids else "length"
+
+    def _fills(self, i: int, sentence: Sentence, tokenizer: Tokenizer) -> tuple[Fill, ...]:
+        """What may stand in the place of each mask token."""
+        places = [place for place, number in enumerate(sentence.source_ids) if number == tokenizer.mask_id]
+        if not places or self.logits.numel() == 0:
+            return ()
+        found = rankings_of(self.logits[i, places].cpu(), self.ranked.n_candidates)
+        name = name_of(tokenizer)
+        return tuple(
+            Fill(place=place, candidates=each.named(name), candidate_ids=tuple(each.ids))
+            for place, each in zip(places, found, strict=True)
         )
 
     def _n_left(self, sentence: Sentence) -> int:
@@ -133,6 +153,8 @@ class TraceBuilder:
     def _read(self, i: int, checkpoint: LoadedModel, sentence: Sentence) -> list[int]:
         """What was read in each row."""
         start, n_padded = checkpoint.model.start_id, sentence.n_padded_steps
+        if not checkpoint.model.sizes.writes:
+            return []
         opening = sentence.prompt[: None if self.n_given is not None else 1] if start is None else [start]
         return [*opening, *self.ids[i][: self.lengths[i] - 1], *[checkpoint.model.pad_id] * n_padded]
 
@@ -232,11 +254,14 @@ def _reason_of_unwritten(
 
 
 def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
-    """(layer, head or 1, query, key) bool and (query, key) codes -> codes, (query, key) where all heads agree."""
+    """(layer, head or 1, query, key) bool and codes, (query, key) or by layer -> codes, (query, key) where all heads agree."""
     first = masked[0, 0]
-    if masked[..., 0, 0].size == 1 or (masked == first).all():
+    if reason.ndim == 2 and (masked[..., 0, 0].size == 1 or (masked == first).all()):
         return reason * first
-    return np.broadcast_to(reason * masked, (len(masked), n_heads, *reason.shape)).copy()
+    codes = reason * masked
+    if (codes == codes[:1, :1]).all():
+        return codes[0, 0]
+    return np.broadcast_to(codes, (len(codes), n_heads, *codes.shape[2:])).copy()
 
 
 def _ids_beside(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[int, ...] | None:

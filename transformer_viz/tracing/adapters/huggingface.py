@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError
+from transformer_viz.readers.huggingface.attention import interfaces
 from transformer_viz.terms import Kind
 from transformer_viz.tracing.adapters.labels import padding
 from transformer_viz.tracing.adapters.running import Running
@@ -50,13 +51,13 @@ def pretrained(model: nn.Module) -> Any | None:
     if "transformers" not in sys.modules:
         return None
     try:
-        from transformers import AttentionInterface, PreTrainedModel
-        from transformers.masking_utils import AttentionMaskInterface, eager_mask
+        from transformers import PreTrainedModel
+
+        interfaces()
     except ImportError as error:
         if not type(model).__module__.startswith("transformers."):
             return None
         raise OptionError(f"a Hugging Face model needs another version of transformers ({error}): {INSTALL}") from error
-    del AttentionInterface, AttentionMaskInterface, eager_mask
     return next((module for module in model.modules() if isinstance(module, PreTrainedModel)), None)
 
 
@@ -94,24 +95,22 @@ def knows(model: nn.Module) -> bool:
 def watched(model: nn.Module, running: Running, given: Given) -> Generator[Callable[[], list[Seen]]]:
     """Watches every attention call of the Hugging Face model in `model`, and leaves nothing behind; afterwards what it gave
     says what was seen."""
-    from transformers import AttentionInterface
-    from transformers.masking_utils import AttentionMaskInterface, eager_mask
-
+    attention_interface, mask_interface, eager_mask = interfaces()
     inner, calls = pretrained(model), list[Seen]()
     # A name of its own, so that two runs at the same time keep apart.
     name = f"transformer-viz-{uuid4().hex}"
     configs = {id(config): config for module in model.modules() if hasattr(config := getattr(module, "config", None), _SETTING)}
     before = {key: getattr(config, _SETTING) for key, config in configs.items()}
     try:
-        AttentionInterface.register(name, _recording(inner, running, calls))
-        AttentionMaskInterface.register(name, eager_mask)
+        attention_interface.register(name, _recording(inner, running, calls))
+        mask_interface.register(name, eager_mask)
         for config in configs.values():
             setattr(config, _SETTING, name)
         yield lambda: calls
     finally:
         for key, config in configs.items():
             setattr(config, _SETTING, before[key])
-        for interface in (AttentionInterface, AttentionMaskInterface):
+        for interface in (attention_interface, mask_interface):
             interface._global_mapping.pop(name, None)
 
 

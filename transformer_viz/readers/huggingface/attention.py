@@ -1,0 +1,162 @@
+"""Attention inside a Hugging Face model, through our tap, for every family that calls it through their `AttentionInterface`.
+
+One function is registered for good under one name. It calls the model's own eager attention, so that nothing is computed in
+another way than they do; what a tap changes is put in its place. Which run a call belongs to is a `ContextVar`, so that threads
+that share a model keep apart.
+"""
+
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer_viz.errors import ModelError
+from transformer_viz.model import masks
+from transformer_viz.model.tap import Site, Tap, reads
+from transformer_viz.terms import Kind
+
+NAME = "transformer-viz"
+HIDDEN = -1e4
+"""An additive mask up to this hides a key: half precision goes to −65504, older code wrote −10⁴ or −10⁹."""
+Place = tuple[Kind, int]
+"""Kind and layer of a call."""
+
+
+@dataclass
+class Pass:
+    """One pass through a model: where its calls of attention stand, in their order, and what sees them."""
+
+    places: Sequence[Place]
+    tap: Tap
+    first_query: int = 0
+    n_seen: int = 0
+
+    def site(self) -> Site:
+        """Of the call that comes now."""
+        kind, layer = self.places[self.n_seen]
+        self.n_seen += 1
+        return Site(kind, layer, self.first_query)
+
+
+@dataclass
+class Calls:
+    """What a probe keeps of every call of attention, in their order."""
+
+    made: list["Call"] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of attention, as its function was called."""
+
+    module: nn.Module
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    masked: Tensor
+    weights: Tensor
+    options: dict[str, Any]
+
+
+_NOW: ContextVar[Pass | Calls | None] = ContextVar("transformer-viz-pass", default=None)
+
+
+def register() -> None:
+    """Makes `NAME` known to transformers: the attention, and the mask that it is given.
+
+    Without the second it is given none, and the future is seen without a word.
+    """
+    attention_interface, mask_interface, eager_mask = interfaces()
+    attention_interface.register(NAME, _attention)
+    mask_interface.register(NAME, eager_mask)
+
+
+def interfaces() -> tuple[Any, Any, Any]:
+    """Where transformers looks for attentions by their names, and for their masks, and the mask of its eager attention.
+
+    Raises:
+        ImportError: this version of transformers has none.
+    """
+    from transformers import AttentionInterface
+    from transformers.masking_utils import AttentionMaskInterface, eager_mask
+
+    return AttentionInterface, AttentionMaskInterface, eager_mask
+
+
+@contextmanager
+def seen_by(now: Pass | Calls | None) -> Generator[None]:
+    """Whatever attends within is seen by this, in this thread alone."""
+    token = _NOW.set(now)
+    try:
+        yield
+    finally:
+        _NOW.reset(token)
+
+
+def masked_by(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
+    """True = masked, (batch or 1, head or 1, query, key), from the mask that attention is given; None masks nothing."""
+    n_queries, n_keys = query.shape[2], key.shape[2]
+    if mask is None:
+        return masks.nothing(n_queries, n_keys, query.device)
+    mask = mask[..., :n_keys]
+    return ~mask if mask.dtype == torch.bool else mask <= HIDDEN
+
+
+def scores_of(query: Tensor, key: Tensor, options: dict[str, Any]) -> Tensor:
+    """The scores before the mask, as eager attention computes them: scaled, capped, with a position bias."""
+    scale = options.get("scaling")
+    key = _repeated(key, query.shape[1])
+    scores = torch.matmul(query, key.transpose(2, 3)) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    if (cap := options.get("softcap")) is not None:
+        scores = torch.tanh(scores / cap) * cap
+    bias = options.get("position_bias")
+    return scores if bias is None else scores + bias
+
+
+def _attention(
+    module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
+) -> tuple[Tensor, Tensor]:
+    eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+    if eager is None:
+        raise ModelError(f"{type(module).__name__} has no attention that could be seen")
+    now = _NOW.get()
+    if isinstance(now, Pass):
+        return _tapped(now, eager, (module, query, key, value, attention_mask), options)
+    output, weights = eager(module, query, key, value, attention_mask, **options)
+    if now is not None:
+        now.made.append(Call(module, query, key, value, masked_by(attention_mask, query, key), weights, options))
+    return output, weights
+
+
+def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], options: dict[str, Any]) -> tuple[Tensor, Tensor]:
+    """Their attention, with what the tap changes of it."""
+    module, query, key, value, mask = given
+    site, tap = now.site(), now.tap
+    if reads(tap, "scores"):
+        tap(site, "scores", scores_of(query, key, options))
+    before = masked_by(mask, query, key)
+    masked = tap(site, "mask", before)
+    is_changed = masked is not before and not (masked.shape == before.shape and torch.equal(masked, before))
+    if is_changed:
+        mask = torch.zeros(masked.shape, dtype=query.dtype, device=query.device)
+        mask = mask.masked_fill(masked, torch.finfo(query.dtype).min)
+    output, weights = eager(module, query, key, value, mask, **options)
+    # Where all is masked theirs is uniform, over what is masked; ours is zeros, by rule. Padding before a prompt is cropped.
+    own = weights.masked_fill(masked, 0.0) if is_changed else weights
+    looked = tap(site, "weights", own)
+    heads = output.transpose(1, 2) if looked is weights else torch.matmul(looked, _repeated(value, query.shape[1]))
+    written = tap(site, "heads", heads)
+    if written is not heads or looked is not weights:
+        output = written.transpose(1, 2).contiguous()
+    return output, weights
+
+
+def _repeated(keys: Tensor, n_heads: int) -> Tensor:
+    """Keys or values that several heads share, one for each head."""
+    n_shared = n_heads // keys.shape[1]
+    return keys if n_shared == 1 else keys.repeat_interleave(n_shared, dim=1)

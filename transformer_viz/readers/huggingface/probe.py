@@ -1,0 +1,186 @@
+"""What a Hugging Face model is, found by running it on three tokens: which attentions it has, in which order, how large.
+
+And whether all of its attention is seen: what a pass records is compared with what the model itself returns as its attentions,
+in number, order and value. What differs is refused, never drawn empty or partly.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_viz.errors import ModelError
+from transformer_viz.model.sizes import Sizes
+from transformer_viz.readers.huggingface import attention
+from transformer_viz.readers.huggingface.attention import Call, Calls, Place
+from transformer_viz.terms import KINDS, Kind
+
+_N_SOURCE, _N_TARGET = 3, 2
+"""Tokens of the probe: attention over so many keys is cross-attention, since the decoder reads fewer."""
+_IDS = (5, 7, 6)
+_LAYER = re.compile(r"\.(\d+)\b")
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the probe found.
+
+    Attributes:
+        encoder: where the encoder's calls of attention stand, in their order.
+        decoder: likewise the decoder's.
+        sizes: of the model.
+        has_scores: whether the scores before the mask can be computed as the model does.
+    """
+
+    encoder: tuple[Place, ...]
+    decoder: tuple[Place, ...]
+    sizes: Sizes
+    has_scores: bool
+
+
+@torch.inference_mode()
+def probe(model: Any, longest: int) -> Found:
+    """Runs the model twice, as its authors let it show its attention and with ours in its place.
+
+    Args:
+        model: in eval mode, any attention; ours is in its place afterwards.
+        longest: the most positions that it has.
+
+    Raises:
+        ModelError: its attention is not all seen; the message names the family and the reason.
+    """
+    attention.register()
+    theirs = _returned(model)
+    model.set_attn_implementation(attention.NAME)
+    encoder, decoder, logits = _calls(model)
+    names = {id(module): name for name, module in model.named_modules()}
+    calls: dict[Kind, list[Call]] = {kind: [] for kind in KINDS}
+    places: list[tuple[Place, ...]] = []
+    for part, kind_of in ((encoder, lambda call: "encoder"), (decoder, _decoder_kind(model))):
+        found = []
+        for call in part:
+            kind: Kind = kind_of(call)
+            found.append((kind, _layer(names.get(id(call.module), ""), [place[1] for place in found if place[0] == kind])))
+            calls[kind].append(call)
+        places.append(tuple(found))
+    _compare(model, theirs, calls)
+    sizes = _sizes(places, calls, logits, longest)
+    return Found(places[0], places[1], sizes, _has_scores(calls))
+
+
+def family(model: Any) -> str:
+    """What its family is called."""
+    return str(model.config.model_type)
+
+
+def refused(model: Any, why: str) -> ModelError:
+    """Says of which family a model is, and why it cannot be shown."""
+    return ModelError(f"A model of the family {family(model)!r} ({type(model).__name__}) cannot be shown here: {why}.")
+
+
+def _ids(model: Any, n: int) -> Tensor:
+    size = int(model.get_input_embeddings().weight.shape[0])
+    return torch.tensor([[each % size for each in _IDS[:n]]], device=model.device)
+
+
+def _inputs(model: Any) -> dict[str, Tensor]:
+    if not model.config.is_encoder_decoder:
+        return {"input_ids": _ids(model, _N_SOURCE)}
+    return {"input_ids": _ids(model, _N_SOURCE), "decoder_input_ids": _ids(model, _N_TARGET)}
+
+
+def _returned(model: Any) -> dict[Kind, list[Tensor]]:
+    """The attentions that the model itself returns, with its own eager attention."""
+    model.set_attn_implementation("eager")
+    returned = model(**_inputs(model), output_attentions=True)
+    if model.config.is_encoder_decoder:
+        each = (returned.encoder_attentions, returned.decoder_attentions, returned.cross_attentions)
+        return {kind: [one for one in found or () if one is not None] for kind, found in zip(KINDS, each, strict=True)}
+    # Which of the two it is, its mask shows.
+    return {"decoder": [each for each in returned.attentions or () if each is not None]}
+
+
+def _calls(model: Any) -> tuple[list[Call], list[Call], Tensor | None]:
+    """What the encoder calls, what the decoder calls, and the logits."""
+    if not model.config.is_encoder_decoder:
+        calls = Calls()
+        with attention.seen_by(calls):
+            returned = model(**_inputs(model))
+        logits = getattr(returned, "logits", None)
+        is_causal = any(_hides_future(call.masked) for call in calls.made)
+        return ([], calls.made, logits) if is_causal else (calls.made, [], logits)
+    given, encoder, decoder = _inputs(model), Calls(), Calls()
+    with attention.seen_by(encoder):
+        memory = model.get_encoder()(input_ids=given["input_ids"])
+    with attention.seen_by(decoder):
+        returned = model(encoder_outputs=memory, decoder_input_ids=given["decoder_input_ids"])
+    return encoder.made, decoder.made, returned.logits
+
+
+def _decoder_kind(model: Any) -> Callable[[Call], Kind]:
+    has_both = model.config.is_encoder_decoder
+    return lambda call: "cross" if has_both and call.key.shape[2] == _N_SOURCE else "decoder"
+
+
+def _layer(name: str, before: list[int]) -> int:
+    """The number in the module's name; where layers share a module, or have no number, the next one."""
+    match = _LAYER.search(name)
+    number = int(match[1]) if match else len(before)
+    return number if number not in before and number >= (before[-1] + 1 if before else 0) else before[-1] + 1
+
+
+def _hides_future(masked: Tensor) -> bool:
+    n_queries, n_keys = masked.shape[-2:]
+    later = torch.ones(n_queries, n_keys, dtype=torch.bool, device=masked.device).triu(1)
+    return n_queries > 1 and bool((masked | ~later).all())
+
+
+def _compare(model: Any, theirs: dict[Kind, list[Tensor]], calls: dict[Kind, list[Call]]) -> None:
+    """In number, order and value."""
+    if "encoder" not in theirs:
+        theirs = {"encoder" if calls["encoder"] else "decoder": theirs["decoder"]}
+    n_theirs, n_ours = sum(map(len, theirs.values())), sum(map(len, calls.values()))
+    if n_ours == 0:
+        raise refused(model, "none of its attention passes through the AttentionInterface of transformers")
+    if n_theirs != n_ours:
+        raise refused(model, f"it returns {n_theirs} attentions, of which {n_ours} are seen here")
+    for kind, returned in theirs.items():
+        for layer, (own, call) in enumerate(zip(returned, calls[kind], strict=False), start=1):
+            if own.shape != call.weights.shape or call.weights.shape[-1] != call.key.shape[2]:
+                shapes = f"{tuple(own.shape)}, and {tuple(call.weights.shape)} is seen"
+                raise refused(model, f"its {kind} attention {layer} is {shapes} over {call.key.shape[2]} keys")
+            if not torch.equal(own, call.weights):
+                raise refused(model, f"its {kind} attention {layer} is computed in another way than what is seen of it")
+            if not _adds_up(call):
+                raise refused(model, f"the rows of its {kind} attention {layer} do not add up to 1")
+
+
+def _adds_up(call: Call) -> bool:
+    return bool(((call.weights.sum(-1) - 1).abs() < 1e-3).all())
+
+
+def _has_scores(calls: dict[Kind, list[Call]]) -> bool:
+    """Whether a softmax over the scores as `scores_of` computes them, masked, is what each call did."""
+    for call in (call for each in calls.values() for call in each):
+        scores = attention.scores_of(call.query, call.key, call.options).masked_fill(call.masked, float("-inf"))
+        if scores.shape != call.weights.shape or not torch.allclose(scores.softmax(-1), call.weights, atol=1e-5):
+            return False
+    return True
+
+
+def _sizes(places: list[tuple[Place, ...]], calls: dict[Kind, list[Call]], logits: Tensor | None, longest: int) -> Sizes:
+    layers = {kind: tuple(layer for part in places for k, layer in part if k == kind) for kind in KINDS if calls[kind]}
+    numbers = [place[1] for place in places[1] if place[0] == "decoder"]
+    given = zip(numbers, calls["decoder"], strict=True)
+    return Sizes(
+        layers=layers,
+        heads={kind: calls[kind][0].weights.shape[1] for kind in layers},
+        vocabulary=0 if logits is None else int(logits.shape[-1]),
+        longest_source=longest,
+        longest_target=longest,
+        cached=sum(2 * call.key.shape[1] * call.key.shape[3] for call in (*calls["decoder"], *calls["cross"])),
+        windows={number: int(window) for number, call in given if (window := call.options.get("sliding_window"))},
+    )

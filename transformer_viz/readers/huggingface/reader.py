@@ -1,0 +1,139 @@
+"""A Hugging Face model as a reader: encoder-decoders, decoders alone and encoders alone."""
+
+from dataclasses import dataclass
+from inspect import signature
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from transformer_viz.decoding.reader import Rules
+from transformer_viz.model.sizes import Sizes
+from transformer_viz.model.tap import Tap
+from transformer_viz.readers.huggingface import attention
+from transformer_viz.readers.huggingface.attention import Pass, Place
+from transformer_viz.readers.huggingface.probe import Found
+
+
+@dataclass(frozen=True)
+class HuggingFaceReader:
+    """See `decoding.reader.Reader`. Padding is what the mask says, whichever id stands there.
+
+    Attributes:
+        model: in eval mode, with our attention in its place.
+        found: by the probe.
+        start_id: the first token that the decoder reads; None for a decoder without an encoder, and for an encoder alone.
+        end_ids: tokens that end a sentence.
+        pad_id: what stands where nothing is.
+        rules: of its generation config, or None.
+    """
+
+    model: Any
+    found: Found
+    start_id: int | None
+    end_ids: tuple[int, ...]
+    pad_id: int
+    rules: Rules | None = None
+
+    @property
+    def sizes(self) -> Sizes:
+        """As the probe found them."""
+        return self.found.sizes
+
+    @property
+    def training(self) -> bool:
+        """Of the model."""
+        return self.model.training
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether there is one beside the decoder."""
+        return bool(self.model.config.is_encoder_decoder)
+
+    def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Any:
+        """Hidden states of an encoder; of an encoder alone the logits at each place; nothing of a decoder alone."""
+        if not self.has_encoder and self.sizes.writes:
+            return None
+        module = self.model.get_encoder() if self.has_encoder else self.model
+        with attention.seen_by(_pass(self.found.encoder, tap)):
+            returned = module(input_ids=source, attention_mask=_real(source, source_padding))
+        return returned.last_hidden_state if self.has_encoder else getattr(returned, "logits", None)
+
+    def incremental(self, memory: Any, source_padding: Tensor | None = None) -> "HuggingFaceReading":
+        """Begins to write, with a cache of keys and values."""
+        return HuggingFaceReading(self, memory, source_padding)
+
+    def decode(
+        self,
+        target: Tensor,
+        memory: Any,
+        source_padding: Tensor | None = None,
+        target_padding: Tensor | None = None,
+        *,
+        tap: Tap | None = None,
+    ) -> Tensor:
+        """All rows at once, without a cache."""
+        real = _real(target, target_padding)
+        with attention.seen_by(_pass(self.found.decoder, tap)):
+            if self.has_encoder:
+                given = self.of_encoder(memory, source_padding)
+                return self.model(**given, decoder_input_ids=target, decoder_attention_mask=real, use_cache=False).logits
+            return self.model(input_ids=target, attention_mask=real, **self.positions(real, target), use_cache=False).logits
+
+    def of_encoder(self, memory: Any, source_padding: Tensor | None) -> dict[str, Any]:
+        """What a decoder is told of its source."""
+        return {"encoder_outputs": (memory,), "attention_mask": _real(memory[..., 0], source_padding)}
+
+    def positions(self, real: Tensor, tokens: Tensor) -> dict[str, Tensor]:
+        """Where the last tokens stand, padding not counted, for a model that is told."""
+        if "position_ids" not in signature(self.model.forward).parameters:
+            return {}
+        return {"position_ids": (real.cumsum(-1) - 1).clamp(min=0)[:, -tokens.shape[1] :]}
+
+
+class HuggingFaceReading:
+    """See `decoding.reader.Reading`."""
+
+    def __init__(self, reader: HuggingFaceReader, memory: Any, padding: Tensor | None) -> None:
+        from transformers import DynamicCache, EncoderDecoderCache
+
+        self._reader, self._memory, self._padding = reader, memory, padding
+        # Plain: one that knows of sliding windows returns the keys of the window alone.
+        self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache()) if reader.has_encoder else DynamicCache()
+        self._n_read = 0
+        self._real: Tensor | None = None
+
+    def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
+        """One token of every sentence, (batch,), or at first a prompt, (batch, position)."""
+        rows = tokens if tokens.dim() == 2 else tokens[:, None]
+        with attention.seen_by(_pass(self._reader.found.decoder, tap, self._n_read)):
+            logits = self._with_encoder(rows) if self._reader.has_encoder else self._alone(rows)
+        self._n_read += rows.shape[1]
+        return logits if tokens.dim() == 2 else logits[:, -1]
+
+    def reorder(self, rows: Tensor) -> None:
+        """Keys, values and padding of each row; the memory too, whose keys may not be cached."""
+        self._cache.batch_select_indices(rows)
+        self._memory = None if self._memory is None else self._memory.index_select(0, rows)
+        self._padding = None if self._padding is None else self._padding.index_select(0, rows)
+        self._real = None if self._real is None else self._real.index_select(0, rows)
+
+    def _with_encoder(self, tokens: Tensor) -> Tensor:
+        given = self._reader.of_encoder(self._memory, self._padding)
+        return self._reader.model(**given, decoder_input_ids=tokens, past_key_values=self._cache, use_cache=True).logits
+
+    def _alone(self, tokens: Tensor) -> Tensor:
+        new = _real(tokens, self._padding if self._real is None else None)
+        self._real = new if self._real is None else torch.cat([self._real, new], 1)
+        positions = self._reader.positions(self._real, tokens)
+        given = {"attention_mask": self._real, "past_key_values": self._cache, "use_cache": True, **positions}
+        return self._reader.model(input_ids=tokens, **given).logits
+
+
+def _pass(places: tuple[Place, ...], tap: Tap | None, first_query: int = 0) -> Pass | None:
+    return None if tap is None else Pass(places, tap, first_query)
+
+
+def _real(like: Tensor, padding: Tensor | None) -> Tensor:
+    """Their mask: 1 where there is a token."""
+    return torch.ones(like.shape, dtype=torch.long, device=like.device) if padding is None else (~padding).long()
