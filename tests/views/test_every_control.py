@@ -24,6 +24,7 @@ EXCEPTIONS = {
     "lab-scores-chart": "a click on a row is `row`",
     "screen": "that the window is narrow is the window's own",
     "address": "it has no value: it keeps a page to one entry of the browser's history",
+    "navigation": "it says to a screen reader which page is open",
     "copy_link": "it copies the link",
     "compare-shown": "a bridge: a click on where a kind differs most moves kind, layer and head",
     "open_0": "a box for files: a link cannot hold a file, only the name of the one on the screen, `opened`",
