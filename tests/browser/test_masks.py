@@ -102,14 +102,13 @@ def test_a_link_opens_the_same_change_in_another_browser(page: Page, server: str
         page, server, sources="aaaaaaaa\nreversethis", sentence="1", mistake="wrong-sign", mask="cross.1.1:zero", tab="Loss"
     )
     after = tv.decode(checkpoint, ["aaaaaaaa", "reversethis"], mistake="wrong-sign", edits=["cross.1.1:zero"])[0]
-    expect(page.locator(".stMain")).to_contain_text(
-        f"“Additive mask with the wrong sign” and 1 edit it becomes {visible_text(after.text)}"
-    )
+    text = visible_text(after.text)
+    expect(page.locator(".stMain")).to_contain_text(f"“Additive mask with the wrong sign” and 1 edit it becomes {text}")
     expect(page.get_by_role("tab", name="Loss")).to_have_attribute("aria-selected", "true")
     url = page.url
     page.goto("about:blank")
     page.goto(url)
-    expect(page.locator(".stMain")).to_contain_text(f"and 1 edit it becomes {visible_text(after.text)}")
+    expect(page.locator(".stMain")).to_contain_text(f"and 1 edit it becomes {text}")
 
 
 def test_a_click_on_a_row_shows_its_numbers(page: Page, server: str) -> None:
