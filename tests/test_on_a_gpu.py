@@ -152,5 +152,5 @@ def test_a_training_that_was_stopped_goes_on(tmp_path: Path):
 
 
 def test_a_full_gpu_is_said(cuda):
-    with pytest.raises(DeviceError, match=r"ran out of memory.*device cpu"), devices.memory_errors(cuda):
+    with pytest.raises(DeviceError, match=r"ran out of memory.*choose another device"), devices.memory_errors(cuda):
         torch.empty(2**50, dtype=torch.uint8, device=cuda)
