@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from transformer_viz.mask_checks.check_masks import check_masks as check_masks
     from transformer_viz.mask_checks.effect import effect as effect
     from transformer_viz.model.mistakes import MISTAKES as MISTAKES
+    from transformer_viz.readers.models import load_model as load_model
     from transformer_viz.trace.store import load_trace as load_trace
     from transformer_viz.trace.trace import Trace as Trace
     from transformer_viz.tracing.adapters import trace_module as trace_module
@@ -37,6 +38,7 @@ _HOMES = {
     "Checkpoint": "checkpoints",
     "load_checkpoint": "checkpoints",
     "load_snapshot": "checkpoints",
+    "load_model": "readers.models",
     "TransformerVizError": "errors",
     "accuracy_by_length": "evaluation.by_length",
     "check_masks": "mask_checks.check_masks",

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 
@@ -81,6 +82,20 @@ def _out_of_memory(error: BaseException, device: str) -> str:
     return f"{'This machine' if is_of_machine else device} ran out of memory" + (
         f": {asked[1]} were asked for" if asked else ""
     )
+
+
+def memory_of_machine() -> int | None:
+    """Bytes that are free now; None where the system does not say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
+
+
+def free_memory(device: torch.device) -> int | None:
+    """Bytes that are free on a device now; None where that cannot be found out."""
+    return torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else memory_of_machine()
 
 
 @contextmanager

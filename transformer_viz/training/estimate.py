@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ import torch
 from transformer_viz import tasks
 from transformer_viz.errors import ConfigError
 from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.devices import memory_of_machine
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks import Task
 from transformer_viz.training.batches import batches
@@ -95,15 +95,6 @@ def folder_bytes(needed: Estimate, recipe: Recipe, snapshots: int) -> int:
     once more the largest of them, since a file is made beside the one that it replaces."""
     state = (_COPIES[recipe.optimizer] - 1) * needed.file_bytes
     return needed.file_bytes + 2 * state + len(snapshot_steps(recipe, snapshots)) * needed.file_bytes // 2 + WORDS_BYTES
-
-
-def memory_of_machine() -> int | None:
-    """Bytes that are free now; None where the system does not say."""
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:")), None)
 
 
 def _batch_sizes(recipe: Recipe, task: Task) -> tuple[float, float]:

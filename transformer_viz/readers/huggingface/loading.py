@@ -1,19 +1,30 @@
 """A folder with a Hugging Face model, opened: files of this machine, safetensors, and no code but that of transformers."""
 
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from transformer_viz.errors import ModelError, TransformerVizError, listed, shortened
 from transformer_viz.model import devices
+from transformer_viz.readers.huggingface.folder import Description, described
 from transformer_viz.readers.huggingface.probe import family, probe
 from transformer_viz.readers.huggingface.reader import HuggingFaceReader
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
 
 _LONGEST = 512
 _DEFAULT_LENGTH = 64
+_SHARE = 0.8
+"""Of the memory that is free: what a model may take."""
+_VERSIONS = r"5\.(2[3-9]|[3-9]\d|\d{3})"
+_INSTALL = "Such models need: pip install 'transformers>=5.23,<6' sentencepiece"
+_OFTEN_LACKING = ("sentencepiece", "tiktoken", "protobuf", "sacremoses")
 
 
 @dataclass(frozen=True)
@@ -53,22 +64,36 @@ class HuggingFaceModel:
 
 
 def load(folder: Path, name: str, device: torch.device) -> HuggingFaceModel:
-    """Opens a folder.
+    """Opens a folder. Nothing is asked of any server, and no code of the folder runs.
 
     Raises:
-        ModelError: no model, one that is not safe to open, or one whose attention is not all seen.
+        ModelError: no model, one that is not safe to open, too large, or one whose attention is not all seen.
         DeviceError: out of memory.
     """
+    found = described(folder, name)
+    _check_installed(name)
+    _check_memory(found, name, device)
+    with devices.memory_errors(device), _told(folder, name), _quiet():
+        model, tokenizer = _opened(folder, name)
+        model = model.to(device).eval().requires_grad_(False)
+    return wrapped(model, tokenizer, name)
+
+
+def _opened(folder: Path, name: str) -> tuple[Any, Any]:
     from transformers import AutoConfig, AutoTokenizer
 
     only_here = {"local_files_only": True, "trust_remote_code": False}
     config = AutoConfig.from_pretrained(folder, **only_here)
     tokenizer = AutoTokenizer.from_pretrained(folder, **only_here)
-    with devices.memory_errors(device):
-        # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up.
-        model = _class_of(config).from_pretrained(folder, **only_here, use_safetensors=True, dtype=torch.float32)
-        model = model.to(device).eval().requires_grad_(False)
-    return wrapped(model, tokenizer, name)
+    for kind in _classes_of(config):
+        # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up. Eager: the attention
+        # that a file asks for may be one that is downloaded.
+        how = {"use_safetensors": True, "dtype": torch.float32, "attn_implementation": "eager", "output_loading_info": True}
+        model, told = kind.from_pretrained(folder, **only_here, **how)
+        # What is not in the file would be random.
+        if not (missing := sorted(each for each in told["missing_keys"] if not each.startswith("pooler."))):
+            return model, tokenizer
+    raise ModelError(f"{name}: its files lack weights of a {type(model).__name__}: {listed(missing[:3])}.")
 
 
 def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
@@ -97,13 +122,74 @@ def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     return HuggingFaceModel(name, reader, HuggingFaceTokenizer(tokenizer), model.device, min(int(written), _LONGEST))
 
 
-def _class_of(config: Any) -> Any:
-    from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSeq2SeqLM
+def _classes_of(config: Any) -> tuple[Any, ...]:
+    """What it is loaded as, the first for which it has all weights: an encoder may have been saved without a head."""
+    import transformers as hf
 
-    if config.is_encoder_decoder:
-        return AutoModelForSeq2SeqLM
-    named = " ".join(config.architectures or ())
-    return AutoModelForMaskedLM if "MaskedLM" in named or "PreTraining" in named else AutoModelForCausalLM
+    choices = (
+        (hf.AutoModelForSeq2SeqLM, hf.MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, config.is_encoder_decoder),
+        (hf.AutoModelForMaskedLM, hf.MODEL_FOR_MASKED_LM_MAPPING, not getattr(config, "is_decoder", False)),
+        (hf.AutoModelForCausalLM, hf.MODEL_FOR_CAUSAL_LM_MAPPING, True),
+    )
+    for kind, mapping, is_it in choices:
+        if is_it and type(config) in mapping:
+            return (kind, hf.AutoModel) if kind is hf.AutoModelForMaskedLM else (kind,)
+    raise ModelError(f"A model of the family {config.model_type!r} cannot be shown here: it does not read and write text.")
+
+
+def _check_installed(name: str) -> None:
+    """By the packages' own descriptions: importing transformers takes seconds."""
+    try:
+        found = version("transformers")
+    except PackageNotFoundError:
+        raise ModelError(f"{name}: transformers is not installed. {_INSTALL}") from None
+    if not re.match(_VERSIONS, found):
+        raise ModelError(f"{name}: transformers {found} is installed, and 5.23 or later, before 6, is needed. {_INSTALL}")
+
+
+def _check_memory(found: Description, name: str, device: torch.device) -> None:
+    """The model is read into the machine's memory, and from there goes to its device."""
+    for where in dict.fromkeys((torch.device("cpu"), device)):
+        free = devices.free_memory(where)
+        if free is not None and found.memory > _SHARE * free:
+            raise ModelError(
+                f"{name} has {found.n_parameters:,} parameters, which take {found.memory / 2**30:.1f} GB as single-precision "
+                f"numbers; {devices.title(where)} has {free / 2**30:.1f} GB free, and {_SHARE:.0%} of that may be taken. "
+                "Take a smaller model, or end what else takes memory."
+            )
+
+
+@contextmanager
+def _told(folder: Path, name: str) -> Generator[None]:
+    """What transformers says about files that it cannot use, in one line that names no path."""
+    try:
+        yield
+    except TransformerVizError:
+        raise
+    except ImportError as error:
+        lacking = next((each for each in _OFTEN_LACKING if each in str(error).lower()), error.name or "a package")
+        raise ModelError(f"{name}: {lacking} is not installed. {_INSTALL}") from error
+    except Exception as error:
+        if devices.is_out_of_memory(error):
+            raise
+        words = " ".join(str(error).replace(str(folder), name).split())
+        raise ModelError(f"{name} cannot be loaded: {type(error).__name__}: {shortened(words, 300)}") from error
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """No progress bars and no advice for programmers; what matters of it is an error here."""
+    from transformers import logging
+
+    level, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(level)
+        if has_bar:
+            logging.enable_progress_bar()
 
 
 def _longest(model: Any, tokenizer: Any) -> int:

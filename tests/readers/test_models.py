@@ -1,0 +1,369 @@
+"""Where models that are not ours come from: found by name, described and refused before anything of them runs."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+import transformer_viz as tv
+from tests.needs import needs
+from tests.readers import saved_models
+from transformer_viz import places, readers
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.errors import ModelError
+from transformer_viz.model import devices
+from transformer_viz.readers.huggingface.loading import HuggingFaceModel
+
+pytestmark = needs("transformers")
+
+
+@pytest.fixture(scope="session")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One folder a kind of model, made once; tests change copies."""
+    home = tmp_path_factory.mktemp("saved")
+    return {family: saved_models.save(home / family, family) for family in saved_models.SIZES}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of models, and nothing else where names are looked up."""
+    from huggingface_hub import constants
+
+    home = tmp_path / "models"
+    home.mkdir()
+    monkeypatch.setattr(places, "ROOT", tmp_path / "root")
+    monkeypatch.delenv("TRANSFORMER_VIZ_CHECKPOINTS", raising=False)
+    monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(home))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    return home
+
+
+@pytest.fixture
+def mine(home: Path, saved: dict[str, Path]) -> Path:
+    """A GPT-2 in the folder of models that a test may spoil."""
+    return Path(shutil.copytree(saved["gpt2"], home / "mine"))
+
+
+def cached(cache: Path, name: str, of: Path, revision: str = "0123abc", ref: str = "main") -> Path:
+    """The folder's files as the Hugging Face cache keeps them: blobs, and links to them."""
+    repository = cache / f"models--{name.replace('/', '--')}"
+    snapshot = repository / "snapshots" / revision
+    for folder in (snapshot, repository / "blobs", repository / "refs"):
+        folder.mkdir(parents=True, exist_ok=True)
+    for file in of.iterdir():
+        blob = repository / "blobs" / f"{revision}-{file.name}"
+        shutil.copy(file, blob)
+        (snapshot / file.name).symlink_to(Path("..", "..", "blobs", blob.name))
+    (repository / "refs" / ref).write_text(revision)
+    return snapshot
+
+
+def change(folder: Path, file: str = "config.json", **values: Any) -> None:
+    data = json.loads((folder / file).read_text())
+    (folder / file).write_text(json.dumps(data | values))
+
+
+def refusal(name: str = "mine") -> str:
+    """The sentence of a model that is refused, the same when it is listed and when it is loaded."""
+    [listed] = [entry.error for entry in readers.entries() if entry.name == name]
+    with pytest.raises(ModelError) as caught:
+        tv.load_model(name)
+    assert listed == str(caught.value)
+    return listed
+
+
+@pytest.mark.parametrize("family", saved_models.SIZES)
+def test_a_folder_is_described_and_loaded_as_it_was_saved(home: Path, saved: dict[str, Path], family: str) -> None:
+    """Against the tensors that were saved, in float32, on the CPU, with what transformers itself counts."""
+    shutil.copytree(saved[family], home / family)
+    original = saved_models.made(family)
+    loaded = tv.load_model(family, device="cpu")
+    assert isinstance(loaded, HuggingFaceModel)
+    assert (loaded.name, loaded.variant) == (family, family)
+    given = original.state_dict()
+    assert given.keys() == loaded.model.model.state_dict().keys()
+    assert all(torch.equal(given[name], found) for name, found in loaded.model.model.state_dict().items())
+    [entry] = readers.entries()
+    assert entry.description is not None
+    assert entry.description.family == family
+    assert entry.description.memory == 4 * entry.description.n_parameters
+    assert entry.description.n_bytes == (home / family / "model.safetensors").stat().st_size
+    numbers = load_file(home / family / "model.safetensors").values()
+    assert entry.description.n_parameters == sum(tensor.numel() for tensor in numbers)
+
+
+def test_half_precision_in_the_file_is_single_when_loaded(home: Path) -> None:
+    with saved_models.without_bars():
+        saved_models.made("gpt2").half().save_pretrained(home / "half")
+    saved_models.tokenizer().save_pretrained(home / "half")
+    loaded = tv.load_model("half")
+    assert isinstance(loaded, HuggingFaceModel)
+    assert {tensor.dtype for tensor in loaded.model.model.state_dict().values()} == {torch.float32}
+    [entry] = readers.entries()
+    assert entry.description is not None
+    assert entry.description.n_bytes < entry.description.memory * 0.6
+
+
+def test_weights_in_shards_are_counted_and_loaded(home: Path) -> None:
+    saved_models.save(home / "shards", max_shard_size="8KB")
+    assert len(list((home / "shards").glob("*.safetensors"))) > 2
+    [entry] = readers.entries()
+    assert entry.description is not None
+    assert entry.description.n_parameters == tv.load_model("shards").n_parameters
+
+
+def test_a_model_has_the_name_of_its_folder_or_of_the_cache_and_never_a_path(
+    home: Path, saved: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = cached(tmp_path / "cache", "Some-One/small", saved["gpt2"])
+    shutil.copytree(saved["gpt2"], tmp_path / "elsewhere")
+    for given, name in (
+        ("./elsewhere", "elsewhere"),
+        (str(tmp_path / "elsewhere"), "elsewhere"),
+        ("Some-One/small", "Some-One/small"),
+        (str(snapshot), "Some-One/small"),
+    ):
+        trace = tv.decode(tv.load_model(given), "w1 w2", max_length=1)
+        assert trace.made_by["checkpoint"] == name
+        assert str(tmp_path) not in json.dumps(trace.made_by)
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert tv.load_model("./").name == "elsewhere"
+
+
+def test_names_are_looked_up_in_order(
+    home: Path, saved: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several folders, a model itself among them, then the cache; a checkpoint's name is the checkpoint."""
+    second, alone = tmp_path / "second", tmp_path / "alone"
+    for place, family in ((home / "one", "gpt2"), (second / "one", "bert"), (second / "two", "bert"), (alone, "marian")):
+        shutil.copytree(saved[family], place)
+    (home / "no-model").mkdir()
+    shutil.copytree(Path(tv.__file__).parents[1] / "checkpoints" / "reverse-small", tmp_path / "root" / "checkpoints" / "ours")
+    shutil.copytree(saved["gpt2"], home / "ours")
+    cached(tmp_path / "cache", "a/b", saved["bert"])
+    monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", os.pathsep.join(map(str, (home, second, alone))))
+    found = {entry.name: entry.description.family for entry in readers.entries() if entry.description}
+    assert found == {"one": "gpt2", "two": "bert", "alone": "marian", "a/b": "bert"}
+    assert isinstance(tv.load_model("ours"), Checkpoint)
+    assert isinstance(tv.load_model(str(tmp_path / "root" / "checkpoints" / "ours")), Checkpoint)
+    assert readers.load_named("one").variant == "gpt2"
+
+
+def test_of_a_cached_model_the_revision_of_main_is_meant(home: Path, saved: dict[str, Path], tmp_path: Path) -> None:
+    cached(tmp_path / "cache", "a/b", saved["bert"], "aaaa")
+    cached(tmp_path / "cache", "a/b", saved["gpt2"], "bbbb", ref="another")
+    [entry] = readers.entries()
+    assert entry.description is not None
+    assert entry.description.family == "bert"
+
+
+@pytest.mark.parametrize("name", ["nope", "../mine", "mine/", "./mine", "a/b/c", "mine\0", ""])
+def test_a_name_from_outside_never_becomes_a_path(mine: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(mine.parent)
+    with pytest.raises(ModelError, match="Known are mine"):
+        readers.load_named(name)
+
+
+def test_a_missing_folder_or_cache_is_no_error(home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", os.pathsep.join([str(tmp_path / "no"), "", str(home)]))
+    assert readers.entries() == []
+    with pytest.raises(ModelError, match=r"no model '\./no', as a folder"):
+        tv.load_model("./no")
+
+
+def planted_pickle(folder: Path) -> None:
+    """Opening it would make a file."""
+    import pickle
+
+    class Planted:
+        def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
+            return os.mkdir, (str(folder.parent / "planted"),)
+
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Planted()))
+
+
+def fifo(folder: Path, name: str) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+
+
+def link_out(folder: Path, name: str) -> None:
+    outside = folder.parent / f"outside-{name}"
+    (folder / name).rename(outside)
+    (folder / name).symlink_to(outside)
+
+
+def cut_off(folder: Path) -> None:
+    whole = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(whole[:-8])
+
+
+def another_shard(folder: Path, name: str) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": name}}))
+
+
+SPOILED: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "pickle": (planted_pickle, "only there as pickled files (pytorch_model.bin)"),
+    "code": (
+        lambda f: change(f, model_type="mine", auto_map={"AutoModel": "a.B"}),
+        "Code that comes with a model is",
+    ),
+    "adapter": (lambda f: (f / "adapter_config.json").write_text("{}"), "an adapter of another model"),
+    "quantized": (lambda f: change(f, quantization_config={"quant_method": "gptq"}), "quantized ('gptq')"),
+    "quantized inside": (
+        lambda f: change(f, text_config={"quantization_config": {"quant_method": "awq"}}),
+        "('awq')",
+    ),
+    "other weights": (lambda f: change(f, transformers_weights="a.safetensors"), "another file of weights"),
+    "pipe": (lambda f: fifo(f, "config.json"), "'config.json' cannot be read: it is a pipe, not a file"),
+    "pipe of a tokenizer": (lambda f: fifo(f, "tokenizer.json"), "'tokenizer.json' cannot be read: it is a pipe"),
+    "link": (lambda f: link_out(f, "config.json"), "'config.json' is a link that leads out"),
+    "link of weights": (lambda f: link_out(f, "model.safetensors"), "'model.safetensors' is a link that leads out"),
+    "link to nothing": (lambda f: (f / "vocab.json").symlink_to("nothing"), "'vocab.json' is missing"),
+    "shard elsewhere": (lambda f: another_shard(f, "../a.safetensors"), "does not name the files of its weights"),
+    "shard missing": (lambda f: another_shard(f, "a.safetensors"), "'a.safetensors' is missing"),
+    "cut off": (cut_off, "'model.safetensors' cannot be read: it is no whole safetensors file"),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), "there is no model.safetensors"),
+    "no JSON": (lambda f: (f / "config.json").write_text("{"), "'config.json' cannot be read: it is not JSON"),
+    "no family": (lambda f: (f / "config.json").write_text("{}"), "names no model_type"),
+    "odd family": (lambda f: change(f, model_type="../x\n"), "names no model_type"),
+}
+
+
+@pytest.mark.parametrize("what", SPOILED)
+def test_what_is_not_safe_is_refused_with_its_sentence(mine: Path, what: str) -> None:
+    spoil, sentence = SPOILED[what]
+    spoil(mine)
+    said = refusal()
+    assert sentence in said
+    assert said.startswith("mine: ")
+    assert str(mine) not in said
+    assert not (mine.parent / "planted").exists()
+
+
+def test_the_sentence_about_pickles_says_how_to_convert_them(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what it says makes a folder that loads."""
+    weights = saved_models.made("gpt2").state_dict()
+    (mine / "model.safetensors").unlink()
+    torch.save(weights, mine / "pytorch_model.bin")
+    program = refusal().split('python -c "')[1].removesuffix('"')
+    monkeypatch.chdir(mine)
+    with saved_models.without_bars():
+        exec(program, {})
+    assert tv.load_model("mine").n_parameters == saved_models.made("gpt2").num_parameters()
+
+
+def test_links_within_the_cache_are_followed_and_no_others(home: Path, saved: dict[str, Path], tmp_path: Path) -> None:
+    snapshot = cached(tmp_path / "cache", "a/b", saved["gpt2"])
+    assert tv.load_model("a/b").variant == "gpt2"
+    link_out(snapshot.parent, snapshot.name)  # the revision itself stands elsewhere
+    assert "leads out" in refusal("a/b")
+
+
+def test_a_file_that_is_too_large_is_not_read(mine: Path) -> None:
+    """One without content takes no room."""
+    os.truncate(mine / "tokenizer.json", 2**28 + 1)
+    assert "'tokenizer.json' cannot be read: it has 268,435,457 bytes" in refusal()
+
+
+def test_code_of_a_known_family_is_left_alone(mine: Path) -> None:
+    """Many models of the hub still carry the code with which they came before transformers had it."""
+    (mine / "a.py").write_text("raise SystemExit('it ran')")
+    change(mine, auto_map={"AutoConfig": "a.B", "AutoModelForCausalLM": "a.C"})
+    change(mine, "tokenizer_config.json", auto_map={"AutoTokenizer": ["a.D", "a.D"]})
+    assert tv.load_model("mine").variant == "gpt2"
+
+
+def test_what_is_too_large_is_refused_with_the_figures(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    n_parameters = saved_models.made("gpt2").num_parameters()
+    monkeypatch.setattr(devices, "memory_of_machine", lambda: 4 * n_parameters)
+    with pytest.raises(ModelError, match=rf"mine has {n_parameters:,} parameters, which take .* GB .* cpu has .* GB free"):
+        tv.load_model("mine", device="cpu")
+    monkeypatch.setattr(devices, "memory_of_machine", lambda: 6 * n_parameters)
+    assert tv.load_model("mine", device="cpu").n_parameters == n_parameters
+
+
+def test_weights_that_the_file_does_not_have_are_not_made_up(home: Path) -> None:
+    """An encoder without a head is read without one; a decoder with a missing layer is refused."""
+    saved_models.save(home / "base", "bert", "AutoModel")
+    trace = tv.decode(tv.load_model("base"), "w1 [MASK] w2")
+    assert (trace.kinds, trace.fills) == (("encoder",), ())
+    saved_models.save(home / "lacking")
+    weights = load_file(home / "lacking" / "model.safetensors")
+    weights = {name: tensor for name, tensor in weights.items() if ".1.attn" not in name}
+    save_file(weights, home / "lacking" / "model.safetensors", {"format": "pt"})
+    with pytest.raises(ModelError, match=r"lack weights of a GPT2LMHeadModel: transformer\.h\.1\.attn"):
+        tv.load_model("lacking")
+
+
+def test_a_tokenizer_that_is_no_tokenizer_is_said_in_a_line(mine: Path) -> None:
+    (mine / "tokenizer.json").write_text('{"version": "1.0", "model": {"type": "None"}}')
+    with pytest.raises(ModelError, match="mine cannot be loaded: ") as caught:
+        tv.load_model("mine")
+    assert str(mine) not in str(caught.value)
+
+
+@pytest.mark.parametrize(("found", "sentence"), [(None, "transformers is not installed"), ("4.57.1", "transformers 4.57.1 is")])
+def test_what_is_not_installed_is_said_by_name(
+    mine: Path, found: str | None, sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformer_viz.readers.huggingface import loading
+
+    def version(name: str) -> str:
+        if found is None:
+            raise loading.PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr(loading, "version", version)
+    with pytest.raises(ModelError, match=sentence) as caught:
+        tv.load_model("mine")
+    assert "pip install 'transformers>=5.23,<6' sentencepiece" in str(caught.value)
+
+
+QUIET = """
+import json, os, sys
+asked = []
+sys.addaudithook(lambda event, args: asked.append(event) if event.startswith("socket.") and event != "socket.__new__" else None)
+import transformer_viz as tv
+from transformer_viz import readers
+found = [entry.name for entry in readers.entries()]
+listed = [name for name in ("transformers", "tokenizers", "streamlit") if name in sys.modules]
+models = [tv.load_model(name) for name in found]
+tv.decode(models[0], "w1 w2", max_length=2)
+import socket
+here = len(asked)
+try: socket.getaddrinfo("localhost", 1)
+except OSError: pass
+print(json.dumps([found, listed, asked[:here], len(asked) > here]))
+"""
+
+
+def test_no_request_leaves_and_a_list_loads_no_library(home: Path, saved: dict[str, Path]) -> None:
+    """In a process of its own, where every use of a socket is heard, and a proxy that would be asked is named."""
+    for family, place in saved.items():
+        shutil.copytree(place, home / family)
+        change(home / family, attn_implementation="kernels-community/flash-attn", _name_or_path="someone/else")
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        address = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+        environment = {**os.environ, "HF_HUB_OFFLINE": "0", "HTTPS_PROXY": address, "HTTP_PROXY": address}
+        environment["PYTHONPATH"] = str(Path(tv.__file__).parents[1])
+        done = subprocess.run(
+            [sys.executable, "-c", QUIET], env=environment, capture_output=True, text=True, check=False, timeout=120
+        )
+    assert done.returncode == 0, done.stderr
+    found, listed, asked, was_heard = json.loads(done.stdout)
+    assert (sorted(found), listed, asked) == (sorted(saved), [], [])
+    assert was_heard
+    assert done.stderr == ""

@@ -1,0 +1,183 @@
+"""A folder with a Hugging Face model, looked at before anything of it is loaded: how large it is, and whether it is safe.
+
+Only `config.json` and the names and shapes of the weights are read, and nothing of transformers or of a model runs.
+"""
+
+import math
+import os
+import re
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from transformer_viz import reading
+from transformer_viz.errors import FileError, ModelError, listed, quoted
+
+_LARGEST_CONFIG, _LARGEST_FILE, _LARGEST_WEIGHTS, _LARGEST_HEADER = 2**22, 2**28, 2**40, 2**25
+"""Bytes of `config.json`, of a tokenizer's file, of a file of weights, and of the names and shapes in it."""
+_MOST_SHARDS = 1000
+_SHARD = re.compile(r"[A-Za-z0-9][\w.-]{0,199}\.safetensors", re.ASCII)
+_FAMILY = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
+_CLASS = re.compile(r"[A-Z][A-Za-z0-9]{0,79}")
+_PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
+_NEVER_READ = (*_PICKLED, ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".md", ".tflite", ".mlmodel")
+_SINGLE = 4
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a folder says of its model.
+
+    Attributes:
+        family: `model_type`, as transformers names it.
+        n_parameters: numbers in its files of weights, what they share counted once.
+        n_bytes: of these files.
+    """
+
+    family: str
+    n_parameters: int
+    n_bytes: int
+
+    @property
+    def memory(self) -> int:
+        """Bytes that its weights take when it is loaded, in single precision whatever the file has."""
+        return _SINGLE * self.n_parameters
+
+
+def described(folder: Path, name: str) -> Description:
+    """What is in a folder, if it may be loaded.
+
+    Args:
+        folder: that may be anybody's.
+        name: what messages call the model.
+
+    Raises:
+        ModelError: it is no model, it cannot be read, or loading it would not be safe.
+    """
+    _check_files(folder, name)
+    config = _config(folder, name)
+    _check_config(config, name)
+    paths = _weights(folder, name, config)
+    n_parameters = sum(_n_numbers(path, name) for path in paths)
+    return Description(config["model_type"], n_parameters, sum(map(reading.size_of, paths)))
+
+
+def name_of(folder: Path) -> str:
+    """What a model in a folder is called: the folder's name, or in a Hugging Face cache the model's id there."""
+    real = Path(os.path.realpath(folder))
+    return real.parent.parent.name.removeprefix("models--").replace("--", "/") if _is_cached(real) else real.name
+
+
+def _is_cached(folder: Path) -> bool:
+    """Whether it is `models--ORGANISATION--NAME/snapshots/REVISION`, which holds links into the cache."""
+    return folder.parent.name == "snapshots" and folder.parent.parent.name.startswith("models--")
+
+
+def _check_files(folder: Path, name: str) -> None:
+    """Everything that transformers may read there is a file of the folder: it opens names and waits for a pipe."""
+    if os.path.lexists(folder / "adapter_config.json"):
+        raise ModelError(
+            f"{name}: adapter_config.json makes it an adapter of another model, which would be loaded too. "
+            "Merge it into its model first, for example with peft: merge_and_unload() and save_pretrained()."
+        )
+    real = Path(os.path.realpath(folder))
+    root = real.parents[2] if _is_cached(real) else real
+    for path in (*reading.inside(folder), *reading.inside(folder / "additional_chat_templates")):
+        if reading.is_folder(path) or path.suffix in _NEVER_READ:
+            continue
+        if not Path(os.path.realpath(path)).is_relative_to(root):
+            raise ModelError(f"{name}: {quoted(path.name)} is a link that leads out of the folder. Put a copy in its place.")
+        with _told(name, path.name), reading.opened(path, _largest(path)):
+            pass
+
+
+def _largest(path: Path) -> int:
+    return _LARGEST_WEIGHTS if path.suffix == ".safetensors" else _LARGEST_FILE
+
+
+def _config(folder: Path, name: str) -> Mapping[str, Any]:
+    with _told(name, "config.json"):
+        config = reading.json_of(folder / "config.json", _LARGEST_CONFIG)
+    family = config.get("model_type") if isinstance(config, dict) else None
+    if not isinstance(family, str) or not _FAMILY.fullmatch(family):
+        raise ModelError(f"{name}: config.json names no model_type, as that of a Hugging Face model does.")
+    return config
+
+
+def _check_config(config: Mapping[str, Any], name: str) -> None:
+    """Refuses what would run code of the folder, open another file, or need another package."""
+    family = config["model_type"]
+    if "auto_map" in config and not _is_known(family):
+        raise ModelError(
+            f"{name}: config.json asks for code of its own (auto_map), and transformers itself has no family {family!r}. "
+            "Code that comes with a model is never run."
+        )
+    for part in (config, *(value for value in config.values() if isinstance(value, dict))):
+        if "quantization_config" in part or "compression_config" in part:
+            how = part.get("quantization_config") or part.get("compression_config")
+            method = how.get("quant_method", "no name") if isinstance(how, dict) else how
+            raise ModelError(
+                f"{name}: its weights are quantized ({quoted(method)}), and rows of attention need numbers as they are. "
+                "Take the model that it was made from, or save it dequantized."
+            )
+    if "transformers_weights" in config:
+        raise ModelError(f"{name}: config.json names another file of weights (transformers_weights). Take that line out.")
+
+
+def _is_known(family: str) -> bool:
+    """Whether transformers brings this family; True where it is not installed, which is said at loading."""
+    if find_spec("transformers") is None:
+        return True
+    from transformers import CONFIG_MAPPING
+
+    return family in CONFIG_MAPPING
+
+
+def _weights(folder: Path, name: str, config: Mapping[str, Any]) -> list[Path]:
+    """The files of weights: one, or the shards that an index names."""
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if os.path.lexists(single):
+        return [single]
+    if not os.path.lexists(index):
+        raise ModelError(_no_weights(folder, name, config))
+    with _told(name, index.name):
+        found = reading.json_of(index, _LARGEST_FILE)
+    places = found.get("weight_map") if isinstance(found, dict) else None
+    shards = sorted(set(map(str, places.values()))) if isinstance(places, dict) else []
+    if not shards or len(shards) > _MOST_SHARDS or not all(map(_SHARD.fullmatch, shards)):
+        raise ModelError(f"{name}: {index.name} does not name the files of its weights. Copy the whole folder again.")
+    return [folder / shard for shard in shards]
+
+
+def _no_weights(folder: Path, name: str, config: Mapping[str, Any]) -> str:
+    if not (pickled := [path.name for path in reading.inside(folder) if path.suffix in _PICKLED]):
+        return f"{name}: there is no model.safetensors. Copy or download the whole folder again."
+    classes = config.get("architectures")
+    first = str(classes[0]) if isinstance(classes, list) and classes else ""
+    kind = first if _CLASS.fullmatch(first) else "AutoModel"
+    return (
+        f"{name}: its weights are only there as pickled files ({listed(pickled[:3])}), which can run code when opened. "
+        f'Where you trust them, convert them in the folder: python -c "from transformers import {kind} as M; '
+        "M.from_pretrained('.').save_pretrained('.')\""
+    )
+
+
+def _n_numbers(path: Path, name: str) -> int:
+    with _told(name, path.name), reading.tensors(path, _LARGEST_WEIGHTS, _LARGEST_HEADER) as file:
+        slices = [file.get_slice(each) for each in file.keys()]  # noqa: SIM118
+        if low := sorted({kind for each in slices if (kind := str(each.get_dtype())).startswith(("F4", "F6", "F8"))}):
+            raise FileError(f"it holds numbers of type {low[0]}, which are quantized weights")
+        return sum(math.prod(each.get_shape()) for each in slices if "F" in str(each.get_dtype()))
+
+
+@contextmanager
+def _told(name: str, file: str) -> Generator[None]:
+    try:
+        yield
+    except FileNotFoundError:
+        raise ModelError(f"{name}: {quoted(file)} is missing. Copy or download the whole folder again.") from None
+    except FileError as error:
+        raise ModelError(f"{name}: {quoted(file)} cannot be read: {error}.") from error

@@ -1,0 +1,154 @@
+"""The models of this machine that are not ours, by name: folders that a variable lists, and the cache of Hugging Face."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from transformer_viz import checkpoints, reading
+from transformer_viz.checkpoints import Checkpoint, load_checkpoint
+from transformer_viz.errors import FileError, ModelError, listed
+from transformer_viz.model import devices
+from transformer_viz.readers.huggingface.folder import Description, described, name_of
+from transformer_viz.readers.huggingface.loading import HuggingFaceModel, load
+
+FOLDERS_VARIABLE = "TRANSFORMER_VIZ_MODELS"
+"""The environment variable that names folders with models, or models, one after the other as in PATH."""
+_LARGEST_CONFIG = 2**22
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model that was found, loadable or not.
+
+    Attributes:
+        name: of its folder, or its id in the cache.
+        folder: where it is.
+        description: of what family and how large it is; None where there is an error.
+        error: why it cannot be loaded, or None.
+    """
+
+    name: str
+    folder: Path
+    description: Description | None
+    error: str | None = None
+
+
+def entries() -> list[Entry]:
+    """Every model that can be named beside the checkpoints, in the order of the look-up; others with the reason."""
+    return [_entry(name, folder) for name, folder in folders().items()]
+
+
+def folders() -> dict[str, Path]:
+    """Name -> folder, in the order of the look-up. What has the name of a checkpoint is not there: that one is meant."""
+    found: dict[str, Path] = {}
+    for name, folder in (*_in_folders(), *_in_cache()):
+        found.setdefault(name, folder)
+    return {name: folder for name, folder in found.items() if not _is_checkpoint(name)}
+
+
+def load_model(name_or_folder: str, device: str = "auto") -> Checkpoint | HuggingFaceModel:
+    """Loads a model, ours or of Hugging Face, onto a device (`auto`, `cpu`, `cuda` or `mps`).
+
+    Nothing is downloaded and no code of a model runs; weights are read from safetensors, in single precision.
+
+    Args:
+        name_or_folder: the name of a checkpoint, of a model in a folder of `TRANSFORMER_VIZ_MODELS` or in this machine's
+            Hugging Face cache, such as `Helsinki-NLP/opus-mt-en-de`; or a folder with a path separator, such as `./mine`.
+        device: where it runs.
+
+    Raises:
+        ModelError: there is none, it is not safe to load, too large for this machine, or its attention is not all seen.
+        CheckpointError: a checkpoint that is damaged.
+        DeviceError, OptionError: the device is not there, or not known.
+    """
+    if "/" not in name_or_folder and os.sep not in name_or_folder:
+        return load_named(name_or_folder, device)
+    if name_or_folder in (known := folders()):
+        return load(known[name_or_folder], name_or_folder, devices.resolve(device))
+    folder = Path(name_or_folder)
+    if not reading.is_folder(folder):
+        raise ModelError(
+            f"There is no model {name_or_folder!r}, as a folder or in the Hugging Face cache. Known are {_known()}."
+        )
+    if _is_ours(folder):
+        return load_checkpoint(name_or_folder, device)
+    return load(folder, name_of(folder), devices.resolve(device))
+
+
+def load_named(name: str, device: str = "auto") -> Checkpoint | HuggingFaceModel:
+    """Like `load_model`, but names only: what a stranger types never becomes a path."""
+    folder = find_name(name)
+    if _is_checkpoint(name):
+        return load_checkpoint(name, device)
+    return load(folder, name, devices.resolve(device))
+
+
+def find_name(name: str) -> Path:
+    """The folder of a name, of a checkpoint or of another model; nothing in it has been looked at.
+
+    Raises:
+        ModelError: there is none; the message lists the known names.
+    """
+    if _is_checkpoint(name):
+        return checkpoints.find_name(name)
+    if folder := folders().get(name):
+        return folder
+    raise ModelError(
+        f"There is no model {name!r}. Known are {_known()}. A folder elsewhere needs a path separator, as in ./{name}."
+    )
+
+
+def _known() -> str:
+    return listed([*(entry.name for entry in checkpoints.entries()), *folders()])
+
+
+def _in_folders() -> Iterator[tuple[str, Path]]:
+    for given in filter(None, os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)):
+        parent = Path(given)
+        for folder in [parent] if _is_model(parent) else reading.inside(parent):
+            name = folder.name or name_of(folder)
+            if checkpoints.is_name(name) and _is_model(folder):
+                yield name, folder
+
+
+def _in_cache() -> Iterator[tuple[str, Path]]:
+    """Of each model the revision that its `main` names, or the one that came last."""
+    if find_spec("huggingface_hub") is None:
+        return
+    from huggingface_hub import CacheNotFound, constants, scan_cache_dir
+
+    try:
+        found = scan_cache_dir(constants.HF_HUB_CACHE)
+    except (CacheNotFound, OSError, ValueError):
+        return
+    for repository in sorted(found.repos, key=lambda each: each.repo_id):
+        is_named = all(map(checkpoints.is_name, repository.repo_id.split("/")))
+        if repository.repo_type == "model" and repository.revisions and is_named:
+            newest = max(repository.revisions, key=lambda each: ("main" in each.refs, each.last_modified))
+            yield repository.repo_id, newest.snapshot_path
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether it says that it is one; whatever stands there under the name is looked at when it is described."""
+    return reading.is_folder(folder) and os.path.lexists(folder / "config.json")
+
+
+def _is_checkpoint(name: str) -> bool:
+    return checkpoints.is_name(name) and any(reading.is_folder(parent / name) for parent in checkpoints.folders())
+
+
+def _is_ours(folder: Path) -> bool:
+    try:
+        config = reading.json_of(folder / "config.json", _LARGEST_CONFIG)
+    except (FileError, FileNotFoundError):
+        return False
+    return isinstance(config, dict) and "vocabularies" in config and "model_type" not in config
+
+
+def _entry(name: str, folder: Path) -> Entry:
+    try:
+        return Entry(name, folder, described(folder, name))
+    except ModelError as error:
+        return Entry(name, folder, None, str(error))
