@@ -1,6 +1,8 @@
 """A Hugging Face tokenizer as ours: ids, and labels as people read them."""
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -8,13 +10,17 @@ from typing import Any
 from transformer_viz.errors import InputError, shortened
 from transformer_viz.loaded_model import Known
 
-_SPACES = ("▁", "Ġ")
-"""How pieces of SentencePiece and of byte-level BPE write the space before them."""
+_SPACE = "▁"
+"""How SentencePiece writes a space."""
+_ONE_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+"""How SentencePiece writes a byte of a character that it has no piece for."""
+_NO_CHARACTER = re.compile("[\udc80-\udcff]+")
+"""Bytes that are no whole character, as `surrogateescape` leaves them."""
 
 
 @dataclass(frozen=True)
 class HuggingFaceTokenizer:
-    """See `loaded_model.Tokenizer`. Different ids may have equal labels: pieces of one letter's bytes all read `�`."""
+    """See `loaded_model.Tokenizer`. Different ids may have equal labels: a byte of SentencePiece and the piece of its letter."""
 
     tokenizer: Any
 
@@ -25,9 +31,18 @@ class HuggingFaceTokenizer:
         return self.tokenizer.mask_token_id
 
     @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Of all ids."""
+        kept = set(self.tokenizer.added_tokens_decoder)
+        pieces = self.tokenizer.convert_ids_to_tokens(list(range(len(self.tokenizer))))
+        return tuple(
+            str(number) if piece is None else piece if number in kept else self._label(piece)
+            for number, piece in enumerate(pieces)
+        )
+
+    @cached_property
     def longest_label(self) -> int:
-        """Characters; a label of bytes is no longer than its piece's."""
-        return max(map(len, self.tokenizer.get_vocab()), default=1)
+        return max(map(len, self.labels), default=1)
 
     def source(self, text: str) -> list[int]:
         ids = list(self.tokenizer(text).input_ids)
@@ -52,8 +67,8 @@ class HuggingFaceTokenizer:
         return self.target_labels(ids)
 
     def target_labels(self, ids: Sequence[int]) -> list[str]:
-        pieces = self.tokenizer.convert_ids_to_tokens(list(ids))
-        return [str(number) if piece is None else self._label(piece) for number, piece in zip(ids, pieces, strict=True)]
+        # A model may have places for more tokens than its tokenizer knows.
+        return [self.labels[number] if number < len(self.labels) else str(number) for number in ids]
 
     def text(self, ids: Sequence[int]) -> str:
         return self.tokenizer.decode(list(ids), skip_special_tokens=True)
@@ -65,4 +80,44 @@ class HuggingFaceTokenizer:
         return Known(alignment=(None,) * n_steps)
 
     def _label(self, piece: str) -> str:
-        return " " + piece[1:] if piece.startswith(_SPACES) else piece
+        """What a piece spells; what does not spell a whole character as its bytes."""
+        if "ByteLevel" in self._decoders and all(sign in _BYTES for sign in piece):
+            return _spelt(bytes(_BYTES[sign] for sign in piece))
+        if "WordPiece" in self._decoders:
+            return piece
+        if one := _ONE_BYTE.fullmatch(piece):
+            return _spelt(bytes.fromhex(one[1]))
+        return piece.replace(_SPACE, " ")
+
+    @cached_property
+    def _decoders(self) -> frozenset[str]:
+        """How pieces are put together, by the names of the library; none for a tokenizer that is written in Python."""
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        decoder = getattr(backend, "decoder", None)
+        return frozenset() if decoder is None else frozenset(_types(json.loads(decoder.__getstate__())))
+
+
+def _types(state: dict[str, Any]) -> Iterator[str]:
+    """Of a decoder, and of those that it is made of."""
+    yield state["type"]
+    for part in state.get("decoders", ()):
+        yield from _types(part)
+
+
+def _spelt(piece: bytes) -> str:
+    """`<0xE2 0x80>` where bytes are no whole character."""
+    text = piece.decode("utf-8", "surrogateescape")
+    return _NO_CHARACTER.sub(lambda found: f"<{' '.join(f'0x{ord(sign) - 0xDC00:02X}' for sign in found[0])}>", text)
+
+
+def _byte_signs() -> dict[str, int]:
+    """The sign that byte-level BPE writes for each byte: itself where it can be seen, and else the next one from U+0100 on.
+
+    Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
+    """
+    seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in seen]
+    return {**{chr(byte): byte for byte in seen}, **{chr(0x100 + place): byte for place, byte in enumerate(others)}}
+
+
+_BYTES = _byte_signs()
