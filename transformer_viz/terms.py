@@ -102,8 +102,10 @@ def row_labels(read: Sequence[str], written: Sequence[str] | None) -> list[str]:
     labels = place_labels(read)
     if not written:
         return labels
-    pairs = zip(labels, read, written, strict=True)
-    return [label if token == PAD else f"{label}→{visible(out)}" for label, token, out in pairs]
+    pairs = zip(labels, written, strict=True)
+    # Some models begin with the symbol that pads.
+    is_padding = [place > 0 and token == PAD for place, token in enumerate(read)]
+    return [label if is_pad else f"{label}→{visible(out)}" for is_pad, (label, out) in zip(is_padding, pairs, strict=True)]
 
 
 def visible(token: str, most: int = LONGEST_LABEL) -> str:

@@ -107,4 +107,4 @@ def test_the_sentence_keeps_the_end_of_a_long_output(run: Trace) -> None:
     assert len(written) == 120
     assert written.startswith("…")
     whole = plain(step_sentence(run, "cross", 0, 0, 3))
-    assert whole.split("`")[1] == "t0 t1 t2"
+    assert whole.split("`")[1] == "t0␣t1␣t2"

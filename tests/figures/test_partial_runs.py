@@ -79,7 +79,7 @@ def test_every_step_has_a_valid_frame(trace: Trace) -> None:
     for kind in trace.kinds:
         figure = figures.player(trace, kind)
         frames = figure.frames
-        assert len(frames) == max(1, trace.n_steps) == figure.layout.meta["steps"]
+        assert len(frames) == trace.n_stops == figure.layout.meta["steps"]
         for frame in frames:
             assert [update.type for update in frame.data] == [drawn.type for drawn in figure.data]
 
@@ -110,7 +110,7 @@ def test_labels_say_what_was_written_only_where_it_is_known() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "words"),
     [
-        ("encoder", "encoder", "The encoder alone: nothing of a decoder is recorded in this run."),
+        ("encoder", "encoder", "The encoder alone, token 1 of 7: layer 1 head 1, `<b>` looks 14 % at `<b>` (token 1)."),
         (
             "cross",
             "cross",

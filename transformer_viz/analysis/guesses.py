@@ -33,7 +33,9 @@ class Guess:
 def is_right(trace: Trace, guess: Guess) -> bool:
     """Whether a revealed step is as guessed."""
     if guess.key is None:
-        return trace.output_tokens[guess.step] == guess.token
+        # A space before a word is part of many models' tokens, and hard to guess.
+        written = trace.output_tokens[guess.step]
+        return guess.token in (written, written.removeprefix(" "))
     row = head_row(trace, guess.kind, guess.layer, guess.head, guess.step)
     return bool(row.any()) and int(row.argmax()) == guess.key
 

@@ -29,16 +29,34 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
     `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (token 4) and the model writes `l`, p = 0.999.`
     """
     if trace.n_steps == 0:
-        return (("strong", "The encoder alone: "), ("plain", "nothing of a decoder is recorded in this run."))
+        return shortened_code(_of_encoder_alone(trace, kind, layer, head, step))
     pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *so_far(trace, step)]
     if kind != "encoder":
         pieces += [("plain", f", {head_title(layer, head)} "), *look(trace, kind, layer, head, step)]
-    pieces += _writes(trace, step, joined=", " if kind == "encoder" else " and ")
+    is_given = step < trace.n_given
+    pieces += _given(trace, step) if is_given else _writes(trace, step, joined=", " if kind == "encoder" else " and ")
     if with_answer:
         pieces += _correction(trace, step)
     if kind == "encoder":
         pieces += [("plain", " The encoder read the whole source before the first step: its maps are the same at every step.")]
     return shortened_code(pieces)
+
+
+def _of_encoder_alone(trace: Trace, kind: Kind, layer: int, head: Head, token: int) -> list[tuple[Style, str]]:
+    """Where a token of the source looks, and at a mask token what would stand there."""
+    pieces: list[tuple[Style, str]] = [
+        ("strong", f"The encoder alone, token {token + 1} of {trace.n_stops}: "),
+        ("plain", f"{head_title(layer, head)}, "),
+        of_run(trace.source_tokens[token]),
+        ("plain", " "),
+        *look(trace, kind, layer, head, token),
+        ("plain", "."),
+    ]
+    fill = next((fill for fill in trace.fills if fill.place == token), None)
+    if fill is None:
+        return pieces
+    best, probability = fill.candidates[0]
+    return [*pieces, ("plain", " Its first guess here: "), of_run(best), ("plain", f", p {probability_words(probability)}.")]
 
 
 def shortened_code(pieces: Iterable[tuple[Style, str]]) -> Sentence:
@@ -76,6 +94,8 @@ def best_head_words(trace: Trace) -> str | None:
 
 def source_unit(trace: Trace) -> str:
     """`letter` where the source is made of them, and else `token`; the frame and what is no part of the text aside."""
+    if trace.source_ids is not None:
+        return "token"
     own = [token for token, letter in zip(trace.source_tokens, trace.source_letters, strict=True) if letter is not None]
     return unit(own or trace.source_tokens)
 
@@ -84,8 +104,23 @@ def so_far(trace: Trace, step: int) -> list[tuple[Style, str]]:
     """What was written before this step; where that is not recorded, what was read."""
     if not trace.output_tokens:
         return [("plain", "having read "), of_run(trace.target_tokens[step])]
+    if trace.n_given:
+        return [("plain", "having read "), of_run(_end_of(trace.target_tokens, step + 1, between(trace)))]
     written = _end_of(trace.output_tokens, step, between(trace))
     return [("plain", "having written "), of_run(written)] if written else [("plain", "having written nothing yet")]
+
+
+def _given(trace: Trace, step: int) -> list[tuple[Style, str]]:
+    """What comes next in a prompt, and what the model would have written there."""
+    pieces: list[tuple[Style, str]] = [
+        ("plain", "; next comes "),
+        of_run(trace.output_tokens[step]),
+        ("plain", ", which was given"),
+    ]
+    if trace.steps and trace.steps[step].candidates:
+        guess, probability = trace.steps[step].candidates[0]
+        pieces += [("plain", ". The model's own guess: "), of_run(guess), ("plain", f", p {probability_words(probability)}")]
+    return [*pieces, ("plain", ".")]
 
 
 def _end_of(tokens: tuple[str, ...], step: int, between: str) -> str:

@@ -55,9 +55,17 @@ def view(
         layer, head = best[:2]
     layer, head = layer_or_first(trace, kind, layer), 0 if head is None else head
     head_map(trace, kind, layer, head)
-    n_steps = max(1, trace.n_steps)
-    last_letter = max(0, n_steps - (2 if trace.finished == "end" else 1))
-    return View(kind, layer, head, last_letter if step is None else check_place("step", step, n_steps))
+    return View(kind, layer, head, default_step(trace) if step is None else check_place("step", step, trace.n_stops))
+
+
+def default_step(trace: Trace) -> int:
+    """The last letter: the whole way is drawn, and the sentence still speaks of a letter. After a prompt the first token that
+    was written, and of an encoder alone its first mask token."""
+    if trace.n_given:
+        return min(trace.n_given, trace.n_steps - 1)
+    if trace.n_steps == 0:
+        return trace.fills[0].place if trace.fills else 0
+    return max(0, trace.n_steps - (2 if trace.finished == "end" else 1))
 
 
 def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answer: bool) -> dict[str, Any]:
@@ -74,6 +82,7 @@ def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answ
         "best": best_head_words(trace) if with_answer else None,
         "source": source_strip(trace),
         "output": output_strip(trace, with_answer=with_answer),
+        "first": trace.n_given,
         "answer": answer_mark(trace, with_answer=with_answer),
         "candidates": templates.candidate_steps(trace, large=large),
         "true": templates.true_keys(trace, with_answer=with_answer),
@@ -132,11 +141,11 @@ def _heads(n_heads: int) -> list[Head]:
 
 
 def _sentences(trace: Trace, kind: Kind, words: _Words, with_answer: bool) -> Iterator[list[list[list[int]]]]:
-    """Per layer, per head, per step; the encoder's speak of no head and are one for all."""
+    """Per layer, per head, per step; beside a decoder the encoder's speak of no head and are one for all."""
     _, n_heads = n_layers_heads(trace, kind)
-    n_steps = max(1, trace.n_steps)
-    heads = [0] if kind == "encoder" else _heads(n_heads)
-    for layer in trace.layer_numbers(kind)[: 1 if kind == "encoder" else None]:
+    n_steps, is_one = trace.n_stops, kind == "encoder" and trace.n_steps > 0
+    heads = [0] if is_one else _heads(n_heads)
+    for layer in trace.layer_numbers(kind)[: 1 if is_one else None]:
         yield [
             [words.numbers(step_sentence(trace, kind, layer, head, t, with_answer=with_answer)) for t in range(n_steps)]
             for head in heads

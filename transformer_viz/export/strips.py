@@ -17,13 +17,18 @@ _LEGENDS: dict[Kind, str] = {
 
 def legend(trace: Trace, kind: Kind) -> str:
     """What rows, columns and rings are; `letter` where each token of a side is one, `token` elsewhere."""
-    return _LEGENDS[kind].format(read=source_unit(trace), written=unit(trace.target_tokens))
+    written = unit(trace.target_tokens) if trace.target_ids is None else "token"
+    return _LEGENDS[kind].format(read=source_unit(trace), written=written) + (" · dotted = given" if trace.n_given else "")
 
 
 def source_strip(trace: Trace) -> list[dict[str, Any]]:
     """What the encoder read, one cell a token."""
     return [
-        {"text": visible(token), "title": f"{place_words(place)}: {visible(token)}", "class": _class(token)}
+        {
+            "text": visible(token),
+            "title": f"{place_words(place)}: {visible(token)}{_id_words(trace.source_ids, place)}",
+            "class": _class(token),
+        }
         for place, token in enumerate(trace.source_tokens)
     ]
 
@@ -47,13 +52,21 @@ def _output_token(trace: Trace, t: int, with_answer: bool) -> dict[str, Any]:
     is_wrong = with_answer and true is not None and true != token
     p = trace.steps[t].probability if trace.steps else None
     certainty = "" if p is None else f", p = {p:.4f}"
+    number = _id_words(trace.output_ids, t)
+    if t < trace.n_given:
+        return {"text": visible(token), "title": f"step {t + 1}: {visible(token)}{number}, given{certainty}", "class": "given"}
     return {
         "text": visible(token),
-        "title": f"step {t + 1}: {visible(token)}{certainty}" + (f"; expected {visible(true)}" if is_wrong else ""),
+        "title": f"step {t + 1}: {visible(token)}{number}{certainty}" + (f"; expected {visible(true)}" if is_wrong else ""),
         "class": _class(token) + (" wrong" if is_wrong else ""),
         # A probability that is no number (a run with a mistake of masks) has no tint.
         **({} if p is None or p != p else {"tint": round(p, 4)}),
     }
+
+
+def _id_words(ids: tuple[int, ...] | None, place: int) -> str:
+    """` (id 262)`, where labels do not tell tokens apart."""
+    return "" if ids is None else f" (id {ids[place]})"
 
 
 def _class(token: str) -> str:

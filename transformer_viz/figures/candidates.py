@@ -5,7 +5,7 @@ from typing import Any
 
 from transformer_viz.figures.plain import Plain, bar
 from transformer_viz.figures.theme import Theme, shown
-from transformer_viz.trace.trace import Candidate, Step
+from transformer_viz.trace.trace import Candidate, Fill, Step, Trace
 
 N_CANDIDATES = 6
 LEAST = -4.0
@@ -29,23 +29,38 @@ def bars(size: int, axes: str) -> Plain:
     )
 
 
-def at_step(step: Step, theme: Theme) -> dict[str, Any]:
+def at_masks(trace: Trace) -> tuple[Step | None, ...]:
+    """What an encoder alone would put at its mask tokens, as steps: one for each token, None where there is no mask."""
+    fills = {fill.place: fill for fill in trace.fills}
+    return tuple(_as_step(fills.get(place)) for place in range(len(trace.source_tokens))) if fills else ()
+
+
+def _as_step(fill: Fill | None) -> Step | None:
+    if fill is None:
+        return None
+    token, p = fill.candidates[0]
+    number = fill.candidate_ids[0] if fill.candidate_ids else None
+    found: dict[str, Any] = {"candidates": fill.candidates, "candidate_ids": fill.candidate_ids, "token_id": number}
+    return Step(token=token, probability=p, log_probability=math.log(p) if p > 0 else -math.inf, rank=0, **found)
+
+
+def at_step(step: Step | None, theme: Theme) -> dict[str, Any]:
     """A step's candidates as properties of the bars; the step's own token stands out."""
     best = _best(step)
     return {
-        "x": [max(p, 10**LEAST) for _, p in best],
+        "x": [max(p, 10**LEAST) for _, p, _, _ in best],
         "y": list(range(len(best))),
-        "text": [_probability(p) for _, p in best],
-        "textposition": ["inside" if p >= _INSIDE_FROM else "outside" for _, p in best],
-        "marker": {"color": [theme.chosen if token == step.token else theme.other for token, _ in best]},
-        "customdata": [[shown(token), f"{p:.3g}"] for token, p in best],
+        "text": [_probability(p) for _, p, _, _ in best],
+        "textposition": ["inside" if p >= _INSIDE_FROM else "outside" for _, p, _, _ in best],
+        "marker": {"color": [theme.chosen if is_own else theme.other for *_, is_own in best]},
+        "customdata": [[shown(token) + number, f"{p:.3g}"] for token, p, number, _ in best],
     }
 
 
-def names(step: Step) -> dict[str, Any]:
+def names(step: Step | None) -> dict[str, Any]:
     """A step's candidates as ticks of the token axis."""
     best = _best(step)
-    return {"tickvals": list(range(len(best))), "ticktext": [f"<b>{shown(token)}</b>" for token, _ in best]}
+    return {"tickvals": list(range(len(best))), "ticktext": [f"<b>{shown(token)}</b>" for token, *_ in best]}
 
 
 def token_axis(theme: Theme, size: int, axes: str) -> dict[str, Any]:
@@ -88,12 +103,21 @@ def probability_axis(theme: Theme, size: int, axes: str) -> dict[str, Any]:
     }
 
 
-def _best(step: Step) -> list[Candidate]:
-    """The best candidates, and the step's own token in the last place where it is not among them."""
-    best = list(step.candidates[:N_CANDIDATES])
-    if step.token not in {token for token, _ in best}:
-        best = [*best[: N_CANDIDATES - 1], (step.token, step.probability)]
-    return best
+def _best(step: Step | None) -> list[tuple[str, float, str, bool]]:
+    """The best candidates, and the step's own token in the last place where it is not among them: the label, its probability,
+    its id for the hover where labels do not tell, and whether it is the step's own."""
+    if step is None:
+        return []
+    ids = step.candidate_ids or (None,) * len(step.candidates)
+    own = (step.token, step.probability), step.token_id
+    best = list(zip(step.candidates, ids, strict=True))[:N_CANDIDATES]
+
+    def is_own(candidate: Candidate, number: int | None) -> bool:
+        return candidate[0] == step.token if number is None else number == step.token_id
+
+    if not any(is_own(*each) for each in best):
+        best = [*best[: N_CANDIDATES - 1], own]
+    return [(*found, "" if number is None else f" (id {number})", is_own(found, number)) for found, number in best]
 
 
 def _probability(p: float) -> str:

@@ -74,8 +74,7 @@ def plain_player(trace: Trace, kind: Kind, layer: int | None, head: Head, step: 
     n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
     is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
     picture = _picture(_CoveredPicture if is_large else _Picture, trace, kind, layer, head, looks)
-    # A run without a decoder has one picture all the same.
-    return _figure(picture, step, looks, [picture.frame(t) for t in range(max(1, trace.n_steps))])
+    return _figure(picture, step, looks, [picture.frame(t) for t in range(trace.n_stops)])
 
 
 def plain_guess(trace: Trace, kind: Kind, layer: int, head: Head, step: int, **looks: Unpack[Looks]) -> PlainFigure:
@@ -95,7 +94,7 @@ def _figure(picture: "_Picture", step: int, looks: Looks, frames: list[dict[str,
     """A picture as it is at a step, and what other steps change in it."""
     trace = picture.trace
     n_queries, n_keys = len(trace.queries(picture.kind)), len(trace.keys(picture.kind))
-    place = _arrangement(n_queries, looks["large"], looks["narrow"]) if trace.steps else _alone(n_queries, looks["large"])
+    place = _arrangement(n_queries, looks["large"], looks["narrow"]) if picture.steps else _alone(n_queries, looks["large"])
     picture.ring = ring_width(n_queries, n_keys, place, looks["narrow"])
     traces = picture.traces()
     for drawn, update in zip(traces, picture.updates(step), strict=True):
@@ -123,19 +122,21 @@ class _Picture:
         self.weights = head_map(trace, kind, layer, head)
         self.reasons = reasons_map(trace, kind, layer, head)
         self.codes = cells.codes_in(self.reasons)
+        self.steps = trace.steps or candidates.at_masks(trace)
         # The encoder has read everything before the first step; its map never grows.
         self.grows = kind != "encoder"
+        self.is_stepped = self.grows or trace.n_steps == 0
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
 
     def traces(self) -> list[Plain]:
-        row = [self.row_trace()] if self.grows else []
-        bars = [self._bars()] if self.trace.steps else []
+        row = [self.row_trace()] if self.is_stepped else []
+        bars = [self._bars()] if self.steps else []
         return [*map_traces(self.weights, self.reasons, self.theme), *row, self.ring_trace(), *bars]
 
     def updates(self, step: int) -> list[dict[str, Any]]:
         """What a step changes in each trace of `traces`."""
-        row = [self._row(step)] if self.grows else []
-        bars = [self._candidates(step)] if self.trace.steps else []
+        row = [self._row(step)] if self.is_stepped else []
+        bars = [self._candidates(step)] if self.steps else []
         return [*self._map(step), *row, self._rings(step), *bars]
 
     def _map(self, step: int) -> list[dict[str, Any]]:
@@ -151,10 +152,10 @@ class _Picture:
 
     def frame(self, step: int) -> dict[str, Any]:
         """A step as plain data. Frames name their trace type, or Plotly would take each for a scatter."""
-        types = [*self.map_types(), *["scatter"] * (1 + self.grows), *["bar"] * bool(self.trace.steps)]
+        types = [*self.map_types(), *["scatter"] * (1 + self.is_stepped), *["bar"] * bool(self.steps)]
         updates = enumerate(zip(types, self.updates(step), strict=True))
         changes = {i: {"type": kind, **update} for i, (kind, update) in updates if update}
-        layout = {"layout": {"yaxis2": self._names(step)}} if self.trace.steps else {}
+        layout = {"layout": {"yaxis2": self._names(step)}} if self.steps else {}
         return {"name": str(step), "data": [*changes.values()], "traces": [*changes], **layout}
 
     def layout(self, step: int, place: dict[str, Any]) -> dict[str, Any]:
@@ -165,7 +166,7 @@ class _Picture:
                 "xaxis2": {**self._probability_axis(), "domain": place["x2"]},
                 "yaxis2": {**self._candidate_axis(), **self._names(step), "domain": place["y2"]},
             }
-            if self.trace.steps
+            if self.steps
             else {}
         )
         keys = self.trace.keys(kind)
@@ -183,7 +184,7 @@ class _Picture:
                 "kind": kind,
                 "layer": self.layer,
                 "head": self.head,
-                "steps": max(1, self.trace.n_steps),
+                "steps": self.trace.n_stops,
                 "step": step,
             },
         }
@@ -223,10 +224,10 @@ class _Picture:
         return candidates.bars(self.size, "2")
 
     def _candidates(self, step: int) -> dict[str, Any]:
-        return candidates.at_step(self.trace.steps[step], self.theme)
+        return candidates.at_step(self.steps[step], self.theme)
 
     def _names(self, step: int) -> dict[str, Any]:
-        return candidates.names(self.trace.steps[step])
+        return candidates.names(self.steps[step])
 
     def _candidate_axis(self) -> dict[str, Any]:
         return candidates.token_axis(self.theme, self.size, "2")

@@ -154,7 +154,7 @@ def _points(
     search: Search, path: tuple[SearchNode, ...], colours: Theme, size: int, labels: _Labels, narrow: bool
 ) -> list[go.Scatter]:
     on_path = set(map(id, path))
-    drawn = [_start(colours, size, narrow)]
+    drawn = [_start(search.opening[-1], colours, size, narrow)]
     for state, words in STATE_WORDS.items():
         members = [(number, node) for number, node in enumerate(search.nodes) if node.state == state]
         if members:
@@ -162,12 +162,13 @@ def _points(
     return drawn
 
 
-def _start(colours: Theme, size: int, narrow: bool) -> go.Scatter:
+def _start(token: str, colours: Theme, size: int, narrow: bool) -> go.Scatter:
+    """The last token that was read before the first was written."""
     return go.Scatter(
         x=[0],
         y=[0],
         mode="markers" if narrow else "markers+text",
-        text=[shown("<start>")],
+        text=[shown(token)],
         textposition="top center",
         textfont={"size": size - 1},
         marker={"size": 9, "color": colours.chosen},

@@ -24,8 +24,8 @@ _FILLED_IN = ("z", "x", "y", "text", "customdata")
 
 
 def player_template(trace: Trace, kind: Kind, *, large: bool = False, with_answer: bool = True) -> dict[str, Any]:
-    """The step player's parts: `weights`, `masked` by reason, `hatch`, `row` (None in the encoder), `rings`, `bars` (None
-    without candidates), `layout`.
+    """The step player's parts: `weights`, `masked` by reason, `hatch`, `row` (None where no row is a step's), `rings`, `bars`
+    (None without candidates), `layout`.
 
     Besides them `light` has `keys` and `queries`, the axes' labels, and the size and widths of the rings.
     """
@@ -44,11 +44,9 @@ def player_template(trace: Trace, kind: Kind, *, large: bool = False, with_answe
 
 def candidate_steps(trace: Trace, *, large: bool = False) -> list[dict[str, Any]]:
     """What the bars of each step are: `x`, `text` and its place, `customdata`, tick `names`, and which of them was `chosen`."""
-    if not trace.steps:
-        return []
     picture = _Picture(trace, trace.kinds[0], trace.layer_numbers(trace.kinds[0])[0], 0, LIGHT, _size(large), True)
     steps = []
-    for t in range(len(trace.steps)):
+    for t in range(len(picture.steps)):
         bars = picture._candidates(t)
         chosen = [colour == LIGHT.chosen for colour in bars["marker"]["color"]]
         names = picture._names(t)["ticktext"]
@@ -95,7 +93,7 @@ def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_
     colours = theme_of(theme)
     picture = _Picture(trace, kind, trace.layer_numbers(kind)[0], 0, colours, _size(large), with_answer)
     n_queries = len(trace.queries(kind))
-    place = _arrangement(n_queries, large, narrow) if trace.steps else _alone(n_queries, large)
+    place = _arrangement(n_queries, large, narrow) if picture.steps else _alone(n_queries, large)
     picture.ring = ring_width(n_queries, len(trace.keys(kind)), place, narrow)
     weights, *others = picture.traces()
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
@@ -106,7 +104,7 @@ def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_
         "weights": _without_numbers(weights),
         "masked": {str(code): _without_numbers(cells.masked_trace(reasons, code, colours)) for code in codes},
         "hatch": _without_numbers(cells.hatch_trace(reasons > 0, colours)),
-        "row": _without_numbers(picture.row_trace()) if picture.grows else None,
+        "row": _without_numbers(picture.row_trace()) if picture.is_stepped else None,
         "rings": _without_numbers(rings),
         "bars": _without_numbers(bars[0]) if bars else None,
         "layout": _plain(go.Figure(layout=picture.layout(0, place)))["layout"],

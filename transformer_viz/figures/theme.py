@@ -7,6 +7,7 @@ colour-blind, and 0 is close to the page in both. Thyng et al. 2016, "True color
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
+from unicodedata import bidirectional
 
 import plotly.colors
 import plotly.graph_objects as go
@@ -81,6 +82,9 @@ DARK = Theme(
 )
 
 
+_FROM_RIGHT = ("R", "AL")
+
+
 def theme_of(name: ThemeName) -> Theme:
     """The light or the dark theme."""
     return DARK if name == "dark" else LIGHT
@@ -89,7 +93,13 @@ def theme_of(name: ThemeName) -> Theme:
 def escape(text: str) -> str:
     """Text as Plotly draws it literally: it renders labels as markup, and `$…$` as formulas where MathJax is loaded."""
     safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("$", "&#36;")
-    return "".join(symbol if symbol.isprintable() else f"\\u{ord(symbol):04x}" for symbol in safe)
+    safe = "".join(symbol if symbol.isprintable() else f"\\u{ord(symbol):04x}" for symbol in safe)
+    return safe if safe.isascii() or not any(bidirectional(symbol) in _FROM_RIGHT for symbol in safe) else _in_order(safe)
+
+
+def _in_order(label: str) -> str:
+    """Left-to-right marks around an arrow: between two words that are written from the right it would stand in their order."""
+    return label.replace("→", "\u200e→\u200e")
 
 
 def shown(token: str, most: int = LONGEST_LABEL) -> str:

@@ -22,8 +22,9 @@ def covered(trace: Trace, step: int) -> Trace:
 
     Args:
         trace: the run.
-        step: from 0; its own row is covered too.
+        step: from 0; its own row is covered too. What was given is never covered.
     """
+    step = max(step, trace.n_given)
     known = trace.output_tokens[:step]
     # What a step reads is what the step before it wrote.
     read = trace.target_tokens[: step + 1]
@@ -51,8 +52,13 @@ def covered(trace: Trace, step: int) -> Trace:
 
 
 def between(trace: Trace) -> str:
-    """What stands between two output tokens in the text: nothing, or a space where they are words or syllables."""
+    """What stands between two output tokens in the text: nothing, or a space where they are words or syllables.
+
+    Tokens of a model that is not ours, which have ids, bring their own spaces.
+    """
     symbols = [token for token in trace.output_tokens[trace.n_given :] if token not in SPECIAL_TOKENS]
+    if trace.output_ids is not None:
+        return " " if " ".join(symbols) == trace.text else ""
     return "" if "".join(symbols) == trace.text else " "
 
 

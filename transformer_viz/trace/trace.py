@@ -278,6 +278,11 @@ class Trace:
         """Tokens of the key columns of a kind."""
         return self.target_tokens if kind == "decoder" else self.source_tokens
 
+    @property
+    def n_stops(self) -> int:
+        """Rows that one goes through: the steps; of a run that writes nothing, the tokens of its source."""
+        return self.n_steps or len(self.source_tokens)
+
     def query_ids(self, kind: Kind) -> tuple[int, ...] | None:
         """Ids of the query rows' tokens, where there are any."""
         return self.source_ids if kind == "encoder" else self.target_ids

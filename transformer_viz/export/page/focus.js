@@ -10,7 +10,7 @@ function focusFigure(kind, { layer, head, step }, parts, run, colours) {
   const data = [{ ...parts.weights, z: grid((i) => (reasons[i] ? NaN : weights[i])) }];
   for (const code of kind.codes) data.push({ ...parts.masked[code], z: grid((i) => (reasons[i] === code ? 1 : NaN)) });
   if (kind.codes.length) data.push({ ...parts.hatch, ...outline(reasons, columns, until) });
-  if (kind.picture.grows) data.push({ ...parts.row, ...rowOutline(columns, step) });
+  if (parts.row) data.push({ ...parts.row, ...rowOutline(columns, step) });
   data.push(rings(parts.rings, kind.allLooked ? run.true : [], step));
   const layout = { ...parts.layout };
   if (parts.bars) {

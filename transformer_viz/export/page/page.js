@@ -90,6 +90,7 @@ class Page extends Player {
       dark: this.isDark,
       source: run.source,
       output: run.output,
+      first: run.first,
       answer: run.answer,
       sentences: sentences.map((numbers) => numbers.map((number) => run.pieces[number])),
       looked: sentences.map((_, step) => kind.lookedAt(layer, head, step)),

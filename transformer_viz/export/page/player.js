@@ -24,6 +24,11 @@ class Player {
   draw() {}
   rested() {}
 
+  // The first step that was not given.
+  get first() {
+    return this.data.first ?? 0;
+  }
+
   part(name) {
     return this.root.querySelector(`[data-part="${name}"]`);
   }
@@ -43,6 +48,7 @@ class Player {
     this.step = Math.min(this.step, data.sentences.length - 1);
     this.root.classList.toggle("large", data.large);
     this.root.classList.toggle("dark", data.dark);
+    this.root.classList.toggle("one-step", data.sentences.length === 1);
     this.part("hint").textContent = data.hint;
     this.strip("source", data.source, null);
     this.strip("output", data.output, (t) => this.go(t));
@@ -84,7 +90,7 @@ class Player {
   }
 
   play() {
-    if (this.step >= this.data.sentences.length - 1) this.go(0);
+    if (this.step >= this.data.sentences.length - 1) this.go(this.first);
     this.timers.play = setInterval(() => {
       if (this.step >= this.data.sentences.length - 1) this.pause();
       else this.go(this.step + 1);
@@ -127,7 +133,7 @@ class Player {
       else cell.removeAttribute("aria-current");
     });
     if (outputs.includes(focused)) outputs[this.step]?.focus();
-    this.root.classList.toggle("at-start", this.step === 0);
+    this.root.classList.toggle("at-start", this.step === this.first);
     const looked = this.data.looked[this.step];
     [...this.part("source").children].forEach((cell, place) => cell.classList.toggle("looked", place === looked));
     this.keepInSight("output", this.step);

@@ -20,7 +20,7 @@ _NO_CHARACTER = re.compile("[\udc80-\udcff]+")
 
 @dataclass(frozen=True)
 class HuggingFaceTokenizer:
-    """See `loaded_model.Tokenizer`. Different ids may have equal labels: a byte of SentencePiece and the piece of its letter."""
+    """See `loaded_model.Tokenizer`. Ids may share a label: a byte of SentencePiece, and the piece of its letter."""
 
     tokenizer: Any
 

@@ -33,7 +33,7 @@ class GuessPlayer extends Player {
     this.part("label").textContent = data.asks;
     for (const name of ["label", "token", "guess"]) this.part(name).hidden = isOver || !data.asks;
     this.part("next").hidden = isOver;
-    for (const name of ["back", "first"]) this.part(name).disabled = data.step === 0;
+    for (const name of ["back", "first"]) this.part(name).disabled = data.step <= this.first;
   }
 
   // A source token is a guess where the model looks; a revealed output token goes back to before it.
@@ -43,7 +43,7 @@ class GuessPlayer extends Player {
   }
 
   go(step, guess = null) {
-    const to = Math.max(0, Math.min(this.data.n_steps, step));
+    const to = Math.max(this.first, Math.min(this.data.n_steps, step));
     if (to !== this.step) this.setTriggerValue("reveal", { run: this.run, step: to, guess });
   }
 

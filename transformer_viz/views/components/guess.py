@@ -36,7 +36,7 @@ def show(trace: Trace, at: focus.Focus, *, large: bool, dark: bool) -> None:
     """The strips, what came, the question and the box of a run that is covered from `focus.revealed()` on."""
     _component()(
         key=_KEY,
-        data=_data(trace, at, _guesses(at.run), large=large, dark=dark),
+        data=_data(trace, at, _guesses(at.run, trace.n_given), large=large, dark=dark),
         on_reveal_change=lambda: _reveal((st.session_state.get(_KEY) or {}).get("reveal"), trace, at),
     )
 
@@ -55,13 +55,14 @@ def on_map(trace: Trace, at: focus.Focus) -> clicks.Clicks:
 def _data(trace: Trace, at: focus.Focus, guesses: dict[int, Guess], *, large: bool, dark: bool) -> dict[str, Any]:
     step = focus.revealed()
     last = guesses.get(step - 1)
-    words = came(trace, at.kind, at.layer, at.head, step - 1, last) if step > 0 else _BEGINS
+    words = came(trace, at.kind, at.layer, at.head, step - 1, last) if step > trace.n_given else _BEGINS
     judged = "" if last is None else "right" if is_right(trace, last) else "wrong"
     asks = f"Which {unit(_written(trace)) if step > 1 else 'token'} comes next?" if trace.output_tokens else ""
     return {
         "run": at.run,
         "step": step,
         "n_steps": trace.n_steps,
+        "first": trace.n_given,
         "hint": _HINTS[at.kind] if step < trace.n_steps else "",
         "large": large,
         "dark": dark,
@@ -108,10 +109,10 @@ def _looked_at(trace: Trace, at: focus.Focus, last: Guess | None, step: int) -> 
     return int(row.argmax()) if row.any() else None
 
 
-def _guesses(run: str) -> dict[int, Guess]:
+def _guesses(run: str, n_given: int) -> dict[int, Guess]:
     """What this session has guessed of a run; forgotten where everything is covered again."""
     state = st.session_state
-    if state.get("guesses_of") != run or focus.revealed() == 0:
+    if state.get("guesses_of") != run or focus.revealed() <= n_given:
         state.guesses_of, state.guesses = run, {}
     return state.guesses
 
@@ -121,7 +122,7 @@ def _reveal(report: Any, trace: Trace, at: focus.Focus) -> None:
     if not isinstance(report, dict) or report.get("run") != st.session_state.get("run"):
         return
     step = report.get("step")
-    if not isinstance(step, int) or step not in range(trace.n_steps + 1):
+    if not isinstance(step, int) or step not in range(trace.n_given, trace.n_steps + 1):
         return
     guess = report.get("guess")
     if isinstance(guess, dict) and step == focus.revealed() + 1:
@@ -131,7 +132,7 @@ def _reveal(report: Any, trace: Trace, at: focus.Focus) -> None:
 
 def _keep(said: dict[str, Any], step: int, trace: Trace, at: focus.Focus) -> None:
     token, key = said.get("token"), said.get("key")
-    guesses = _guesses(at.run)
+    guesses = _guesses(at.run, trace.n_given)
     if isinstance(token, str) and 0 < len(token) <= _LONGEST and trace.output_tokens:
         guesses[step] = Guess(step=step, kind=at.kind, layer=at.layer, head=at.head, token=token.replace("␣", " "))
     elif isinstance(key, int) and at.kind != "encoder" and key in range(len(trace.keys(at.kind))):

@@ -183,7 +183,7 @@ class Highlight {
   // The row that is looked with, or the column that is looked at: of what is pointed at, or else of the step.
   links(weights) {
     const { kind } = this.about, { step } = this.player;
-    const now = this.pointed?.kind === kind ? this.pointed : kind === "encoder" ? this.pinned : { query: step, key: null };
+    const now = this.pointed?.kind === kind ? this.pointed : this.about.isStepped ? { query: step, key: null } : this.pinned;
     if (!now) return [];
     const [rows, columns] = weights.shape, isColumn = now.query === null;
     return Array.from({ length: isColumn ? rows : columns }, (_, place) => {

@@ -26,6 +26,7 @@ class Lines {
   offer(linked) {
     this.button.hidden = !linked;
     this.first.textContent = linked?.first;
+    this.first.classList.toggle("prompt", Boolean(linked?.isPrompt));
     this.first.classList.toggle("read", linked?.kind === "decoder" && linked.read[0] === null);
     // What was chosen here is further than what Python heard of it.
     if (linked && this.heard !== linked.lines) this.choose((this.heard = linked.lines));

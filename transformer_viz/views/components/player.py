@@ -37,8 +37,8 @@ def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool) -> dict
         "source": source_strip(trace),
         "output": output_strip(trace),
         "answer": answer_mark(trace),
-        # A run without a decoder has one sentence all the same.
-        "sentences": [step_sentence(trace, at.kind, at.layer, at.head, t) for t in range(max(1, trace.n_steps))],
+        "first": trace.n_given,
+        "sentences": [step_sentence(trace, at.kind, at.layer, at.head, t) for t in range(trace.n_stops)],
         "looked": _looked_at(trace, at.kind, at.layer, at.head),
     }
 
@@ -59,6 +59,8 @@ def linked(trace: Trace, kind: Kind, pin: tuple[int | None, ...], lines: str) ->
     rows = trace.source_tokens if kind == "encoder" else written or trace.target_tokens
     return {
         "kind": kind,
+        "isStepped": kind != "encoder" or trace.n_steps == 0,
+        "isPrompt": bool(trace.target_tokens) and not trace.source_tokens,
         "pin": list(pin),
         "lines": lines,
         "rows": [visible(token) for token in rows],
@@ -106,6 +108,9 @@ def _component() -> Any:
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:
     """The source position with the most weight at each step, for cross-attention."""
+    if trace.n_steps == 0:
+        # The token of the source that looks is the one that the player stands at.
+        return [*range(trace.n_stops)]
     if kind != "cross":
-        return [None] * max(1, trace.n_steps)
+        return [None] * trace.n_steps
     return [int(row.argmax()) if row.any() else None for row in head_map(trace, kind, layer, head)]

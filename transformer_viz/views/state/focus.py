@@ -9,7 +9,7 @@ import streamlit as st
 from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
 from transformer_viz.analysis.sentences import best_head_words
 from transformer_viz.analysis.true_key import best_head
-from transformer_viz.export.content import View
+from transformer_viz.export.content import View, default_step
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import link
@@ -82,11 +82,12 @@ def start(trace: Trace, checkpoint: "Checkpoint | None", run: str | None = None)
     run = run or _fingerprint(trace)
     # With the answer hidden a step is how many are revealed: at first none, and all of them after the last.
     is_hidden = state.hide_answer
-    first = 0 if is_hidden else default_step(trace)
+    least = trace.n_given if is_hidden else 0
+    first = least if is_hidden else default_step(trace)
     if state.get("run", run) != run:
         state.step = first
-    last = max(0, trace.n_steps - 1)
-    link.start("step", range(last + 1 + is_hidden), first, fallback=min(state.get("step", first), last))
+    last = max(0, trace.n_stops - 1)
+    link.start("step", range(least, last + 1 + is_hidden), first, fallback=max(least, min(state.get("step", first), last)))
     state.run, state.last_step = run, last
     # A row of another run, or of another kind, is another row.
     if state.setdefault("pinned_in", (run, state.kind)) != (run, state.kind):
@@ -118,7 +119,7 @@ def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
 
 def go_to_step(step: Any, trace: Trace) -> None:
     """Moves to a step that the browser reports; what is no step of this run is passed over."""
-    if isinstance(step, int) and step in range(trace.n_steps):
+    if isinstance(step, int) and step in range(trace.n_stops):
         st.session_state.step = step
 
 
@@ -142,11 +143,6 @@ def default_head(trace: Trace, checkpoint: "Checkpoint | None", kind: Kind) -> t
         return found[:2] if found else (0, 0)
     best = checkpoint.metrics.get("best_head")
     return (best["layer"], best["head"]) if best else (0, 0)
-
-
-def default_step(trace: Trace) -> int:
-    """The last letter: the whole way is drawn, and the sentence still speaks of a letter."""
-    return max(0, trace.n_steps - (2 if trace.finished == "end" else 1))
 
 
 def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> None:
