@@ -3,7 +3,7 @@
 A `Checkpoint` is one, and so is what `load_model` returns for a model that is not ours.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,6 +60,11 @@ class Tokenizer(Protocol):
 
     def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
         """Ids of target tokens as people name them; `what` says in an InputError where an unknown one was given."""
+        ...
+
+    @property
+    def label(self) -> Callable[[int], str]:
+        """The label of one id of a target; asked for thousands of times in a run."""
         ...
 
     def source_labels(self, ids: Sequence[int]) -> list[str]:

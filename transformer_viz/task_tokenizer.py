@@ -1,6 +1,6 @@
 """A task's two vocabularies as a tokenizer: ids and labels for what runs a model."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,6 +23,10 @@ class TaskTokenizer:
     @cached_property
     def longest_label(self) -> int:
         return self.task.target_vocabulary.longest
+
+    @cached_property
+    def label(self) -> Callable[[int], str]:
+        return self.task.target_vocabulary.tokens.__getitem__
 
     def source(self, text: str) -> list[int]:
         return self.task.source_vocabulary.encode(self.task.frame(self.task.read(text)))

@@ -164,7 +164,8 @@ def beam_search(
         rows = torch.tensor(parents, device=source.device)
         decoder.reorder(rows)
         tokens = torch.tensor([node.token for search in searches for node in search.live_nodes()], device=source.device)
-        read = torch.cat([read[rows], tokens[:, None]], 1)
+        if reader.rules is not None:
+            read = torch.cat([read[rows], tokens[:, None]], 1)
         logits = decoder.read(tokens, tap=tap).cpu()
     return [search.finish() for search in searches]
 

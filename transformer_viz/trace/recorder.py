@@ -66,7 +66,7 @@ class Recorder:
         if first.shape[-1] == n_keys:
             layers = [pieces[0] if len(pieces) == 1 else torch.cat(pieces, -2) for pieces in each]
             return layers[0][:, None] if len(layers) == 1 else torch.stack(_alike(layers), 1)
-        cells = _alike([torch.cat([piece.flatten(-2) for piece in pieces], -1) for pieces in each])
+        cells = _alike([_joined(pieces) for pieces in each])
         # There is a row for each key: the token that is read at a step is the step's own key.
         shape = (len(first), len(each), cells[0].shape[1], n_keys * n_keys)
         whole = torch.full(shape, fill, dtype=last.dtype, device=last.device)
@@ -99,6 +99,13 @@ class Recorder:
     def _by_layer(self, kind: Kind, name: TapName) -> list[list[Tensor]]:
         """What was kept of each layer, one after the other."""
         return [pieces for _, pieces in sorted(self._pieces[kind, name].items())]
+
+
+def _joined(pieces: list[Tensor]) -> Tensor:
+    """(batch, head, cell): the rows of the first pass, then one row of each further one."""
+    if pieces[0].shape[-2] == 1:
+        return torch.cat(pieces, -1)[..., 0, :]
+    return torch.cat([pieces[0].flatten(-2), torch.cat(pieces[1:], -1)[..., 0, :]], -1)
 
 
 def _alike(layers: list[Tensor]) -> list[Tensor]:

@@ -14,7 +14,7 @@ from transformer_viz.trace.hypotheses import Given, hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision, Search, SearchNode
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.ranked import BLOCK, Ranking, name_of, rankings_of, steps_of
+from transformer_viz.tracing.ranked import BLOCK, Ranking, rankings_of, steps_of
 from transformer_viz.tracing.trace_builder import Provenance, Sentence, explained, not_finite, reason_of_masked
 
 _BLOCK = 1024
@@ -95,7 +95,7 @@ def _search(
     rows = {"decoder": _rows(found, recorded, "decoder", n_given + n_steps), "cross": None}
     if start is not None:
         rows["cross"] = _rows(found, recorded, "cross", len(sentence.source_ids))
-    with_ids, name = not tokenizer.has_unique_labels, name_of(tokenizer)
+    with_ids, name = not tokenizer.has_unique_labels, tokenizer.label
     return Search(
         nodes=_nodes(found, seen.places, tokenizer),
         best=tuple(found.best),
@@ -161,13 +161,13 @@ def _given(i: int, found: BeamResult, recorded: _Recorded, tokenizer: Tokenizer,
         return Given()
     n_left = len(found.given) - n
     logits, ids = found.given[n_left:], list(sentence.prompt[1:])
-    steps = steps_of(logits, ids, recorded.n_candidates, name_of(tokenizer), with_ids=not tokenizer.has_unique_labels)
+    steps = steps_of(logits, ids, recorded.n_candidates, tokenizer.label, with_ids=not tokenizer.has_unique_labels)
     rows = slice(n_left, n_left + n)
     return Given(steps=steps, decoder=None if whole is None else _own(whole[i][..., rows, rows], recorded.precision))
 
 
 def _nodes(found: BeamResult, places: Sequence[int], tokenizer: Tokenizer) -> tuple[SearchNode, ...]:
-    texts, name = _texts(found, tokenizer), name_of(tokenizer)
+    texts, name = _texts(found, tokenizer), tokenizer.label
     return tuple(
         SearchNode(
             parent=node.parent,

@@ -22,7 +22,7 @@ from transformer_viz.tracing.beam_traces import RankedNodes, traces_of
 from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.edit_tap import changing_tap
 from transformer_viz.tracing.framing import Rows, Target, padded_batch
-from transformer_viz.tracing.ranked import RankedRows, name_of
+from transformer_viz.tracing.ranked import RankedRows
 from transformer_viz.tracing.trace_builder import Provenance, TraceBuilder, made_by
 from transformer_viz.tracing.trace_size import TraceSize, check, predicted
 
@@ -249,7 +249,7 @@ def _search(request: DecodeRequest, how: Beam, recorder: Recorder) -> tuple[list
 def _collected(request: DecodeRequest, recorder: Recorder) -> TraceBuilder:
     """Written token after token, or read in one pass where there is a target; of an encoder alone, only read."""
     checkpoint, tokenizer = request.checkpoint, request.checkpoint.tokenizer
-    ranked = RankedRows(request.n_candidates, name_of(tokenizer), with_ids=not tokenizer.has_unique_labels)
+    ranked = RankedRows(request.n_candidates, tokenizer.label, with_ids=not tokenizer.has_unique_labels)
     changing = changing_tap(request.edits, request.mistake, checkpoint.model.sizes)
     tap = recorder if changing is None else compose(changing, recorder)
     if not checkpoint.model.sizes.writes:
@@ -262,8 +262,7 @@ def _decoded(request: DecodeRequest, tap: Tap, ranked: RankedRows) -> Decoded:
     source, source_padding = _source(request)
     if request.forced is not None:
         decoded = teacher_forced(model, source, source_padding, *_target(request, request.forced), tap=tap)
-        for logits, ids in zip(decoded.logits.unbind(1), decoded.ids.unbind(1), strict=True):
-            ranked(logits, ids)
+        ranked.whole(decoded.logits, decoded.ids)
         return decoded
     options: StepOptions = {
         "max_length": request.max_length,

@@ -16,16 +16,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from transformer_viz.loaded_model import Tokenizer
 from transformer_viz.trace.trace import Candidate, Step
 
 Name = Callable[[int], str]
 """From an id to its token."""
-
-
-def name_of(tokenizer: Tokenizer) -> Name:
-    """What a target id is called."""
-    return lambda number: tokenizer.target_labels([number])[0]
 
 
 BLOCK = 2**22
@@ -53,6 +47,14 @@ class RankedRows:
         self._pending.append((logits, ids))
         if len(self._pending) * logits.numel() > BLOCK:
             self._look()
+
+    def whole(self, logits: Tensor, ids: Tensor) -> None:
+        """All rows at once: logits (batch, row, vocabulary), ids (batch, row)."""
+        if logits.numel() > BLOCK:
+            for each in zip(logits.unbind(1), ids.unbind(1), strict=True):
+                self(*each)
+        else:
+            self._rest = logits.cpu(), ids.tolist()
 
     def of(self, i: int, first: int, n_rows: int, probabilities: Sequence[float] | None = None) -> tuple[Step, ...]:
         """The steps of sentence `i`, so many from row `first`; `probabilities` as in `steps_of`, of the last of them."""

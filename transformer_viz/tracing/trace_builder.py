@@ -18,7 +18,7 @@ from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision
 from transformer_viz.trace.trace import Fill, Finished, Trace
-from transformer_viz.tracing.ranked import RankedRows, name_of, rankings_of
+from transformer_viz.tracing.ranked import RankedRows, rankings_of
 
 _VERSIONS = {"torch": str(torch.__version__), "numpy": np.__version__}
 
@@ -135,7 +135,7 @@ class TraceBuilder:
         if not places or self.logits.numel() == 0:
             return ()
         found = rankings_of(self.logits[i, places].cpu(), self.ranked.n_candidates)
-        name = name_of(tokenizer)
+        name = tokenizer.label
         return tuple(
             Fill(place=place, candidates=each.named(name), candidate_ids=tuple(each.ids))
             for place, each in zip(places, found, strict=True)

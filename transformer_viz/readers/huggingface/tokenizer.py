@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,6 +43,10 @@ class HuggingFaceTokenizer:
     @cached_property
     def longest_label(self) -> int:
         return max(map(len, self.labels), default=1)
+
+    @cached_property
+    def label(self) -> Callable[[int], str]:
+        return _Labels(self).__getitem__
 
     def source(self, text: str) -> list[int]:
         ids = list(self.tokenizer(text).input_ids)
@@ -121,3 +125,15 @@ def _byte_signs() -> dict[str, int]:
 
 
 _BYTES = _byte_signs()
+
+
+class _Labels(dict[int, str]):
+    """Labels by id; the tokenizer is asked once for each."""
+
+    def __init__(self, tokenizer: HuggingFaceTokenizer) -> None:
+        super().__init__()
+        self._tokenizer = tokenizer
+
+    def __missing__(self, number: int) -> str:
+        self[number] = label = self._tokenizer.target_labels([number])[0]
+        return label
