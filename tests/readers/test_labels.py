@@ -3,6 +3,7 @@
 import pytest
 
 from tests.needs import needs
+from transformer_viz.errors import InputError
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
 
 pytestmark = needs("transformers")
@@ -84,6 +85,17 @@ def test_ids_may_share_a_label_and_are_told_apart_by_number() -> None:
     assert tokenizer.target_labels(ids) == ["a", "a"]
     assert len(set(ids)) == 2
     assert not tokenizer.has_unique_labels
+
+
+def test_a_token_is_named_by_its_piece_its_id_or_a_label_that_is_its_own() -> None:
+    tokenizer = unigram("▁the", "▁")
+    the = tokenizer.named("ban: token", ["▁the"])
+    assert tokenizer.named("ban: token", [" the"]) == tokenizer.named("ban: token", the) == the
+    with pytest.raises(InputError, match="ban: token ' ' is the label of several tokens; name one by its id, of #33, #258"):
+        tokenizer.named("ban: token", [" "])
+    for unknown in ("cat", 259, -1):
+        with pytest.raises(InputError, match="is not in the vocabulary"):
+            tokenizer.named("ban: token", [unknown])
 
 
 def test_an_id_that_only_the_model_has_is_its_number() -> None:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import math
+import re
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere, l
 from transformer_viz.terms import KINDS, visible_text
 
 if TYPE_CHECKING:
-    from transformer_viz.checkpoints import Checkpoint
+    from transformer_viz.loaded_model import LoadedModel, Tokenizer
     from transformer_viz.trace.trace import Trace
 
 LARGEST_SEED = 2**63 - 2
@@ -21,14 +22,49 @@ _LONGEST_INPUT = 1_000_000
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    """`--checkpoint` and `--device`."""
-    parser.add_argument(
-        "--checkpoint",
-        default="reverse",
+    """`--checkpoint` or `--model`, and `--device`; `loaded` reads them back."""
+    either = parser.add_mutually_exclusive_group()
+    _add_checkpoint(either)
+    either.add_argument(
+        "--model",
         metavar="NAME",
-        help="a checkpoint's name, or a folder with a path separator (reverse)",
+        help="a Hugging Face model instead: a name that `models` lists, or a folder with a path separator",
     )
     add_device(parser)
+
+
+def add_checkpoint(parser: argparse.ArgumentParser) -> None:
+    """`--checkpoint` and `--device`, for what needs a task."""
+    _add_checkpoint(parser)
+    add_device(parser)
+
+
+def _add_checkpoint(parser: argparse._ActionsContainer) -> None:
+    words = "a checkpoint's name, or a folder with a path separator (reverse)"
+    parser.add_argument("--checkpoint", default="reverse", metavar="NAME", help=words)
+
+
+def loaded(arguments: argparse.Namespace) -> "LoadedModel":
+    """The model that `add_model` asked for."""
+    if arguments.model is None:
+        from transformer_viz.checkpoints import load_checkpoint
+
+        return load_checkpoint(arguments.checkpoint, arguments.device)
+    from transformer_viz.readers import load_model
+
+    return load_model(arguments.model, arguments.device)
+
+
+def loaded_to_decode(arguments: argparse.Namespace) -> "LoadedModel":
+    """Likewise, with the switches of `add_decoding` that only a Hugging Face model has."""
+    model = loaded(arguments)
+    if not arguments.chat:
+        return model
+    from transformer_viz.readers.huggingface.loading import HuggingFaceModel
+
+    if not isinstance(model, HuggingFaceModel):
+        raise OptionError(f"--chat is of Hugging Face models; {model.name} is a checkpoint. Leave it out, or give --model.")
+    return model.with_chat()
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
@@ -61,7 +97,7 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
     """How to decode; `decoding` reads it back."""
     parser.add_argument("--strategy", default="greedy", help="greedy, beam or sample (greedy)")
     parser.add_argument(
-        "--max-length", type=int, metavar="N", help="the most tokens to write, <end> included (the task's limit + 1)"
+        "--max-length", type=int, metavar="N", help="the most tokens to write, <end> included (the task's or the model's)"
     )
     parser.add_argument("--candidates", type=int, default=10, metavar="N", help="how many candidates each step keeps (10)")
     for name, kind, limits, words in _STRATEGY_OPTIONS:
@@ -70,7 +106,15 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(f"--{name.replace('_', '-')}", type=read, metavar=metavar, help=words)
     parser.add_argument("--seed", type=whole(0, LARGEST_SEED), metavar="N", help="sample: another seed draws other tokens (0)")
     parser.add_argument("--prefix", metavar="TEXT", help="what the output begins with, whatever the model would write")
-    parser.add_argument("--ban", metavar="TOKEN", action="append", help="a token that is never written; may be repeated")
+    parser.add_argument(
+        "--ban",
+        metavar="TOKEN",
+        action="append",
+        help="a token that is never written, of a --model also as #ID; may be repeated",
+    )
+    parser.add_argument(
+        "--chat", action="store_true", help="of a --model: TEXT as a user's message in the model's chat template"
+    )
     parser.add_argument("--edits", default="", metavar="TEXT", help="changes to masks and heads, for example cross:3-5")
     parser.add_argument("--mistake", metavar="NAME", help="a deliberate mask mistake")
     parser.add_argument("--precision", choices=("float32", "float16"), help="of the weights in the trace (float32)")
@@ -82,30 +126,41 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def decoding(arguments: argparse.Namespace, checkpoint: "Checkpoint") -> dict[str, Any]:
+def decoding(arguments: argparse.Namespace, model: "LoadedModel") -> dict[str, Any]:
     """The keywords of `decode` that `add_decoding` asked for; what was not given is left out."""
     from transformer_viz.trace.limits import MAX_TRACE_BYTES
 
     keywords = {name: getattr(arguments, name) for name in ("strategy", "max_length", "candidates", "mistake")}
     keywords["max_trace_bytes"] = MAX_TRACE_BYTES
-    for name in (*(name for name, *_ in _STRATEGY_OPTIONS), "seed", "ban", "precision", "kinds", "layers", "max_trace_bytes"):
+    for name in (*(name for name, *_ in _STRATEGY_OPTIONS), "seed", "precision", "kinds", "layers", "max_trace_bytes"):
         if getattr(arguments, name) is not None:
             keywords[name] = getattr(arguments, name)
     if arguments.prefix:
-        keywords["prefix"] = checkpoint.task.read_target(arguments.prefix)
+        keywords["prefix"] = (model.task.read_target if model.task else model.tokenizer.target)(arguments.prefix)
+    if arguments.ban:
+        keywords["ban"] = [_token(given, model.tokenizer) for given in arguments.ban]
     if arguments.layers:
-        _check_layers(arguments.layers, arguments.kinds, checkpoint)
+        _check_layers(arguments.layers, arguments.kinds, model)
     return {**keywords, "edits": [arguments.edits]}
 
 
-def _check_layers(layers: list[int], kinds: list[str] | None, checkpoint: "Checkpoint") -> None:
+def _token(given: str, tokenizer: "Tokenizer") -> str | int:
+    """`#17` is the id 17 where labels do not tell ids."""
+    is_id = not tokenizer.has_unique_labels and re.fullmatch(r"#\d{1,9}", given, re.ASCII)
+    return int(given[1:]) if is_id else given
+
+
+def _check_layers(layers: list[int], kinds: list[str] | None, model: "LoadedModel") -> None:
     """The engine's own message counts from 0."""
-    config = checkpoint.model.config
-    for kind in kinds or KINDS:
-        n_layers = config.n_encoder_layers if kind == "encoder" else config.n_decoder_layers
-        if max(layers) >= n_layers:
+    there = model.model.sizes.layers
+    for kind in kinds or there:
+        # A kind that the model does not have is refused by name.
+        numbers = there.get(kind, layers)
+        if lacking := [number for number in layers if number not in numbers]:
+            is_row = tuple(numbers) == tuple(range(len(numbers)))
+            which = f"1 to {len(numbers)}" if is_row else listed(number + 1 for number in numbers)
             raise OptionError(
-                f"--layers {max(layers) + 1} is not possible; {kind} attention has layers 1 to {n_layers}. "
+                f"--layers {max(lacking) + 1} is not possible; {kind} attention has layers {which}. "
                 "--kinds chooses the kinds that have the layer."
             )
 

@@ -9,7 +9,7 @@ HELP = "prove that no mask leaks; exit 0 sound, 1 not"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model, and what to break on purpose."""
-    _shared.add_model(parser)
+    _shared.add_checkpoint(parser)
     parser.add_argument("--mistake", metavar="NAME", help="make this mistake on purpose; the certificate must then fail")
     parser.add_argument("--edits", default="", metavar="TEXT", help="edits to check with, for example cross:3-5,decoder:off")
     parser.add_argument(

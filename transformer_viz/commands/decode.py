@@ -7,9 +7,13 @@ from transformer_viz.commands import _shared
 from transformer_viz.terms import visible_text
 
 if TYPE_CHECKING:
-    from transformer_viz.trace.trace import Step, Trace
+    from collections.abc import Sequence
+
+    from transformer_viz.trace.trace import Candidate, Step, Trace
 
 HELP = "decode a text"
+_MOST = 5
+"""Candidates of a mask token that are printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,12 +28,11 @@ def run(arguments: argparse.Namespace) -> int:
     """0, whatever was written: a wrong answer is an answer."""
     text = _shared.read_text(arguments.text)
 
-    from transformer_viz.checkpoints import load_checkpoint
     from transformer_viz.trace.as_json import summary
     from transformer_viz.tracing.decode import decode
 
-    checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
-    trace = decode(checkpoint, text, **_shared.decoding(arguments, checkpoint))
+    model = _shared.loaded_to_decode(arguments)
+    trace = decode(model, text, **_shared.decoding(arguments, model))
     if arguments.json:
         _shared.print_json(summary(trace))
     else:
@@ -39,12 +42,34 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_table(trace: "Trace") -> None:
     """The text alone on its line, then how it came about."""
+    (_print_steps if trace.steps else _print_fills)(trace)
+    where = f"{trace.made_by['checkpoint']} on {trace.made_by['device']}"
+    print(_shared.visible("; ".join(filter(None, (_verdict(trace), where)))))
+
+
+def _print_steps(trace: "Trace") -> None:
+    """What was written; a prompt is only counted."""
     print(_shared.visible_run(trace.text))
+    if trace.n_given:
+        print(f"after a prompt of {trace.n_given + 1} tokens")
     print(f"{'step':>4}  {'token':8} {'p':6}   instead")
-    for number, step in enumerate(trace.steps, start=1):
+    for number, step in enumerate(_written(trace), start=1):
         print(f"{number:4}  {_shared.visible_run(step.token):8} {step.probability:.4f}   {_others(step)}".rstrip())
     _print_hypotheses(trace)
-    print(_shared.visible(f"{_verdict(trace)}; {trace.made_by['checkpoint']} on {trace.made_by['device']}"))
+
+
+def _print_fills(trace: "Trace") -> None:
+    """Of an encoder alone: what may stand in the place of each mask token."""
+    if not trace.fills:
+        print("nothing to fill in: the text holds no mask token of this model")
+        return
+    print(f"{'place':>5}  may be")
+    for fill in trace.fills:
+        print(f"{fill.place + 1:5}  {_each(fill.candidates[:_MOST])}")
+
+
+def _written(trace: "Trace") -> "tuple[Step, ...]":
+    return trace.steps[trace.n_given :]
 
 
 def _print_hypotheses(trace: "Trace") -> None:
@@ -64,13 +89,18 @@ def _print_hypotheses(trace: "Trace") -> None:
 
 
 def _others(step: "Step", most: int = 3) -> str:
-    others = [candidate for rank, candidate in enumerate(step.candidates) if rank != step.rank]
-    return "  ".join(f"{_shared.visible_run(token)} {probability:.4f}" for token, probability in others[:most])
+    return _each([candidate for rank, candidate in enumerate(step.candidates) if rank != step.rank][:most])
+
+
+def _each(candidates: "Sequence[Candidate]") -> str:
+    return "  ".join(f"{_shared.visible_run(token)} {probability:.4f}" for token, probability in candidates)
 
 
 def _verdict(trace: "Trace") -> str:
     from transformer_viz.analysis.answer import answer_words
 
-    ending = "" if trace.finished == "end" else f"stopped after {len(trace.steps)} tokens without <end>; "
+    end = "<end>" if "task" in trace.made_by else "an end"
+    is_cut = trace.finished != "end" and bool(trace.steps)
+    ending = f"stopped after {len(_written(trace))} tokens without {end}; " if is_cut else ""
     words = "".join(f"“{text}”" if style == "code" else text for style, text in answer_words(trace))
     return f"{ending}{words}"

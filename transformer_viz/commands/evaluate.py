@@ -16,7 +16,7 @@ HELP = "exact match and head mass on texts that training did not see"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model and the sample."""
-    _shared.add_model(parser)
+    _shared.add_checkpoint(parser)
     parser.add_argument("--samples", type=int, default=10_000, metavar="N", help="strings in total, split evenly (10000)")
     parser.add_argument(
         "--seed",

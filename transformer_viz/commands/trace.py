@@ -24,11 +24,10 @@ def run(arguments: argparse.Namespace) -> int:
     _check(path, arguments.force)
     text = _shared.read_text(arguments.text)
 
-    from transformer_viz.checkpoints import load_checkpoint
     from transformer_viz.tracing.decode import decode
 
-    checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
-    trace = decode(checkpoint, text, **_shared.decoding(arguments, checkpoint))
+    model = _shared.loaded_to_decode(arguments)
+    trace = decode(model, text, **_shared.decoding(arguments, model))
     try:
         trace.save(path)
     except OSError as error:

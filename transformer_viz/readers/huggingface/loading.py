@@ -3,7 +3,7 @@
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -51,6 +51,16 @@ class HuggingFaceModel:
     def variant(self) -> str:
         """The family's name."""
         return family(self.model.model)
+
+    def with_chat(self) -> "HuggingFaceModel":
+        """The same model, which reads a text as a user's message in its chat template.
+
+        Raises:
+            ModelError: its tokenizer has no such template.
+        """
+        if not self.tokenizer.tokenizer.chat_template:
+            raise ModelError(f"{self.name} has no chat template. Leave it out, and write the text as the model should read it.")
+        return replace(self, tokenizer=replace(self.tokenizer, is_chat=True))
 
     @cached_property
     def device_title(self) -> str:

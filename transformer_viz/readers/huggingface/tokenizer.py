@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from transformer_viz.errors import InputError, shortened
+from transformer_viz.errors import InputError, listed, shortened
 from transformer_viz.loaded_model import Known
 
 _SPACE = "▁"
@@ -20,9 +20,15 @@ _NO_CHARACTER = re.compile("[\udc80-\udcff]+")
 
 @dataclass(frozen=True)
 class HuggingFaceTokenizer:
-    """See `loaded_model.Tokenizer`. Ids may share a label: a byte of SentencePiece, and the piece of its letter."""
+    """See `loaded_model.Tokenizer`. Ids may share a label: a byte of SentencePiece, and the piece of its letter.
+
+    Attributes:
+        tokenizer: of transformers.
+        is_chat: whether a source is a user's message, framed as its chat template says.
+    """
 
     tokenizer: Any
+    is_chat: bool = False
 
     has_unique_labels = False
 
@@ -49,7 +55,7 @@ class HuggingFaceTokenizer:
         return _Labels(self).__getitem__
 
     def source(self, text: str) -> list[int]:
-        ids = list(self.tokenizer(text).input_ids)
+        ids = self._message(text) if self.is_chat else list(self.tokenizer(text).input_ids)
         if not ids:
             raise InputError("The text is empty. Type at least one letter.")
         return ids
@@ -58,14 +64,7 @@ class HuggingFaceTokenizer:
         return list(self.tokenizer(text_target=text, add_special_tokens=False).input_ids)
 
     def named(self, what: str, tokens: Sequence[str | int]) -> list[int]:
-        vocabulary = self.tokenizer.get_vocab()
-        ids = []
-        for token in tokens:
-            number = token if isinstance(token, int) else vocabulary.get(token)
-            if number is None or not 0 <= number < len(self.tokenizer):
-                raise InputError(f"{what} {shortened(str(token))!r} is not in the vocabulary of this model.")
-            ids.append(number)
-        return ids
+        return [self._id(what, token) for token in tokens]
 
     def source_labels(self, ids: Sequence[int]) -> list[str]:
         return self.target_labels(ids)
@@ -82,6 +81,29 @@ class HuggingFaceTokenizer:
 
     def known(self, text: str, n_steps: int) -> Known:
         return Known(alignment=(None,) * n_steps)
+
+    def _id(self, what: str, token: str | int) -> int:
+        """Of an id, of a piece as the tokenizer writes it, or of a label that only one id has."""
+        if isinstance(token, int):
+            found = [token] if 0 <= token < len(self.tokenizer) else []
+        elif (number := self.tokenizer.get_vocab().get(token)) is not None:
+            found = [number]
+        else:
+            found = [number for number, label in enumerate(self.labels) if label == token]
+        if not found:
+            raise InputError(f"{what} {shortened(str(token))!r} is not in the vocabulary of this model.")
+        if len(found) > 1:
+            ids = listed(f"#{number}" for number in found[:8])
+            raise InputError(f"{what} {shortened(str(token))!r} is the label of several tokens; name one by its id, of {ids}.")
+        return found[0]
+
+    def _message(self, text: str) -> list[int]:
+        """What begins the answer is a part of the template."""
+        message = [{"role": "user", "content": text}]
+        try:
+            return list(self.tokenizer.apply_chat_template(message, add_generation_prompt=True, return_dict=False))
+        except Exception as error:  # a template is a program that came with the model
+            raise InputError(f"The model's chat template failed: {shortened(str(error), 200)}. Try without it.") from error
 
     def _label(self, piece: str) -> str:
         """What a piece spells; what does not spell a whole character as its bytes."""
