@@ -11,10 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformer_viz as tv
+from tests.trace import planted
 from transformer_viz import Trace, decode
 from transformer_viz.analysis.diff import diff
 from transformer_viz.analysis.diff_report import WHATS, TraceDiff
 from transformer_viz.errors import OptionError
+from transformer_viz.trace.groups import Group
+from transformer_viz.trace.trace import Fill
 
 KINDS = ("encoder", "decoder", "cross")
 
@@ -216,3 +219,28 @@ def test_impossible_arguments(hello, arguments, options, named):
 
 def test_one_part_to_ignore_may_be_a_word(hello):
     assert diff(hello, replace(hello, text="x"), ignore="tokens").equal  # ty: ignore[invalid-argument-type]
+
+
+def test_what_only_other_models_runs_have_is_compared_too():
+    """Ids behind equal labels, what was given, fills, a search's prompt, and groups."""
+    run, search = planted.run((5, 2)), planted.search()
+    assert diff(run, run).equal and diff(search, search).equal
+    # The third and fourth token of the prompt have one label.
+    prompt = (planted.PROMPT[0], planted.PROMPT[1], planted.PROMPT[3], planted.PROMPT[2])
+    other = replace(run, target_ids=(*prompt, *(run.target_ids or ())[len(prompt) :]))
+    assert other.target_tokens == run.target_tokens
+    assert (only(diff(run, other)).what, only(diff(run, other)).where.field) == ("tokens", "target_ids")
+    assert only(diff(run, replace(run, n_given=1))).before == run.n_given
+    fill = Fill(place=1, candidates=(("�", 0.5), ("�", 0.25)), candidate_ids=(3, 4))
+    alone = Trace.from_arrays(encoder=np.full((3, 3), 1 / 3), source_tokens=["a", "[MASK]", "b"])
+    first, second = replace(alone, fills=(fill,)), replace(alone, fills=(replace(fill, candidates=(("�", 0.5), ("�", 0.125))),))
+    assert only(diff(first, second)).where.token == "� #4"
+    assert only(diff(first, alone)).where.field == "places_of_fills"
+    groups = [run.with_group("inside", Group(arrays={"query": np.array([1.0, x], np.float32)}, notes={})) for x in (2, 5)]
+    found = only(diff(*groups))
+    assert (found.what, found.where.field, found.size) == ("groups", "inside/query", 3.0)
+    assert not diff(groups[0], run).equal
+    assert search.search is not None
+    nodes = [replace(node, token_id={3: 4, 4: 3}.get(node.token_id or 0, node.token_id)) for node in search.search.nodes]
+    elsewhere = replace(search, search=replace(search.search, nodes=tuple(nodes)))
+    assert "token_id" in only(diff(search, elsewhere)).before

@@ -19,11 +19,12 @@ from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Candidate, Trace
 
+_IDS = ("target_ids", "output_ids")
 _MODEL = ("checkpoint", "variant", "task")
 _NO_DIFFERENCE = ("seconds", "device", "versions")
 _LONGEST_NOTE = 400
 _STEP_NUMBERS = ("probability", "log_probability", "sampling_probability")
-_NODE_FIELDS = ("parent", "row", "step", "token", "text", "rank", "place", "state", "pruned_by")
+_NODE_FIELDS = ("parent", "row", "step", "token", "token_id", "text", "rank", "place", "state", "pruned_by")
 _NODE_NUMBERS = ("log_probability", "total", "score")
 
 
@@ -54,6 +55,16 @@ def diff(before: Trace, after: Trace, *, tolerance: float = 0.0, ignore: Iterabl
     return TraceDiff(differences=tuple(found), notes=tuple(reader.notes()), tolerance=float(tolerance))
 
 
+def _told_apart(candidates: Sequence[Candidate], ids: Sequence[int]) -> Sequence[Candidate]:
+    """Candidates whose labels tell them apart: with their ids where there are any."""
+    return [(f"{token} #{number}", p) for (token, p), number in zip(candidates, ids, strict=True)] if ids else candidates
+
+
+def _rows_told_apart(search: Search) -> list[Sequence[Candidate]]:
+    ids = search.candidate_ids or [()] * len(search.candidates)
+    return list(map(_told_apart, search.candidates, ids))
+
+
 class _Reader:
     """Reads two runs part by part."""
 
@@ -66,12 +77,13 @@ class _Reader:
     def all(self) -> Iterator[Difference]:
         a, b = self.before, self.after
         settings = sorted((a.made_by.keys() | b.made_by.keys()) - {*_MODEL, *_NO_DIFFERENCE})
-        yield from self._fields("input", ("source", "source_tokens", "source_letters"), a, b)
+        yield from self._fields("input", ("source", "source_tokens", "source_letters", "source_ids", "n_given"), a, b)
         yield from self._entries("model", _MODEL, a.made_by, b.made_by)
         yield from self._entries("settings", settings, a.made_by, b.made_by)
-        yield from self._fields("tokens", ("target_tokens", "output_tokens", "text", "finished"), a, b)
+        yield from self._fields("tokens", ("target_tokens", "output_tokens", "text", "finished", *_IDS), a, b)
         yield from self._fields("answer", ("expected", "expected_tokens", "alignment"), a, b)
         yield from self._steps()
+        yield from self._fills()
         for kind in KINDS:
             yield from self._layers(kind)
             yield from self._mask(kind)
@@ -81,6 +93,7 @@ class _Reader:
             yield from self._arrays("scores", kind, a.scores.get(kind), b.scores.get(kind))
         yield from self._fields("changes", ("mistake", "edits"), a, b)
         yield from self._search(a.search, b.search)
+        yield from self._groups()
 
     def notes(self) -> Iterator[str]:
         if self.within > 0:
@@ -96,18 +109,48 @@ class _Reader:
         if bool(a) != bool(b):
             yield Difference(what="steps", where=Where(field="recorded_steps"), before=len(a), after=len(b))
             return
-        alike = first_apart(self.before.target_tokens, self.after.target_tokens)
+        # Tokens of one label may be different ones, where ids stand beside them.
+        both = (self._both("target_tokens"), self._both("target_ids"))
+        apart = [first_apart(first or (), second or ()) for first, second in both]
+        alike = min((place for place in apart if place is not None), default=None)
         a, b = a[:alike], b[:alike]
         yield from self._numbers_of("steps", _STEP_NUMBERS, a, b)
         if self.tolerance == 0:
             yield from self._list("steps", "rank", [s.rank for s in a], [s.rank for s in b])
-        first, second = ([step.candidates for step in steps] for steps in (a, b))
+        first, second = ([_told_apart(step.candidates, step.candidate_ids) for step in steps] for steps in (a, b))
         yield from self._list("steps", "number_of_candidates", list(map(len, first)), list(map(len, second)))
         differs = list(self._candidates("steps", "candidates", first, second))
         yield from differs
         if self.tolerance == 0 and not differs:
             orders = ([tuple(token for token, _ in row) for row in rows] for rows in (first, second))
             yield from self._list("steps", "order_of_candidates", *orders)
+
+    def _fills(self) -> Iterator[Difference]:
+        """What would stand at the mask tokens of an encoder alone."""
+        a, b = self._both("fills")
+        yield from self._list("steps", "places_of_fills", [fill.place for fill in a], [fill.place for fill in b])
+        if [fill.place for fill in a] == [fill.place for fill in b]:
+            first, second = ([_told_apart(fill.candidates, fill.candidate_ids) for fill in fills] for fills in (a, b))
+            yield from self._candidates("steps", "fills", first, second)
+
+    def _groups(self) -> Iterator[Difference]:
+        """Arrays by the names of what computed them, and their notes."""
+        a, b = self._both("groups")
+        yield from self._value("groups", "names", sorted(a), sorted(b))
+        for name in sorted(a.keys() & b.keys()):
+            x, y = a[name], b[name]
+            yield from self._value("groups", f"notes_of_{name}", x.notes, y.notes)
+            for array in sorted(x.arrays.keys() | y.arrays.keys()):
+                field = f"{name}/{array}"
+                first, second = x.arrays.get(array), y.arrays.get(array)
+                shapes = (None if found is None else found.shape for found in (first, second))
+                yield from self._value("groups", f"shape_of_{field}", *shapes)
+                if first is not None and second is not None and first.shape == second.shape:
+                    sides = (first.astype(np.float64), second.astype(np.float64))
+                    yield from self._largest("groups", *sides, lambda _, field=field: Where(field=field))
+
+    def _both(self, name: str) -> tuple[Any, Any]:
+        return getattr(self.before, name), getattr(self.after, name)
 
     def _layers(self, kind: Kind) -> Iterator[Difference]:
         """Which layers were kept, where both have as many; else their shapes say it."""
@@ -139,7 +182,7 @@ class _Reader:
             yield from self._value("search", "search", first, second)
             return
         yield from self._entries("search", sorted(a.settings.keys() | b.settings.keys()), a.settings, b.settings)
-        yield from self._fields("search", ("best", "alignment"), a, b)
+        yield from self._fields("search", ("best", "alignment", "opening", "opening_ids"), a, b)
         yield from self._value("search", "nodes", len(a.nodes), len(b.nodes))
         if differ := list(self._nodes(a, b)):
             yield from differ
@@ -147,7 +190,7 @@ class _Reader:
         yield from self._numbers_of("search", _NODE_NUMBERS, a.nodes, b.nodes, "node_")
         for kind in [kind for kind in KINDS if kind in a.rows and kind in b.rows]:
             yield from self._rows(kind, a.rows[kind], b.rows[kind])
-        yield from self._candidates("search", "row_candidates", a.candidates, b.candidates)
+        yield from self._candidates("search", "row_candidates", *map(_rows_told_apart, (a, b)))
 
     def _nodes(self, a: Search, b: Search) -> Iterator[Difference]:
         """The first continuation that is another one, in the fields that differ."""

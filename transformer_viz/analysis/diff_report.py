@@ -9,7 +9,7 @@ from transformer_viz.errors import shortened
 from transformer_viz.terms import KIND_TITLES, Kind, visible
 
 What = Literal[
-    "input", "model", "settings", "tokens", "answer", "steps", "masks", "attention", "scores", "changes", "search"
+    "input", "model", "settings", "tokens", "answer", "steps", "masks", "attention", "scores", "changes", "search", "groups"
 ]  # fmt: skip
 WHATS: tuple[What, ...] = get_args(What)
 _LONGEST = 60
