@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -53,6 +54,9 @@ class Checkpoint:
     metrics: Mapping[str, Any]
     device: torch.device
     """The device that the model is on."""
+
+    default_total_length = None
+    generation = MappingProxyType[str, Any]({})
 
     @cached_property
     def device_title(self) -> str:

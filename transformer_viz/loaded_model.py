@@ -3,9 +3,9 @@
 A `Checkpoint` is one, and so is what `load_model` returns for a model that is not ours.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 
@@ -134,4 +134,14 @@ class LoadedModel(Protocol):
     @property
     def default_max_length(self) -> int:
         """The most tokens that it writes unless it is told otherwise, the end included."""
+        ...
+
+    @property
+    def default_total_length(self) -> int | None:
+        """Likewise the prompt and what is written together, at least one token; None = there is no such limit."""
+        ...
+
+    @property
+    def generation(self) -> Mapping[str, Any]:
+        """What the model itself decides of what is written besides its logits, as JSON has it; empty = nothing."""
         ...

@@ -4,6 +4,10 @@ At every step the `beam_size` best continuations of all live hypotheses are kept
 those that write `<end>` are finished, the others live on. Ties go to the better parent, then to the lower id. A
 hypothesis' score is its sum divided by lengthᵅ, `<end>` counted. Width 1 is greedy decoding.
 
+With `refill` the width is kept full, as transformers' `generate(num_beams=…, early_stopping=False)` does: twice as many
+continuations are looked at (more where there are several ends), the best that do not end live on, and an end counts only
+among the first `beam_size`.
+
 Every row that the model computes, and every continuation that was looked at, is recorded.
 """
 
@@ -15,7 +19,7 @@ from typing import Literal, Required, TypedDict, Unpack
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import Reader, opening, read_opening
+from transformer_viz.decoding.reader import Reader, Reading, SoFar, nothing_left, opening, read_opening
 from transformer_viz.decoding.stepwise import banning
 from transformer_viz.model.tap import Tap
 
@@ -33,12 +37,19 @@ class Beam:
         length_penalty: α; a hypothesis' score is its sum of log-probabilities divided by lengthᵅ.
         n_best: how many finished hypotheses are wanted.
         stop: when to stop.
+        refill: keep the width full where hypotheses end. `bound` is then transformers' estimate: when all of the `size` best
+            have ended, and the best that lives would not reach them if it ended now.
     """
 
     size: int = 5
     length_penalty: float = 0.6
     n_best: int = 5
     stop: Stop = "bound"
+    refill: bool = False
+
+    def n_looked_at(self, n_ends: int) -> int:
+        """Continuations that each step records: those that are kept, and as many again that came near."""
+        return self.size * (max(2, 1 + n_ends) if self.refill else 2)
 
 
 @dataclass(frozen=True)
@@ -138,18 +149,18 @@ def beam_search(
     limits = _Options(**options)
     tap, max_length = limits.tap, limits.max_length
     assert not reader.training, "decoding needs a model in eval mode"
-    decoder = reader.incremental(reader.encode(source, source_padding, tap=tap), source_padding)
     # Logits come to the CPU first, since not every device has float64.
     without = banning(limits.ban, "cpu")
     searches = [_Sentence(how, max_length, reader.end_ids) for _ in range(len(source))]
-    read = opening(reader, source)
-    given = read_opening(reader, decoder, read, tap)
-    for search, rows in zip(searches, given[:, :-1].cpu(), strict=True):
-        search.found.given = rows
-    logits = given[:, -1].cpu()
+    decoder, read, logits = _begin(reader, source, source_padding, searches, tap)
+    n_opening, sentence = read.shape[1], torch.arange(len(source), device=source.device)
     for step in range(max_length):
         forced = limits.prefix[step] if step < len(limits.prefix) else None
-        log_p = without(_allowed(reader, read, logits.double().log_softmax(-1)))
+        log_p = logits.double().log_softmax(-1)
+        if forced is None and reader.rules is not None:
+            padding = None if source_padding is None else source_padding[sentence].cpu()
+            log_p = reader.rules(SoFar(read.cpu(), n_opening, max_length, source[sentence].cpu(), padding), log_p)
+        log_p = without(log_p)
         start = 0
         parents: list[int] = []
         for search in searches:
@@ -165,14 +176,21 @@ def beam_search(
         decoder.reorder(rows)
         tokens = torch.tensor([node.token for search in searches for node in search.live_nodes()], device=source.device)
         if reader.rules is not None:
-            read = torch.cat([read[rows], tokens[:, None]], 1)
+            read, sentence = torch.cat([read[rows], tokens[:, None]], 1), sentence[rows]
         logits = decoder.read(tokens, tap=tap).cpu()
     return [search.finish() for search in searches]
 
 
-def _allowed(reader: Reader, read: Tensor, log_p: Tensor) -> Tensor:
-    """Log-probabilities, as the reader's own rules leave them."""
-    return log_p if reader.rules is None else reader.rules(read.cpu(), log_p)
+def _begin(
+    reader: Reader, source: Tensor, source_padding: Tensor | None, searches: Sequence["_Sentence"], tap: Tap | None
+) -> tuple[Reading, Tensor, Tensor]:
+    """Reads the opening. Returns what goes on to be read, the ids that were, and the logits after the last, on the CPU."""
+    decoder = reader.incremental(reader.encode(source, source_padding, tap=tap), source_padding)
+    read = opening(reader, source)
+    given = read_opening(reader, decoder, read, tap)
+    for search, rows in zip(searches, given[:, :-1].cpu(), strict=True):
+        search.found.given = rows
+    return decoder, read, given[:, -1].cpu()
 
 
 class _Sentence:
@@ -196,7 +214,13 @@ class _Sentence:
         self.found.logits += list(logits)
         live: list[int | None] = []
         parents: list[int] = []
-        for parent, node in self._continuations(step, first_row, log_p, forced):
+        continuations = self._continuations(step, first_row, log_p, forced)
+        if not continuations:
+            if not self.done:
+                raise nothing_left()
+            self._stop()
+            return []
+        for parent, node in continuations:
             number = len(self.found.nodes)
             self.found.nodes.append(node)
             if node.state in ("end", "length"):
@@ -216,17 +240,18 @@ class _Sentence:
         # Stable: of equal totals the better parent comes first, then the lower id.
         order = self._totals(log_p, forced).flatten().sort(descending=True, stable=True)
         n_possible = int((order.values > -math.inf).sum())
-        n_kept = min(self.how.size, n_possible)
-        worst_kept = len(self.found.nodes) + n_kept - 1
-        # As many again are recorded as pruned: those that came near.
-        best = order.indices[: min(2 * self.how.size, n_possible)]
+        best = order.indices[: min(self.how.n_looked_at(len(self.end_ids)), n_possible)]
         each = (best.tolist(), order.values[: len(best)].tolist(), log_p.flatten()[best].tolist())
-        found = []
+        found: list[tuple[int, Node]] = []
+        n_live, worst_kept = 0, len(self.found.nodes)
         for rank, (place, total, log_probability) in enumerate(zip(*each, strict=True)):
             parent, token = divmod(place, n_tokens)
-            state: State = "pruned"
-            if rank < n_kept:
-                state = "end" if token in self.end_ids else "length" if step + 1 == self.max_length else "kept"
+            state: State = "end" if token in self.end_ids else "length" if step + 1 == self.max_length else "kept"
+            # The place counts, or among those that live on, with `refill`, how many did before.
+            is_kept = (n_live if self.how.refill and state == "kept" else rank) < self.how.size
+            n_live += state == "kept"
+            state = state if is_kept else "pruned"
+            worst_kept = len(self.found.nodes) + rank if is_kept else worst_kept
             node = Node(
                 parent=self.live[parent],
                 row=first_row + parent,
@@ -267,12 +292,15 @@ class _Sentence:
         return self.found
 
     def _may_stop(self, step: int) -> bool:
-        if len(self.done) < self.how.n_best or self.how.stop == "never":
+        n_wanted = self.how.size if self.how.refill else self.how.n_best
+        if len(self.done) < n_wanted or self.how.stop == "never":
             return False
         if self.how.stop == "first":
             return True
         nodes, alpha = self.found.nodes, self.how.length_penalty
-        worst = sorted((nodes[number].score for number in self.done), reverse=True)[self.how.n_best - 1]
+        worst = sorted((nodes[number].score for number in self.done), reverse=True)[n_wanted - 1]
+        if self.how.refill:
+            return all(nodes[number].score <= worst for number in self.live[:1] if number is not None)
         # A sum only falls. With α ≥ 0 the longest hypothesis divides it by the most, else the next one.
         length = self.max_length if alpha >= 0 else step + 2
         return all(nodes[number].total / length**alpha <= worst for number in self.live if number is not None)

@@ -22,7 +22,7 @@ def greedy(
     Args:
         ban: ids that are never chosen.
     """
-    without = banning(ban, source.device)
+    without = banning(ban, source.device, is_checked=reader.rules is not None)
 
     def choose(logits: Tensor) -> tuple[Tensor, None]:
         # argmax gives the first of several equal maxima, so ties take the lowest id.

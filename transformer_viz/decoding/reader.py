@@ -5,17 +5,39 @@ what is read first, which tokens end a sentence, and what stands in the rows of 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from transformer_viz.errors import OptionError
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Tap
 
-Rules = Callable[[Tensor, Tensor], Tensor]
-"""What else decides the next token: from all ids that were read, int (batch, position), and the logits or log-probabilities of
-what may follow, float (batch, vocabulary), to such numbers again; −∞ is never written."""
+
+@dataclass(frozen=True)
+class SoFar:
+    """A batch of sentences that is being written, as far as it is.
+
+    Attributes:
+        ids: int (batch, position), all that the decoder read; padding before shorter prompts included.
+        n_opening: how many of the positions were read before anything was written.
+        max_length: the most tokens to write.
+        source: int (batch, source), of each sentence.
+        source_padding: bool (batch, source), or None when nothing is padded.
+    """
+
+    ids: Tensor
+    n_opening: int
+    max_length: int
+    source: Tensor
+    source_padding: Tensor | None
+
+
+Rules = Callable[[SoFar, Tensor], Tensor]
+"""What else decides the next token: from what was read, and the logits or log-probabilities of what may follow, float (batch,
+vocabulary), to such numbers again; −∞ is never written."""
 
 
 class Reading(Protocol):
@@ -100,6 +122,14 @@ def opening(reader: Reader, source: Tensor) -> Tensor:
     """What the decoder reads before anything is written, int (batch, position): the start token, or the prompt."""
     start = reader.start_id
     return source if start is None else torch.full((len(source), 1), start, device=source.device)
+
+
+def nothing_left() -> OptionError:
+    """Says that every token is forbidden, by the model's own rules, perhaps with a ban."""
+    return OptionError(
+        "There is a step at which no token may be written: the model, its generation config and ban together forbid every one. "
+        "Allow some again, or switch the generation config off."
+    )
 
 
 def read_opening(reader: Reader, reading: Reading, tokens: Tensor, tap: Tap | None) -> Tensor:

@@ -27,10 +27,13 @@ class Sampling:
     seed: int = 0
 
 
-def sampler(how: Sampling, source: Tensor, ban: Sequence[int] = ()) -> Choose:
-    """What `stepwise` chooses by when tokens are drawn, for a batch of sources; `ban` are ids that are never drawn."""
+def sampler(how: Sampling, source: Tensor, ban: Sequence[int] = (), *, is_checked: bool = False) -> Choose:
+    """What `stepwise` chooses by when tokens are drawn, for a batch of sources; `ban` are ids that are never drawn.
+
+    `is_checked` as in `banning`.
+    """
     # On the CPU: the same numbers on every device, and one for each sentence.
-    without = banning(ban, source.device)
+    without = banning(ban, source.device, is_checked=is_checked)
     generators = [torch.Generator().manual_seed(how.seed) for _ in range(len(source))]
 
     def choose(logits: Tensor) -> tuple[Tensor, Tensor]:

@@ -6,12 +6,13 @@ is whether every sentence has ended.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Required, TypedDict, Unpack
 
 import torch
 from torch import Tensor
 
-from transformer_viz.decoding.reader import Reader, is_end, opening, read_opening
+from transformer_viz.decoding.reader import Reader, SoFar, is_end, nothing_left, opening, read_opening
 from transformer_viz.model.tap import Tap
 
 
@@ -102,10 +103,11 @@ def stepwise(
     ended, is_over = torch.zeros(len(source), dtype=torch.bool, device=source.device), False
     written, logits, probabilities = list[Tensor](), list[Tensor](), list[Tensor]()
     log = how.log or (lambda row, token: logits.append(row))
+    so_far = partial(_so_far, first, written, how.max_length, source, source_padding)
     for step in range(how.max_length):
         if step > 0:
             row = read(token, ended)
-        chosen, chance = _or_forced(choose(_allowed(reader, first, written, row)), how.prefix[step : step + 1])
+        chosen, chance = _chosen(reader, row, so_far, choose, how.prefix[step : step + 1])
         token = chosen if is_alone else chosen.masked_fill(ended, reader.pad_id)
         written.append(token)
         log(row, token)
@@ -160,17 +162,22 @@ def _logged(given: Tensor, first: Tensor, log: Log | None) -> Tensor:
     return given[:, -1]
 
 
-def _allowed(reader: Reader, first: Tensor, written: Sequence[Tensor], row: Tensor) -> Tensor:
-    """The logits, as the reader's own rules leave them."""
-    return row if reader.rules is None else reader.rules(torch.cat([first, *(each[:, None] for each in written)], 1), row)
+def _so_far(first: Tensor, written: Sequence[Tensor], max_length: int, source: Tensor, source_padding: Tensor | None) -> SoFar:
+    """What rules are told, after what was read first and then written."""
+    ids = torch.cat([first, *(each[:, None] for each in written)], 1)
+    return SoFar(ids, first.shape[1], max_length, source, source_padding)
 
 
-def _or_forced(chosen: tuple[Tensor, Tensor | None], forced: Sequence[int]) -> tuple[Tensor, Tensor | None]:
-    """What was chosen; the forced id where there is one, which is certain."""
-    if not forced:
-        return chosen
-    ids, chances = chosen
-    return torch.full_like(ids, forced[0]), None if chances is None else torch.ones_like(chances)
+def _chosen(
+    reader: Reader, row: Tensor, so_far: Callable[[], SoFar], choose: Choose, forced: Sequence[int]
+) -> tuple[Tensor, Tensor | None]:
+    """Chosen from the logits as the reader's own rules leave them; the forced id where there is one, which is certain."""
+    if forced:
+        ids, chances = choose(row)
+        return torch.full_like(ids, forced[0]), None if chances is None else torch.ones_like(chances)
+    if reader.rules is None:
+        return choose(row)
+    return choose(_possible(reader.rules(so_far(), row)))
 
 
 def _lengths(reader: Reader, ids: Tensor, ended: Tensor) -> Tensor:
@@ -179,9 +186,28 @@ def _lengths(reader: Reader, ids: Tensor, ended: Tensor) -> Tensor:
     return torch.where(ended, first_end, ids.shape[1])
 
 
-def banning(ban: Sequence[int], device: torch.device | str) -> Callable[[Tensor], Tensor]:
-    """A function that puts the banned ids of logits (…, vocabulary) to −∞."""
+def _possible(logits: Tensor) -> Tensor:
+    """These logits (batch, vocabulary), each row of which leaves something that may be written.
+
+    Raises:
+        OptionError: one leaves nothing.
+    """
+    if not bool((logits > float("-inf")).any(-1).all()):
+        raise nothing_left()
+    return logits
+
+
+def banning(ban: Sequence[int], device: torch.device | str, *, is_checked: bool = False) -> Callable[[Tensor], Tensor]:
+    """A function that puts the banned ids of logits (…, vocabulary) to −∞.
+
+    `is_checked`: it raises an OptionError where nothing is left. A ban alone never forbids every token.
+    """
     if not ban:
         return lambda logits: logits
     banned = torch.tensor(list(ban), device=device)
-    return lambda logits: logits.index_fill(-1, banned, float("-inf"))
+
+    def without(logits: Tensor) -> Tensor:
+        left = logits.index_fill(-1, banned, float("-inf"))
+        return _possible(left) if is_checked else left
+
+    return without

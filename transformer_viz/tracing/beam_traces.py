@@ -1,6 +1,7 @@
 """A recorded beam search made into Traces: the best hypothesis of each sentence, with the search in it."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -103,12 +104,17 @@ def _search(
         cross_rows=rows["cross"],
         alignment=tokenizer.known(sentence.source, n_steps).alignment,
         candidates=tuple(each.named(name) for each in seen.rankings),
-        settings={"beam_size": how.size, "length_penalty": how.length_penalty, "n_best": how.n_best, "stop": how.stop},
+        settings=_settings(how),
         opening=tuple(tokenizer.target_labels(opening)),
         opening_ids=tuple(opening) if with_ids else None,
         candidate_ids=tuple(tuple(each.ids) for each in seen.rankings) if with_ids else (),
         decoder_reasons=_windows(n_given + n_steps, checkpoint, rows["decoder"]),
     )
+
+
+def _settings(how: Beam) -> dict[str, Any]:
+    named = {"beam_size": how.size, "length_penalty": how.length_penalty, "n_best": how.n_best, "stop": how.stop}
+    return named | ({"refill": True} if how.refill else {})
 
 
 def _windows(n: int, checkpoint: LoadedModel, rows: np.ndarray | None) -> np.ndarray | None:

@@ -51,6 +51,7 @@ def decode(
     length_penalty: float | None = ...,
     n_best: int | None = ...,
     stop: str | None = ...,
+    refill: bool | None = ...,
     temperature: float | None = ...,
     top_k: int | None = ...,
     top_p: float | None = ...,
@@ -80,6 +81,7 @@ def decode(
     length_penalty: float | None = ...,
     n_best: int | None = ...,
     stop: str | None = ...,
+    refill: bool | None = ...,
     temperature: float | None = ...,
     top_k: int | None = ...,
     top_p: float | None = ...,
@@ -108,6 +110,7 @@ def decode(
     length_penalty: float | None = None,
     n_best: int | None = None,
     stop: str | None = None,
+    refill: bool | None = None,
     temperature: float | None = None,
     top_k: int | None = None,
     top_p: float | None = None,
@@ -141,6 +144,7 @@ def decode(
         length_penalty: of `beam`: a sum of log-probabilities is divided by length to this power; None is 0.6.
         n_best: of `beam`: how many finished hypotheses are wanted; None is as many as the beam is wide.
         stop: of `beam`: `bound`, `first` or `never` (see `decoding.beam`); None is `bound`.
+        refill: of `beam`: keep the width full where hypotheses end, as `generate` of transformers does; None is False.
         temperature: of `sample`: logits are divided by it; None is 1, and 0 is greedy.
         top_k: of `sample`: only the k most probable tokens are drawn; None is all.
         top_p: of `sample`: only the most probable tokens that together reach this probability are drawn; None is 1, all.
@@ -186,6 +190,7 @@ def trace_size(
     length_penalty: float | None = None,
     n_best: int | None = None,
     stop: str | None = None,
+    refill: bool | None = None,
     temperature: float | None = None,
     top_k: int | None = None,
     top_p: float | None = None,
@@ -272,7 +277,7 @@ def _decoded(request: DecodeRequest, tap: Tap, ranked: RankedRows) -> Decoded:
         "log": ranked,
     }
     if chosen.sampling is not None:
-        choose = sampler(chosen.sampling, source, chosen.ban)
+        choose = sampler(chosen.sampling, source, chosen.ban, is_checked=model.rules is not None)
         return stepwise(model, source, source_padding, choose, **options)
     return greedy(model, source, source_padding, ban=chosen.ban, **options)
 

@@ -151,6 +151,7 @@ class DecodeRequest:
             beam=self.strategy.beam,
             n_at_once=max(each.n_given for each in self.sentences) + (0 if self.forced is None else self.forced.width),
             longest_token=self.checkpoint.tokenizer.longest_label,
+            n_ends=len(self.checkpoint.model.end_ids),
         )
 
 
@@ -183,7 +184,9 @@ def _read(
 
 def _max_length(checkpoint: LoadedModel, given: int | None, n_given: int) -> int:
     most = min(LONGEST, checkpoint.model.sizes.longest_target) - n_given
-    return whole("max_length", given, 1, most, default=min(most, checkpoint.default_max_length))
+    total = checkpoint.default_total_length
+    by_total = most if total is None else max(1, total - n_given - 1)
+    return whole("max_length", given, 1, most, default=min(most, by_total, checkpoint.default_max_length))
 
 
 def _only(keywords: type, options: DecodeKeywords) -> Any:

@@ -25,6 +25,7 @@ class StrategyOptions(TypedDict, total=False):
     length_penalty: float | None
     n_best: int | None
     stop: str | None
+    refill: bool | None
     temperature: float | None
     top_k: int | None
     top_p: float | None
@@ -56,7 +57,7 @@ def strategy_of(checkpoint: LoadedModel, name: str, max_length: int, **options: 
     if name == "greedy" and not given:
         return Strategy(name)
     reader, tokenizer = checkpoint.model, checkpoint.tokenizer
-    own = {"greedy": set(), "beam": {"beam_size", "length_penalty", "n_best", "stop"}}.get(
+    own = {"greedy": set(), "beam": {"beam_size", "length_penalty", "n_best", "stop", "refill"}}.get(
         name, {"temperature", "top_k", "top_p", "seed"}
     )
     if others := sorted(set(given) - own - {"prefix", "ban"}):
@@ -93,7 +94,7 @@ def _beam(options: Mapping[str, Any]) -> Beam:
     stop = next((stop for stop in _STOPS if stop == options.get("stop", "bound")), None)
     if stop is None:
         raise OptionError(f"stop={options.get('stop')!r} is not known; choose one of {listed(_STOPS)}")
-    return Beam(size, penalty, n_best, stop)
+    return Beam(size, penalty, n_best, stop, bool(options.get("refill", False)))
 
 
 def _sampling(options: Mapping[str, Any]) -> Sampling:

@@ -222,6 +222,7 @@ def made_by(
         "checkpoint": checkpoint.name,
         "variant": checkpoint.variant,
         **({} if checkpoint.task is None else {"task": checkpoint.task.name}),
+        **({"generation": dict(checkpoint.generation)} if checkpoint.generation else {}),
         "device": checkpoint.device_title,
         "strategy": strategy,
         **given,

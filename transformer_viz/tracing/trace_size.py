@@ -76,6 +76,7 @@ class Plan:
         by_head: kinds whose mask may differ from head to head.
         beam: how to search, or None.
         longest_token: characters.
+        n_ends: tokens that end a sentence.
         n_at_once: rows whose logits are computed in one pass: of a target that is given, or of a prompt.
     """
 
@@ -89,6 +90,7 @@ class Plan:
     beam: "Beam | None" = None
     longest_token: int = 1
     n_at_once: int = 0
+    n_ends: int = 1
 
 
 def predicted(*plans: Plan) -> TraceSize:
@@ -133,8 +135,8 @@ def _records(plan: Plan, n_source: int, n_steps: int) -> int:
     n_candidates = min(plan.n_candidates, plan.sizes.vocabulary)
     rows = n_steps if plan.beam is None else rows_of_search(plan.beam, n_steps)
     tokens = _STEP * (n_steps + 1) + 16 * n_source
-    # As many continuations again are recorded as are kept; each knows the text to it, in up to four bytes a character.
-    nodes = 0 if plan.beam is None else 2 * plan.beam.size * n_steps
+    # Each continuation that is recorded knows the text to it, in up to four bytes a character.
+    nodes = 0 if plan.beam is None else plan.beam.n_looked_at(plan.n_ends) * n_steps
     return tokens + rows * n_candidates * _CANDIDATE + nodes * (_NODE + 2 * plan.longest_token * (n_steps + 1))
 
 

@@ -14,12 +14,12 @@ import torch
 from transformer_viz.errors import ModelError, TransformerVizError, listed, shortened
 from transformer_viz.model import devices
 from transformer_viz.readers.huggingface.folder import Description, described
+from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
 from transformer_viz.readers.huggingface.reader import HuggingFaceReader
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
 
 _LONGEST = 512
-_DEFAULT_LENGTH = 64
 _SHARE = 0.8
 """Of the memory that is free: what a model may take."""
 _VERSIONS = r"5\.(2[3-9]|[3-9]\d|\d{3})"
@@ -36,14 +36,12 @@ class HuggingFaceModel:
         model: reads and writes ids.
         tokenizer: makes them of text.
         device: where it is.
-        default_max_length: by its generation config.
     """
 
     name: str
     model: HuggingFaceReader
     tokenizer: HuggingFaceTokenizer
     device: torch.device
-    default_max_length: int
 
     task = None
 
@@ -51,6 +49,25 @@ class HuggingFaceModel:
     def variant(self) -> str:
         """The family's name."""
         return family(self.model.model)
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """What of its generation config is in force."""
+        return self.model.generation.in_force
+
+    @property
+    def default_max_length(self) -> int:
+        """By its generation config, and at most as much as is drawn."""
+        return min(self.model.generation.default_max_length, _LONGEST)
+
+    @property
+    def default_total_length(self) -> int | None:
+        """Likewise with the prompt."""
+        return self.model.generation.default_total_length
+
+    def with_generation(self, is_on: bool) -> "HuggingFaceModel":
+        """The same model with its generation config in force, or not: start, ends and padding stay what they are."""
+        return replace(self, model=replace(self.model, generation=replace(self.model.generation, is_on=is_on)))
 
     def with_chat(self) -> "HuggingFaceModel":
         """The same model, which reads a text as a user's message in its chat template.
@@ -108,28 +125,8 @@ def _opened(folder: Path, name: str) -> tuple[Any, Any]:
 
 def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     """A model and its tokenizer that are there already, as a reader. The model's attention is ours from here on."""
-    longest = _longest(model, tokenizer)
-    found = probe(model, longest)
-    generation, config = getattr(model, "generation_config", None), model.config
-    ends = _first(getattr(generation, "eos_token_id", None), getattr(config, "eos_token_id", None), tokenizer.eos_token_id)
-    end_ids = tuple(ends) if isinstance(ends, list) else () if ends is None else (ends,)
-    pad = _first(getattr(generation, "pad_token_id", None), getattr(config, "pad_token_id", None), tokenizer.pad_token_id)
-    start = None
-    if config.is_encoder_decoder:
-        start = _first(
-            getattr(generation, "decoder_start_token_id", None),
-            getattr(config, "decoder_start_token_id", None),
-            getattr(generation, "bos_token_id", None),
-        )
-    reader = HuggingFaceReader(
-        model=model,
-        found=found,
-        start_id=start,
-        end_ids=end_ids,
-        pad_id=pad if isinstance(pad, int) else end_ids[0] if end_ids else 0,
-    )
-    written = getattr(generation, "max_new_tokens", None) or getattr(generation, "max_length", None) or _DEFAULT_LENGTH
-    return HuggingFaceModel(name, reader, HuggingFaceTokenizer(tokenizer), model.device, min(int(written), _LONGEST))
+    reader = HuggingFaceReader(model, probe(model, _longest(model, tokenizer)), Generation.of(model, tokenizer))
+    return HuggingFaceModel(name, reader, HuggingFaceTokenizer(tokenizer), model.device)
 
 
 def _classes_of(config: Any) -> tuple[Any, ...]:
@@ -207,7 +204,3 @@ def _longest(model: Any, tokenizer: Any) -> int:
     config = model.config.get_text_config()
     positions = getattr(config, "max_position_embeddings", None) or _LONGEST
     return max(1, min(_LONGEST, int(positions), int(min(tokenizer.model_max_length, _LONGEST))))
-
-
-def _first(*values: Any) -> Any:
-    return next((value for value in values if value is not None), None)

@@ -12,6 +12,7 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Tap
 from transformer_viz.readers.huggingface import attention
 from transformer_viz.readers.huggingface.attention import Pass, Place
+from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import Found
 
 
@@ -22,18 +23,32 @@ class HuggingFaceReader:
     Attributes:
         model: in eval mode, with our attention in its place.
         found: by the probe.
-        start_id: the first token that the decoder reads; None for a decoder without an encoder, and for an encoder alone.
-        end_ids: tokens that end a sentence.
-        pad_id: what stands where nothing is.
-        rules: of its generation config, or None.
+        generation: what its generation config decides.
     """
 
     model: Any
     found: Found
-    start_id: int | None
-    end_ids: tuple[int, ...]
-    pad_id: int
-    rules: Rules | None = None
+    generation: Generation
+
+    @property
+    def start_id(self) -> int | None:
+        """None for a decoder without an encoder, and for an encoder alone."""
+        return self.generation.start_id
+
+    @property
+    def end_ids(self) -> tuple[int, ...]:
+        """By its generation config."""
+        return self.generation.end_ids
+
+    @property
+    def pad_id(self) -> int:
+        """What stands where nothing is."""
+        return self.generation.pad_id
+
+    @property
+    def rules(self) -> Rules | None:
+        """Of its generation config, or None. Raises an OptionError where it cannot be followed."""
+        return self.generation.rules
 
     @property
     def sizes(self) -> Sizes:

@@ -1,0 +1,133 @@
+"""Every family that is served: what is written and drawn is what the model itself computes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers")
+
+from tests.readers import families  # noqa: E402
+from tests.readers.families import DECODERS, ENCODERS, N_WRITTEN, TEXTS, WRITERS, family, own  # noqa: E402
+from transformer_viz import Trace, decode  # noqa: E402
+from transformer_viz.terms import Kind  # noqa: E402
+
+
+def written(trace: Trace) -> list[int]:
+    assert trace.output_ids is not None
+    return list(trace.output_ids[trace.n_given :])
+
+
+def theirs(model: Any, ids: list[int], **options: Any) -> list[int]:
+    """What `generate` writes, its start or the prompt left out."""
+    source = torch.tensor([ids])
+    options = {"max_new_tokens": N_WRITTEN, "do_sample": False, "num_beams": 1, **options}
+    found = model.generate(input_ids=source, attention_mask=torch.ones_like(source), **options)[0].tolist()
+    return found[1:] if model.config.is_encoder_decoder else found[len(ids) :]
+
+
+def bare(model: Any) -> Any:
+    """A generation config that says where to begin and to end, and nothing else."""
+    names = ("decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id")
+    return transformers.GenerationConfig(**{name: getattr(model.generation_config, name) for name in names})
+
+
+@torch.no_grad()
+def returned(model: Any, source: list[int], target: list[int], **options: Any) -> tuple[dict[Kind, np.ndarray], torch.Tensor]:
+    """All attentions that a model returns of one full pass, (layer, head, query, key), and the logits."""
+    read: dict[str, Any] = {"input_ids": torch.tensor([source or target])}
+    if model.config.is_encoder_decoder:
+        read["decoder_input_ids"] = torch.tensor([target])
+    found = model(**read, output_attentions=True, **options)
+    if not model.config.is_encoder_decoder:
+        kind: Kind = "encoder" if source else "decoder"
+        return {kind: torch.cat(found.attentions).numpy()}, found.logits[0]
+    each = (found.encoder_attentions, found.decoder_attentions, found.cross_attentions)
+    return {
+        kind: torch.cat(one).numpy() for kind, one in zip(("encoder", "decoder", "cross"), each, strict=True)
+    }, found.logits[0]
+
+
+def drawn(trace: Trace, kind: Kind) -> np.ndarray:
+    found = getattr(trace, f"{kind}_attentions")
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_greedy_is_their_generate(name, monkeypatch):
+    """With the model's generation config, and without it."""
+    reader, model = family(name), own(name)
+    every = [(text, reader.tokenizer.source(text)) for text in TEXTS]
+    for text, ids in every:
+        assert written(decode(reader, text, max_length=N_WRITTEN)) == theirs(model, ids)
+    monkeypatch.setattr(model, "generation_config", bare(model))
+    for text, ids in every:
+        plain = decode(reader.with_generation(False), text, max_length=N_WRITTEN)
+        assert written(plain) == theirs(model, ids)
+
+
+def test_about_half_of_what_is_written_ends():
+    """Guards tests in which nothing ends, and tests in which nothing is written."""
+    lengths = [len(written(decode(family(name), text, max_length=N_WRITTEN))) for name in WRITERS for text in TEXTS]
+    n_ended = sum(length < N_WRITTEN for length in lengths)
+    assert len(lengths) / 4 < n_ended < len(lengths) * 3 / 4
+    assert sum(length > 2 for length in lengths) > len(lengths) / 2
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_attention_is_theirs_to_the_bit_and_cached_nearly(name):
+    reader, text = family(name), TEXTS[0]
+    target = (5, 9, 9, 3, 30, 12, 7)
+    trace = decode(reader, text, target=target)
+    expected, logits = returned(own(name), list(trace.source_ids or ()), list(trace.target_ids or ()))
+    assert expected.keys() == set(reader.model.sizes.kinds)
+    for kind, whole in expected.items():
+        assert np.array_equal(drawn(trace, kind), whole)
+        assert whole.std() > 0.05, "flat attention proves little"
+    chosen = logits.double().log_softmax(-1).gather(1, torch.tensor(trace.output_ids)[:, None])[:, 0]
+    assert np.allclose([step.log_probability for step in trace.steps], chosen, atol=1e-5)
+    cached = decode(reader.with_generation(False), text, prefix=target, max_length=len(target) + 1)
+    for kind, whole in expected.items():
+        assert np.abs(drawn(cached, kind) - whole).max() < 1e-5
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_padded_batch_is_its_sentences_alone(name):
+    """Prompts are padded before, sources after."""
+    reader = family(name)
+    for text, trace in zip(TEXTS, decode(reader, list(TEXTS), max_length=N_WRITTEN), strict=True):
+        alone = decode(reader, text, max_length=N_WRITTEN)
+        assert trace.output_ids == alone.output_ids
+        for kind in reader.model.sizes.kinds:
+            assert np.abs(drawn(trace, kind) - drawn(alone, kind)).max() < 1e-5
+            assert np.array_equal(trace.mask_reasons[kind], alone.mask_reasons[kind])
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_encoder_alone(name):
+    reader, texts = family(name), ["w1 [MASK] w3 w4 w5", "w2 [MASK]"]
+    batch = decode(reader, texts, candidates=3)
+    for text, trace in zip(texts, batch, strict=True):
+        alone = decode(reader, text, candidates=3)
+        expected, logits = returned(own(name), list(alone.source_ids or ()), [])
+        assert np.array_equal(drawn(alone, "encoder"), expected["encoder"]) and expected["encoder"].std() > 0.05
+        assert np.abs(drawn(trace, "encoder") - drawn(alone, "encoder")).max() < 1e-5
+        (fill,) = alone.fills
+        assert list(fill.candidate_ids) == logits[1].topk(3).indices.tolist()
+        assert np.allclose([p for _, p in fill.candidates], logits[1].double().softmax(-1).topk(3).values)
+        assert fill.candidate_ids == trace.fills[0].candidate_ids
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_pad_as_end_is_no_padding(name):
+    """Whichever id stands there, padding is what the mask says: a text may hold the pad, and the pad may be the end."""
+    model = families.untapped(name, pad_token_id=families.EOS)
+    reader = families.wrapped(model, families.tokenizer(), name)
+    texts = ["w3 </s> w4 </s> w5", "<pad> </s>"]
+    for text, trace in zip(texts, decode(reader, texts, max_length=5), strict=True):
+        alone = decode(reader, text, max_length=5)
+        assert trace.output_ids == alone.output_ids
+        assert np.abs(drawn(trace, "decoder") - drawn(alone, "decoder")).max() < 1e-5
+    assert reader.model.pad_id in reader.model.end_ids

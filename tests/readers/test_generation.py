@@ -1,0 +1,186 @@
+"""A model's generation config is in force, shown, and can be switched off; transformers' beam search is `refill`."""
+
+from typing import Any
+
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers")
+
+from tests.readers import families  # noqa: E402
+from tests.readers.families import EOS, N_WRITTEN, TEXTS, family, untapped  # noqa: E402
+from tests.readers.test_families import theirs, written  # noqa: E402
+from transformer_viz import decode, load_trace  # noqa: E402
+from transformer_viz.errors import OptionError  # noqa: E402
+from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped  # noqa: E402
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "ends": {"eos_token_id": [EOS, 7, 12]},
+    "forced": {"forced_bos_token_id": 11, "forced_eos_token_id": EOS},
+    "forced end of several": {"forced_eos_token_id": [EOS, 9]},
+    "suppressed": {"suppress_tokens": [30, 38, 41], "begin_suppress_tokens": [EOS, 5]},
+    "suppressed after a forced first": {"forced_bos_token_id": 11, "begin_suppress_tokens": [EOS, 11]},
+    "bad words": {"bad_words_ids": [[38], [11, 11], [23, 14]]},
+    "minimal length": {"min_length": 9},
+    "minimal writing": {"min_new_tokens": 6},
+    "no repeat": {"no_repeat_ngram_size": 2},
+    "nothing of the source again": {"encoder_no_repeat_ngram_size": 1, "encoder_repetition_penalty": 1.5},
+    "repetition": {"repetition_penalty": 1.7, "renormalize_logits": True},
+}
+NAMES = ("bart", "t5", "gpt2", "qwen2")
+TWO = ("bart", "qwen2")
+
+
+def pair(name: str, seed: int = 1, **settings: Any) -> tuple[HuggingFaceModel, Any]:
+    """A model as it is loaded, and the same untouched, with these settings in both generation configs."""
+    models = [untapped(name, seed) for _ in range(2)]
+    for model in models:
+        model.generation_config.update(**settings)
+    return wrapped(models[0], families.tokenizer(ends=name not in families.DECODERS), name), models[1]
+
+
+@pytest.mark.parametrize("name", TWO)
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_each_setting_is_theirs(name, setting):
+    """Greedily and by beams, and in a padded batch as alone."""
+    reader, model = pair(name, **SETTINGS[setting])
+    several = decode(reader, list(TEXTS), max_length=N_WRITTEN)
+    beams = decode(reader, list(TEXTS), max_length=N_WRITTEN, strategy="beam", beam_size=3, refill=True)
+    for text, trace, beam in zip(TEXTS, several, beams, strict=True):
+        ids = reader.tokenizer.source(text)
+        assert written(decode(reader, text, max_length=N_WRITTEN)) == theirs(model, ids)
+        assert written(trace) == theirs(model, ids)
+        found = theirs(model, ids, num_beams=3, early_stopping=False, length_penalty=0.6)
+        assert written(beam) == without_pads(found, written(beam))
+
+
+def without_pads(found: list[int], like: list[int]) -> list[int]:
+    """`generate` fills up with pads what its best hypothesis has fewer of than it went on for."""
+    assert set(found[len(like) :]) <= {families.PAD, EOS}
+    return found[: len(like)]
+
+
+def test_settings_change_what_is_written():
+    """Guards parity of settings that do nothing."""
+    for setting, options in SETTINGS.items():
+        found = []
+        for name in TWO:
+            reader, _ = pair(name, **options)
+            for text in TEXTS:
+                on, off = (decode(each, text, max_length=N_WRITTEN) for each in (reader, reader.with_generation(False)))
+                found.append(written(on) != written(off) or set(options) == {"eos_token_id"})
+        assert any(found), setting
+
+
+def test_what_is_in_force_is_said(tmp_path):
+    reader, _ = pair("bart", forced_bos_token_id=11, no_repeat_ngram_size=2, eos_token_id=[EOS, 9], do_sample=True, num_beams=4)
+    trace = decode(reader, TEXTS[0], max_length=4)
+    ends = {"decoder_start_token_id": EOS, "eos_token_id": [EOS, 9]}
+    assert trace.made_by["generation"] == ends | {
+        "no_repeat_ngram_size": 2,
+        "forced_bos_token_id": 11,
+        "forced_eos_token_id": EOS,
+    }
+    trace.save(tmp_path / "run.npz")
+    assert load_trace(tmp_path / "run.npz").made_by == trace.made_by
+    off = decode(reader.with_generation(False), TEXTS[0], max_length=4)
+    assert off.made_by["generation"] == ends and written(off)[0] != 11
+    assert written(decode(reader.with_generation(False).with_generation(True), TEXTS[0], max_length=4)) == written(trace)
+
+
+@pytest.mark.parametrize("setting", [{"sequence_bias": [[[5], 2.0]]}, {"guidance_scale": 1.5}, {"stop_strings": ["w1"]}])
+def test_what_cannot_be_followed_is_refused_by_name(setting):
+    reader, _ = pair("gpt2", **setting)
+    for strategy in ("greedy", "beam", "sample"):
+        with pytest.raises(OptionError, match=next(iter(setting))) as caught:
+            decode(reader, TEXTS[0], strategy=strategy)
+        assert "with_generation(False)" in str(caught.value)
+    assert decode(reader.with_generation(False), TEXTS[0], max_length=2).steps
+
+
+def test_lengths_are_counted_as_theirs():
+    """Their `max_length` counts the start, or the prompt, too."""
+    for name, n_written in (("marian", 6), ("gpt2", 1)):
+        reader, model = pair(name, max_length=7, suppress_tokens=[EOS], forced_eos_token_id=None)
+        trace = decode(reader, TEXTS[0])
+        assert len(written(trace)) == n_written
+        assert written(trace) == theirs(model, reader.tokenizer.source(TEXTS[0]), max_new_tokens=None)
+        assert len(written(decode(reader, "w1 w2"))) == (6 if name == "marian" else 5)
+        other, _ = pair(name, max_new_tokens=3, suppress_tokens=[EOS], forced_eos_token_id=None)
+        assert len(written(decode(other, TEXTS[0]))) == 3
+
+
+def test_a_prefix_stands_above_what_is_forced():
+    reader, _ = pair("bart", forced_bos_token_id=11)
+    for strategy in ("greedy", "sample", "beam"):
+        assert written(decode(reader, TEXTS[0], prefix=(20, 21), strategy=strategy, max_length=4))[:2] == [20, 21]
+
+
+@pytest.mark.parametrize("forced", [0, 11])
+@pytest.mark.parametrize("strategy", ["greedy", "sample", "beam"])
+def test_nothing_is_left(strategy, forced):
+    """Never a token of −∞, but a sentence that says so."""
+    reader, _ = pair("bart", forced_bos_token_id=forced)
+    with pytest.raises(OptionError, match="no token may be written"):
+        decode(reader, TEXTS[0], ban=(forced,), strategy=strategy)
+
+
+@pytest.mark.parametrize("name", ["marian", "gpt2"])
+def test_minus_infinity_is_never_written_nor_listed(name):
+    """A model may say so itself: all but three tokens here."""
+    model = untapped(name)
+    allowed = [8, 21, 30]
+
+    def hidden(module: Any, given: Any, output: Any) -> None:
+        output.logits[..., [i for i in range(families.SIZE) if i not in allowed]] = float("-inf")
+
+    model.register_forward_hook(hidden)
+    reader = wrapped(model, families.tokenizer(), name).with_generation(False)
+    for strategy in ("greedy", "sample", "beam"):
+        trace = decode(reader, TEXTS[0], strategy=strategy, max_length=5)
+        assert set(written(trace)) <= set(allowed)
+        for step in trace.steps:
+            assert set(step.candidate_ids) == set(allowed) and len(step.candidates) == 3
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", NAMES)
+def test_refill_is_their_beam_search(name, seed):
+    """Sequence and score, whichever the length penalty."""
+    reader, model = pair(name, seed)
+    for text, alpha in zip(TEXTS, (0.0, 1.0, -0.5 if seed % 2 else 2.0), strict=True):
+        source = torch.tensor([reader.tokenizer.source(text)])
+        options = {"num_beams": 4, "early_stopping": False, "length_penalty": alpha, "do_sample": False}
+        options |= {"max_new_tokens": N_WRITTEN, "output_scores": True, "return_dict_in_generate": True}
+        found = model.generate(input_ids=source, attention_mask=torch.ones_like(source), num_return_sequences=4, **options)
+        trace = decode(reader, text, strategy="beam", beam_size=4, length_penalty=alpha, max_length=N_WRITTEN, refill=True)
+        assert trace.search is not None
+        n_read = 1 if model.config.is_encoder_decoder else source.shape[1]
+        for place, (sequence, score) in enumerate(zip(found.sequences.tolist(), found.sequences_scores.tolist(), strict=True)):
+            own = written(trace.hypothesis(place))
+            assert own == without_pads(sequence[n_read:], own)
+            assert trace.search.nodes[trace.search.best[place]].score == pytest.approx(score, abs=1e-4)
+        assert trace.search.settings["refill"] is True
+
+
+def test_refill_is_another_search():
+    """Guards parity that any beam search would show, and runs in which nothing ends."""
+    differing, n_ended = 0, 0
+    for name in NAMES:
+        for seed in range(6):
+            reader, _ = pair(name, seed)
+            ours, their = (
+                decode(reader, TEXTS[1], strategy="beam", beam_size=4, length_penalty=1.0, max_length=N_WRITTEN, refill=refill)
+                for refill in (False, True)
+            )
+            assert their.search is not None
+            differing += ours.output_ids != their.output_ids
+            n_ended += their.finished == "end" and len(their.steps) < N_WRITTEN
+            for step in range(1, 1 + max(node.step for node in their.search.nodes)):
+                assert sum(node.step == step - 1 and node.state in ("kept", "stopped") for node in their.search.nodes) == 4
+    assert differing >= 2 and 6 <= n_ended <= 18
+
+
+def test_refill_belongs_to_beams():
+    with pytest.raises(OptionError, match="refill means nothing to strategy 'greedy'"):
+        decode(family("gpt2"), TEXTS[0], refill=True)
