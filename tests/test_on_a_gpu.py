@@ -14,11 +14,12 @@ import pytest
 import torch
 
 import transformer_viz as tv
+from tests.needs import needs
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import DeviceError
 from transformer_viz.model import devices, variants
+from transformer_viz.readers.huggingface import loading
 from transformer_viz.tasks.reverse import Reverse
-from transformer_viz.terms import KINDS
 from transformer_viz.training.batches import batches
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.make_checkpoint import Making, make_checkpoint, make_model
@@ -71,7 +72,8 @@ def on_cuda(tiny: Checkpoint, cuda: torch.device) -> Checkpoint:
 
 def assert_same(here: tv.Trace, there: tv.Trace, tolerance: float) -> None:
     assert there.output_tokens == here.output_tokens
-    for kind in KINDS:
+    assert there.kinds == here.kinds
+    for kind in here.kinds:
         mine, other = getattr(here, f"{kind}_attentions"), getattr(there, f"{kind}_attentions")
         np.testing.assert_allclose(other, mine, rtol=0, atol=tolerance, equal_nan=True)
         np.testing.assert_array_equal(there.mask_reasons[kind], here.mask_reasons[kind])
@@ -106,6 +108,28 @@ def test_every_variant_in_float64(variant, make_model, make_tiny, cuda):
 def test_shipped_checkpoints_write_the_same(name, text):
     here, there = (tv.decode(tv.load_checkpoint(name, device=each), text) for each in ("cpu", "cuda"))
     assert_same(here, there, 1e-4)
+
+
+@needs("transformers")
+@pytest.mark.parametrize("name", ["marian", "t5", "gpt2", "gemma2", "bert"])
+def test_models_of_others_write_the_same(name, cuda):
+    from tests.readers import families
+
+    here = families.family(name)
+    there = loading.wrapped(families.untapped(name).to(cuda), here.tokenizer.tokenizer, name)
+    ways: list[dict[str, Any]] = [{}]
+    if here.model.sizes.writes:
+        ways = [
+            {"max_length": 9},
+            {"strategy": "beam", "beam_size": 3},
+            {"strategy": "sample", "seed": 3},
+            {"edits": ["decoder:off"]},
+        ]
+    for way in ways:
+        # float32 on both: T5 has large scores.
+        assert_same(tv.decode(here, families.TEXTS[0], **way), tv.decode(there, families.TEXTS[0], **way), 2e-3)
+        for one, two in zip(*(tv.decode(each, list(families.TEXTS)) for each in (here, there)), strict=True):
+            assert_same(one, two, 2e-3)
 
 
 def test_the_certificate_says_the_same(tiny, on_cuda):
