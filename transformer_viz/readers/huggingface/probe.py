@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from transformer_viz.errors import ModelError
+from transformer_viz.errors import ModelError, shortened
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.readers.huggingface import attention
 from transformer_viz.readers.huggingface.attention import Call, Calls, Place
@@ -53,9 +53,8 @@ def probe(model: Any, longest: int) -> Found:
         ModelError: its attention is not all seen; the message names the family and the reason.
     """
     attention.register()
-    theirs = _returned(model)
-    model.set_attn_implementation(attention.NAME)
-    encoder, decoder, logits = _calls(model)
+    _check_layers(model)
+    theirs, (encoder, decoder, logits) = _both(model)
     names = {id(module): name for name, module in model.named_modules()}
     calls: dict[Kind, list[Call]] = {kind: [] for kind in KINDS}
     places: list[tuple[Place, ...]] = []
@@ -67,7 +66,7 @@ def probe(model: Any, longest: int) -> Found:
             calls[kind].append(call)
         places.append(tuple(found))
     _compare(model, theirs, calls)
-    sizes = _sizes(places, calls, logits, longest)
+    sizes = _sizes(places, calls, logits, min(longest, _n_positions(model, longest)))
     return Found(places[0], places[1], sizes, _has_scores(calls))
 
 
@@ -79,6 +78,31 @@ def family(model: Any) -> str:
 def refused(model: Any, why: str) -> ModelError:
     """Says of which family a model is, and why it cannot be shown."""
     return ModelError(f"A model of the family {family(model)!r} ({type(model).__name__}) cannot be shown here: {why}.")
+
+
+def _check_layers(model: Any) -> None:
+    """Refuses layers whose attention three tokens do not show."""
+    kinds = getattr(model.config.get_text_config(), "layer_types", None) or ()
+    if others := sorted(set(kinds) - {"full_attention", "sliding_attention"}):
+        raise refused(model, f"it has layers of {others[0]!r}, in which a token does not see all before it or in a window")
+
+
+def _n_positions(model: Any, longest: int) -> int:
+    """Of a table of positions that begins after the padding's, as RoBERTa's, as many as are left."""
+    tables = [m for name, m in model.named_modules() if isinstance(m, nn.Embedding) and name.endswith("position_embeddings")]
+    return min((each.num_embeddings - each.padding_idx - 1 for each in tables if each.padding_idx is not None), default=longest)
+
+
+def _both(model: Any) -> tuple[dict[Kind, list[Tensor]], tuple[list[Call], list[Call], Tensor | None]]:
+    """What the model returns and what is seen of it. Where transformers cannot do either it may raise anything, or warn."""
+    try:
+        theirs = _returned(model)
+        model.set_attn_implementation(attention.NAME)
+        return theirs, _calls(model)
+    except (torch.OutOfMemoryError, ModelError):
+        raise
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        raise refused(model, f"a pass over three tokens fails ({type(error).__name__}: {shortened(str(error))})") from error
 
 
 def _ids(model: Any, n: int) -> Tensor:
@@ -100,7 +124,7 @@ def _returned(model: Any) -> dict[Kind, list[Tensor]]:
         each = (returned.encoder_attentions, returned.decoder_attentions, returned.cross_attentions)
         return {kind: [one for one in found or () if one is not None] for kind, found in zip(KINDS, each, strict=True)}
     # Which of the two it is, its mask shows.
-    return {"decoder": [each for each in returned.attentions or () if each is not None]}
+    return {"decoder": [each for each in getattr(returned, "attentions", None) or () if each is not None]}
 
 
 def _calls(model: Any) -> tuple[list[Call], list[Call], Tensor | None]:
@@ -142,20 +166,20 @@ def _compare(model: Any, theirs: dict[Kind, list[Tensor]], calls: dict[Kind, lis
     """In number, order and value."""
     if "encoder" not in theirs:
         theirs = {"encoder" if calls["encoder"] else "decoder": theirs["decoder"]}
-    n_theirs, n_ours = sum(map(len, theirs.values())), sum(map(len, calls.values()))
-    if n_ours == 0:
+    if not any(calls.values()):
         raise refused(model, "none of its attention passes through the AttentionInterface of transformers")
-    if n_theirs != n_ours:
-        raise refused(model, f"it returns {n_theirs} attentions, of which {n_ours} are seen here")
     for kind, returned in theirs.items():
-        for layer, (own, call) in enumerate(zip(returned, calls[kind], strict=False), start=1):
+        if len(returned) != len(calls[kind]):
+            raise refused(model, f"it returns {len(returned)} {kind} attentions, and {len(calls[kind])} are seen here")
+        for layer, (own, call) in enumerate(zip(returned, calls[kind], strict=True), start=1):
             if own.shape != call.weights.shape or call.weights.shape[-1] != call.key.shape[2]:
                 shapes = f"{tuple(own.shape)}, and {tuple(call.weights.shape)} is seen"
                 raise refused(model, f"its {kind} attention {layer} is {shapes} over {call.key.shape[2]} keys")
             if not torch.equal(own, call.weights):
                 raise refused(model, f"its {kind} attention {layer} is computed in another way than what is seen of it")
             if not _adds_up(call):
-                raise refused(model, f"the rows of its {kind} attention {layer} do not add up to 1")
+                sink = ", since a learned sink takes a part" if hasattr(call.module, "sinks") else ""
+                raise refused(model, f"the rows of its {kind} attention {layer} do not add up to 1{sink}")
 
 
 def _adds_up(call: Call) -> bool:

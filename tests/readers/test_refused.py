@@ -1,0 +1,112 @@
+"""What is not all seen is refused by its family's name and with the reason, never drawn empty or partly."""
+
+from typing import Any
+
+import pytest
+import torch
+
+transformers = pytest.importorskip("transformers")
+
+from tests.readers import families  # noqa: E402
+from tests.readers.families import ALL, BART, BERT, LLAMA, SHARED, SIZE, T5, family  # noqa: E402
+from transformer_viz import decode  # noqa: E402
+from transformer_viz.errors import InputError, ModelError  # noqa: E402
+from transformer_viz.readers.huggingface.loading import wrapped  # noqa: E402
+
+NOWHERE = "none of its attention passes through the AttentionInterface"
+GPT: dict[str, Any] = SHARED | {"n_embd": 24, "n_layer": 2, "n_head": 3, "n_positions": 64}
+PLAIN: dict[str, Any] = SHARED | {"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4}
+PROPHET = {
+    "num_encoder_layers": 2,
+    "num_decoder_layers": 2,
+    "num_encoder_attention_heads": 4,
+    "num_decoder_attention_heads": 4,
+    "encoder_ffn_dim": 40,
+    "decoder_ffn_dim": 40,
+}
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "gpt_oss": (
+        "GptOssForCausalLM",
+        LLAMA | {"head_dim": 8, "num_local_experts": 2, "num_experts_per_tok": 1, "rope_parameters": {"rope_type": "default"}},
+        "the rows of its decoder attention 1 do not add up to 1, since a learned sink takes a part",
+    ),
+    "llama4_text": (
+        "Llama4ForCausalLM",
+        LLAMA | {"head_dim": 8, "attention_chunk_size": 4, "intermediate_size_mlp": 40, "num_local_experts": 2},
+        "it has layers of 'chunked_attention'",
+    ),
+    "led": ("LEDForConditionalGeneration", BART | {"attention_window": 4}, NOWHERE),
+    "prophetnet": ("ProphetNetForConditionalGeneration", SHARED | PROPHET | {"hidden_size": 24}, NOWHERE),
+    "fsmt": (
+        "FSMTForConditionalGeneration",
+        {name: value for name, value in BART.items() if name != "vocab_size"}
+        | {"langs": ["en", "de"], "src_vocab_size": SIZE, "tgt_vocab_size": SIZE},
+        NOWHERE,
+    ),
+    "gptj": ("GPTJForCausalLM", GPT | {"rotary_dim": 4}, NOWHERE),
+    "bloom": ("BloomForCausalLM", SHARED | {"hidden_size": 24, "n_layer": 2, "n_head": 4}, NOWHERE),
+    "mpt": ("MptForCausalLM", SHARED | {"d_model": 24, "n_layers": 2, "n_heads": 4, "max_seq_len": 64}, NOWHERE),
+    "falcon": ("FalconForCausalLM", PLAIN, NOWHERE),
+    "deberta": ("DebertaForMaskedLM", BERT, NOWHERE),
+    "deberta-v2": ("DebertaV2ForMaskedLM", BERT, NOWHERE),
+    "xlnet": ("XLNetLMHeadModel", SHARED | {"d_model": 24, "n_layer": 2, "n_head": 4, "d_inner": 40}, NOWHERE),
+    "longformer": ("LongformerForMaskedLM", BERT | {"attention_window": [4, 4, 4]}, NOWHERE),
+    "big_bird": ("BigBirdForMaskedLM", BERT | {"attention_type": "original_full"}, NOWHERE),
+    "xglm": (
+        "XGLMForCausalLM",
+        SHARED | {"d_model": 24, "num_layers": 2, "attention_heads": 4, "ffn_dim": 40, "max_position_embeddings": 64},
+        NOWHERE,
+    ),
+    "longt5": (
+        "LongT5ForConditionalGeneration",
+        T5 | {"local_radius": 3},
+        "it returns 3 encoder attentions, and 0 are seen here",
+    ),
+    "bigbird_pegasus": (
+        "BigBirdPegasusForConditionalGeneration",
+        BART | {"block_size": 2, "num_random_blocks": 1},
+        "it returns 2 encoder attentions, and 0 are seen here",
+    ),
+    "mamba": ("MambaForCausalLM", SHARED | {"hidden_size": 24, "num_hidden_layers": 2}, "it has layers of 'linear_attention'"),
+    # A width of rotation that is odd: the model itself cannot run.
+    "phi": ("PhiForCausalLM", LLAMA, "a pass over three tokens fails (RuntimeError: The size of tensor a"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_family_that_is_not_seen(name):
+    class_name, config, why = REFUSED[name]
+    made = getattr(transformers, class_name)
+    torch.manual_seed(0)
+    model = made(made.config_class(**config)).eval()
+    with pytest.raises(ModelError) as caught:
+        wrapped(model, families.tokenizer(), name)
+    said = str(caught.value)
+    assert said.startswith(f"A model of the family {name!r} ({class_name}) cannot be shown here: {why}"), said
+
+
+@pytest.mark.parametrize("damage", ["order", "value"])
+def test_another_order_or_value_is_refused(damage):
+    """Of the model's own attentions: here GPT-2 returns them turned around, or a little less."""
+    model = families.untapped("gpt2")
+
+    def wrong(module: Any, given: Any, output: Any) -> None:
+        if output.attentions is not None:
+            turned = output.attentions[::-1]
+            output.attentions = turned if damage == "order" else tuple(each * 0.999 for each in output.attentions)
+
+    model.register_forward_hook(wrong)
+    with pytest.raises(ModelError, match="its decoder attention 1 is computed in another way than what is seen of it"):
+        wrapped(model, families.tokenizer(), "gpt2")
+
+
+@pytest.mark.parametrize("name", sorted(set(ALL) - {"t5", "mt5", "umt5", "distilbert"}))
+def test_the_longest_text_is_read_and_a_longer_one_refused(name):
+    """RoBERTa's positions begin after the padding's."""
+    reader = family(name)
+    most = reader.model.sizes.longest_source - (name in families.DECODERS)
+    assert most == 63 if name in families.DECODERS or name == "roberta" else most == 64
+    n_words = most - (name not in families.DECODERS)
+    assert len(decode(reader, "w1 " * n_words, max_length=1, kinds=reader.model.sizes.kinds[:1]).steps) < 65
+    with pytest.raises(InputError, match=f"reads at most {most}"):
+        decode(reader, "w1 " * (n_words + 1))
