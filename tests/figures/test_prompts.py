@@ -6,6 +6,7 @@ import numpy as np
 
 from tests.trace import planted
 from transformer_viz import Trace, figures
+from transformer_viz.analysis.answer import answer, hypothesis_answer
 from transformer_viz.analysis.guesses import Guess, is_right
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.export.content import default_step, view
@@ -57,6 +58,7 @@ def test_given_tokens_are_marked_in_the_strip_with_their_ids() -> None:
     ]
     assert all("tint" in cell for cell in cells[3:]) and not any("tint" in cell for cell in cells[:3])
     assert source_strip(PROMPTED) == []
+    assert answer(PROMPTED) is None and hypothesis_answer(planted.search(), 0) is None
     assert "letter" not in legend(PROMPTED, "decoder") and "given" in legend(PROMPTED, "decoder")
 
 

@@ -21,11 +21,12 @@ def is_given(trace: Trace) -> bool:
 
 
 def answer(trace: Trace) -> Answer | None:
-    """What the output is; None where it is not the run's own, or not recorded.
+    """What the output is; None where it is not the run's own, or not recorded, and of a model that is not ours, whose tokens
+    have ids: nobody knows a right one.
 
     `unfinished` is one without an end that the true answer begins with.
     """
-    if is_given(trace) or not trace.output_tokens:
+    if is_given(trace) or not trace.output_tokens or _has_no_task(trace):
         return None
     if trace.is_right is None:
         return "not known"
@@ -34,10 +35,16 @@ def answer(trace: Trace) -> Answer | None:
     return "right" if trace.is_right else "wrong"
 
 
+def _has_no_task(trace: Trace) -> bool:
+    return trace.output_ids is not None and trace.expected is None
+
+
 def hypothesis_answer(trace: Trace, number: int) -> Answer | None:
     """`answer` of a node of the run's beam search, by its tokens alone: its attention need not be put together."""
     search = trace.search
     assert search is not None
+    if _has_no_task(trace):
+        return None
     path = search.path(number)
     tokens = tuple(node.token for node in path)
     nothing: dict[str, Any] = {f"{kind}_attentions": None for kind in KINDS} | {"mask_reasons": {}, "scores": {}, "layers": {}}

@@ -18,7 +18,10 @@ _LEGENDS: dict[Kind, str] = {
 def legend(trace: Trace, kind: Kind) -> str:
     """What rows, columns and rings are; `letter` where each token of a side is one, `token` elsewhere."""
     written = unit(trace.target_tokens) if trace.target_ids is None else "token"
-    return _LEGENDS[kind].format(read=source_unit(trace), written=written) + (" · dotted = given" if trace.n_given else "")
+    words = _LEGENDS[kind].format(read=source_unit(trace), written=written)
+    if trace.target_ids is not None:
+        words = words.partition(" · ring")[0]
+    return words + (" · dotted = given" if trace.n_given else "")
 
 
 def source_strip(trace: Trace) -> list[dict[str, Any]]:

@@ -28,6 +28,8 @@ _QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}
 EXACT_UP_TO, _EXACT_CELLS = 32, 20_000
 """Tokens, and cells of all heads together, up to which the weights travel as float32; beyond, in 250 shades."""
 _LONGEST_SIDE, _SHORTEST_SIDE = 128, 16
+_LEAST_OF_A_ROW = 32
+"""Pixels of a row of tiles in a deep model."""
 _CELLS_ACROSS, _CELLS_DOWN = 512, 384
 """About as many cells as a mosaic has pixels where three stand side by side on a page 1440 wide."""
 _EMPTY, _MASKED, _FIRST_SHADE, _LAST_SHADE = 0, 2, 5, 255
@@ -186,7 +188,7 @@ class Grid:
         """Title, height and axes of a figure that is this grid; without a height what the rows of tiles need."""
         return {
             **base_layout(theme, size),
-            "height": height or 28 + min(4, len(self.layers)) * 98,
+            "height": height or 28 + max(min(4, len(self.layers)) * 98, _LEAST_OF_A_ROW * len(self.layers)),
             "title": {
                 "text": title,
                 "font": {"size": size + 2, "color": theme.ink},

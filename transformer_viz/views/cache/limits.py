@@ -14,7 +14,7 @@ from transformer_viz.tracing.trace_size import held_bytes, megabytes
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
-    from transformer_viz.checkpoints import Checkpoint
+    from transformer_viz.loaded_model import LoadedModel
 
 HALF = "half"
 _MOST_OFFERED = 3
@@ -24,7 +24,7 @@ Kept = tuple[tuple[str, Any], ...]
 """Keywords of `decode`, as a key of a cache."""
 
 
-def within(checkpoint: "Checkpoint", make: Callable[[Kept], R]) -> R:
+def within(checkpoint: "LoadedModel", make: Callable[[Kept], R]) -> R:
     """`make` with everything kept; where that is too large, as the person has chosen.
 
     Raises:
@@ -87,7 +87,7 @@ def words_of(options: Any) -> str:
     return ", ".join([*parts, *(["half precision"] if options.get("precision") == "float16" else [])])
 
 
-def _chosen(checkpoint: "Checkpoint") -> Kept:
+def _chosen(checkpoint: "LoadedModel") -> Kept:
     """What was chosen, from the link or by a button; what this checkpoint does not have is said once and forgotten."""
     state = st.session_state
     text = state.get("keep")

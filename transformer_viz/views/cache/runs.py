@@ -4,30 +4,39 @@ All caches are shared by all sessions, keyed by value, and hold things that nobo
 without gradients, and Traces. Runs are bounded by their bytes (`held`), and each by what a page allows (`limits`).
 """
 
+import os
 import random
 import threading
+from collections.abc import Hashable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from cachetools import TTLCache
 
-from transformer_viz import checkpoints, reading
+from transformer_viz import checkpoints, readers, reading
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.checkpoints import Checkpoint, Entry
+from transformer_viz.errors import ModelError, TransformerVizError
 from transformer_viz.evaluation.by_length import accuracy_by_length
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import replay as runs_replay
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.recording_options import as_in
+from transformer_viz.tracing.trace_size import megabytes
 from transformer_viz.tracing.untrained import untrained as untrained_run
 from transformer_viz.views.cache import limits
 from transformer_viz.views.cache.limits import Kept
-from transformer_viz.views.cache.run_cache import held
+from transformer_viz.views.cache.run_cache import held, model_held
+from transformer_viz.views.components.markdown import literal
 
 # Everything that a visitor can make the server keep is limited, in number or in bytes.
 _CHECKPOINTS, _LENGTHS = 6, 32
+refused: TTLCache[Hashable, TransformerVizError] = TTLCache(_CHECKPOINTS, ttl=20)
+"""What could not be loaded a moment ago: a page asks for its model more than once."""
 # What takes seconds of all that the machine has: strangers wait for each other, not on top of each other.
 ONE_AT_A_TIME = threading.Semaphore(1)
 
@@ -38,9 +47,38 @@ def load(name: str, device: str) -> Checkpoint:
     return _load(name, device, stamp(folder))
 
 
-def run(checkpoint: Checkpoint, device: str, text: str) -> Trace:
+def load_any(name: str, device: str) -> LoadedModel:
+    """Likewise, or another model by its listed name; while it is loaded the page says its size."""
+    entry = models().get(name)
+    if entry is None:
+        return load(name, device)
+    if entry.description is None:
+        raise ModelError(entry.error or f"{name} cannot be loaded.")
+    key = (name, device, stamp(entry.folder))
+    if key in refused:
+        raise refused[key]
+    with st.spinner(f"Loading {literal(name)}: {size_words(entry)} …"):
+        try:
+            return model_held(key, entry.description.memory, lambda: readers.load_named(name, device))
+        except TransformerVizError as error:
+            refused[key] = error
+            raise
+
+
+def size_words(entry: readers.Entry) -> str:
+    """`135 M parameters, 0.5 GB`; nothing for a checkpoint."""
+    if entry.description is None:
+        return ""
+    return f"{_in_millions(entry.description.n_parameters)} parameters, {megabytes(entry.description.memory)}"
+
+
+def _in_millions(n: int) -> str:
+    return f"{n / 1e9:.1f} B" if n >= 999_500_000 else f"{n / 1e6:.0f} M" if n >= 9_500_000 else f"{n / 1e6:.2g} M"
+
+
+def run(checkpoint: LoadedModel, device: str, text: str) -> Trace:
     """The greedy decoding of a text."""
-    name = (checkpoint.name, device, stamp(checkpoint.folder))
+    name = (checkpoint.name, device, _stamp_of(checkpoint))
     return limits.within(checkpoint, lambda kept: _run(name, text, kept, limits.MAX_TRACE_BYTES, checkpoint))
 
 
@@ -51,11 +89,16 @@ def search(checkpoint: Checkpoint, device: str, text: str, beam_size: int, lengt
 
 
 def what_if(
-    checkpoint: Checkpoint, device: str, trace: Trace, prefix: tuple[str, ...], ban: tuple[str, ...], target: str | None
+    checkpoint: LoadedModel,
+    device: str,
+    trace: Trace,
+    prefix: tuple[str | int, ...],
+    ban: tuple[str | int, ...],
+    target: str | None,
 ) -> Trace:
     """The greedy decoding of a run's text with a forced beginning and banned tokens, or one pass over a target; as much
     is kept of it as of the run."""
-    name, kept = (checkpoint.name, device, stamp(checkpoint.folder)), limits.kept(as_in(trace))
+    name, kept = (checkpoint.name, device, _stamp_of(checkpoint)), limits.kept(as_in(trace))
     return _what_if(name, trace.source, prefix, ban, target, kept, limits.MAX_TRACE_BYTES, checkpoint)
 
 
@@ -103,6 +146,16 @@ def entries() -> list[Entry]:
     return checkpoints.entries()
 
 
+def models() -> dict[str, readers.Entry]:
+    """The models of this machine that are not ours, by name."""
+    return {entry.name: entry for entry in _models(os.environ.get(readers.models.FOLDERS_VARIABLE))}
+
+
+@st.cache_data(ttl=30, show_spinner=False)
+def _models(folders: str | None) -> list[readers.Entry]:
+    return readers.entries()
+
+
 def surprise(checkpoint: Checkpoint) -> str:
     """A fresh string of the kind that the checkpoint was trained on."""
     import numpy as np
@@ -118,7 +171,7 @@ def _load(name: str, device: str, stamp: float) -> Checkpoint:
 
 
 @held
-def _run(name: tuple[str, str, float], text: str, kept: Kept, most: int, _checkpoint: Checkpoint) -> Trace:
+def _run(name: tuple[str, str, float], text: str, kept: Kept, most: int, _checkpoint: LoadedModel) -> Trace:
     return decode(_checkpoint, text, max_trace_bytes=most, **dict(kept))
 
 
@@ -136,12 +189,12 @@ def _search(
 def _what_if(
     name: tuple[str, str, float],
     text: str,
-    prefix: tuple[str, ...],
-    ban: tuple[str, ...],
+    prefix: tuple[str | int, ...],
+    ban: tuple[str | int, ...],
     target: str | None,
     kept: Kept,
     most: int,
-    _checkpoint: Checkpoint,
+    _checkpoint: LoadedModel,
 ) -> Trace:
     if target is not None:
         return decode(_checkpoint, text, target=target, max_trace_bytes=most, **dict(kept))
@@ -188,6 +241,14 @@ def _snapshot_stamps(checkpoint: Checkpoint) -> tuple[float, float, int]:
     paths = checkpoints.snapshots(checkpoint.folder).values()
     changed = max(map(reading.changed_at, paths), default=0.0)
     return stamp(checkpoint.folder), changed, len(paths)
+
+
+def _stamp_of(model: LoadedModel) -> float:
+    """When the files of a model last changed."""
+    if isinstance(model, Checkpoint):
+        return stamp(model.folder)
+    entry = models().get(model.name)
+    return 0.0 if entry is None else stamp(entry.folder)
 
 
 def stamp(folder: Path) -> float:

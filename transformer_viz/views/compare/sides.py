@@ -176,7 +176,7 @@ def neighbour(text: str, checkpoint: Checkpoint) -> str:
     try:
         tokens = task.read(text)
     except TransformerVizError:
-        return bar.default_text(task)
+        return bar.default_text(checkpoint)
     digits = [i for i, sign in enumerate(text) if sign in "0123456789"]
     middle = len(text) // 2
     for i in (*digits, middle):

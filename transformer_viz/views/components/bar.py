@@ -3,16 +3,19 @@
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
 
+from transformer_viz import readers
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
+from transformer_viz.tracing.framing import longest_source
 from transformer_viz.views.cache import limits, runs
-from transformer_viz.views.components import ways
+from transformer_viz.views.components import prompt_keys, ways
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import display_options, link
 from transformer_viz.views.state.display_options import DisplayOptions
@@ -20,6 +23,8 @@ from transformer_viz.views.state.display_options import DisplayOptions
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
 AUTO = "auto"
+_BEGINNING, _SENTENCE = "The capital of France is", "The house is small."
+"""Texts for models without a task: one to go on from, and a whole one."""
 
 T = TypeVar("T")
 
@@ -37,15 +42,21 @@ class Bar(DisplayOptions):
     """What was chosen in the bar."""
 
     text: str
-    checkpoint: Checkpoint | None
+    model: LoadedModel | None
     device: str
     """As chosen: `auto` or a device."""
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The model, if it is one of ours."""
+        return self.model if isinstance(self.model, Checkpoint) else None
 
 
 def show(
     page: str,
     *,
     with_text: bool = True,
+    with_models: bool = False,
     instead: Callable[[list[str]], None] | None = None,
     long_texts: Mapping[str, str] | None = None,
 ) -> Bar:
@@ -54,21 +65,25 @@ def show(
     Args:
         page: that has it.
         with_text: with the box for one source text.
+        with_models: models that are not ours may be chosen too.
         instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
             given the names of the usable checkpoints, and the page loads them itself.
         long_texts: the page's own texts that may be too long for a link, by what they are called.
     """
     link.open_page(page)
     entries = runs.entries()
-    usable = _usable(entries)
-    _start(usable)
+    usable, others = _usable(entries), runs.models()
+    listed = _listed(others) if with_models else {}
+    if not with_models and st.session_state.get("checkpoint") in others:
+        st.info(f"This page has the checkpoints alone so far; {literal(st.session_state.checkpoint)} is on Explore.")
+    _start([*usable, *listed])
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         if instead is not None:
             instead(usable)
         elif with_text:
             _text()
         if instead is None:
-            st.selectbox("Checkpoint", usable, key="checkpoint", width=190, label_visibility="collapsed")
+            _choice(usable, listed)
         st.selectbox(
             "Device",
             [AUTO, *devices.available()],
@@ -79,11 +94,11 @@ def show(
         )
         own = {"the text": st.session_state.text} if with_text and instead is None else {}
         display_options.popover({**own, **(long_texts or {})})
-    checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device) if instead is None else None
-    _say_damaged(entries)
-    link.leave_out("text", default_text(checkpoint.task) if checkpoint else DEFAULT_TEXT)
+    model = _loaded(st.session_state.checkpoint, st.session_state.device) if instead is None else None
+    _say_damaged([*entries, *(others.values() if with_models else ())])
+    link.leave_out("text", default_text(model) if model else DEFAULT_TEXT)
     state, now = st.session_state, display_options.current()
-    return Bar(state.text, checkpoint, state.device, is_large=now.is_large, with_answer=now.with_answer)
+    return Bar(state.text, model, state.device, is_large=now.is_large, with_answer=now.with_answer)
 
 
 def _usable(entries: list[Entry]) -> list[str]:
@@ -92,24 +107,33 @@ def _usable(entries: list[Entry]) -> list[str]:
     if not usable:
         words = "There is no usable checkpoint. Train one: python -m transformer_viz train --recipe reverse"
         st.error(words, icon=":material/error:")
-        _say_damaged(entries)
+        _say_damaged([*entries])
         st.stop()
     return usable
 
 
 def _text() -> None:
     """The box for one source text, how much the model reads of what it may, and examples."""
+    model = _model_of(st.session_state.checkpoint)
+    if model is not None and model.task is None:
+        words = "Type, then press Enter; Shift and Enter begin a new line"
+        st.text_area("Source text", key="text", height="content", placeholder=words, label_visibility="collapsed")
+        prompt_keys.listen()
+        _read_of_most(st.session_state.text, model)
+        return
     st.text_input("Source text", key="text", placeholder="Type, then press Enter", label_visibility="collapsed")
-    _read_of_most(st.session_state.text, _task_of(st.session_state.checkpoint))
+    _read_of_most(st.session_state.text, model)
     with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
         _examples()
 
 
-def _read_of_most(text: str, task: Task | None) -> None:
+def _read_of_most(text: str, model: LoadedModel | None) -> None:
     """`11 of 32`, beside a box; nothing for a text that cannot be read, of which an error says why."""
     with suppress(TransformerVizError):
-        if task is not None:
-            st.caption(f"{len(task.read(text))} of {task.max_length}", width="content")
+        if model is not None and model.task is not None:
+            st.caption(f"{len(model.task.read(text))} of {model.task.max_length}", width="content")
+        elif model is not None:
+            st.caption(f"{len(model.tokenizer.source(text))} of {longest_source(model)} tokens", width="content")
 
 
 def opens_with(opening: Opening | None) -> None:
@@ -122,9 +146,13 @@ def opens_with(opening: Opening | None) -> None:
             link.leave_out("text", opening.text)
 
 
-def default_text(task: Task) -> str:
-    """What the text box begins with: the task's first example."""
-    return task.examples()[0].text
+def default_text(model: LoadedModel) -> str:
+    """What the text box begins with: the task's first example, or a text of the kind that the model reads."""
+    if model.task is not None:
+        return model.task.examples()[0].text
+    if model.tokenizer.mask_id is not None and not model.model.sizes.writes:
+        return f"{_BEGINNING} {model.tokenizer.source_labels([model.tokenizer.mask_id])[0]}."
+    return _BEGINNING if model.model.start_id is None else _SENTENCE
 
 
 def _device_words(name: str) -> str:
@@ -153,23 +181,27 @@ def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:
     if text in state and before == state[checkpoint]:
         return
     state[known] = state[checkpoint]
-    task = _task_of(state[checkpoint])
+    model = _model_of(state[checkpoint])
+    task = None if model is None else model.task
     if given is not None:
         state[text] = given
     elif text not in state or (before and _is_example(state[text], before) and not _has_answer(state[text], task)):
-        state[text] = default_text(task) if task else DEFAULT_TEXT
+        state[text] = default_text(model) if model else DEFAULT_TEXT
 
 
-def _task_of(name: str) -> Task | None:
+def _model_of(name: str) -> LoadedModel | None:
     try:
-        return runs.load(name, st.session_state.device).task
+        return runs.load_any(name, st.session_state.device)
     except TransformerVizError:
         return None
 
 
 def _is_example(text: str, name: str) -> bool:
-    task = _task_of(name)
-    return task is not None and text in {DEFAULT_TEXT, *(example.text for example in task.examples())}
+    model = _model_of(name)
+    if model is None:
+        return False
+    examples = () if model.task is None else (example.text for example in model.task.examples())
+    return text in {DEFAULT_TEXT, default_text(model), *examples}
 
 
 def _has_answer(text: str, task: Task | None) -> bool:
@@ -180,9 +212,21 @@ def _has_answer(text: str, task: Task | None) -> bool:
         return False
 
 
-def _loaded(name: str, device: str) -> Checkpoint | None:
+def _listed(models: Mapping[str, readers.Entry]) -> dict[str, str]:
+    """Those that can be loaded, and how large each is."""
+    return {name: runs.size_words(entry) for name, entry in models.items() if entry.error is None}
+
+
+def _choice(checkpoints: list[str], models: Mapping[str, str]) -> None:
+    """Checkpoints first; of other models their sizes, before anybody loads one."""
+    more: Any = {} if not models else {"format_func": lambda name: f"{name} · {models[name]}" if name in models else name}
+    options, width = [*checkpoints, *models], 300 if models else 190
+    st.selectbox("Checkpoint", options, key="checkpoint", width=width, label_visibility="collapsed", **more)
+
+
+def _loaded(name: str, device: str) -> LoadedModel | None:
     try:
-        return runs.load(name, device)
+        return runs.load_any(name, device)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return None
@@ -190,8 +234,9 @@ def _loaded(name: str, device: str) -> Checkpoint | None:
 
 def _examples() -> None:
     """Buttons that put a text into the box. They are callbacks, since a drawn widget's value is fixed for its run."""
-    checkpoint = _loaded(st.session_state.checkpoint, st.session_state.device)
-    if checkpoint is None:
+    try:
+        checkpoint = runs.load(st.session_state.checkpoint, st.session_state.device)
+    except TransformerVizError:  # said below the bar
         return
     for number, example in enumerate(checkpoint.task.examples()):
         st.button(
@@ -215,15 +260,16 @@ def _examples() -> None:
         )
 
 
-def made(chosen: Bar, checkpoint: Checkpoint, make: Callable[[], T]) -> T | None:
+def made(chosen: Bar, checkpoint: LoadedModel, make: Callable[[], T]) -> T | None:
     """What a page shows of the text, or None after saying why it cannot be; what was typed stays in the box and in the link."""
     try:
         return make()
     except InputError as error:
         say = st.error if chosen.text else st.info
         say(literal(str(error)), icon=":material/keyboard:")
-        _offer_ways(checkpoint, chosen.text)
-        _offer_examples(checkpoint)
+        if isinstance(checkpoint, Checkpoint):
+            _offer_ways(checkpoint, chosen.text)
+            _offer_examples(checkpoint)
     except TraceTooLarge as error:
         limits.refuse(error)
     except TransformerVizError as error:
@@ -239,7 +285,7 @@ def _offer_ways(checkpoint: Checkpoint, text: str) -> None:
         return
     parts = ways.readable_parts(checkpoint.task, text)
     names = (entry.name for entry in runs.entries() if entry.error is None and entry.name != checkpoint.name)
-    others = ((name, task) for name in names if (task := _task_of(name)) is not None)
+    others = ((name, model.task) for name in names if (model := _model_of(name)) is not None and model.task is not None)
     with st.container(horizontal=True, key="ways"):
         for words, part in parts.items():
             st.button(words, f"way-{words}", on_click=_put, args=(part,), type="primary", icon=":material/content_cut:")
@@ -275,9 +321,10 @@ def _surprise(checkpoint: Checkpoint) -> None:
     _put(runs.surprise(checkpoint))
 
 
-def _say_damaged(entries: list[Entry]) -> None:
+def _say_damaged(entries: list[Entry | readers.Entry]) -> None:
     damaged = [entry for entry in entries if entry.error is not None]
     if damaged:
-        with st.expander(f"{len(damaged)} checkpoint folder(s) cannot be used", icon=":material/warning:"):
+        what = "checkpoint folder(s)" if all(isinstance(entry, Entry) for entry in damaged) else "folder(s)"
+        with st.expander(f"{len(damaged)} {what} cannot be used", icon=":material/warning:"):
             for entry in damaged:
                 st.text(str(entry.error))

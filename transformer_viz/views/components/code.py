@@ -15,7 +15,7 @@ from transformer_viz.views.state import link
 from transformer_viz.views.state.controls import CODE
 
 if TYPE_CHECKING:
-    from transformer_viz.checkpoints import Checkpoint
+    from transformer_viz.loaded_model import LoadedModel
 
 
 FOLDS = tuple(control.key for control in CODE)
@@ -52,14 +52,14 @@ def _say() -> None:
     link.update(link.values(FOLDS))
 
 
-def run_of(trace: Trace, checkpoint: "Checkpoint", device: str) -> Run:
+def run_of(trace: Trace, model: "LoadedModel", device: str) -> Run:
     """How the run on the screen is made; of a search, the branch that is shown."""
     kept = {name: trace.made_by[name] for name in ("kinds", "layers", "precision") if name in trace.made_by}
     if trace.made_by.get("strategy") != "beam":
-        return Run(trace.source, checkpoint.name, device, kept)
+        return Run(trace.source, model.name, device, kept, has_task=model.task is not None)
     state = st.session_state
     decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop, **kept}
-    return Run(trace.source, checkpoint.name, device, decode, state.chosen_node)
+    return Run(trace.source, model.name, device, decode, state.chosen_node)
 
 
 def looks() -> dict[str, Any]:

@@ -17,19 +17,29 @@ from transformer_viz.views.state import on_demand
 from transformer_viz.views.state.controls import SAMPLES
 
 if TYPE_CHECKING:
-    from transformer_viz.checkpoints import Checkpoint
+    from transformer_viz.loaded_model import LoadedModel
 
 TITLE, ORDER, NEEDS_MODEL = "By length", 3, True
 
 
-def made_of(checkpoint: "Checkpoint", device: str) -> dict[str, object]:
+def is_for(model: "LoadedModel") -> bool:
+    """Whether there is a task, which makes strings of any length."""
+    return model.task is not None
+
+
+def made_of(model: "LoadedModel", device: str) -> dict[str, object]:
     """What the measurement is of."""
-    return {"lengths": (checkpoint.name, device, st.session_state.by_length_samples)}
+    return {"lengths": (model.name, device, st.session_state.by_length_samples)}
 
 
-def start(trace: Trace, checkpoint: "Checkpoint", device: str) -> None:
+def link_values(model: "LoadedModel", device: str) -> dict[str, str | None]:
+    """Whether a link asks for it."""
+    return on_demand.link_values(made_of(model, device)) if is_for(model) else {}
+
+
+def start(trace: Trace, model: "LoadedModel", device: str) -> None:
     """Asks for the measurement where a link does."""
-    on_demand.start(made_of(checkpoint, device))
+    on_demand.start(made_of(model, device))
 
 
 def show(shown: Shown) -> None:

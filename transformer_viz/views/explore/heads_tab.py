@@ -23,6 +23,7 @@ from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
+    from transformer_viz.loaded_model import LoadedModel
 
 TITLE, ORDER, OPENED_BY = "Heads", 2, ("tint",)
 TELLS = "The grades of the heads"
@@ -30,7 +31,7 @@ TELLS = "The grades of the heads"
 _BASELINES = {"": "", "even_": ", uniform", "untrained_": ", untrained"}
 
 
-def start(trace: Trace, checkpoint: "Checkpoint | None", device: str) -> None:
+def start(trace: Trace, model: "LoadedModel | None", device: str) -> None:
     """The tint, from the link or by default; before the link is written."""
     link.start("tint", tuple(TINTS), default_tint(trace))
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import bar, code, stepper, style
@@ -11,42 +12,42 @@ from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.explore import by_length_tab, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import focus, link, on_demand
+from transformer_viz.views.state import focus, link
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
 
 
 def show() -> None:
     """The page."""
-    chosen = bar.show("explore")
-    checkpoint = chosen.checkpoint
-    if checkpoint is None:
+    chosen = bar.show("explore", with_models=True)
+    model = chosen.model
+    if model is None:
         return
-    trace = bar.made(chosen, checkpoint, lambda: runs.run(checkpoint, chosen.device, chosen.text))
+    trace = bar.made(chosen, model, lambda: runs.run(model, chosen.device, chosen.text))
     if trace is None:
         _last(chosen)
         return
-    st.session_state.explore_last = (checkpoint.name, chosen.device, chosen.text)
+    st.session_state.explore_last = (model.name, chosen.device, chosen.text)
     if link.is_bare():
-        st.session_state.step = 0
-    focus.start(trace, checkpoint)
+        st.session_state.step = trace.n_given
+    focus.start(trace, chosen.checkpoint)
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
     link.leave_out("step")
-    tables.start(trace, checkpoint, chosen.device)
+    tables.start(trace, model, chosen.device)
     now = focus.current()
     link.say((now.run, now.kind, now.layer, now.head))
-    link.write({**link.values(), **on_demand.link_values(by_length_tab.made_of(checkpoint, chosen.device))})
+    link.write({**link.values(), **by_length_tab.link_values(model, chosen.device)})
 
     def program(at: focus.Focus) -> str:
-        return programs.player(code.run_of(trace, checkpoint, chosen.device), at.view, code.looks())
+        return programs.player(code.run_of(trace, model, chosen.device), at.view, code.looks())
 
     # What it does would tell a hidden answer.
-    if chosen.with_answer and not chosen.is_large:
+    if model.task is not None and chosen.with_answer and not chosen.is_large:
         with st.container(key="title"):
-            st.markdown(f"**{literal(checkpoint.task.about)}** It was never told how: watch where it looks.")
+            st.markdown(f"**{literal(model.task.about)}** It was never told how: watch where it looks.")
     stepper.show_with_code(trace, chosen, program)
     if not chosen.is_large:
-        _tables(trace, checkpoint, chosen.device)
+        _tables(trace, model, chosen.device)
 
 
 def _last(chosen: bar.Bar) -> None:
@@ -55,18 +56,18 @@ def _last(chosen: bar.Bar) -> None:
         return
     name, device, text = last
     try:
-        checkpoint = runs.load(name, device)
-        trace = runs.run(checkpoint, device, text)
+        model = runs.load_any(name, device)
+        trace = runs.run(model, device, text)
     except TransformerVizError:  # its checkpoint has gone meanwhile
         return
-    focus.start(trace, checkpoint)
+    focus.start(trace, model if isinstance(model, Checkpoint) else None)
     st.caption(f"The last picture, of {of_run(text)}:")
     with st.container(key="last-picture"):
         stepper.show(trace, chosen)
 
 
 @st.fragment
-def _tables(trace: Trace, checkpoint: Checkpoint, device: str) -> None:
+def _tables(trace: Trace, model: LoadedModel, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(Shown(trace, code.run_of(trace, checkpoint, device), style.theme(), checkpoint, device))
-    link.update({**link.values(tables.KEYS), **on_demand.link_values(by_length_tab.made_of(checkpoint, device))})
+    tables.show(Shown(trace, code.run_of(trace, model, device), style.theme(), model, device))
+    link.update({**link.values(tables.KEYS), **by_length_tab.link_values(model, device)})

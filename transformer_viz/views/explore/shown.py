@@ -9,6 +9,7 @@ from transformer_viz.views.snippets.runs import AnyRun
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
+    from transformer_viz.loaded_model import LoadedModel
 
 
 @dataclass(frozen=True)
@@ -19,9 +20,19 @@ class Shown:
     run: AnyRun
     """How the trace comes about, for “Show the code”."""
     theme: ThemeName
-    checkpoint: "Checkpoint | None" = None
+    model: "LoadedModel | None" = None
     """None for a file: it is looked at without the model."""
     device: str = ""
     """As chosen: `auto` or a device."""
     whole: Trace | None = None
     """The search that the trace is a branch of."""
+
+    @property
+    def checkpoint(self) -> "Checkpoint | None":
+        """The model, if it is one of ours."""
+        if self.model is None:
+            return None
+        # Here, because a file is looked at where there is no torch.
+        from transformer_viz.checkpoints import Checkpoint
+
+        return self.model if isinstance(self.model, Checkpoint) else None

@@ -11,10 +11,11 @@ from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.state import controls, link, persist_widgets
 
 if TYPE_CHECKING:
-    from transformer_viz.checkpoints import Checkpoint
+    from transformer_viz.loaded_model import LoadedModel
 
 TABS = tabs.found("transformer_viz.views.explore")
-"""Beside what every tab has: `NEEDS_MODEL`, and `OPENED_BY`, the names in a link that open it."""
+"""Beside what every tab has: `NEEDS_MODEL`, `is_for`, which says whether it is for a model, and `OPENED_BY`, the names in a
+link that open it."""
 OF_A_FILE = tuple(title for title, tab in TABS.items() if not getattr(tab, "NEEDS_MODEL", False))
 """The tabs of a file and of a branch of a search, which go on from no decoding with its model."""
 _KEY_OF_PAGE = {"explore": "tables", "search": "search_tables", "open": "open_tables"}
@@ -23,27 +24,29 @@ KEYS = tuple(control.key for control in controls.TABS)
 _IN_TABS = {"code_of_tab", *KEYS} - {*_KEY_OF_PAGE.values(), "what_if_prefix"}
 
 
-def start(trace: Trace, checkpoint: "Checkpoint | None" = None, device: str = "") -> None:
+def start(trace: Trace, model: "LoadedModel | None" = None, device: str = "") -> None:
     """The open tab and every tab's controls, from the link or by default; before the link is written."""
-    key, shown = _tabs()
+    key, shown = _tabs(model)
     opened = [title for title, tab in shown.items() if link.is_waiting(*getattr(tab, "OPENED_BY", ()))]
     first = next(iter(shown))
     link.start(key, tuple(shown), next(iter(opened), first))
     link.leave_out(key, first)
     for tab in shown.values():
         if hasattr(tab, "start"):
-            tab.start(trace, checkpoint, device)
+            tab.start(trace, model, device)
 
 
 def show(shown: Shown) -> None:
     """The tabs of this page; only the open one is made."""
     # A fragment alone is a run too, in which a closed tab's boxes would be forgotten.
     persist_widgets.keep(_IN_TABS)
-    key, here = _tabs()
+    key, here = _tabs(shown.model)
     tabs.show(here, key, shown)
 
 
-def _tabs() -> tuple[str, dict[str, ModuleType]]:
+def _tabs(model: "LoadedModel | None") -> tuple[str, dict[str, ModuleType]]:
     """Where this page keeps its open tab, and the tabs that it has."""
     key = _KEY_OF_PAGE[st.session_state.link_page]
-    return key, TABS if key == "tables" else {title: TABS[title] for title in OF_A_FILE}
+    if key != "tables" or model is None:
+        return key, {title: TABS[title] for title in OF_A_FILE}
+    return key, {title: tab for title, tab in TABS.items() if not hasattr(tab, "is_for") or tab.is_for(model)}

@@ -17,6 +17,7 @@ from transformer_viz.views.state import display_options
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
+    from transformer_viz.loaded_model import LoadedModel
 
 TITLE, ORDER = "This run", 0
 
@@ -25,21 +26,25 @@ _MOST_NOTES, _LONGEST_NOTE = 100, 300
 
 def show(shown: Shown) -> None:
     """Lines of text, or a table of a file's notes."""
-    if shown.checkpoint is None:
+    if shown.model is None:
         _notes(shown.trace)
     else:
         if shown.trace.made_by.get("strategy") != "beam":  # of a search, one branch is shown here; the page says its size
             limits.caption(shown.trace)
         _run(shown.trace)
-        _model(shown.checkpoint)
+        if shown.checkpoint is not None:
+            _model(shown.checkpoint)
+        else:
+            _sizes_of(shown.model)
     code.show(programs.this_run(shown.run), "code_of_tab")
 
 
 def _run(trace: Trace) -> None:
     made_by = trace.made_by
     seconds = made_by.get("seconds")
+    what = f", task {made_by['task']}" if "task" in made_by else ""
     st.text(
-        f"checkpoint {made_by.get('checkpoint')} ({made_by.get('variant')}), task {made_by.get('task')}, "
+        f"{'checkpoint' if what else 'model'} {made_by.get('checkpoint')} ({made_by.get('variant')}){what}, "
         f"{made_by.get('strategy')} decoding on {made_by.get('device')}"
         + (f", {1000 * seconds:.0f} ms for {trace.n_steps} steps" if isinstance(seconds, int | float) else "")
     )
@@ -79,6 +84,15 @@ def _note(value: Any) -> str:
     words = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     words = " ".join(words[: 2 * _LONGEST_NOTE].split())
     return words if len(words) <= _LONGEST_NOTE else words[: _LONGEST_NOTE - 1] + "…"
+
+
+def _sizes_of(model: "LoadedModel") -> None:
+    """What is known of a model that is not ours."""
+    sizes = model.model.sizes
+    layers = ", ".join(f"{len(sizes.layers[kind])} of {KIND_TITLES[kind]}" for kind in sizes.layers)
+    in_force = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in model.generation.items())
+    st.text(f"its generation config, as far as it is in force: {in_force or 'nothing'}")
+    st.text(f"model: layers {layers}; {model.n_parameters:,} parameters, a vocabulary of {sizes.vocabulary:,}")
 
 
 def _model(checkpoint: "Checkpoint") -> None:

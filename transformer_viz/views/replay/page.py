@@ -204,7 +204,7 @@ def _opening_name() -> str | None:
 def _opening() -> bar.Opening | None:
     name = _opening_name()
     try:
-        return None if name is None else bar.Opening(name, bar.default_text(runs.load(name, st.session_state.device).task))
+        return None if name is None else bar.Opening(name, bar.default_text(runs.load(name, st.session_state.device)))
     except TransformerVizError:
         return None
 

@@ -115,7 +115,7 @@ def numbers(run: AnyRun, kind: Kind, layer: int, head: Head) -> str:
 
 def this_run(run: AnyRun) -> str:
     """What made the run, and how good its model is."""
-    model = ["print(checkpoint.metrics)"] if isinstance(run, Run) else []
+    model = ["print(checkpoint.metrics)"] if isinstance(run, Run) and run.has_task else []
     return program(*run.lines(), "print(trace.made_by)", *model)
 
 

@@ -10,10 +10,10 @@ IMPORT = "import transformer_viz as tv"
 _CHECKPOINT = Code("checkpoint")
 
 
-def load(checkpoint: str, device: str) -> list[str]:
-    """The import and the checkpoint."""
+def load(checkpoint: str, device: str, *, has_task: bool = True) -> list[str]:
+    """The import and the checkpoint, or another model by its name."""
     asked = {} if device == "auto" else {"device": device}
-    return [IMPORT, "", assigned("checkpoint", "tv.load_checkpoint", checkpoint, **asked)]
+    return [IMPORT, "", assigned("checkpoint", f"tv.load_{'checkpoint' if has_task else 'model'}", checkpoint, **asked)]
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class Run:
         device: as it was asked for.
         decode: the other keywords of `decode`.
         node: of a beam search, the node whose path is shown.
+        has_task: whether the model is one of ours.
     """
 
     text: str
@@ -33,10 +34,12 @@ class Run:
     device: str = "auto"
     decode: Mapping[str, Any] = field(default_factory=dict)
     node: int | None = None
+    has_task: bool = True
 
     def lines(self) -> list[str]:
         """Up to `trace`."""
-        made = [*load(self.checkpoint, self.device), assigned("trace", "tv.decode", _CHECKPOINT, self.text, **self.decode)]
+        loaded = load(self.checkpoint, self.device, has_task=self.has_task)
+        made = [*loaded, assigned("trace", "tv.decode", _CHECKPOINT, self.text, **self.decode)]
         return made if self.node is None else [*made, assigned("trace", "trace.at_node", self.node)]
 
     def whole(self) -> "Run":

@@ -10,6 +10,7 @@ from transformer_viz.errors import listed
 LONGEST_TEXT = 1500
 """Characters of a text that a link holds."""
 _CELL = re.compile(r"(\d{0,9})(?:,(\d{1,9}))?", re.ASCII)
+_ID = re.compile(r"\d{1,9}", re.ASCII)
 Options = Mapping[str, Any] | Sequence[Any] | None
 """What is possible: values, or the word of a link that stands for each."""
 Complain = Callable[[str], None]
@@ -171,11 +172,14 @@ class Text:
 
 @dataclass(frozen=True)
 class Tokens:
-    """Tokens of the vocabulary that the options are, between tabs: a comma may be a token."""
+    """Tokens of the vocabulary that the options are, between tabs: a comma may be a token. Of a model whose labels do not tell
+    tokens apart the options are its ids, a range."""
 
     def read(self, given: str, options: Options, complain: Complain) -> Any:
         """A list of them."""
-        tokens = given.split("\t") if given else []
+        tokens: list[Any] = given.split("\t") if given else []
+        if isinstance(options, range):
+            tokens = [int(token) if _ID.fullmatch(token) else token for token in tokens]
         if options is None or any(token not in options for token in tokens):
             complain("tokens of this model")
             return None
@@ -187,7 +191,7 @@ class Tokens:
 
     def written(self, value: Any, options: Options) -> str | None:
         """Nothing where there are none."""
-        return "\t".join(value) or None
+        return "\t".join(map(str, value)) or None
 
 
 @dataclass(frozen=True)

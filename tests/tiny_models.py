@@ -1,0 +1,76 @@
+"""Hugging Face models in folders, tiny and untrained, each with a tokenizer of its own: what an app finds on a machine."""
+
+from pathlib import Path
+from typing import Any
+
+MARIAN, GPT2, BERT = "tiny-marian", "tiny-gpt2", "tiny-bert"
+_TEXTS = ("The capital of France is Paris.", "The house is small.", "das Haus ist klein")
+
+
+def save(parent: Path) -> Path:
+    """A translator, a decoder alone and an encoder alone, in folders of these names."""
+    import torch
+    from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel, MarianConfig, MarianMTModel
+
+    torch.manual_seed(5)
+    reads = {MARIAN: _unigram(), GPT2: _byte_level(), BERT: _word_piece()}
+    n = {name: len(tokenizer) for name, tokenizer in reads.items()}
+    layers: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 16, "max_position_embeddings": 64}
+    heads: dict[str, Any] = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
+    ids: dict[str, Any] = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+    wide: dict[str, Any] = {"encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+    marian = MarianConfig(vocab_size=n[MARIAN], **layers, **heads, **ids, **wide)
+    gpt2 = GPT2Config(vocab_size=n[GPT2], n_embd=16, n_layer=2, n_head=2, n_positions=64, bos_token_id=0, eos_token_id=0)
+    little: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
+    bert = BertConfig(vocab_size=n[BERT], max_position_embeddings=64, **little)
+    made = {MARIAN: MarianMTModel(marian), GPT2: GPT2LMHeadModel(gpt2), BERT: BertForMaskedLM(bert)}
+    for name, model in made.items():
+        for weights in model.parameters():
+            weights.data *= 3  # so that they write more than one token again and again
+        if name != BERT:
+            model.generation_config.max_new_tokens = 8
+        model.save_pretrained(parent / name)
+        reads[name].save_pretrained(parent / name)
+    return parent
+
+
+def _byte_level():
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    made = Tokenizer(models.BPE())
+    made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    special, alphabet = ["<|endoftext|>"], pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, special_tokens=special, show_progress=False)
+    made.train_from_iterator(_TEXTS * 3, trainer)
+    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token=special[0], bos_token=special[0], model_max_length=64)
+
+
+def _word_piece():
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+    made.decoder = decoders.WordPiece()
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    made.train_from_iterator(_TEXTS * 3, trainers.WordPieceTrainer(vocab_size=200, special_tokens=special, show_progress=False))
+    ends = [("[CLS]", 2), ("[SEP]", 3)]
+    made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
+    names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
+    return PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=64, **names)
+
+
+def _unigram():
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    words = sorted({f"▁{word}" for text in _TEXTS for word in text.split()})
+    letters = sorted(set("".join(_TEXTS)) - {" "})
+    vocabulary = [("<pad>", 0.0), ("</s>", 0.0), ("<unk>", 0.0), ("▁", -3.0)]
+    vocabulary += [(word, -1.0) for word in words] + [(letter, -5.0) for letter in letters]
+    made = Tokenizer(models.Unigram(vocabulary, unk_id=2))
+    made.pre_tokenizer, made.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+    made.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    names = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    return PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=64, **names)

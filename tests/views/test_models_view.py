@@ -1,0 +1,149 @@
+"""Explore with models that are not ours: what the page offers, shows and keeps in a link."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests import tiny_models
+from tests.needs import needs
+from tests.tiny_models import BERT, GPT2, MARIAN
+from tests.views.test_answer_view import sent
+from tests.views.test_search_view import tab
+from transformer_viz import decode, load_model
+from transformer_viz.errors import ModelError
+from transformer_viz.views.cache import run_cache, runs
+from transformer_viz.views.explore.vocabulary import MOST_FOUND, Vocabulary
+
+pytestmark = needs("transformers")
+Start = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.save(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(autouse=True)
+def models(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """All that this machine has beside the checkpoints."""
+    monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(made))
+    monkeypatch.setenv("HF_HUB_CACHE", str(made / "none"))
+    return made
+
+
+def words(at: AppTest) -> str:
+    said = (*at.markdown, *at.text, *at.caption, *at.error, *at.warning, *at.info, *at.code)
+    return "\n".join(element.value for element in said).replace("\\", "")
+
+
+def test_checkpoints_come_first_and_models_say_their_size(start: Start) -> None:
+    options = start().selectbox(key="checkpoint").options
+    assert options[0] == "reverse"
+    assert [option.split(" · ")[0] for option in options[1:]] == sorted([MARIAN, GPT2, BERT])
+    assert all("parameters" in option and "B" in option for option in options[1:])
+
+
+@pytest.mark.parametrize("name", [MARIAN, GPT2, BERT])
+def test_each_kind_of_model_opens_and_every_tab_of_it(start: Start, name: str) -> None:
+    at = start(checkpoint=name)
+    assert not at.exception and not at.error and not at.warning
+    assert at.query_params["checkpoint"] == name
+    titles = [each.label for each in at.tabs]
+    assert "By length" not in titles
+    assert ("What if" in titles) == (name != BERT)
+    for title in titles:
+        at = tab(at, title)
+        assert not at.exception and not at.error, title
+    assert "whether it is right" not in sent(at)
+
+
+def test_what_is_shown_is_what_decode_writes(start: Start) -> None:
+    at = start(checkpoint=GPT2, text="The house")
+    trace = decode(load_model(GPT2, "cpu"), "The house")
+    assert at.session_state["last_step"] == trace.n_steps - 1
+    assert at.session_state["step"] == trace.n_given
+    assert f"load_model('{GPT2}')" in words(tab(start(checkpoint=GPT2, code_of_tab="open"), "This run"))
+
+
+def test_a_prompt_may_have_several_lines(start: Start) -> None:
+    at = start(checkpoint=GPT2)
+    at.text_area(key="text").set_value("The house\nis").run()
+    assert not at.exception and not at.error
+    assert at.query_params["text"] == "The house\nis"
+    assert next(box.key for box in start().text_input) == "text"
+
+
+def test_another_token_by_its_id_and_the_link_to_it(start: Start) -> None:
+    model = load_model(GPT2, "cpu")
+    trace = decode(model, "The house")
+    at = tab(start(checkpoint=GPT2, text="The house"), "What if")
+    box = at.selectbox(key="what_if_token")
+    assert len(box.options) == 1 + len([c for c in trace.steps[trace.n_given].candidate_ids[1:] if c != 0])
+    other = trace.steps[trace.n_given].candidate_ids[3]
+    box.set_value(other).run()
+    assert not at.exception and not at.error
+    assert at.query_params["prefix"] == str(other)
+    assert at.session_state["what_if_prefix"] == [other]
+    again = tab(start(checkpoint=GPT2, text="The house", prefix=str(other)), "What if")
+    assert again.session_state["what_if_prefix"] == [other]
+    assert "They diverge at step 2" in words(again)
+    refused = start(checkpoint=GPT2, text="The house", prefix="99999")
+    assert "prefix=99999 in the link is not possible" in words(refused)
+
+
+def test_the_vocabulary_is_searched_on_the_server(start: Start) -> None:
+    vocabulary = Vocabulary(load_model(GPT2, "cpu"))
+    labels = vocabulary.model.tokenizer.target_labels(range(len(vocabulary.tokens)))
+    assert labels[vocabulary.found("house")[0]] == " house"
+    assert len(vocabulary.found("e")) <= MOST_FOUND
+    brute = {n for n, label in enumerate(labels) if "ap" in label.lower()}
+    assert set(vocabulary.found("AP")) == brute
+    assert len(vocabulary.found("")) == MOST_FOUND < len(labels)
+    at = tab(start(checkpoint=GPT2, text="The house"), "What if")
+    at.text_input(key="what_if_find").set_value("capital").run()
+    assert [option.split(" (id")[0] for option in at.selectbox(key="what_if_token").options][1] == "␣capital"
+
+
+def test_an_unknown_name_and_a_path_are_said(start: Start, models: Path) -> None:
+    for name in ("nothing", str(models / GPT2), f"./{GPT2}"):
+        at = start(checkpoint=name)
+        assert "in the link is not possible here" in words(at)
+        assert at.selectbox(key="checkpoint").value == "reverse"
+
+
+def test_other_pages_say_where_the_model_is(start: Start, visit: Callable[[AppTest, str], AppTest]) -> None:
+    at = visit(start(checkpoint=GPT2), "masks")
+    assert not at.exception
+    assert f"{GPT2} is on Explore" in words(at)
+
+
+def test_what_cannot_be_loaded_is_said_once_and_the_text_stays(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def refuse(name: str, device: str) -> None:
+        asked.append(name)
+        raise ModelError("this one cannot be read")
+
+    monkeypatch.setattr(runs.readers, "load_named", refuse)
+    monkeypatch.setattr(run_cache, "models", type(run_cache.models)(1e9))
+    at = start(checkpoint=BERT, text="mine")
+    runs.refused.clear()
+    assert not at.exception
+    assert "this one cannot be read" in words(at)
+    assert asked == [BERT]
+    assert at.session_state["text"] == "mine"
+
+
+def test_models_are_held_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = load_model(BERT, "cpu")
+    size = 4 * model.n_parameters
+    held = type(run_cache.models)(2 * size, getsizeof=run_cache.models.getsizeof)
+    monkeypatch.setattr(run_cache, "models", held)
+    for name in "abac":
+        run_cache.model_held(name, size, lambda: model)
+    assert set(held) == {"a", "c"}
+    with pytest.raises(ModelError, match="the page holds"):
+        run_cache.model_held("d", 3 * size, lambda: model)
+    assert set(held) == {"a", "c"}
