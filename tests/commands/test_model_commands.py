@@ -8,7 +8,7 @@ import pytest
 
 import transformer_viz as tv
 from tests.needs import needs
-from tests.readers import saved_models
+from tests.readers import families, saved_models
 from transformer_viz.trace.as_json import summary
 
 pytestmark = needs("transformers")
@@ -18,7 +18,7 @@ CHAT = "{% for m in messages %}<s> {{ m.content }}{% endfor %}{% if add_generati
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     models = tmp_path_factory.mktemp("models")
-    for family in saved_models.SIZES:
+    for family in saved_models.KINDS:
         saved_models.save(models / family, family)
     saved_models.save(models / "chatty")
     (models / "chatty" / "chat_template.jinja").write_text(CHAT)
@@ -41,7 +41,7 @@ def decoded(models, cli):
     return lambda model, *more: cli("decode", "w1 w2 w3", "--model", model, "--device", "cpu", *more)
 
 
-@pytest.mark.parametrize("family", saved_models.SIZES)
+@pytest.mark.parametrize("family", saved_models.KINDS)
 def test_json_is_the_run_itself(models, decoded, family):
     done = decoded(family, "--json", "--max-length", "4")
     assert (done.code, done.err) == (0, "")
@@ -80,11 +80,11 @@ def test_an_encoder_fills_in_mask_tokens_or_says_that_there_is_none(models, cli,
 
 
 def test_a_prefix_is_text_and_a_ban_a_label_or_an_id(decoded):
-    ids = saved_models.tokenizer().get_vocab()
+    ids = families.tokenizer().get_vocab()
     plain = decoded("gpt2", "--json", "--max-length", "3").json["output_ids"][2:]
     forced = decoded("gpt2", "--json", "--max-length", "3", "--prefix", "w7 w9").json["output_ids"][2:]
     assert forced[:2] == [ids["w7"], ids["w9"]]
-    word = saved_models.WORDS[plain[0]]
+    word = families.WORDS[plain[0]]
     for banned in (word, f"#{plain[0]}"):
         written = decoded("gpt2", "--json", "--max-length", "3", "--ban", banned).json["output_ids"][2:]
         assert plain[0] not in written
@@ -99,6 +99,22 @@ def test_a_chat_template_is_seen_as_tokens(decoded, mistake):
     assert "--chat is of Hugging Face models" in mistake("decode", "abc", "--checkpoint", "tiny", "--chat")
 
 
+def test_the_rules_of_the_generation_config_can_be_left_out(models, decoded, mistake):
+    """Marian's last token is forced to be the end."""
+    end = families.WORDS[families.EOS]
+    ruled, free = (decoded("marian", "--json", "--max-length", "3", *more).json for more in ([], ["--no-generation"]))
+    assert ruled["output_tokens"][-1] == end != free["output_tokens"][-1]
+    assert ruled["made_by"]["generation"]["forced_eos_token_id"] == families.EOS
+    assert "forced_eos_token_id" not in free["made_by"]["generation"]
+    assert "--no-generation is of Hugging" in mistake("decode", "abc", "--checkpoint", "tiny", "--no-generation")
+
+
+def test_a_beam_is_kept_full(decoded, cli):
+    data = decoded("gpt2", "--json", "--max-length", "3", "--strategy", "beam", "--refill").json
+    assert data["made_by"]["refill"] is True
+    assert cli("decode", "abc", "--checkpoint", "tiny", "--strategy", "beam", "--refill", "--json").json["made_by"]["refill"]
+
+
 def test_a_template_that_fails_is_said_in_a_line(models, mistake, tmp_path):
     saved_models.save(tmp_path / "odd")
     (tmp_path / "odd" / "chat_template.jinja").write_text("{{ raise_exception('only\\nin pairs') }}")
@@ -111,10 +127,10 @@ def test_a_template_that_fails_is_said_in_a_line(models, mistake, tmp_path):
         (["gpt2", "--checkpoint", "tiny"], "not allowed with argument --model"),
         (["gpt3"], "There is no model 'gpt3'. Known are tiny, "),
         (["../gpt2"], "There is no model '../gpt2', as a folder or in the Hugging Face cache"),
-        (["gpt2", "--layers", "3"], "--layers 3 is not possible; decoder attention has layers 1 to 2"),
+        (["gpt2", "--layers", "4"], "--layers 4 is not possible; decoder attention has layers 1 to 3"),
         (["gpt2", "--kinds", "cross"], "cross"),
         (["gpt2", "--ban", "w99"], "ban: token 'w99' is not in the vocabulary"),
-        (["gpt2", "--ban", "#45"], "ban: token '45' is not in the vocabulary"),
+        (["gpt2", "--ban", "#47"], "ban: token '47' is not in the vocabulary"),
         (["gpt2", "--max-length", "99"], "max_length=99"),
     ],
     ids=lambda given: " ".join(given) if isinstance(given, list) else "",
@@ -147,7 +163,7 @@ def test_a_trace_is_drawn_and_compared(models, cli, tmp_path, family, more):
 def test_the_list_of_models(models, cli, made):
     rows = {row["name"]: row for row in cli("models", "--json").json["models"]}
     assert set(rows) == {"bert", "chatty", "gpt2", "marian"}
-    assert rows["gpt2"]["memory"] == 4 * rows["gpt2"]["parameters"] == 4 * saved_models.made("gpt2").num_parameters()
+    assert rows["gpt2"]["memory"] == 4 * rows["gpt2"]["parameters"] == 4 * families.untapped("gpt2").num_parameters()
     assert rows["gpt2"]["folder"] == str(made / "gpt2")
     lines = cli("models").out.splitlines()
     assert [line.split()[:2] for line in lines[1:3]] == [["bert", "bert"], ["chatty", "gpt2"]]

@@ -58,13 +58,15 @@ def loaded(arguments: argparse.Namespace) -> "LoadedModel":
 def loaded_to_decode(arguments: argparse.Namespace) -> "LoadedModel":
     """Likewise, with the switches of `add_decoding` that only a Hugging Face model has."""
     model = loaded(arguments)
-    if not arguments.chat:
+    given = [f"--{name.replace('_', '-')}" for name in ("chat", "no_generation") if getattr(arguments, name)]
+    if not given:
         return model
     from transformer_viz.readers.huggingface.loading import HuggingFaceModel
 
     if not isinstance(model, HuggingFaceModel):
-        raise OptionError(f"--chat is of Hugging Face models; {model.name} is a checkpoint. Leave it out, or give --model.")
-    return model.with_chat()
+        raise OptionError(f"{given[0]} is of Hugging Face models; {model.name} is a checkpoint. Leave it out, or give --model.")
+    model = model.with_chat() if arguments.chat else model
+    return model.with_generation(not arguments.no_generation)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
@@ -104,6 +106,12 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
         metavar = {int: "N", float: "X", str: "WHEN"}[kind]
         read = whole(*limits) if limits else kind
         parser.add_argument(f"--{name.replace('_', '-')}", type=read, metavar=metavar, help=words)
+    parser.add_argument(
+        "--refill",
+        action="store_true",
+        default=None,
+        help="beam: kept full where hypotheses end, as in transformers",
+    )
     parser.add_argument("--seed", type=whole(0, LARGEST_SEED), metavar="N", help="sample: another seed draws other tokens (0)")
     parser.add_argument("--prefix", metavar="TEXT", help="what the output begins with, whatever the model would write")
     parser.add_argument(
@@ -112,9 +120,7 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="a token that is never written, of a --model also as #ID; may be repeated",
     )
-    parser.add_argument(
-        "--chat", action="store_true", help="of a --model: TEXT as a user's message in the model's chat template"
-    )
+    _add_switches_of_models(parser)
     parser.add_argument("--edits", default="", metavar="TEXT", help="changes to masks and heads, for example cross:3-5")
     parser.add_argument("--mistake", metavar="NAME", help="a deliberate mask mistake")
     parser.add_argument("--precision", choices=("float32", "float16"), help="of the weights in the trace (float32)")
@@ -126,13 +132,26 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_switches_of_models(parser: argparse.ArgumentParser) -> None:
+    """What only a Hugging Face model has; `loaded_to_decode` obeys it."""
+    parser.add_argument(
+        "--chat", action="store_true", help="of a --model: TEXT as a user's message in the model's chat template"
+    )
+    parser.add_argument(
+        "--no-generation",
+        action="store_true",
+        help="of a --model: without the rules of its generation config",
+    )
+
+
 def decoding(arguments: argparse.Namespace, model: "LoadedModel") -> dict[str, Any]:
     """The keywords of `decode` that `add_decoding` asked for; what was not given is left out."""
     from transformer_viz.trace.limits import MAX_TRACE_BYTES
 
     keywords = {name: getattr(arguments, name) for name in ("strategy", "max_length", "candidates", "mistake")}
     keywords["max_trace_bytes"] = MAX_TRACE_BYTES
-    for name in (*(name for name, *_ in _STRATEGY_OPTIONS), "seed", "precision", "kinds", "layers", "max_trace_bytes"):
+    others = ("refill", "seed", "precision", "kinds", "layers", "max_trace_bytes")
+    for name in (*(name for name, *_ in _STRATEGY_OPTIONS), *others):
         if getattr(arguments, name) is not None:
             keywords[name] = getattr(arguments, name)
     if arguments.prefix:

@@ -1,6 +1,7 @@
 """A folder with a Hugging Face model, opened: files of this machine, safetensors, and no code but that of transformers."""
 
 import re
+import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 
+from transformer_viz import reading
 from transformer_viz.errors import ModelError, TransformerVizError, listed, shortened
 from transformer_viz.model import devices
 from transformer_viz.readers.huggingface.folder import Description, described
@@ -111,7 +113,12 @@ def _opened(folder: Path, name: str) -> tuple[Any, Any]:
 
     only_here = {"local_files_only": True, "trust_remote_code": False}
     config = AutoConfig.from_pretrained(folder, **only_here)
-    tokenizer = AutoTokenizer.from_pretrained(folder, **only_here)
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder, **only_here)
+    own = tokenizer.vocab_files_names.values()
+    names = sorted({"tokenizer.json", *own})
+    # Where there is none of them transformers makes a tokenizer that knows no words. One of bytes needs none.
+    if own and not any(map(reading.is_file, map(folder.joinpath, names))):
+        raise ModelError(f"{name}: there is no tokenizer, which is {' or '.join(names)}. Copy the whole folder again.")
     for kind in _classes_of(config):
         # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up. Eager: the attention
         # that a file asks for may be one that is downloaded.
@@ -192,7 +199,8 @@ def _quiet() -> Generator[None]:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
-        yield
+        with warnings.catch_warnings(action="ignore"):
+            yield
     finally:
         logging.set_verbosity(level)
         if has_bar:
