@@ -15,6 +15,7 @@ import torch
 from transformer_viz import reading
 from transformer_viz.errors import ModelError, TransformerVizError, listed, shortened
 from transformer_viz.model import devices
+from transformer_viz.readers.huggingface import languages
 from transformer_viz.readers.huggingface.folder import Description, described
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
@@ -54,8 +55,41 @@ class HuggingFaceModel:
 
     @property
     def generation(self) -> dict[str, Any]:
-        """What of its generation config is in force."""
-        return self.model.generation.in_force
+        """What of its generation config is in force, and its languages."""
+        named = {"source_language": self.source_language, "target_language": self.target_language}
+        return {name: code for name, code in named.items() if code} | self.model.generation.in_force
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """The codes of those that it translates between, for `with_languages`; none for most models."""
+        return tuple(languages.languages(self.tokenizer.tokenizer))
+
+    @property
+    def source_language(self) -> str | None:
+        """The code of what it reads."""
+        return self.tokenizer.tokenizer.src_lang if self.languages else None
+
+    @property
+    def target_language(self) -> str | None:
+        """The code of what it writes, where its generation config says so."""
+        settings = self.model.generation.in_force
+        first = settings.get("forced_bos_token_id", settings.get("decoder_start_token_id"))
+        return next((code for code, number in languages.languages(self.tokenizer.tokenizer).items() if number == first), None)
+
+    def with_languages(self, source: str | None = None, target: str | None = None) -> "HuggingFaceModel":
+        """The same model that reads and writes other languages, by their codes; None leaves one as it is.
+
+        Raises:
+            OptionError: a language that it does not know; the message names those that it does.
+        """
+        tokenizer, generation = self.tokenizer.tokenizer, self.model.generation
+        if source is not None:
+            tokenizer = languages.reading(tokenizer, source)
+        if target is not None:
+            tokenizer, setting, number = languages.writing(tokenizer, target)
+            generation = generation.with_target(setting, number)
+        changed = replace(self.tokenizer, tokenizer=tokenizer)
+        return replace(self, tokenizer=changed, model=replace(self.model, generation=generation))
 
     @property
     def default_max_length(self) -> int:

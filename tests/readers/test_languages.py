@@ -1,0 +1,70 @@
+"""Source and target language of models that translate between many."""
+
+from typing import Any
+
+import pytest
+
+transformers = pytest.importorskip("transformers")
+
+from tests.readers.families import N_WRITTEN, family, untapped  # noqa: E402
+from tests.readers.test_families import theirs, written  # noqa: E402
+from transformer_viz import decode  # noqa: E402
+from transformer_viz.errors import OptionError  # noqa: E402
+from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped  # noqa: E402
+
+PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁w1", "▁w2", "▁w", *"w0123▁"]
+TEXT = "w1 w2 w1"
+CASES = {
+    # tokenizer, model, source, target, which setting of generate the target's token is
+    "mbart": ("MBartTokenizer", "mbart", "fr_XX", "de_DE", "decoder_start_token_id"),
+    "mbart50": ("MBart50Tokenizer", "mbart", "fr_XX", "uk_UA", "forced_bos_token_id"),
+    "nllb": ("NllbTokenizer", "m2m_100", "fra_Latn", "deu_Latn", "forced_bos_token_id"),
+}
+
+
+def made(case: str) -> tuple[HuggingFaceModel, Any, Any]:
+    """A reader, and model and tokenizer again, untouched."""
+    tokenizers = []
+    for _ in range(2):
+        cls = getattr(transformers, CASES[case][0])
+        if case == "nllb":
+            tokenizers.append(cls(vocab={piece: i for i, piece in enumerate(PIECES)}, merges=[]))
+        else:
+            tokenizers.append(cls(vocab=[(piece, 0.0) for piece in PIECES]))
+    ids = {name: getattr(tokenizers[0], name) for name in ("pad_token_id", "eos_token_id", "bos_token_id")}
+    models = [untapped(CASES[case][1], vocab_size=len(tokenizers[0]), **ids) for _ in range(2)]
+    return wrapped(models[0], tokenizers[0], case), models[1], tokenizers[1]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_languages_are_those_of_generate(case):
+    _, _, source, target, setting = CASES[case]
+    plain, model, tokenizer = made(case)
+    assert {source, target} < set(plain.languages) and plain.target_language is None
+    reader = plain.with_languages(source, target)
+    tokenizer.src_lang = source
+    ids = tokenizer(TEXT).input_ids
+    assert tokenizer.convert_tokens_to_ids(source) in ids
+    trace = decode(reader, TEXT, max_length=N_WRITTEN)
+    assert list(trace.source_ids or ()) == ids
+    assert written(trace) == theirs(model, ids, **{setting: tokenizer.convert_tokens_to_ids(target)})
+    said = trace.made_by["generation"]
+    assert (said["source_language"], said["target_language"]) == (source, target)
+    assert (reader.source_language, reader.target_language) == (source, target)
+    assert plain.source_language != source, "the model that it was made of is as it was"
+    other = plain.with_languages(target=source)
+    assert other.source_language == plain.source_language and other.target_language == source
+    assert decode(other, TEXT, max_length=N_WRITTEN).steps[1].probability != trace.steps[1].probability
+
+
+def test_a_language_that_is_not_known():
+    reader, *_ = made("mbart")
+    for options in ({"source": "xx"}, {"target": "xx"}):
+        with pytest.raises(OptionError, match=r"language 'xx' is not known; choose one of .*cs_CZ"):
+            reader.with_languages(**options)
+
+
+def test_a_model_of_no_languages():
+    assert family("marian").languages == () and family("gpt2").source_language is None
+    with pytest.raises(OptionError, match="knows no languages"):
+        family("marian").with_languages(target="de")
