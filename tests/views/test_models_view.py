@@ -13,7 +13,7 @@ from tests.views.test_answer_view import sent
 from tests.views.test_search_view import tab
 from transformer_viz import decode, load_model
 from transformer_viz.errors import ModelError
-from transformer_viz.views.cache import run_cache, runs
+from transformer_viz.views.cache import model_cache, runs
 from transformer_viz.views.explore.vocabulary import MOST_FOUND, Vocabulary
 
 pytestmark = needs("transformers")
@@ -127,7 +127,7 @@ def test_what_cannot_be_loaded_is_said_once_and_the_text_stays(start: Start, mon
         raise ModelError("this one cannot be read")
 
     monkeypatch.setattr(runs.readers, "load_named", refuse)
-    monkeypatch.setattr(run_cache, "models", type(run_cache.models)(1e9))
+    monkeypatch.setattr(model_cache, "models", type(model_cache.models)(1e9))
     at = start(checkpoint=BERT, text="mine")
     runs.refused.clear()
     assert not at.exception
@@ -139,11 +139,11 @@ def test_what_cannot_be_loaded_is_said_once_and_the_text_stays(start: Start, mon
 def test_models_are_held_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(BERT, "cpu")
     size = 4 * model.n_parameters
-    held = type(run_cache.models)(2 * size, getsizeof=run_cache.models.getsizeof)
-    monkeypatch.setattr(run_cache, "models", held)
+    held = type(model_cache.models)(2 * size, getsizeof=model_cache.models.getsizeof)
+    monkeypatch.setattr(model_cache, "models", held)
     for name in "abac":
-        run_cache.model_held(name, size, lambda: model)
+        model_cache.held(name, size, lambda: model)
     assert set(held) == {"a", "c"}
     with pytest.raises(ModelError, match="the page holds"):
-        run_cache.model_held("d", 3 * size, lambda: model)
+        model_cache.held("d", 3 * size, lambda: model)
     assert set(held) == {"a", "c"}

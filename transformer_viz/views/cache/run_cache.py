@@ -11,15 +11,11 @@ from typing import Any, ParamSpec, TypeVar
 
 from cachetools import LRUCache, cached
 
-from transformer_viz.errors import ModelError
-from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.trace_size import held_bytes
 
-MOST_BYTES, MOST_OF_MODELS = 512_000_000, 8_000_000_000
-_SINGLE = 4
-"""Bytes of a number in single precision."""
+MOST_BYTES = 512_000_000
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -51,34 +47,6 @@ def held(make: Callable[P, R]) -> Callable[P, R]:
     return cached(store, key=key, condition=_condition)(make)
 
 
-def model_held(name: Hashable, needed: int, make: Callable[[], LoadedModel]) -> LoadedModel:
-    """A loaded model, held under its name; where there is no room for another one, those not asked for the longest are let go.
-
-    Args:
-        name: tells it, and its files, from others.
-        needed: the bytes that it will take.
-        make: loads it; one at a time.
-
-    Raises:
-        ModelError: it alone is more than the page holds.
-    """
-    with _loading:
-        if name in models:
-            return models[name]
-        if needed > models.maxsize:
-            raise ModelError(
-                f"This model takes {needed / 1e9:.1f} GB of memory; the page holds {models.maxsize / 1e9:.1f} GB of models. "
-                "Take a smaller one, or run it in Python with tv.load_model."
-            )
-        while models.currsize + needed > models.maxsize:
-            models.popitem()
-        models[name] = make()
-        return models[name]
-
-
 store: LRUCache[Hashable, Any] = LRUCache(MOST_BYTES, getsizeof=size_of)
 """The one of the server."""
 _condition = threading.Condition()
-models: LRUCache[Hashable, LoadedModel] = LRUCache(MOST_OF_MODELS, getsizeof=lambda model: _SINGLE * model.n_parameters)
-"""Models that are not ours, which are large. All numbers are in single precision."""
-_loading = threading.Lock()

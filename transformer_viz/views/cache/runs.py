@@ -28,9 +28,9 @@ from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.recording_options import as_in
 from transformer_viz.tracing.trace_size import megabytes
 from transformer_viz.tracing.untrained import untrained as untrained_run
-from transformer_viz.views.cache import limits
+from transformer_viz.views.cache import limits, model_cache
 from transformer_viz.views.cache.limits import Kept
-from transformer_viz.views.cache.run_cache import held, model_held
+from transformer_viz.views.cache.run_cache import held
 from transformer_viz.views.components.markdown import literal
 
 # Everything that a visitor can make the server keep is limited, in number or in bytes.
@@ -59,7 +59,7 @@ def load_any(name: str, device: str) -> LoadedModel:
         raise refused[key]
     with st.spinner(f"Loading {literal(name)}: {size_words(entry)} …"):
         try:
-            return model_held(key, entry.description.memory, lambda: readers.load_named(name, device))
+            return model_cache.held(key, entry.description.memory, lambda: readers.load_named(name, device))
         except TransformerVizError as error:
             refused[key] = error
             raise
