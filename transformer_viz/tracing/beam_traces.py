@@ -15,8 +15,9 @@ from transformer_viz.trace.hypotheses import Given, hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision, Search, SearchNode
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.ranked import BLOCK, Ranking, rankings_of, steps_of
+from transformer_viz.tracing.ranked import Ranking, rankings_of, steps_of
 from transformer_viz.tracing.trace_builder import Provenance, Sentence, explained, not_finite, reason_of_masked
+from transformer_viz.tracing.trace_size import BLOCK
 
 _BLOCK = 1024
 """Nodes whose logits are compared at once."""

@@ -17,13 +17,10 @@ import torch
 from torch import Tensor
 
 from transformer_viz.trace.trace import Candidate, Step
+from transformer_viz.tracing.trace_size import BLOCK
 
 Name = Callable[[int], str]
 """From an id to its token."""
-
-
-BLOCK = 2**22
-"""Logits that are kept until they are looked at: 16 MB."""
 
 
 class RankedRows:

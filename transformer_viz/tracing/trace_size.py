@@ -14,12 +14,13 @@ from transformer_viz.errors import OptionError, TraceTooLarge
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.ranked import BLOCK
 from transformer_viz.tracing.recording_options import RecordingOptions
 
 if TYPE_CHECKING:
     from transformer_viz.decoding.beam import Beam
 
+BLOCK = 2**22
+"""Logits that are kept until they are looked at: 16 MB."""
 MAX_TRACE_BYTES = 10**9
 """Unless a caller sets another; `load_trace` reads a little more."""
 PEAK_TIMES, LEAST_PEAK = 4, 10**9
