@@ -1,0 +1,120 @@
+"""Explore with Hugging Face models in a real browser: type, step, change a token, open the link again."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import ConsoleMessage, Page, expect
+
+import transformer_viz as tv
+from benchmarks import served
+from tests import tiny_models
+from tests.browser.charts import wait_for_step, wait_until_drawn
+from tests.needs import needs
+from tests.tiny_models import BERT, GPT2, MARIAN
+from transformer_viz.terms import visible
+
+pytestmark = [pytest.mark.browser, needs("transformers")]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.save(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def url(models: Path) -> Iterator[str]:
+    with served.server(environment={"TRANSFORMER_VIZ_MODELS": str(models)}) as running:
+        yield running.url
+
+
+@pytest.fixture
+def quiet(page: Page) -> Iterator[Page]:
+    """The page, whose console says no error."""
+    errors: list[str] = []
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            errors.append(message.text)
+
+    page.on("console", hear)
+    yield page
+    page.remove_listener("console", hear)
+    assert not errors
+
+
+def strip(page: Page, name: str) -> list[str]:
+    return page.locator(f"[data-part={name}] .token").all_inner_texts()
+
+
+def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet: Page, url: str, models: Path) -> None:
+    page, model = quiet, tv.load_model(str(models / GPT2), "cpu")
+    page.goto(f"{url}/?checkpoint={GPT2}")
+    wait_until_drawn(page)
+    box = page.get_by_label("Source text")
+    box.fill("The house")
+    box.press("Enter")
+    expect(page).to_have_url(re.compile("text=The"))
+    trace = tv.decode(model, "The house")
+    expect(page.locator("[data-part=output] .token")).to_have_count(trace.n_steps)
+    assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
+    assert strip(page, "source") == []
+    assert page.locator("[data-part=output] .given").count() == trace.n_given == 1
+    expect(page.locator(".arrow")).to_be_hidden()
+    expect(page.locator(".first-read")).to_have_text("The")
+    # The first step that was written, and back into the prompt.
+    wait_for_step(page, 1)
+    page.locator("[data-part=back]").click()
+    wait_for_step(page, 0)
+    expect(page.locator("[data-part=sentence]")).to_contain_text("which was given. The model's own guess")
+    page.get_by_role("tab", name="What if").click()
+    page.get_by_label("find in the vocabulary").fill("capital")
+    page.get_by_label("find in the vocabulary").press("Enter")
+    page.get_by_label("written", exact=True).click()
+    page.get_by_role("option", name=re.compile("␣capital")).click()
+    expect(page).to_have_url(re.compile(r"prefix=\d+"))
+    expect(page.locator(".stMain")).to_contain_text("They diverge at step 2")
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    expect(page.locator(".stMain")).to_contain_text("They diverge at step 2")
+    assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
+    assert str(models) not in page.content()
+
+
+def test_shift_and_enter_begin_a_new_line(quiet: Page, url: str) -> None:
+    page = quiet
+    page.goto(f"{url}/?checkpoint={GPT2}")
+    wait_until_drawn(page)
+    box = page.get_by_label("Source text")
+    box.fill("The")
+    box.press("Shift+Enter")
+    box.press_sequentially("house")
+    box.press("Enter")
+    expect(page.locator("[data-part=output] .given").first).to_have_text("↵")
+
+
+def test_a_translator_has_both_strips(quiet: Page, url: str, models: Path) -> None:
+    page = quiet
+    page.goto(f"{url}/?checkpoint={MARIAN}")
+    wait_until_drawn(page)
+    trace = tv.decode(tv.load_model(str(models / MARIAN), "cpu"), "The house is small.")
+    assert strip(page, "source") == [visible(token) for token in trace.source_tokens]
+    assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
+    assert page.get_by_role("radio").count() == 3
+
+
+def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models: Path) -> None:
+    page = quiet
+    page.goto(f"{url}/?checkpoint={BERT}")
+    wait_until_drawn(page)
+    trace = tv.decode(tv.load_model(str(models / BERT), "cpu"), "The capital of France is [MASK].")
+    sentence = page.locator("[data-part=sentence]")
+    expect(sentence).to_contain_text(f"Its first guess here: {trace.fills[0].candidates[0][0]}")
+    assert strip(page, "output") == []
+    page.keyboard.press("End")
+    wait_for_step(page, trace.n_stops - 1)
+    expect(sentence).to_contain_text(f"token {trace.n_stops} of {trace.n_stops}")
+    expect(page.locator("[data-part=source] .looked")).to_have_text(trace.source_tokens[-1])
+    expect(page.get_by_role("tab", name="What if")).to_have_count(0)
