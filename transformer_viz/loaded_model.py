@@ -5,7 +5,7 @@ A `Checkpoint` is one, and so is what `load_model` returns for a model that is n
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 
@@ -88,6 +88,7 @@ class Tokenizer(Protocol):
         ...
 
 
+@runtime_checkable
 class LoadedModel(Protocol):
     """A model that is ready to run."""
 

@@ -144,6 +144,7 @@ class MaskReport:
         notes: what is no leak but worth knowing.
         subject: what was checked, in words.
         precision: what it was computed in, and what was let pass.
+        tried: what `pairs` counts: of a model that reads on one side only these are texts.
     """
 
     verdict: Verdict
@@ -155,6 +156,7 @@ class MaskReport:
     notes: tuple[str, ...] = ()
     subject: str = "the model"
     precision: Precision | None = None
+    tried: Literal["pairs", "texts"] = "pairs"
 
     @property
     def sound(self) -> bool:
@@ -169,7 +171,7 @@ class MaskReport:
     @property
     def headline(self) -> str:
         """The verdict in one sentence."""
-        tried = f"{self.pairs} pairs, {self.replacements} perturbed batches"
+        tried = f"{self.pairs} {self.tried}, {self.replacements} perturbed batches"
         match self.verdict:
             case "sound":
                 return f"Sound: nothing that must not be seen changed anything in {self.subject} ({tried})."

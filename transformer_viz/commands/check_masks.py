@@ -9,7 +9,10 @@ HELP = "prove that no mask leaks; exit 0 sound, 1 not"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model, and what to break on purpose."""
-    _shared.add_checkpoint(parser)
+    _shared.add_model(parser)
+    parser.add_argument(
+        "--text", action="append", metavar="TEXT", help="a text to check with, up to 8 of 16 tokens; by default drawn at random"
+    )
     parser.add_argument("--mistake", metavar="NAME", help="make this mistake on purpose; the certificate must then fail")
     parser.add_argument("--edits", default="", metavar="TEXT", help="edits to check with, for example cross:3-5,decoder:off")
     parser.add_argument(
@@ -27,19 +30,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 sound, 1 leaking or faulty."""
-    from transformer_viz.checkpoints import load_checkpoint
     from transformer_viz.mask_checks.check_masks import check_masks
 
-    checkpoint = load_checkpoint(arguments.checkpoint, arguments.device)
+    model = _shared.loaded(arguments)
     report = check_masks(
-        checkpoint,
+        model,
+        texts=arguments.text,
         mistake=arguments.mistake,
         edits=[arguments.edits],
         replacements=arguments.replacements,
         seed=arguments.seed,
     )
     if arguments.json:
-        _shared.print_json({"checkpoint": checkpoint.name, "mistake": arguments.mistake, **report.to_json()})
+        _shared.print_json({"checkpoint": model.name, "mistake": arguments.mistake, **report.to_json()})
     else:
         print(report)
     return 0 if report.sound else 1

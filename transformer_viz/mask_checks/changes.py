@@ -48,7 +48,12 @@ class Rows:
 
     def change(self, after: Tensor) -> Tensor:
         """(batch, step): the largest change in each row, relative to its number's size."""
-        return row_change(after / self.sizes, self.values / self.sizes)
+        change = after.new_zeros(after.shape[:-1], dtype=torch.result_type(after, self.sizes))
+        # Most rows are the very same: a vocabulary of many thousands would be divided for each of them.
+        differs = (after != self.values).any(-1)
+        sizes = self.sizes[differs]
+        change[differs] = row_change(after[differs] / sizes, self.values[differs] / sizes)
+        return change
 
 
 def name_of(dtype: torch.dtype) -> str:

@@ -1,11 +1,10 @@
 """The leak certificate: replace what must not be seen, and measure whether anything changes.
 
-For a checkpoint of ours attention is visible, and the padding mask is given beside the ids: a padded
-position holds a random token and must still change nothing. `check_callable.py` is for other people's models.
+Of a loaded model attention is visible, and the padding mask is given beside the ids: a padded
+position holds a random token and must still change nothing. `check_callable.py` is for what is only called.
 """
 
-import copy
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,32 +13,28 @@ import torch
 from torch import Tensor
 
 from transformer_viz import edits as plain_edits
-from transformer_viz.analysis.mask_report import MaskReport, Precision, Rule, Tolerance, verdict_of
-from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.analysis.mask_report import Cause, MaskReport, Rule, verdict_of
 from transformer_viz.edits import Edit
 from transformer_viz.errors import OptionError
-from transformer_viz.mask_checks.changes import TOLERANCES, Rows, is_no_distribution, name_of, row_change
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.mask_checks.changes import Rows, is_no_distribution, row_change
 from transformer_viz.mask_checks.check_callable import DEFAULT_LENGTH, check_callable
 from transformer_viz.mask_checks.diagnosis import Seen, causes
+from transformer_viz.mask_checks.passes import Pass, Passes
+from transformer_viz.mask_checks.sentences import Batch, Sentences
 from transformer_viz.mask_checks.worst import Worst
 from transformer_viz.model import devices, mistakes
-from transformer_viz.model.mistakes import Mistake
-from transformer_viz.model.tap import compose
-from transformer_viz.model.transformer import Transformer
-from transformer_viz.terms import KINDS, Kind
-from transformer_viz.trace.recorder import Recorder
-from transformer_viz.tracing.edit_tap import changing_tap, kind_sizes
-from transformer_viz.tracing.framing import padded
-from transformer_viz.vocabulary import PAD_ID, SPECIAL_TOKENS, START
+from transformer_viz.model.sizes import Sizes
+from transformer_viz.terms import Kind
+from transformer_viz.tracing.edit_tap import kind_sizes
 
-_PAIRS = 16
-_EXTRA_PADDING = 3
 _MOST_REPLACEMENTS = 100
 
 
 def check_masks(
-    model: Checkpoint | Callable[[Tensor, Tensor], Any],
+    model: LoadedModel | Callable[[Tensor, Tensor], Any],
     *,
+    texts: Sequence[str] | None = None,
     mistake: str | None = None,
     edits: Iterable[Edit | str] = (),
     replacements: int = 3,
@@ -52,10 +47,12 @@ def check_masks(
     """Proves, or disproves, that nothing leaks through a model's masks.
 
     Args:
-        model: a checkpoint, or any callable from (source ids, target ids), int64 (batch, length) both, to logits
-            (batch, target length, vocabulary).
-        mistake: a deliberate mistake to check with (checkpoints only; see `model.mistakes`).
-        edits: edits to check with (checkpoints only; see `edits`).
+        model: a checkpoint or what `load_model` returns, or any callable from (source ids, target ids), int64 (batch, length)
+            both, to logits (batch, target length, vocabulary).
+        texts: of a loaded model: what is read, at most 8 texts, of which 16 tokens each are looked at. By default pairs of its
+            task, and where it has none strings of random tokens: a mask does not know which tokens they are.
+        mistake: a deliberate mistake to check with (not with a callable; see `model.mistakes`).
+        edits: edits to check with (not with a callable; see `edits`).
         replacements: random replacements of each position.
         seed: another seed draws other pairs and replacements.
         vocabulary_size: of a callable, source and target alike: ids from 0 to this - 1.
@@ -65,177 +62,164 @@ def check_masks(
 
     Raises:
         OptionError: an impossible keyword.
+        InputError: a text that cannot be read.
+        DeviceError: the device ran out of memory.
     """
     if isinstance(replacements, bool) or not isinstance(replacements, int) or not 1 <= replacements <= _MOST_REPLACEMENTS:
         raise OptionError(f"replacements={replacements!r} is not possible; it is a whole number from 1 to {_MOST_REPLACEMENTS}")
-    if not isinstance(model, Checkpoint):
-        if mistake is not None or tuple(edits):
-            raise OptionError("mistake and edits need a checkpoint; the attention of another model cannot be changed")
+    if not isinstance(model, LoadedModel):
+        if mistake is not None or tuple(edits) or texts is not None:
+            raise OptionError(
+                "mistake, edits and texts need a checkpoint or a loaded model; nobody sees a callable's attention"
+            )
         longest = DEFAULT_LENGTH if max_length is None else max_length
         options = {"max_length": longest, "avoid": avoid, "replacements": replacements, "seed": seed}
         return check_callable(model, vocabulary_size, pad_id, **options)
     if vocabulary_size is not None or max_length is not None or tuple(avoid):
-        raise OptionError("vocabulary_size, max_length and avoid are for callables; a checkpoint knows its own")
-    made = None if mistake is None else mistakes.named(mistake)
+        raise OptionError("vocabulary_size, max_length and avoid are for callables; a loaded model knows its own")
+    made, read = None if mistake is None else mistakes.named(mistake), plain_edits.read(edits)
     with devices.memory_errors(model.device), devices.few_threads(model.device, model.n_parameters), torch.inference_mode():
-        return _Check(model, made, plain_edits.read(edits), replacements, np.random.default_rng([seed, 91])).report()
+        sentences = Sentences(model, texts, replacements, np.random.default_rng([seed, 91]))
+        plain_edits.check(read, kind_sizes(model.model.sizes), *sentences.lengths)
+        check = _Check(Passes(model, read, made), sentences)
+        about = f" with the mistake {made.name}" if made else ""
+        subject = f"{'model' if model.task is None else 'checkpoint'} {model.name}{about}"
+        return check.report(f"{subject} with {len(read)} edits" if read else subject, model.model.sizes)
 
 
 @dataclass(frozen=True)
-class _Batch:
-    """Pairs, padded: ids and padding, (batch, length)."""
+class _Asked:
+    """A batch, and what it shows: as it is and in float64."""
 
-    source: Tensor
-    source_padding: Tensor
-    target: Tensor
-    target_padding: Tensor
+    batch: Batch
+    base: Pass
+    fine_base: Pass
+    rows: Rows
+    fine_rows: Rows
 
+    @property
+    def output(self) -> Kind:
+        """The attention whose queries stand where the output does."""
+        return "decoder" if self.batch.target.shape[1] else "encoder"
 
-@dataclass(frozen=True)
-class _Pass:
-    """What one forward pass showed, on the CPU."""
-
-    weights: dict[Kind, Tensor]
-    masked: dict[Kind, Tensor]
-    logits: Tensor
+    @property
+    def output_padding(self) -> Tensor:
+        """Of the places that have an output, bool (batch, position)."""
+        return self.batch.target_padding if self.output == "decoder" else self.batch.source_padding
 
 
 class _Check:
-    """One check of one checkpoint."""
+    """One check of one model."""
 
-    def __init__(
-        self,
-        checkpoint: Checkpoint,
-        mistake: Mistake | None,
-        edits: Sequence[Edit],
-        replacements: int,
-        rng: np.random.Generator,
-    ) -> None:
-        self.checkpoint = checkpoint
-        self.mistake = mistake
-        self.edits = tuple(edits)
-        self.replacements = replacements
-        self.rng = rng
-        self.worst = Worst()
-        self.n_perturbed = 0
-        # What is masked adds exactly nothing, in float32 too; only where the shape is another does rounding differ.
-        own = _type_of(checkpoint.model)
-        self.model = checkpoint.model if own == torch.float64 else _in(torch.float32, checkpoint.model)
-        self.fine = _in(torch.float32 if checkpoint.device.type == "mps" else torch.float64, checkpoint.model)
-        self.batch = self._pairs()
-        sizes = kind_sizes(checkpoint.model.sizes)
-        plain_edits.check(self.edits, sizes, self.batch.source.shape[1], self.batch.target.shape[1])
-        self.base, self.fine_base = self._run(self.batch), self._run(self.batch, self.fine)
-        self.rows, self.fine_rows = Rows.of(self.base.logits), Rows.of(self.fine_base.logits)
+    def __init__(self, passes: Passes, sentences: Sentences) -> None:
+        self.passes, self.sentences, self.worst = passes, sentences, Worst()
+        self.alone: list[Pass] = []
 
-    def report(self) -> MaskReport:
-        """Everything, one rule after the other."""
-        self._check_finite(self.base)
-        if _type_of(self.checkpoint.model) not in (torch.float32, torch.float64):
-            self._check_finite(self._run(self.batch, self.checkpoint.model))
-        self._check_target()
-        self._check_target_length()
-        self._check_source_padding()
-        self._check_company()
-        seen = Seen(self.base.weights, self.batch.source_padding, self.batch.target_padding)
-        self._weigh_forbidden(seen)
-        notes = [*self.worst.leave_out_what_the_future_explains(), *self._notes(seen)]
+    def report(self, subject: str, sizes: Sizes) -> MaskReport:
+        """Everything, one rule after the other. A batch of prompts is padded before them; that is a batch of its own."""
+        notes: list[str] = []
+        found: tuple[Cause, ...] = ()
+        for batch in self.sentences.batches:
+            asked = self._ask(batch)
+            seen = Seen(asked.base.weights, batch.source_padding, batch.target_padding)
+            self._check(asked)
+            self._weigh_forbidden(seen)
+            found = found or causes(seen)
+            notes += self._notes(asked, seen, sizes)
+        notes = [*self.worst.leave_out_what_the_future_explains(), *dict.fromkeys(notes), *self.sentences.notes]
         findings = self.worst.findings()
         return MaskReport(
             verdict=verdict_of(findings),
             findings=findings,
-            mistakes=causes(seen) if findings else (),
+            mistakes=found if findings else (),
             checked=self.worst.checked,
-            pairs=len(self.batch.source),
-            replacements=self.n_perturbed,
+            pairs=len(self.sentences.batches[0].source),
+            replacements=self.passes.n_run,
             notes=tuple(notes),
-            subject=self._subject(),
-            precision=self.precision,
+            subject=subject,
+            precision=self.passes.precision,
+            tried=self.sentences.are,
         )
 
-    @property
-    def precision(self) -> Precision:
-        """What the checkpoint is of, and what is let pass."""
-        own, same, other = (_type_of(model) for model in (self.checkpoint.model, self.model, self.fine))
-        computed_in = name_of(same) if same == other else f"{name_of(same)} and {name_of(other)}"
-        return Precision(name_of(own), computed_in, Tolerance(TOLERANCES[same].same_shape, TOLERANCES[other].other_shape))
+    def _ask(self, batch: Batch) -> _Asked:
+        base, fine = self.passes(batch), self.passes.exact(batch)
+        return _Asked(batch, base, fine, Rows.of(base.logits.double()), Rows.of(fine.logits.double()))
+
+    def _check(self, asked: _Asked) -> None:
+        self._check_finite(asked.base)
+        if self.passes.own not in (torch.float32, torch.float64):
+            self._check_finite(self.passes.as_it_is(asked.batch))
+        self._check_target(asked)
+        if not self.alone:
+            self._check_target_length(asked)
+        self._check_source_padding(asked)
+        self._check_company(asked)
 
     # ---- the rules
 
-    def _check_finite(self, seen: _Pass) -> None:
-        for kind in KINDS:
-            broken = ~seen.weights[kind].isfinite().all(-1)
+    def _check_finite(self, seen: Pass) -> None:
+        for kind, weights in seen.weights.items():
+            broken = ~weights.isfinite().all(-1)
             self.worst.see_attention("finite", broken.float(), kind, 0.0)
         self.worst.see_output("finite", is_no_distribution(seen.logits).float(), 0.0)
 
-    def _check_target(self) -> None:
+    def _check_target(self, asked: _Asked) -> None:
         """Replaces each target position: later than a query, or padding."""
-        real = ~self.batch.target_padding
-        for key in range(1, self.batch.target.shape[1]):
-            before = real & (torch.arange(real.shape[1]) < key)
-            is_padding = self.batch.target_padding[:, key]
-            for _ in range(self.replacements):
-                after = self._run(self._with_target(key))
-                for rule, sentences in (("future", ~is_padding), ("target padding", is_padding)):
-                    self._compare(rule, after, {"decoder": before, "cross": before}, sentences, key)
+        batch, real = asked.batch, ~asked.batch.target_padding
+        for other, keys in self.sentences.target_turns(batch):
+            before = real & (torch.arange(real.shape[1]) < keys[:, None])
+            is_padding = batch.target_padding.gather(1, keys[:, None])[:, 0]
+            after = self.passes(other)
+            for rule, rows, pairs in (("future", before, ~is_padding), ("target padding", real, is_padding)):
+                self._compare(rule, asked, after, dict.fromkeys(("decoder", "cross"), rows & pairs[:, None]), keys)
 
-    def _check_target_length(self) -> None:
-        """The target without its end. Up to eight lengths, spread evenly: each is a pass of its own."""
-        real, allowed = ~self.batch.target_padding, self.precision.tolerance.other_shape
+    def _check_target_length(self, asked: _Asked) -> None:
+        """The target without its end. Up to so many lengths, spread evenly: each is a pass of its own."""
+        real, allowed = ~asked.batch.target_padding, self.passes.precision.tolerance.other_shape
         longest = real.shape[1]
-        for n in sorted({int(n) for n in np.linspace(1, longest - 1, min(8, longest - 1)).round()}):
-            target, padding, steps = self.batch.target[:, :n], self.batch.target_padding[:, :n], real[:, :n]
-            after = self._run(_Batch(self.batch.source, self.batch.source_padding, target, padding), self.fine)
-            for kind in ("decoder", "cross"):
-                before = self.fine_base.weights[kind][..., :n, : n if kind == "decoder" else None]
+        for n in sorted(
+            {int(n) for n in np.linspace(1, longest - 1, min(self.sentences.n_lengths, longest - 1)).round()} if longest else ()
+        ):
+            after, steps = self.passes.exact(asked.batch.shortened(n)), real[:, :n]
+            for kind in after.weights.keys() - {"encoder"}:
+                before = asked.fine_base.weights[kind][..., :n, : n if kind == "decoder" else None]
                 change = torch.where(steps[:, None, None], row_change(after.weights[kind], before), 0.0)
                 self.worst.see_attention("target length", change, kind, allowed, n)
-            change = torch.where(steps, self.fine_rows[:, :n].change(after.logits), 0.0)
+            change = torch.where(steps, asked.fine_rows[:, :n].change(after.logits), 0.0)
             self.worst.see_output("target length", change, allowed, n)
 
-    def _check_source_padding(self) -> None:
+    def _check_source_padding(self, asked: _Asked) -> None:
         """Replaces each padded source position by a real token; the mask still says padding."""
-        steps = ~self.batch.target_padding
-        rows: dict[Kind, Tensor] = {"encoder": ~self.batch.source_padding, "decoder": steps, "cross": steps}
-        for key in range(self.batch.source.shape[1]):
-            sentences = self.batch.source_padding[:, key]
-            if not bool(sentences.any()):
-                continue
-            for _ in range(self.replacements):
-                after = self._run(self._with_source(key, sentences))
-                self._compare("source padding", after, rows, sentences, key)
+        batch, steps = asked.batch, ~asked.batch.target_padding
+        for other, keys, pairs in self.sentences.source_turns(batch):
+            rows: dict[Kind, Tensor] = {"encoder": ~batch.source_padding, "decoder": steps, "cross": steps}
+            rows = {kind: mine & pairs[:, None] for kind, mine in rows.items()}
+            self._compare("source padding", asked, self.passes(other), rows, keys)
 
-    def _check_company(self) -> None:
+    def _check_company(self, asked: _Asked) -> None:
         """Each sentence alone, unpadded, against its rows in the batch."""
-        allowed = self.precision.tolerance.other_shape
-        for i in range(len(self.batch.source)):
-            n_source, n_target = (int((~p[i]).sum()) for p in (self.batch.source_padding, self.batch.target_padding))
-            nothing = torch.zeros(1, 1, dtype=torch.bool)
-            alone = self._run(
-                _Batch(
-                    self.batch.source[i : i + 1, :n_source],
-                    nothing.expand(1, n_source),
-                    self.batch.target[i : i + 1, :n_target],
-                    nothing.expand(1, n_target),
-                ),
-                self.fine,
-            )
-            sizes = {"encoder": (n_source, n_source), "decoder": (n_target, n_target), "cross": (n_target, n_source)}
-            for kind in KINDS:
-                q, k = sizes[kind]
-                change = row_change(self.fine_base.weights[kind][i : i + 1, ..., :q, :k], alone.weights[kind])
+        batch, allowed = asked.batch, self.passes.precision.tolerance.other_shape
+        # On which side it was padded does not matter then.
+        self.alone = self.alone or [self.passes.exact(batch.alone(i)) for i in range(len(batch.source))]
+        for i, alone in enumerate(self.alone):
+            source, target = ~batch.source_padding[i], ~batch.target_padding[i]
+            sides = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+            for kind, weights in alone.weights.items():
+                queries, keys = sides[kind]
+                change = row_change(asked.fine_base.weights[kind][i : i + 1, ..., queries, :][..., keys], weights)
                 self.worst.see_attention("company", change, kind, allowed)
-            self.worst.see_output("company", self.fine_rows[i : i + 1, :n_target].change(alone.logits), allowed)
+            rows = asked.fine_rows[i : i + 1, ~asked.output_padding[i]]
+            self.worst.see_output("company", rows.change(alone.logits), allowed)
 
-    def _compare(self, rule: Rule, after: _Pass, rows: dict[Kind, Tensor], sentences: Tensor, key: int) -> None:
-        """`rows`, bool (batch, query), must not have changed in `sentences`, bool (batch,)."""
-        allowed = self.precision.tolerance.same_shape
-        for kind, mine in rows.items():
-            change = row_change(after.weights[kind], self.base.weights[kind])
-            mine = (mine & sentences[:, None])[:, None, None, :]
-            self.worst.see_attention(rule, torch.where(mine, change, 0.0), kind, allowed, key)
-        change = self.rows.change(after.logits)
-        self.worst.see_output(rule, torch.where(rows["decoder"] & sentences[:, None], change, 0.0), allowed, key)
+    def _compare(self, rule: Rule, asked: _Asked, after: Pass, rows: Mapping[Kind, Tensor], keys: Tensor) -> None:
+        """`rows`, bool (batch, query), must not have changed when the tokens at `keys`, (batch,), were replaced."""
+        allowed = self.passes.precision.tolerance.same_shape
+        for kind in after.weights.keys() & rows.keys():
+            change = row_change(after.weights[kind], asked.base.weights[kind])
+            change = torch.where(rows[kind][:, None, None, :], change, 0.0)
+            self.worst.see_attention(rule, change, kind, allowed, keys)
+        change = torch.where(rows[asked.output], asked.rows.change(after.logits), 0.0)
+        self.worst.see_output(rule, change, allowed, keys)
 
     def _weigh_forbidden(self, seen: Seen) -> None:
         """The largest weight of a real query on a key that the rule forbids, by rule."""
@@ -245,86 +229,29 @@ class _Check:
             ("source padding", "encoder"),
             ("source padding", "cross"),
         )
-        for rule, kind in places:
+        for rule, kind in (place for place in places if place[1] in seen.weights):
             cells = seen.forbidden(kind) & ~seen.padded_queries(kind)[:, :, None]
             cells = cells & (seen.padded_keys(kind)[:, None, :] == (rule != "future"))
             weights = seen.weights[kind].nan_to_num(0.0)
             self.worst.see_look(rule, torch.where(cells[:, None, None], weights, 0.0), kind)
 
-    def _notes(self, seen: Seen) -> tuple[str, ...]:
+    def _notes(self, asked: _Asked, seen: Seen, sizes: Sizes) -> list[str]:
         """Cells that are masked although nothing forbids them: no leak, but the model sees less than it may."""
         notes = []
-        for kind in KINDS:
+        for kind, masked in asked.base.masked.items():
             real = ~(seen.padded_queries(kind)[:, :, None] | seen.forbidden(kind))
-            needless = (self.base.masked[kind] & real[:, None, None]).any(0).any(0).any(0)
+            needless = (masked & real[:, None, None] & ~_outside_of_windows(sizes, kind, masked)).any(0).any(0).any(0)
             if bool(needless.any()):
                 query, key = (int(i) + 1 for i in needless.nonzero()[0])
                 notes.append(
                     f"Note: {kind} masks {int(needless.sum())} cells that it need not, the first at query {query}, key {key}."
                 )
-        return tuple(notes)
-
-    # ---- running
-
-    def _pairs(self) -> _Batch:
-        """Sentences of all lengths with their true answers, every one of them padded."""
-        task = self.checkpoint.task
-        lengths = np.linspace(task.evaluated_lengths[0], task.evaluated_lengths[-1], _PAIRS).round().astype(int)
-        symbols = [task.symbols(text) for text in task.mixed(lengths.tolist(), self.rng)]
-        source = padded([task.source_vocabulary.encode(task.frame(s)) for s in symbols])
-        target = padded([task.target_vocabulary.encode([START, *(task.answer(s) or [])]) for s in symbols])
-        most = self.checkpoint.model.config.max_positions
-        source, target = (
-            torch.nn.functional.pad(ids, (0, max(0, min(_EXTRA_PADDING, most - ids.shape[1]))), value=PAD_ID)
-            for ids in (source, target)
-        )
-        return _Batch(source, source == PAD_ID, target, target == PAD_ID)
-
-    def _with_target(self, key: int) -> _Batch:
-        target = self.batch.target.clone()
-        target[:, key] = self._other(target[:, key], len(self.checkpoint.task.target_vocabulary))
-        return _Batch(self.batch.source, self.batch.source_padding, target, self.batch.target_padding)
-
-    def _with_source(self, key: int, sentences: Tensor) -> _Batch:
-        source = self.batch.source.clone()
-        other = self._other(source[:, key], len(self.checkpoint.task.source_vocabulary))
-        source[:, key] = torch.where(sentences, other, source[:, key])
-        return _Batch(source, self.batch.source_padding, self.batch.target, self.batch.target_padding)
-
-    def _other(self, ids: Tensor, vocabulary_size: int) -> Tensor:
-        """A random real token for each sentence, never the one that stands there where there is another."""
-        first = len(SPECIAL_TOKENS)
-        n_real = vocabulary_size - first
-        drawn = torch.from_numpy(self.rng.integers(first, vocabulary_size, len(ids)))
-        return torch.where(drawn == ids, first + (drawn - first + 1) % n_real, drawn)
-
-    def _run(self, batch: _Batch, model: Transformer | None = None) -> _Pass:
-        self.n_perturbed += 1
-        model, device = model or self.model, self.checkpoint.device
-        recorder = Recorder(("weights", "mask"))
-        changing = changing_tap(self.edits, self.mistake, model.sizes)
-        tap = recorder if changing is None else compose(changing, recorder)
-        ids = (batch.source, batch.target, batch.source_padding, batch.target_padding)
-        logits = model(*(each.to(device) for each in ids), tap=tap)
-        weights, masked = ({kind: _gathered(recorder, kind, name) for kind in KINDS} for name in ("weights", "mask"))
-        return _Pass(weights, masked, logits.cpu().double())
-
-    def _subject(self) -> str:
-        words = f"checkpoint {self.checkpoint.name}"
-        if self.mistake is not None:
-            words += f" with the mistake {self.mistake.name}"
-        return f"{words} with {len(self.edits)} edits" if self.edits else words
+        return notes
 
 
-def _in(dtype: torch.dtype, model: Transformer) -> Transformer:
-    return model if _type_of(model) == dtype else copy.deepcopy(model).to(dtype)
-
-
-def _type_of(model: Transformer) -> torch.dtype:
-    return next(model.parameters()).dtype
-
-
-def _gathered(recorder: Recorder, kind: Kind, name: Any) -> Tensor:
-    whole = recorder.gathered(kind, name)
-    assert whole is not None
-    return whole.cpu()
+def _outside_of_windows(sizes: Sizes, kind: Kind, masked: Tensor) -> Tensor:
+    """Cells that a layer's window leaves out, bool (layer, 1, query, key); `masked` is (batch, layer, head, query, key)."""
+    n_queries, n_keys = masked.shape[-2:]
+    back = torch.arange(n_queries)[:, None] - torch.arange(n_keys)
+    windows = sizes.windows if kind == "decoder" else {}
+    return torch.stack([back >= windows.get(layer, n_queries) for layer in sizes.layers[kind]])[:, None]

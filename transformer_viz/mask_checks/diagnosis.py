@@ -8,7 +8,7 @@ from torch import Tensor
 from transformer_viz.analysis.mask_report import Cause
 from transformer_viz.model import masks
 from transformer_viz.model.mistakes import MISTAKES
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.terms import Kind
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Seen:
     """Weights of one padded, teacher-forced batch, and what of it is padding.
 
     Attributes:
-        weights: per kind (batch, layer, head, query, key).
+        weights: of each kind that the model has (batch, layer, head, query, key).
         source_padding: bool (batch, source).
         target_padding: bool (batch, target).
     """
@@ -40,7 +40,9 @@ class Seen:
         return masks.masked(masks.padding_reasons(self.padded_keys(kind), self.padded_queries(kind).shape[1]))
 
     def looked(self, kind: Kind) -> Tensor:
-        """bool (batch, query, key): where any head of any layer puts any weight."""
+        """bool (batch, query, key): where any head of any layer puts any weight; nowhere, where there is no such attention."""
+        if kind not in self.weights:
+            return torch.zeros_like(self.forbidden(kind))
         return (self.weights[kind] > 0).flatten(1, 2).any(1)
 
 
@@ -55,7 +57,7 @@ def causes(seen: Seen) -> tuple[Cause, ...]:
 
 
 def _names(seen: Seen) -> tuple[str, ...]:
-    if any(bool(seen.weights[kind].isnan().any()) for kind in KINDS):
+    if any(bool(weights.isnan().any()) for weights in seen.weights.values()):
         return ("padded-queries-nan",)
     if _is_inverted(seen):
         return ("wrong-sign",)

@@ -38,17 +38,22 @@ class InFloat64(TorchFunctionMode):
         coarsest: the coarsest floating type that the code itself uses.
         came_in: of each tensor of a coarser type that came from elsewhere, and is no parameter, its type, shape and sum. Where
             these differ between two questions, something was computed outside of this context. None: it is not watched.
+
+    Without `sets_default` other threads are left alone. What torch makes of whole numbers is then rounded to float32 before
+    it is widened: each number by itself, so alike whatever the shape.
     """
 
-    def __init__(self, *, is_watching: bool = False) -> None:
+    def __init__(self, *, is_watching: bool = False, sets_default: bool = True) -> None:
         super().__init__()
+        self._sets_default = sets_default
         self.computed_in = self.coarsest = torch.float64
         self.came_in: set[tuple[torch.dtype, torch.Size, float]] | None = set() if is_watching else None
 
     def __enter__(self) -> "InFloat64":
         # What torch makes of whole numbers and Python's own. It holds for the whole process, therefore for one question only.
         self._default = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64)
+        if self._sets_default:
+            torch.set_default_dtype(torch.float64)
         return super().__enter__()
 
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:

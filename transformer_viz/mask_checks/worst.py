@@ -8,6 +8,9 @@ from torch import Tensor
 from transformer_viz.analysis.mask_report import Finding, Look, Rule
 from transformer_viz.terms import Kind
 
+Key = int | Tensor | None
+"""Where something was replaced: in all sentences at one position, or in each at its own, (batch,)."""
+
 
 class Worst:
     """The largest change for every rule, where it was, and how many rows were over the tolerance."""
@@ -18,20 +21,20 @@ class Worst:
         self._output: dict[Rule, Finding] = {}
         self.looks: dict[Rule, Look] = {}
 
-    def see_attention(self, rule: Rule, change: Tensor, kind: Kind, tolerance: float, key: int | None = None) -> None:
+    def see_attention(self, rule: Rule, change: Tensor, kind: Kind, tolerance: float, key: Key = None) -> None:
         """`change` (batch, layer, head, query): how much each row of weights changed."""
         size, count = self._seen(rule, change, tolerance)
         if size > tolerance:
-            _, layer, head, query = _place(change)
-            found = Finding(rule, size, tolerance, count, kind, layer, head, query, key)
+            sentence, layer, head, query = _place(change)
+            found = Finding(rule, size, tolerance, count, kind, layer, head, query, _of(key, sentence))
             self._attention[rule] = _worse(self._attention.get(rule), found)
 
-    def see_output(self, rule: Rule, change: Tensor, tolerance: float, key: int | None = None) -> None:
+    def see_output(self, rule: Rule, change: Tensor, tolerance: float, key: Key = None) -> None:
         """`change` (batch, step): how much each step's logits changed (see `changes.Rows`)."""
         size, count = self._seen(rule, change, tolerance)
         if size > tolerance:
-            _, query = _place(change)
-            found = Finding(rule, size, tolerance, count, query=query, key=key)
+            sentence, query = _place(change)
+            found = Finding(rule, size, tolerance, count, query=query, key=_of(key, sentence))
             self._output[rule] = _worse(self._output.get(rule), found)
 
     def see_look(self, rule: Rule, weights: Tensor, kind: Kind) -> None:
@@ -64,6 +67,10 @@ class Worst:
         size = float(change.max())
         self.checked[rule] = max(self.checked.get(rule, 0.0), size)
         return size, int((change > tolerance).sum())
+
+
+def _of(key: Key, sentence: int) -> int | None:
+    return int(key[sentence]) if isinstance(key, Tensor) else key
 
 
 def _place(change: Tensor) -> list[int]:

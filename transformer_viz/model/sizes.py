@@ -19,6 +19,7 @@ class Sizes:
         longest_target: the most tokens that the decoder reads.
         cached: numbers that one position adds to the keys and values of all layers.
         windows: of decoder layers that look back only so far: how many positions, the query's own included.
+        source_vocabulary: tokens that an encoder may read, where these are others than `vocabulary`; else 0.
     """
 
     layers: Mapping[Kind, tuple[int, ...]]
@@ -28,6 +29,7 @@ class Sizes:
     longest_target: int
     cached: int
     windows: Mapping[int, int] = field(default_factory=dict)
+    source_vocabulary: int = 0
 
     @property
     def kinds(self) -> tuple[Kind, ...]:
@@ -50,4 +52,5 @@ def sizes_of(config: ModelConfig) -> Sizes:
         longest_source=config.max_positions,
         longest_target=config.max_positions,
         cached=config.n_decoder_layers * config.n_heads * (config.key_width + config.value_width),
+        source_vocabulary=config.source_vocabulary_size,
     )

@@ -109,9 +109,12 @@ def _joined(pieces: list[Tensor]) -> Tensor:
 
 
 def _alike(layers: list[Tensor]) -> list[Tensor]:
-    """(batch, head, …) each: an edit of one head gives its layer's mask an axis for heads that the others do not have."""
-    n_heads = max(layer.shape[1] for layer in layers)
-    return [layer if layer.shape[1] == n_heads else layer.expand(-1, n_heads, *layer.shape[2:]) for layer in layers]
+    """(batch, head, …) each: an edit of one head gives its layer's mask an axis for heads that the others do not have.
+
+    And a layer that is given no mask has one for all sentences.
+    """
+    most = max(len(layer) for layer in layers), max(layer.shape[1] for layer in layers)
+    return [layer if layer.shape[:2] == most else layer.expand(*most, *layer.shape[2:]) for layer in layers]
 
 
 @lru_cache(maxsize=4)

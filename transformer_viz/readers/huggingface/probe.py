@@ -6,7 +6,7 @@ in number, order and value. What differs is refused, never drawn empty or partly
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -67,6 +67,7 @@ def probe(model: Any, longest: int) -> Found:
         places.append(tuple(found))
     _compare(model, theirs, calls)
     sizes = _sizes(places, calls, logits, min(longest, _n_positions(model, longest)))
+    sizes = replace(sizes, source_vocabulary=_n_embedded(model))
     return Found(places[0], places[1], sizes, _has_scores(calls))
 
 
@@ -105,8 +106,12 @@ def _both(model: Any) -> tuple[dict[Kind, list[Tensor]], tuple[list[Call], list[
         raise refused(model, f"a pass over three tokens fails ({type(error).__name__}: {shortened(str(error))})") from error
 
 
+def _n_embedded(model: Any) -> int:
+    return int(model.get_input_embeddings().weight.shape[0])
+
+
 def _ids(model: Any, n: int) -> Tensor:
-    size = int(model.get_input_embeddings().weight.shape[0])
+    size = _n_embedded(model)
     return torch.tensor([[each % size for each in _IDS[:n]]], device=model.device)
 
 
