@@ -182,3 +182,14 @@ def test_the_list_says_why_one_cannot_be_used(home, cli, tmp_path, monkeypatch):
     assert "odd" in done.out and "cannot be used: odd: there is no model.safetensors" in done.out
     [row] = cli("models", "--json").json["models"]
     assert "no model.safetensors" in row["error"]
+
+
+def test_check_masks_passes_and_fails_by_name_without_the_causal_mask(models, cli):
+    named = ("check-masks", "--model", "gpt2", "--device", "cpu", "--replacements", "1", "--text", "w1 w2 w3", "--text", "w4")
+    done = cli(*named)
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("Sound: nothing that must not be seen changed anything in model gpt2 (2 texts,")
+    done = cli(*named, "--edits", "decoder:off", "--json")
+    assert done.code == 1
+    assert done.json["causes"] == ["no-causal"]
+    assert "future" in {finding["rule"] for finding in done.json["findings"]}
