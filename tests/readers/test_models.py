@@ -1,5 +1,6 @@
 """Where models that are not ours come from: found by name, described and refused before anything of them runs."""
 
+import io
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -331,6 +333,37 @@ def test_a_tokenizer_that_is_none_is_said_in_a_line(mine: Path, content: str) ->
     with pytest.raises(ModelError, match="mine cannot be loaded: ") as caught:
         tv.load_model("mine")
     assert str(mine) not in str(caught.value)
+
+
+@needs("sentencepiece")
+def test_marians_own_tokenizer_reads_with_sentencepiece(home: Path, saved: dict[str, Path]) -> None:
+    """Two vocabularies in one, as its authors save them; pieces are those that the library itself finds."""
+    sentencepiece = import_module("sentencepiece")
+
+    mine = Path(shutil.copytree(saved["marian"], home / "mine", ignore=shutil.ignore_patterns("tokenizer*")))
+    model = io.BytesIO()
+    texts = iter(["the cat sat on the mat", "a dog ran to the house"] * 50)
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=texts, model_writer=model, vocab_size=20, minloglevel=2)
+    read = sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+    pieces = ["</s>", "<unk>", *map(read.id_to_piece, range(3, read.get_piece_size())), "<pad>"]
+    for name in ("source.spm", "target.spm"):
+        (mine / name).write_bytes(model.getvalue())
+    (mine / "vocab.json").write_text(json.dumps({piece: number for number, piece in enumerate(pieces)}))
+    (mine / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "MarianTokenizer"}))
+    trace = tv.decode(tv.load_model("mine"), "the cat sat", max_length=2)
+    assert trace.source_tokens == (*(piece.replace("▁", " ") for piece in read.encode("the cat sat", out_type=str)), "</s>")
+
+
+def test_a_library_that_a_tokenizer_lacks_is_said_by_name(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In transformers' own words for it."""
+    import transformers
+
+    def lacking(*given: Any, **options: Any) -> None:
+        raise ImportError("\nMarianTokenizer requires the SentencePiece library but it was not found in your environment.")
+
+    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lacking)
+    with pytest.raises(ModelError, match=r"mine: sentencepiece is not installed\. Such models need: pip install"):
+        tv.load_model("mine")
 
 
 @pytest.mark.parametrize(("found", "sentence"), [(None, "transformers is not installed"), ("4.57.1", "transformers 4.57.1 is")])

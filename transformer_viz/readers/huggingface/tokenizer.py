@@ -74,7 +74,8 @@ class HuggingFaceTokenizer:
         return [self.labels[number] if number < len(self.labels) else str(number) for number in ids]
 
     def text(self, ids: Sequence[int]) -> str:
-        return self.tokenizer.decode(list(ids), skip_special_tokens=True)
+        # A model may have places for more tokens than its tokenizer knows, and not every tokenizer passes them over.
+        return self.tokenizer.decode([number for number in ids if number < len(self.labels)], skip_special_tokens=True)
 
     def letters(self, source_labels: Sequence[str]) -> list[int | None]:
         return [None] * len(source_labels)
