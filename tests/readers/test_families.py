@@ -118,6 +118,7 @@ def test_an_encoder_alone(name):
         assert list(fill.candidate_ids) == logits[1].topk(3).indices.tolist()
         assert np.allclose([p for _, p in fill.candidates], logits[1].double().softmax(-1).topk(3).values)
         assert fill.candidate_ids == trace.fills[0].candidate_ids
+        assert "generation" not in alone.made_by
 
 
 @pytest.mark.parametrize("name", DECODERS)

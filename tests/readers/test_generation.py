@@ -10,9 +10,10 @@ transformers = pytest.importorskip("transformers")
 from tests.readers import families  # noqa: E402
 from tests.readers.families import EOS, N_WRITTEN, TEXTS, family, untapped  # noqa: E402
 from tests.readers.test_families import theirs, written  # noqa: E402
-from transformer_viz import decode, load_trace  # noqa: E402
+from transformer_viz import decode, load_trace, trace_size  # noqa: E402
 from transformer_viz.errors import OptionError  # noqa: E402
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped  # noqa: E402
+from transformer_viz.tracing.trace_size import held_bytes  # noqa: E402
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "ends": {"eos_token_id": [EOS, 7, 12]},
@@ -184,3 +185,14 @@ def test_refill_is_another_search():
 def test_refill_belongs_to_beams():
     with pytest.raises(OptionError, match="refill means nothing to strategy 'greedy'"):
         decode(family("gpt2"), TEXTS[0], refill=True)
+    with pytest.raises(OptionError, match="refill='yes' is not possible; it is True or False"):
+        decode(family("gpt2"), TEXTS[0], strategy="beam", refill="yes")  # ty: ignore[no-matching-overload]
+
+
+def test_refill_takes_what_was_predicted():
+    """With several ends more continuations are looked at, and counted."""
+    reader, _ = pair("bart", eos_token_id=[EOS, 7, 12])
+    trace = decode(reader, TEXTS[1], strategy="beam", refill=True, beam_size=4, max_length=N_WRITTEN)
+    size = trace_size(reader, TEXTS[1], strategy="beam", refill=True, beam_size=4, max_length=N_WRITTEN)
+    assert trace.search is not None and sum(node.step == 1 for node in trace.search.nodes) == 16
+    assert size.total / 2 < held_bytes(trace) <= size.total

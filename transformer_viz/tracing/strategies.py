@@ -94,7 +94,9 @@ def _beam(options: Mapping[str, Any]) -> Beam:
     stop = next((stop for stop in _STOPS if stop == options.get("stop", "bound")), None)
     if stop is None:
         raise OptionError(f"stop={options.get('stop')!r} is not known; choose one of {listed(_STOPS)}")
-    return Beam(size, penalty, n_best, stop, bool(options.get("refill", False)))
+    if not isinstance(refill := options.get("refill", False), bool):
+        raise OptionError(f"refill={refill!r} is not possible; it is True or False")
+    return Beam(size, penalty, n_best, stop, refill)
 
 
 def _sampling(options: Mapping[str, Any]) -> Sampling:

@@ -55,7 +55,9 @@ class HuggingFaceModel:
 
     @property
     def generation(self) -> dict[str, Any]:
-        """What of its generation config is in force, and its languages."""
+        """What of its generation config is in force, and its languages; nothing where it writes nothing."""
+        if not self.model.sizes.writes:
+            return {}
         named = {"source_language": self.source_language, "target_language": self.target_language}
         return {name: code for name, code in named.items() if code} | self.model.generation.in_force
 
