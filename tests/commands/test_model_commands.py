@@ -109,6 +109,13 @@ def test_the_rules_of_the_generation_config_can_be_left_out(models, decoded, mis
     assert "--no-generation is of Hugging" in mistake("decode", "abc", "--checkpoint", "tiny", "--no-generation")
 
 
+def test_languages_are_asked_of_the_model(models, mistake):
+    """What they do is tested beside the readers; this one has none."""
+    for option in ("--source-language", "--target-language"):
+        assert "de_DE" in mistake("decode", "w1", "--model", "marian", option, "de_DE")
+        assert f"{option} is of Hugging" in mistake("decode", "abc", "--checkpoint", "tiny", option, "de_DE")
+
+
 def test_a_beam_is_kept_full(decoded, cli):
     data = decoded("gpt2", "--json", "--max-length", "3", "--strategy", "beam", "--refill").json
     assert data["made_by"]["refill"] is True

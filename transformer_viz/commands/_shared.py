@@ -58,7 +58,7 @@ def loaded(arguments: argparse.Namespace) -> "LoadedModel":
 def loaded_to_decode(arguments: argparse.Namespace) -> "LoadedModel":
     """Likewise, with the switches of `add_decoding` that only a Hugging Face model has."""
     model = loaded(arguments)
-    given = [f"--{name.replace('_', '-')}" for name in ("chat", "no_generation") if getattr(arguments, name)]
+    given = [f"--{name.replace('_', '-')}" for name in _OF_MODELS if getattr(arguments, name)]
     if not given:
         return model
     from transformer_viz.readers.huggingface.loading import HuggingFaceModel
@@ -66,6 +66,8 @@ def loaded_to_decode(arguments: argparse.Namespace) -> "LoadedModel":
     if not isinstance(model, HuggingFaceModel):
         raise OptionError(f"{given[0]} is of Hugging Face models; {model.name} is a checkpoint. Leave it out, or give --model.")
     model = model.with_chat() if arguments.chat else model
+    if arguments.source_language or arguments.target_language:
+        model = model.with_languages(arguments.source_language, arguments.target_language)
     return model.with_generation(not arguments.no_generation)
 
 
@@ -83,6 +85,8 @@ def add_text(parser: argparse.ArgumentParser) -> None:
     )
 
 
+_OF_MODELS = ("chat", "no_generation", "source_language", "target_language")
+"""Switches that only a Hugging Face model has."""
 _STRATEGY_OPTIONS = (
     # name, type, limits or None, help
     ("beam_size", int, (1, 64), "beam: how many continuations are kept at each step (5)"),
@@ -142,6 +146,9 @@ def _add_switches_of_models(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of a --model: without the rules of its generation config",
     )
+    for what, does in (("source", "reads"), ("target", "writes")):
+        words = f"of a --model that translates between many: the code of the language that it {does}"
+        parser.add_argument(f"--{what}-language", metavar="CODE", help=words)
 
 
 def decoding(arguments: argparse.Namespace, model: "LoadedModel") -> dict[str, Any]:
