@@ -101,6 +101,6 @@ def _verdict(trace: "Trace") -> str:
 
     end = "<end>" if "task" in trace.made_by else "an end"
     is_cut = trace.finished != "end" and bool(trace.steps)
-    ending = f"stopped after {len(_written(trace))} tokens without {end}; " if is_cut else ""
+    ending = f"stopped after {len(_written(trace))} tokens without {end}" if is_cut else ""
     words = "".join(f"“{text}”" if style == "code" else text for style, text in answer_words(trace))
-    return f"{ending}{words}"
+    return "; ".join(filter(None, (ending, words)))
