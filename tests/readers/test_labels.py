@@ -60,7 +60,7 @@ def test_a_piece_of_no_whole_character_is_drawn_as_its_bytes() -> None:
     tokenizer = byte_level("none")
     assert read(tokenizer, "é€") == ["<0xC3>", "<0xA9>", "<0xE2>", "<0x82>", "<0xAC>"]
     # Two bytes of the three of €, before which a space is read whole.
-    assert tokenizer._label("ĠâĤ") == " <0xE2 0x82>"
+    assert tokenizer._label("ĠâĤ") == " <0xE2><0x82>"
 
 
 def test_special_tokens_are_as_they_are() -> None:
@@ -104,4 +104,4 @@ def test_an_id_that_only_the_model_has_is_its_number() -> None:
 
 def test_no_label_is_longer_than_is_said() -> None:
     tokenizer = byte_level("東京東京東京")
-    assert tokenizer.longest_label == max(map(len, tokenizer.labels)) >= len("<0xE6 0x9D>")
+    assert tokenizer.longest_label == max(map(len, tokenizer.labels)) >= len("<0xE6><0x9D>")

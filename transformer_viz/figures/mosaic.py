@@ -28,6 +28,8 @@ _QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}
 EXACT_UP_TO, _EXACT_CELLS = 32, 20_000
 """Tokens, and cells of all heads together, up to which the weights travel as float32; beyond, in 250 shades."""
 _LONGEST_SIDE, _SHORTEST_SIDE = 128, 16
+_TITLE_BELOW = 6.3
+"""Pixels above the title."""
 _LEAST_OF_A_ROW = 32
 """Pixels of a row of tiles in a deep model."""
 _CELLS_ACROSS, _CELLS_DOWN = 512, 384
@@ -186,14 +188,16 @@ class Grid:
 
     def layout(self, title: str, theme: Theme, size: int, height: int | None) -> dict[str, Any]:
         """Title, height and axes of a figure that is this grid; without a height what the rows of tiles need."""
+        height = height or 28 + max(min(4, len(self.layers)) * 98, _LEAST_OF_A_ROW * len(self.layers))
         return {
             **base_layout(theme, size),
-            "height": height or 28 + max(min(4, len(self.layers)) * 98, _LEAST_OF_A_ROW * len(self.layers)),
+            "height": height,
             "title": {
                 "text": title,
                 "font": {"size": size + 2, "color": theme.ink},
                 "x": 0.5,
-                "y": 0.985,
+                # As far from the edge in a tall figure.
+                "y": max(0.985, 1 - _TITLE_BELOW / height),
                 "yanchor": "top",
             },
             "xaxis": bare([-0.5, self.width - 0.5]),

@@ -14,8 +14,8 @@ _SPACE = "▁"
 """How SentencePiece writes a space."""
 _ONE_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 """How SentencePiece writes a byte of a character that it has no piece for."""
-_NO_CHARACTER = re.compile("[\udc80-\udcff]+")
-"""Bytes that are no whole character, as `surrogateescape` leaves them."""
+_NO_CHARACTER = re.compile("[\udc80-\udcff]")
+"""A byte of no whole character, as `surrogateescape` leaves them."""
 
 
 @dataclass(frozen=True)
@@ -132,9 +132,9 @@ def _types(state: dict[str, Any]) -> Iterator[str]:
 
 
 def _spelt(piece: bytes) -> str:
-    """`<0xE2 0x80>` where bytes are no whole character."""
+    """`<0xE2><0x80>` where bytes are no whole character."""
     text = piece.decode("utf-8", "surrogateescape")
-    return _NO_CHARACTER.sub(lambda found: f"<{' '.join(f'0x{ord(sign) - 0xDC00:02X}' for sign in found[0])}>", text)
+    return _NO_CHARACTER.sub(lambda found: f"<0x{ord(found[0]) - 0xDC00:02X}>", text)
 
 
 def _byte_signs() -> dict[str, int]:
