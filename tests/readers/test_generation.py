@@ -1,5 +1,6 @@
 """A model's generation config is in force, shown, and can be switched off; transformers' beam search is `refill`."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,8 +12,9 @@ from tests.readers import families  # noqa: E402
 from tests.readers.families import EOS, N_WRITTEN, TEXTS, family, untapped  # noqa: E402
 from tests.readers.test_families import theirs, written  # noqa: E402
 from transformer_viz import decode, load_trace, trace_size  # noqa: E402
-from transformer_viz.errors import OptionError  # noqa: E402
+from transformer_viz.errors import ModelError, OptionError  # noqa: E402
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped  # noqa: E402
+from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer  # noqa: E402
 from transformer_viz.tracing.trace_size import held_bytes  # noqa: E402
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -196,3 +198,11 @@ def test_refill_takes_what_was_predicted():
     size = trace_size(reader, TEXTS[1], strategy="beam", refill=True, beam_size=4, max_length=N_WRITTEN)
     assert trace.search is not None and sum(node.step == 1 for node in trace.search.nodes) == 16
     assert size.total / 2 < held_bytes(trace) <= size.total
+
+
+def test_a_tokenizer_of_another_model_is_told_apart():
+    """It makes ids that the model has no embedding for."""
+    other = families.tokenizer()
+    other.add_tokens(["beyond"])
+    with pytest.raises(ModelError, match="do not belong together"):
+        decode(replace(family("gpt2"), tokenizer=HuggingFaceTokenizer(other)), "w1 beyond")

@@ -31,7 +31,7 @@ PAGES: dict[str, tuple[str | None, dict[str, str], int]] = {
     "search": ("search", {"text": "hello", "beam": "3"}, 4),
     "compare": ("compare", {"text": "hello", "b_text": "hello", "b_strategy": "beam"}, 2),
     "masks": ("masks", {"sources": "hello"}, 1),
-    "change": ("masks", {"sources": "hello", "tab": TABS[2], "mask": "cross:off, cross.1.1:zero"}, 3),
+    "change": ("masks", {"sources": "hello", "tab": TABS[2], "mask": "cross:off, cross.1.1:zero"}, 2),
     "replay": ("replay", {"text": "hello"}, 5),
 }
 """A page, what it is opened with, and how often at least the expected answer is said."""

@@ -84,7 +84,7 @@ def check_masks(
         check = _Check(Passes(model, read, made), sentences)
         about = f" with the mistake {made.name}" if made else ""
         subject = f"{'model' if model.task is None else 'checkpoint'} {model.name}{about}"
-        return check.report(f"{subject} with {len(read)} edits" if read else subject, model.model.sizes)
+        return check.report(f"{subject} with {len(read)} edit{'s'[: len(read) != 1]}" if read else subject, model.model.sizes)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer_viz.errors import InputError, OptionError
+from transformer_viz.errors import InputError, ModelError, OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.tracing.options import whole
 from transformer_viz.vocabulary import END, PAD_ID, START
@@ -40,6 +40,7 @@ def framed_sources(checkpoint: LoadedModel, texts: Sequence[str], pad_to: int | 
 
     Raises:
         InputError: a text that cannot be read, or that is too long for the model.
+        ModelError: a tokenizer of another model.
     """
     reader = checkpoint.model
     rows = [checkpoint.tokenizer.source(text) for text in texts]
@@ -47,6 +48,12 @@ def framed_sources(checkpoint: LoadedModel, texts: Sequence[str], pad_to: int | 
     if longest > most:
         framing = "" if checkpoint.task is None else f" with {START} and {END}"
         raise InputError(f"The text makes {longest} tokens{framing}; this model reads at most {most}. Shorten it.")
+    known = reader.sizes.source_vocabulary
+    if checkpoint.task is None and any(number >= known for row in rows for number in row):
+        raise ModelError(
+            f"The tokenizer of {checkpoint.name} makes ids that its model, with {known:,} embeddings, does not have. "
+            "They do not belong together: copy both from one place."
+        )
     if pad_to is not None and reader.start_id is None:
         raise OptionError("pad_to pads what an encoder reads; this model has none")
     return Rows(rows, longest if pad_to is None else whole("pad_to", pad_to, longest, most), reader.pad_id)
