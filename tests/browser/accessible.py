@@ -61,9 +61,12 @@ _HIDE = """(within) => {
   const boxOf = BOX;
   const opacity = (element) => element ? Number(getComputedStyle(element).opacity) * opacity(element.parentElement) : 1;
   const isSeen = (element) => element?.checkVisibility({ opacityProperty: true, visibilityProperty: true });
+  // Plotly measures words in a drawing of its own, and axe may ask of a box around text, which has none itself.
+  const isText = (element) => !element.closest('#js-plotly-tester') && (element instanceof SVGElement
+    || [...element.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim()));
   const found = new Map();
   for (const element of [...window.__undecided, ...document.querySelectorAll('svg text')]) {
-    if (!isSeen(element) || (within && !element.closest(within))) continue;
+    if (!isSeen(element) || !isText(element) || (within && !element.closest(within))) continue;
     const box = boxOf(element), [left, top, right, bottom] = box, style = getComputedStyle(element);
     const isDrawn = element instanceof SVGElement;
     if (right - left < 1 || bottom - top < 1) continue;

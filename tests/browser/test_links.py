@@ -98,8 +98,8 @@ def test_a_closed_tab_keeps_what_was_typed(page: Page, server: str) -> None:
 def test_masks(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/masks?sources=hello%0Aab&mask=cross:1-2")
     page.get_by_role("tab", name="Change and run again").click()
-    choose(page, "A click on the mask", "flips the row")
-    choose(page, "and reaches", "this head")
+    choose(page, "A click on the mask", "a click flips the row")
+    choose(page, "and reaches", "in this head")
     choose(page, "Mistake", "No causal mask")
     same_in_another(page, another, "mask", "tab", "click", "reach", "mistake")
 

@@ -10,7 +10,7 @@ from playwright.sync_api import ConsoleMessage, Page, expect
 import transformer_viz as tv
 from benchmarks import served
 from tests import tiny_models
-from tests.browser.charts import wait_for_step, wait_until_drawn
+from tests.browser.charts import at_rest, bring_into_view, wait_for_step, wait_until_drawn
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from transformer_viz.terms import visible
@@ -71,7 +71,10 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     page.get_by_role("tab", name="What if").click()
     page.get_by_label("find in the vocabulary").fill("capital")
     page.get_by_label("find in the vocabulary").press("Enter")
-    page.get_by_label("written", exact=True).click()
+    at_rest(page)
+    box = page.get_by_label("written", exact=True)
+    bring_into_view(box)
+    box.click()
     page.get_by_role("option", name=re.compile("␣capital")).click()
     expect(page).to_have_url(re.compile(r"prefix=\d+"))
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 2")
@@ -79,6 +82,7 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     page.goto("about:blank")
     page.goto(link)
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 2")
+    expect(page.locator("[data-part=output] .token")).to_have_count(trace.n_steps)
     assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
     assert str(models) not in page.content()
 
