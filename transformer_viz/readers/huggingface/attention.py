@@ -98,6 +98,11 @@ def seen_by(now: Pass | Calls | None) -> Generator[None]:
         _NOW.reset(token)
 
 
+def eager_of(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]] | None:
+    """The attention that the authors of this module wrote out, which computes every weight; None = there is none."""
+    return getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+
+
 def masked_by(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
     """True = masked, (batch or 1, head or 1, query, key), from the mask that attention is given; None masks nothing."""
     n_queries, n_keys = query.shape[2], key.shape[2]
@@ -121,7 +126,7 @@ def scores_of(query: Tensor, key: Tensor, options: dict[str, Any]) -> Tensor:
 def _attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, Tensor]:
-    eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+    eager = eager_of(module)
     if eager is None:
         raise ModelError(f"{type(module).__name__} has no attention that could be seen")
     now = _NOW.get()

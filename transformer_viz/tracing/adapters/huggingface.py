@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError
-from transformer_viz.readers.huggingface.attention import interfaces
+from transformer_viz.readers.huggingface.attention import eager_of, interfaces
 from transformer_viz.terms import Kind
 from transformer_viz.tracing.adapters.labels import padding
 from transformer_viz.tracing.adapters.running import Running
@@ -122,7 +122,7 @@ def _recording(inner: Any, running: Running, calls: list[Seen]) -> Callable[...,
     def attention(
         module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
     ) -> tuple[Tensor, Tensor]:
-        eager = getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
+        eager = eager_of(module)
         if eager is None:
             raise OptionError(f"{type(module).__name__} has no eager attention that could be recorded")
         output, weights = eager(module, query, key, value, attention_mask, **options)

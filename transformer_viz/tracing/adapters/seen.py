@@ -8,11 +8,9 @@ import torch
 from torch import Tensor
 
 from transformer_viz.errors import OptionError
+from transformer_viz.readers.huggingface.attention import HIDDEN
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.tracing.adapters.running import Place, numbers
-
-HIDDEN = -1e4
-"""An additive mask up to this hides a key: half precision goes to −65504, older code wrote −10⁴ or −10⁹."""
 
 
 @dataclass(frozen=True)
