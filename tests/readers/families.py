@@ -8,7 +8,6 @@ from functools import cache
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped
 
@@ -93,6 +92,7 @@ ALL = WRITERS | ENCODERS
 
 def tokenizer(*, ends: bool = False) -> Any:
     """Words by spaces; where `ends`, a text is followed by the end, as for encoders."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
     made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, unk_token="<unk>"))
