@@ -113,10 +113,17 @@ def test_an_unknown_name_and_a_path_are_said(start: Start, models: Path) -> None
         assert at.selectbox(key="checkpoint").value == "reverse"
 
 
-def test_other_pages_say_where_the_model_is(start: Start, visit: Callable[[AppTest, str], AppTest]) -> None:
-    at = visit(start(checkpoint=GPT2), "masks")
+def test_a_model_stays_chosen_on_other_pages(start: Start, visit: Callable[[AppTest, str | None], AppTest]) -> None:
+    at = visit(start(checkpoint=GPT2, text="The house"), "replay")
     assert not at.exception
     assert f"{GPT2} is on Explore" in words(at)
+    for page in ("train", "compare", "masks", "search", None):
+        at = visit(at, page)
+        assert not at.exception, page
+        assert page == "train" or at.query_params["checkpoint"] == GPT2, page
+    assert at.selectbox(key="checkpoint").value == GPT2
+    assert at.session_state["text"] == "The house"
+    assert at.session_state["last_step"] == decode(load_model(GPT2, "cpu"), "The house").n_steps - 1
 
 
 def test_what_cannot_be_loaded_is_said_once_and_the_text_stays(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:

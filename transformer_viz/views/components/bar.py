@@ -65,21 +65,21 @@ def show(
     Args:
         page: that has it.
         with_text: with the box for one source text.
-        with_models: models that are not ours may be chosen too.
+        with_models: the page has models that are not ours too. Elsewhere one stays chosen, and the page says that it has none.
         instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
-            given the names of the usable checkpoints, and the page loads them itself.
+            given the names of those that may be chosen, and the page loads them itself.
         long_texts: the page's own texts that may be too long for a link, by what they are called.
     """
     link.open_page(page)
     entries = runs.entries()
     usable, others = _usable(entries), runs.models()
-    listed = _listed(others) if with_models else {}
-    if not with_models and st.session_state.get("checkpoint") in others:
-        st.info(f"This page has the checkpoints alone so far; {literal(st.session_state.checkpoint)} is on Explore.")
+    listed = _listed(others)
     _start([*usable, *listed])
+    state = st.session_state
+    is_served = with_models or state.checkpoint not in listed
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         if instead is not None:
-            instead(usable)
+            instead([*usable, *(name for name in listed if with_models or name == state.checkpoint)])
         elif with_text:
             _text()
         if instead is None:
@@ -92,12 +92,15 @@ def show(
             format_func=_device_words,
             label_visibility="collapsed",
         )
-        own = {"the text": st.session_state.text} if with_text and instead is None else {}
+        own = {"the text": state.text} if with_text and instead is None else {}
         display_options.popover({**own, **(long_texts or {})})
-    model = _loaded(st.session_state.checkpoint, st.session_state.device) if instead is None else None
-    _say_damaged([*entries, *(others.values() if with_models else ())])
+    model = _loaded(state.checkpoint, state.device) if instead is None and is_served else None
+    _say_damaged([*entries, *others.values()])
     link.leave_out("text", default_text(model) if model else DEFAULT_TEXT)
-    state, now = st.session_state, display_options.current()
+    if instead is None and not is_served:
+        st.info(f"This page has the checkpoints alone so far; {literal(state.checkpoint)} is on Explore.")
+        link.write(link.values())
+    now = display_options.current()
     return Bar(state.text, model, state.device, is_large=now.is_large, with_answer=now.with_answer)
 
 
