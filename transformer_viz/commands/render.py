@@ -42,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--hide-answer", action="store_true", help="no ring, no mark on a wrong token, not a word on what is right"
     )
+    parser.add_argument("--words", action="store_true", help="pieces pooled to words: keys summed, queries averaged")
     size = _shared.whole(50, 8000)
     parser.add_argument("--width", type=size, metavar="PIXELS", help="of a picture (1200)")
     parser.add_argument("--height", type=size, metavar="PIXELS", help="of a picture (what it needs)")
@@ -69,11 +70,13 @@ def run(arguments: argparse.Namespace) -> int:
     path: Path = arguments.output
     ending = _checked(path, arguments)
 
+    from transformer_viz.analysis.words import by_words
     from transformer_viz.export import saving
     from transformer_viz.trace import limits
 
     saving.check(path, force=arguments.force)
     trace = _shared.load_trace(arguments.file, no_limits=arguments.no_limits)
+    trace = by_words(trace) if arguments.words else trace
     what = arguments.what or "player"
     if not arguments.no_limits and (ending in _TABLES or (ending == "html" and what == "player")):
         with _shared.lifted_by_flag():

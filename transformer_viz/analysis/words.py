@@ -1,0 +1,221 @@
+"""A run by words: the pieces of each word as one row and one column.
+
+What a word is looked at is the sum over its pieces, how it looks is the mean over the queries that write (in an encoder: read)
+them, so every row still adds up to 1; likewise attention to words in Clark et al. 2019, "What Does BERT Look At?", section 4.1.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from transformer_viz.analysis.word_starts import groups, is_special, spelt, word_starts
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Fill, Step, Trace
+
+Places = list[list[int]]
+UNIT = "word"
+"""What `made_by["unit"]` says of such a run."""
+POOLED = "by words: keys summed, queries averaged"
+
+
+class Words:
+    """Which tokens of a run make each word.
+
+    A row of the decoder belongs to the word that it writes, a column to the word that was read. Rows that write the rest of the
+    first word, of which nothing but a prompt knows the beginning, belong to none; the last token that is written stands alone
+    where the limit cut its word, since the row that writes it is the only one that could see the pieces before it.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+
+    @cached_property
+    def source(self) -> Places:
+        """Of the source: rows and columns of an encoder, columns of cross-attention."""
+        return groups(word_starts(self._trace.source_tokens, are_words=self.are_words))
+
+    @cached_property
+    def rows(self) -> Places:
+        """Query rows of the decoder, and the steps."""
+        first = self._begins.index(True) if True in self._begins else len(self._begins) - 1
+        return [[first + place for place in word] for word in groups(self._begins[first:])]
+
+    @cached_property
+    def columns(self) -> Places:
+        """What the decoder read, as keys; as many as there are rows."""
+        return groups([True, *self._begins[:-1]])
+
+    @cached_property
+    def _begins(self) -> list[bool]:
+        """For each row of the decoder whether it writes the beginning of a word."""
+        written = self._trace.output_tokens or (*self._trace.target_tokens[1:], "")
+        found = word_starts([*self._trace.target_tokens[:1], *written], are_words=self.are_words)[1:]
+        return [*found[:-1], True]
+
+    @cached_property
+    def are_words(self) -> bool:
+        """Whether labels know no spaces although the texts have some: a space stands between any two."""
+        trace = self._trace
+        labels = (*trace.source_tokens, *trace.target_tokens, *trace.output_tokens)
+        has_spaces = any(" " in text.strip() for text in (trace.source, trace.text))
+        return has_spaces and not any(" " in label for label in labels)
+
+
+def has_pieces(trace: Trace) -> bool:
+    """Whether a run by words would be another one than by tokens, and not a single word."""
+    words = Words(trace)
+    n_source = len(trace.source_tokens) - len(words.source)
+    n_target = len(trace.target_tokens) - len(words.rows) if trace.target_tokens else 0
+    return n_source + n_target > 0 and max(len(words.source), len(words.rows) if trace.target_tokens else 0) > 1
+
+
+def is_by_words(trace: Trace) -> bool:
+    """Whether `by_words` made this."""
+    return trace.made_by.get("unit") == UNIT
+
+
+def by_words(trace: Trace) -> Trace:
+    """The run with one token for each word; see `Words`. Weights are single precision.
+
+    A step has the probability of the word's pieces after each other, and candidates where the word is one piece. Scores before
+    the mask, the tree of a search, and groups belong to tokens and are left out; a fill of a mask token stays.
+
+    Raises:
+        OptionError: it is by words already.
+    """
+    if is_by_words(trace):
+        raise OptionError("This run is by words already.")
+    return _Pooled(trace).run()
+
+
+def step_of_words(trace: Trace, step: int) -> int:
+    """Which row of the run by words a row of a run by tokens belongs to; the first for one that belongs to none."""
+    words = Words(trace)
+    return _place(words.rows if trace.target_tokens else words.source, step)
+
+
+def step_of_tokens(trace: Trace, word: int) -> int:
+    """The first row of the run by tokens that a row of its run by words is made of."""
+    words = Words(trace)
+    rows = words.rows if trace.target_tokens else words.source
+    return rows[min(word, len(rows) - 1)][0]
+
+
+class _Kind(NamedTuple):
+    rows: Places
+    columns: Places
+
+
+class _Pooled:
+    """One run and its words."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.words = Words(trace)
+        has_decoder = bool(trace.target_tokens)
+        self.rows, self.columns = (self.words.rows, self.words.columns) if has_decoder else ([], [])
+
+    def run(self) -> Trace:
+        trace = self.trace
+        weights = {kind: self._weights(kind) for kind in trace.kinds}
+        return replace(
+            trace,
+            source_tokens=self._labels(trace.source_tokens, self.words.source),
+            target_tokens=self._labels(trace.target_tokens, self.columns),
+            output_tokens=self._labels(trace.output_tokens, self.rows) if trace.output_tokens else (),
+            steps=tuple(map(self._step, self.rows)) if trace.steps else (),
+            encoder_attentions=weights.get("encoder"),
+            decoder_attentions=weights.get("decoder"),
+            cross_attentions=weights.get("cross"),
+            mask_reasons={kind: self._reasons(kind) for kind in trace.kinds},
+            alignment=tuple(map(self._true_key, self.rows)),
+            source_letters=(None,) * len(self.words.source),
+            expected_tokens=self._expected(),
+            made_by={**trace.made_by, "unit": UNIT},
+            scores={},
+            search=None,
+            n_given=sum(row[-1] < trace.n_given for row in self.rows) if trace.output_tokens else 0,
+            source_ids=None,
+            target_ids=None,
+            output_ids=None,
+            fills=tuple(Fill(place=_place(self.words.source, fill.place), candidates=fill.candidates) for fill in trace.fills),
+            groups={},
+        )
+
+    def _of(self, kind: Kind) -> _Kind:
+        rows = self.words.source if kind == "encoder" else self.rows
+        return _Kind(rows, self.columns if kind == "decoder" else self.words.source)
+
+    def _weights(self, kind: Kind) -> np.ndarray:
+        """float32 (layer, head, word, word); sums are taken in double precision."""
+        rows, columns = self._of(kind)
+        whole = self.trace.attentions(kind)
+        assert whole is not None
+        first = rows[0][0]
+        summed = np.add.reduceat(whole[:, :, first:], _firsts(columns), axis=-1, dtype=np.float64)
+        totals = np.add.reduceat(summed, [row[0] - first for row in rows], axis=-2)
+        return (totals / np.array([len(row) for row in rows])[:, None]).astype(np.float32)
+
+    def _reasons(self, kind: Kind) -> np.ndarray:
+        """A word is masked where every piece of it is, for all reasons together."""
+        rows, columns = self._of(kind)
+        first, reasons = rows[0][0], self.trace.mask_reasons[kind]
+        reasons = reasons[..., first:, :]
+        row_firsts = [row[0] - first for row in rows]
+        any_allowed = np.logical_or.reduceat(np.logical_or.reduceat(reasons == 0, _firsts(columns), -1), row_firsts, -2)
+        together = np.bitwise_or.reduceat(np.bitwise_or.reduceat(reasons, _firsts(columns), -1), row_firsts, -2)
+        return np.where(any_allowed, np.uint8(0), together)
+
+    def _step(self, row: Sequence[int]) -> Step:
+        """Of a single piece as it is; of several the probability that they follow each other."""
+        steps = [self.trace.steps[place] for place in row]
+        if len(steps) == 1:
+            return replace(steps[0], token=self._label(self.trace.output_tokens, row), token_id=None, candidate_ids=())
+        total = math.fsum(step.log_probability for step in steps)
+        sampling = [step.sampling_probability for step in steps if step.sampling_probability is not None]
+        return Step(
+            token=self._label(self.trace.output_tokens, row),
+            probability=math.exp(total),
+            log_probability=total,
+            rank=None,
+            candidates=(),
+            sampling_probability=math.prod(sampling) if len(sampling) == len(steps) else None,
+        )
+
+    def _true_key(self, row: Sequence[int]) -> int | None:
+        """The word that all its pieces must look at, or None."""
+        keys = {self.trace.alignment[place] for place in row}
+        words = {None if key is None else _place(self.words.source, key) for key in keys}
+        return words.pop() if len(words) == 1 else None
+
+    def _expected(self) -> tuple[str, ...] | None:
+        tokens = self.trace.expected_tokens
+        return None if tokens is None else self._labels(tokens, groups(word_starts(tokens, are_words=self.words.are_words)))
+
+    def _labels(self, tokens: Sequence[str], places: Places) -> tuple[str, ...]:
+        return tuple(self._label(tokens, word) for word in places)
+
+    def _label(self, tokens: Sequence[str], word: Sequence[int]) -> str:
+        return word_label([tokens[place] for place in word])
+
+
+def word_label(pieces: Sequence[str]) -> str:
+    """A word as people write it, without the space before it; what is a space alone stays one."""
+    if len(pieces) == 1 and is_special(pieces[0]):
+        return pieces[0]
+    text = spelt("".join(piece.removeprefix("##") if place else piece for place, piece in enumerate(pieces)))
+    return text.strip(" ") or text
+
+
+def _firsts(places: Places) -> list[int]:
+    return [word[0] for word in places]
+
+
+def _place(places: Places, token: int) -> int:
+    """The word that a token belongs to; the first for one before them all."""
+    return max((number for number, word in enumerate(places) if word[0] <= token), default=0)
