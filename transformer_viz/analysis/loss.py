@@ -16,7 +16,7 @@ class Losses:
 
     Attributes:
         per_token: (sentence, step) −log p of the token that should be written.
-        counted: bool (sentence, step); False at padding.
+        counted: bool (sentence, step); False at padding, and in a prompt, which is read and not to be written.
         right: bool (sentence, step); whether that token was the most probable one.
     """
 
@@ -58,9 +58,9 @@ def losses(traces: Sequence[Trace]) -> Losses:
     """
     if any(not trace.steps or any(step.rank is None for step in trace.steps) for trace in traces):
         raise OptionError("a loss needs runs with recorded probabilities and ranks; decode with target=…")
-    tokens = [[step.token for step in trace.steps] for trace in traces]
+    counted = [[t >= trace.n_given and step.token != PAD for t, step in enumerate(trace.steps)] for trace in traces]
     return Losses(
         per_token=np.array([[-step.log_probability for step in trace.steps] for trace in traces]),
-        counted=np.array([[token != PAD for token in row] for row in tokens]),
+        counted=np.array(counted),
         right=np.array([[step.rank == 0 for step in trace.steps] for trace in traces]),
     )

@@ -31,7 +31,8 @@ def teacher_forced(
         tap: sees every attention.
 
     Returns:
-        `target_out` as what was written, with the logits of every step; padded steps are not counted in the lengths.
+        `target_out` as what was written, with the logits of every step; padded steps behind the others are not counted in the
+        lengths.
     """
     assert not reader.training, "teacher forcing for a Trace needs a model in eval mode"
     memory = reader.encode(source, source_padding, tap=tap)
@@ -40,5 +41,6 @@ def teacher_forced(
     if target_padding is None:
         lengths = torch.full((len(target_out),), n_steps, device=target_out.device)
     else:
-        lengths = n_steps - target_padding.sum(1)
+        # Padding before a prompt are steps too.
+        lengths = n_steps - target_padding.flip(1).int().cumprod(1).sum(1)
     return Decoded(target_out, lengths, torch.ones_like(lengths, dtype=torch.bool), logits)

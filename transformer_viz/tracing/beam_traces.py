@@ -16,7 +16,7 @@ from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision, Search, SearchNode
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.ranked import Ranking, rankings_of, steps_of
-from transformer_viz.tracing.trace_builder import Provenance, Sentence, explained, not_finite, reason_of_masked
+from transformer_viz.tracing.trace_builder import Padding, Provenance, Sentence, explained, not_finite, reason_of_masked
 from transformer_viz.tracing.trace_size import BLOCK
 
 _BLOCK = 1024
@@ -123,7 +123,7 @@ def _windows(n: int, checkpoint: LoadedModel, rows: np.ndarray | None) -> np.nda
     sizes = checkpoint.model.sizes
     if not sizes.windows or rows is None:
         return None
-    codes = explained("decoder", reason_of_masked("decoder", 0, n, (0, 0), None), sizes, is_changed=False)
+    codes = explained("decoder", reason_of_masked("decoder", 0, n, Padding(), None), sizes, is_changed=False)
     codes = np.where(codes == Reason.UNKNOWN, np.uint8(0), codes)
     return np.broadcast_to(codes, (*rows.shape[1:3], n, n)).copy()
 
@@ -139,7 +139,7 @@ def _trace(
 ) -> Trace:
     tokenizer, n_source = checkpoint.tokenizer, len(sentence.source_ids)
     known, source_tokens = tokenizer.known(sentence.source, len(search.alignment)), tokenizer.source_labels(sentence.source_ids)
-    is_padding = torch.arange(n_source)[None] >= n_source - sentence.n_padded_source
+    is_padding = torch.arange(n_source)[None] >= n_source - sentence.padding.source
     reasons = masks.padding_reasons(is_padding, n_source)[0].numpy()
     encoder = None if recorded.encoder is None else _own(recorded.encoder[i, ..., :n_source, :n_source], recorded.precision)
     kinds: dict[Kind, np.ndarray] = {} if search.cross_rows is None and encoder is None else {"encoder": reasons}

@@ -125,7 +125,8 @@ def decode(
         max_length: the most tokens to write, `<end>` included; at most 512, a prompt included. Default: the task's limit + 1,
             or what the model's own generation config says.
         candidates: how many of the most probable tokens each step keeps.
-        pad_to: pad every source to this many tokens (special tokens counted) and keep the padded columns.
+        pad_to: pad every source to this many tokens (special tokens counted) and keep the padding in the Trace: behind what an
+            encoder reads, and before a prompt.
         pad_target_to: with `target`, pad every target to this many tokens and keep the padded rows.
         target: a target for each source text, as text or as a tuple of tokens without `<end>`. It is read in one
             pass (teacher forcing), nothing is decoded.
@@ -309,5 +310,8 @@ def _target(request: DecodeRequest, forced: Rows) -> tuple[Tensor, Tensor, Tenso
     whole = [[*prompt, *row] for prompt, row in zip(prompts, forced.rows, strict=True)]
     width = forced.width + max(map(len, prompts))
     ids, is_padding = padded_batch(whole, forced.pad_id, width, device=device)
-    is_even = not bool(is_padding.any())
-    return ids[:, :-1].masked_fill(is_padding[:, 1:], forced.pad_id), ids[:, 1:], None if is_even else is_padding[:, 1:]
+    is_padding = is_padding[:, 1:]
+    ids_in, ids_out = ids[:, :-1].masked_fill(is_padding, forced.pad_id), ids[:, 1:]
+    for row, sentence in zip(is_padding, request.sentences, strict=True):
+        row[: sentence.n_padded_before] = True
+    return ids_in, ids_out, is_padding if bool(is_padding.any()) else None

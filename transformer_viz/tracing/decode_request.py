@@ -75,6 +75,8 @@ class DecodeRequest:
         chosen = self.strategy
         if chosen.beam is not None and (self.edits or self.mistake or self.with_scores):
             raise OptionError("edits, mistake and recorded scores need strategy 'greedy' or 'sample'; a beam search has none")
+        if chosen.beam is not None and any(sentence.n_padded_before for sentence in self.sentences):
+            raise OptionError("a beam search keeps no padding before a prompt; leave pad_to out")
         if self.forced is not None and (chosen.name != "greedy" or chosen.prefix or chosen.ban):
             raise OptionError("a target leaves nothing to choose; leave strategy, prefix and ban out")
 
@@ -176,7 +178,7 @@ def _read(
     sources: Rows, is_padded: bool, has_prompt: bool
 ) -> tuple[Sequence[Sequence[int]], Sequence[Sequence[int]], list[int]]:
     """Of each sentence what the encoder reads, what a decoder without one reads first, and how much of it is padding."""
-    read = list(map(sources.padded, range(len(sources.rows)))) if is_padded else sources.rows
+    read = [sources.padded(i, on_left=has_prompt) for i in range(len(sources.rows))] if is_padded else sources.rows
     n_padded = [len(row) - len(own) for row, own in zip(read, sources.rows, strict=True)]
     nothing = [()] * len(read)
     return (nothing, read, n_padded) if has_prompt else (read, nothing, n_padded)

@@ -30,9 +30,10 @@ class Rows:
         """Whether nothing is padded."""
         return all(len(row) == self.width for row in self.rows)
 
-    def padded(self, i: int) -> list[int]:
+    def padded(self, i: int, *, on_left: bool = False) -> list[int]:
         """Row `i` with its padding."""
-        return [*self.rows[i], *[self.pad_id] * (self.width - len(self.rows[i]))]
+        pads = [self.pad_id] * (self.width - len(self.rows[i]))
+        return [*pads, *self.rows[i]] if on_left else [*self.rows[i], *pads]
 
 
 def framed_sources(checkpoint: LoadedModel, texts: Sequence[str], pad_to: int | None) -> Rows:
@@ -54,8 +55,6 @@ def framed_sources(checkpoint: LoadedModel, texts: Sequence[str], pad_to: int | 
             f"The tokenizer of {checkpoint.name} makes ids that its model, with {known:,} embeddings, does not have. "
             "They do not belong together: copy both from one place."
         )
-    if pad_to is not None and reader.start_id is None:
-        raise OptionError("pad_to pads what an encoder reads; this model has none")
     return Rows(rows, longest if pad_to is None else whole("pad_to", pad_to, longest, most), reader.pad_id)
 
 
@@ -74,6 +73,8 @@ def framed_targets(
     if len(targets) != n_sources:
         raise InputError(f"There are {n_sources} sources and {len(targets)} targets; give one target for each source.")
     reader = checkpoint.model
+    if not reader.sizes.writes:
+        raise OptionError(f"{checkpoint.name} is an encoder alone, which writes nothing: leave the target out")
     most = min(LONGEST, reader.sizes.longest_target) - n_given
     rows = [[*ids_of_target(checkpoint, target), reader.end_ids[0]] for target in targets]
     longest = max(map(len, rows))

@@ -1,6 +1,7 @@
 """Several texts as one padded batch, with the padding kept in every Trace: what the Masks page shows."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from transformer_viz.edits import Edit
 from transformer_viz.errors import InputError
@@ -18,17 +19,18 @@ def decode_batch(
     mistake: str | None = None,
     max_trace_bytes: int | None = None,
 ) -> list[Trace]:
-    """What the model writes for each source, decoded as one batch, every source padded to the longest.
+    """What the model writes for each source, decoded as one batch, every source padded to the longest: a prompt before its
+    first token, what an encoder reads behind its last.
 
     Args:
-        checkpoint: from `load_checkpoint`.
+        checkpoint: from `load_checkpoint` or `load_model`.
         sources: the source texts.
         edits: as in `decode`.
         mistake: as in `decode`.
         max_trace_bytes: as in `decode`; None is its default.
 
     Raises:
-        InputError: a text that the task cannot read, or none at all.
+        InputError: a text that cannot be read, or none at all.
     """
     width = _width(checkpoint, sources)
     return decode(checkpoint, list(sources), pad_to=width, edits=edits, mistake=mistake, max_trace_bytes=max_trace_bytes)
@@ -45,23 +47,29 @@ def read_batch(
 ) -> list[Trace]:
     """One pass over sources and targets (teacher forcing), both padded to their longest, with scores.
 
+    An encoder alone has no targets, and reads its sources.
+
     Args:
-        checkpoint: from `load_checkpoint`.
+        checkpoint: from `load_checkpoint` or `load_model`.
         sources: the source texts.
-        targets: one for each source, as text or as tokens without `<end>`; None is what the sound model writes by
+        targets: one for each source, as text or as tokens without the end; None is what the sound model writes by
             itself, so that a change is judged on the same words.
         edits: as in `decode`.
         mistake: as in `decode`.
         max_trace_bytes: as in `decode`; None is its default.
 
     Raises:
-        InputError: a text that the task cannot read, none at all, or not one target for each source.
+        InputError: a text that cannot be read, none at all, or not one target for each source.
+        OptionError: a target for an encoder alone.
     """
     given = [None] * len(sources) if targets is None else list(targets)
     if len(given) != len(sources):
         raise InputError(
             f"{len(sources)} sources and {len(given)} targets are given. Give one target for each source, or None."
         )
+    changed: Any = {"edits": edits, "mistake": mistake, "record": ("weights", "scores"), "max_trace_bytes": max_trace_bytes}
+    if not checkpoint.model.sizes.writes and not any(given):
+        return decode(checkpoint, list(sources), pad_to=_width(checkpoint, sources), **changed)
     if any(target is None for target in given):
         written = decode_batch(checkpoint, sources, max_trace_bytes=max_trace_bytes)
         given = [own_target(trace) if target is None else target for target, trace in zip(given, written, strict=True)]
@@ -73,16 +81,13 @@ def read_batch(
         target=framed,
         pad_to=_width(checkpoint, sources),
         pad_target_to=n_steps,
-        edits=edits,
-        mistake=mistake,
-        record=("weights", "scores"),
-        max_trace_bytes=max_trace_bytes,
+        **changed,
     )
 
 
-def own_target(trace: Trace) -> tuple[str, ...]:
-    """What was written, without `<end>`; where the limit stopped it, without the last token, which leaves room for one."""
-    return trace.output_tokens[:-1]
+def own_target(trace: Trace) -> tuple[str | int, ...]:
+    """What was written, without the end; where the limit stopped it, without the last token, which leaves room for one."""
+    return (trace.output_ids or trace.output_tokens)[trace.n_given : -1]
 
 
 def _length(checkpoint: LoadedModel, target: Target) -> int:

@@ -1,9 +1,9 @@
 """What a recorder and a decoding hold for a batch, made into one Trace a sentence."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,8 +17,9 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KINDS, Kind, Reason
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision
-from transformer_viz.trace.trace import Fill, Finished, Trace
+from transformer_viz.trace.trace import Fill, Finished, Step, Trace
 from transformer_viz.tracing.ranked import RankedRows, rankings_of
+from transformer_viz.vocabulary import PAD
 
 _VERSIONS = {"torch": str(torch.__version__), "numpy": np.__version__}
 
@@ -30,21 +31,39 @@ class Sentence:
     Attributes:
         source: the text.
         source_ids: what the encoder reads of it; padding that is to be kept included. None where there is no encoder.
-        prompt: what a decoder without an encoder reads before it writes.
-        n_padded_source: how many of the source's last ids are padding.
+        prompt: what a decoder without an encoder reads before it writes; padding that is to be kept included.
+        n_padding: how many of these ids are padding: the last of a source, the first of a prompt.
         n_padded_steps: padded steps to keep after the sentence's own, for a target that was given.
     """
 
     source: str
     source_ids: Sequence[int]
     prompt: Sequence[int] = ()
-    n_padded_source: int = 0
+    n_padding: int = 0
     n_padded_steps: int = 0
 
     @property
     def n_given(self) -> int:
         """Steps whose token was given: each of the prompt after its first."""
         return max(0, len(self.prompt) - 1)
+
+    @property
+    def n_padded_before(self) -> int:
+        """Padded positions before the first that the decoder reads."""
+        return self.n_padding if self.prompt else 0
+
+    @property
+    def padding(self) -> "Padding":
+        """What is padding in a picture of it."""
+        return Padding(self.n_padding - self.n_padded_before, self.n_padded_before, self.n_padded_steps)
+
+
+class Padding(NamedTuple):
+    """How many positions are padding: the last of a source, and the first and the last that the decoder reads."""
+
+    source: int = 0
+    before: int = 0
+    behind: int = 0
 
 
 @dataclass(frozen=True)
@@ -91,22 +110,24 @@ class TraceBuilder:
         n_left, n_steps = self._n_left(sentence), len(ids)
         if made.mistake is None and not made.edits and not self.ranked.is_sound(i, n_left, n_steps):
             raise not_finite(checkpoint)
-        sizes = self._sizes(len(sentence.source_ids), n_steps)
-        weights = {kind: _cropped(self.weights[kind], i, n_left, size, self.precision) for kind, size in sizes.items()}
+        sizes, padding = self._sizes(len(sentence.source_ids), n_steps), sentence.padding
+        reasons = self._reasons(i, sentence, checkpoint, sizes, made)
+        weights = self._weights(i, sentence, sizes, reasons)
         probabilities = None if self.probabilities is None else self.probabilities[i][: n_steps - sentence.n_given]
-        source_tokens = tokenizer.source_labels(sentence.source_ids)
+        source_tokens = _labels(tokenizer.source_labels(sentence.source_ids), 0, padding.source)
+        written = _labels(tokenizer.target_labels(ids), padding.before - 1, padding.behind)
         known = tokenizer.known(sentence.source, n_steps)
         return Trace(
             source=sentence.source,
             text=tokenizer.text(ids[sentence.n_given :]),
-            source_tokens=tuple(source_tokens),
-            target_tokens=tuple(tokenizer.target_labels(read)),
-            output_tokens=tuple(tokenizer.target_labels(ids)),
-            steps=self.ranked.of(i, n_left, n_steps, probabilities),
+            source_tokens=source_tokens,
+            target_tokens=_labels(tokenizer.target_labels(read), padding.before, padding.behind),
+            output_tokens=written,
+            steps=tuple(map(_named, self.ranked.of(i, n_left, n_steps, probabilities), written)),
             encoder_attentions=weights.get("encoder"),
             decoder_attentions=weights.get("decoder"),
             cross_attentions=weights.get("cross"),
-            mask_reasons=self._reasons(i, sentence, checkpoint, sizes, made),
+            mask_reasons=reasons,
             scores={kind: _cropped(whole, i, n_left, sizes[kind]) for kind, whole in self.scores.items()},
             finished=self._finished(i, checkpoint),
             alignment=known.alignment,
@@ -167,6 +188,17 @@ class TraceBuilder:
         }
         return {kind: size for kind, size in sizes.items() if kind in self.weights}
 
+    def _weights(
+        self, i: int, sentence: Sentence, sizes: dict[Kind, tuple[int, int]], reasons: dict[Kind, np.ndarray]
+    ) -> dict[Kind, np.ndarray]:
+        """Of each kind; zeros where a row of padding before a prompt may look at nothing, which elsewhere is a uniform row."""
+        n_left, n_padded = self._n_left(sentence), sentence.padding.before
+        found = {kind: _cropped(self.weights[kind], i, n_left, size, self.precision) for kind, size in sizes.items()}
+        if n_padded and "decoder" in found:
+            rows = found["decoder"][..., :n_padded, :]
+            rows[np.broadcast_to(reasons["decoder"][..., :n_padded, :] > 0, rows.shape)] = 0
+        return found
+
     def _reasons(
         self, i: int, sentence: Sentence, checkpoint: LoadedModel, sizes: dict[Kind, tuple[int, int]], made: Provenance
     ) -> dict[Kind, np.ndarray]:
@@ -175,9 +207,9 @@ class TraceBuilder:
         What was masked comes from the run itself, so a mask that the model did not apply is never shown.
         """
         found: dict[Kind, np.ndarray] = {}
-        n_padded, n_left = (sentence.n_padded_source, sentence.n_padded_steps), self._n_left(sentence)
+        n_left = self._n_left(sentence)
         for kind, (n_queries, n_keys) in sizes.items():
-            rule = (kind, len(sentence.source_ids), len(self._ids(i, sentence)), n_padded, made.mistake)
+            rule = (kind, len(sentence.source_ids), len(self._ids(i, sentence)), sentence.padding, made.mistake)
             whole = self.masked[kind]
             if whole is None:
                 found[kind] = _reason_of_unwritten(*rule, is_growing=kind == "decoder" and self.is_growing)
@@ -233,12 +265,11 @@ def made_by(
 
 
 @lru_cache(maxsize=16)
-def reason_of_masked(kind: Kind, n_source: int, n_steps: int, n_padded: tuple[int, int], mistake: str | None) -> np.ndarray:
-    """Why each cell is masked, if it is, uint8 (query, key): by the rule (with a mistake, by what is left of it), or edited.
-
-    `n_padded` source tokens and steps, the last ones, are padding.
-    """
-    source, target = (torch.arange(n)[None] >= n - last for n, last in zip((n_source, n_steps), n_padded, strict=True))
+def reason_of_masked(kind: Kind, n_source: int, n_steps: int, padding: Padding, mistake: str | None) -> np.ndarray:
+    """Why each cell is masked, if it is, uint8 (query, key): by the rule (with a mistake, by what is left of it), or edited."""
+    source = torch.arange(n_source)[None] >= n_source - padding.source
+    steps = torch.arange(n_steps)[None]
+    target = (steps < padding.before) | (steps >= n_steps - padding.behind)
     queries = source if kind == "encoder" else target
     right = masks.decoder_reasons(target) if kind == "decoder" else masks.padding_reasons(source, queries.shape[1])
     rule = right[0] if mistake is None else mistakes.codes(mistakes.named(mistake), kind, right[0], queries[0])
@@ -247,10 +278,10 @@ def reason_of_masked(kind: Kind, n_source: int, n_steps: int, n_padded: tuple[in
 
 @lru_cache(maxsize=16)
 def _reason_of_unwritten(
-    kind: Kind, n_source: int, n_steps: int, n_padded: tuple[int, int], mistake: str | None, *, is_growing: bool
+    kind: Kind, n_source: int, n_steps: int, padding: Padding, mistake: str | None, *, is_growing: bool
 ) -> np.ndarray:
     """The same where no mask masked anything: only what was not written yet when its row was computed was not seen."""
-    reason = reason_of_masked(kind, n_source, n_steps, n_padded, mistake)
+    reason = reason_of_masked(kind, n_source, n_steps, padding, mistake)
     return np.triu(reason, 1) if is_growing else np.zeros_like(reason)
 
 
@@ -263,6 +294,16 @@ def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
     if (codes == codes[:1, :1]).all():
         return codes[0, 0]
     return np.broadcast_to(codes, (len(codes), n_heads, *codes.shape[2:])).copy()
+
+
+def _labels(labels: Sequence[str], n_before: int, n_behind: int) -> tuple[str, ...]:
+    """Padding is called so whichever id stands there, which may be that of the end."""
+    real = range(n_before, len(labels) - n_behind)
+    return tuple(label if place in real else PAD for place, label in enumerate(labels))
+
+
+def _named(step: Step, token: str) -> Step:
+    return step if step.token == token else replace(step, token=token)
 
 
 def _ids_beside(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[int, ...] | None:

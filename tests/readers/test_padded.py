@@ -1,0 +1,107 @@
+"""Batches with their padding kept, of models that are not ours: what is drawn is what their own attention does with it."""
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+
+from tests.readers.families import PAD as PAD_ID
+from tests.readers.families import TEXTS, family, own
+from transformer_viz import decode, decode_batch, read_batch
+from transformer_viz.analysis.loss import losses
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import Reason
+from transformer_viz.vocabulary import PAD
+
+WIDTH, PADDED = 6, (0, 4, 2)
+"""Tokens of the longest text, and padding before or behind each."""
+TARGETS = ("w3 w4 w5", "w1", "w2 w2")
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "mistral", "gemma2"])
+def test_padding_before_a_prompt_is_drawn_as_the_model_has_it(name: str) -> None:
+    model, traces = family(name), decode_batch(family(name), TEXTS)
+    windows = model.model.sizes.windows
+    for n_left, text, trace in zip(PADDED, TEXTS, traces, strict=True):
+        n = trace.n_steps
+        assert trace.target_tokens[:n_left] == (PAD,) * n_left
+        assert trace.n_given == WIDTH - 1
+        assert [step.token for step in trace.steps] == list(trace.output_tokens)
+        ids = torch.tensor([[PAD_ID] * n_left + list(trace.target_ids or ())[n_left:]])
+        real = torch.arange(n)[None] >= n_left
+        places = (real.cumsum(-1) - 1).clamp(min=0)
+        with torch.inference_mode():
+            theirs = own(name)(ids, attention_mask=real.long(), position_ids=places, output_attentions=True, use_cache=False)
+        assert trace.decoder_attentions is not None
+        codes = np.broadcast_to(trace.mask_reasons["decoder"], trace.decoder_attentions.shape)
+        for layer, weights in enumerate(theirs.attentions):
+            window = windows.get(layer, n)
+            for q in range(n):
+                for k in range(n):
+                    why = (Reason.PADDING if k < n_left else 0) | (Reason.FUTURE if k > q else 0)
+                    why = why or (Reason.WINDOW if q - k >= window else 0)
+                    assert (codes[layer, :, q, k] == why).all(), (layer, q, k)
+            assert not trace.decoder_attentions[layer, :, :n_left].any(), "a padded row looks at nothing"
+            np.testing.assert_allclose(trace.decoder_attentions[layer, :, n_left:], weights[0, :, n_left:].numpy(), atol=1e-5)
+        assert decode(model, text).text.startswith(trace.text), "alone there is room for more"
+
+
+@pytest.mark.parametrize("name", ["gpt2", "mistral"])
+def test_an_edit_in_a_padded_batch_is_that_of_the_text_alone_at_its_own_place(name: str) -> None:
+    query, key, n_left = 5, 4, PADDED[1]
+    padded = decode_batch(family(name), TEXTS, edits=[f"decoder:{query + 1}-{key + 1}"])[1]
+    alone = decode(family(name), TEXTS[1], edits=[f"decoder:{query + 1 - n_left}-{key + 1 - n_left}"])
+    unchanged = decode(family(name), TEXTS[1])
+    assert padded.output_tokens[n_left:] == alone.output_tokens
+    assert padded.decoder_attentions is not None and alone.decoder_attentions is not None
+    np.testing.assert_allclose(padded.decoder_attentions[..., n_left:, n_left:], alone.decoder_attentions, atol=1e-5)
+    assert (padded.mask_reasons["decoder"][..., query, key] == Reason.EDITED).all()
+    assert unchanged.decoder_attentions is not None
+    assert np.abs(alone.decoder_attentions[..., 1, 0] - unchanged.decoder_attentions[..., 1, 0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", ["gpt2", "mistral", "t5", "marian"])
+def test_targets_in_a_padded_batch_are_read_as_alone(name: str) -> None:
+    model = family(name)
+    traces = read_batch(model, TEXTS, TARGETS)
+    found = losses(traces)
+    for i, (trace, text, target) in enumerate(zip(traces, TEXTS, TARGETS, strict=True)):
+        alone = decode(model, text, target=target, record=("weights", "scores"))
+        n = len(target.split()) + 1
+        expected = [-step.log_probability for step in alone.steps[alone.n_given :]]
+        np.testing.assert_allclose(found.per_token[i, trace.n_given :][:n], expected, atol=1e-4)
+        assert found.counted[i].tolist() == [trace.n_given <= t < trace.n_given + n for t in range(trace.n_steps)]
+        assert trace.output_tokens[trace.n_given + n :] == (PAD,) * (trace.n_steps - trace.n_given - n)
+        for kind, scores in trace.scores.items():
+            masked = np.broadcast_to(trace.masks[kind], scores.shape)
+            weights = trace.attentions(kind)
+            assert weights is not None
+            powers = np.where(masked, 0.0, np.exp(scores.astype(np.float64)))
+            sums = powers.sum(-1, keepdims=True)
+            np.testing.assert_allclose(weights, np.divide(powers, sums, out=np.zeros_like(powers), where=sums > 0), atol=1e-5)
+
+
+def test_without_a_target_it_is_what_the_model_writes() -> None:
+    model = family("gpt2")
+    written, read = decode_batch(model, TEXTS), read_batch(model, TEXTS)
+    for before, after in zip(written, read, strict=True):
+        assert before.target_ids is not None and after.target_ids is not None
+        assert after.target_ids[: len(before.target_ids)] == before.target_ids
+
+
+def test_an_encoder_alone_is_padded_behind_and_has_no_target() -> None:
+    model = family("bert")
+    for trace, n in zip(read_batch(model, TEXTS), PADDED, strict=True):
+        assert trace.source_tokens[WIDTH + 1 - n :] == (PAD,) * n
+        expected = np.zeros((WIDTH + 1, WIDTH + 1))
+        expected[:, WIDTH + 1 - n :] = Reason.PADDING
+        assert (trace.mask_reasons["encoder"] == expected).all()
+        assert set(trace.scores) == {"encoder"}
+    with pytest.raises(OptionError, match="encoder alone, which writes nothing"):
+        read_batch(model, TEXTS, TARGETS)
+
+
+def test_a_search_keeps_no_padding_before_a_prompt() -> None:
+    with pytest.raises(OptionError, match="leave pad_to out"):
+        decode(family("gpt2"), list(TEXTS), strategy="beam", pad_to=WIDTH)
