@@ -143,6 +143,11 @@ class LoadedModel(Protocol):
         ...
 
     @property
+    def metrics(self) -> Mapping[str, Any]:
+        """How good it was found to be, as JSON has it; empty = nobody measured."""
+        ...
+
+    @property
     def generation(self) -> Mapping[str, Any]:
         """What the model itself decides of what is written besides its logits, as JSON has it; empty = nothing."""
         ...

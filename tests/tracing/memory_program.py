@@ -65,7 +65,7 @@ def app() -> dict[str, Any]:
             trace = runs.run(checkpoint, "cpu", texts[i])
             assert runs.run(checkpoint, "cpu", texts[i]) is trace
             if i % 10 == 0:
-                runs.search(checkpoint, "cpu", texts[i], 3, 0.6, "bound")
+                runs.run(checkpoint, "cpu", texts[i], (("strategy", "beam"), ("beam_size", 3)))
                 runs.untrained(checkpoint, "cpu", trace)
                 runs.what_if(checkpoint, "cpu", trace, ("a",), (), None)
             if i % 50 == 0:

@@ -14,6 +14,7 @@ import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
+from tests import tiny_models
 from tests.inside import go
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import save_checkpoint
@@ -71,6 +72,20 @@ def saved_with_more(saved: Path, make_snapshots: Callable[..., None], tmp_path_f
     for name in ("first", "second"):
         (places / f"{name}.events").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     return parent
+
+
+@pytest.fixture(scope="session")
+def saved_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A translator, a decoder alone and an encoder alone, tiny and untrained."""
+    return tiny_models.save(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture
+def models(saved_models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """All that this machine has beside the checkpoints."""
+    monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(saved_models))
+    monkeypatch.setenv("HF_HUB_CACHE", str(saved_models / "none"))
+    return saved_models
 
 
 _cached_of: list[Path] = []

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests import tiny_models
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.views.test_answer_view import sent
@@ -16,21 +15,8 @@ from transformer_viz.errors import ModelError
 from transformer_viz.views.cache import model_cache, runs
 from transformer_viz.views.explore.vocabulary import MOST_FOUND, Vocabulary
 
-pytestmark = needs("transformers")
+pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
 Start = Callable[..., AppTest]
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_models.save(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(autouse=True)
-def models(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """All that this machine has beside the checkpoints."""
-    monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(made))
-    monkeypatch.setenv("HF_HUB_CACHE", str(made / "none"))
-    return made
 
 
 def words(at: AppTest) -> str:

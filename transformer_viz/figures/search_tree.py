@@ -80,14 +80,18 @@ def search_tree(
             "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False},
             "margin": {"l": 8, "r": 8, "t": 34, "b": 44},
             "hovermode": "closest",
-            "xaxis": _axis(colours, size, [-1.9 if narrow else -0.9, depth + 0.9], "step", **_step_ticks(depth)),
+            "xaxis": _axis(
+                colours, size, [-1.9 if narrow else -0.9, depth + 0.9], "step", **_step_ticks(depth, search.n_given)
+            ),
             "yaxis": _axis(colours, size, [n_ranks - 0.4, top], "rank", **_rank_ticks(n_ranks)),
         },
     )
 
 
-def _step_ticks(depth: int) -> dict[str, Any]:
-    return {"tickvals": list(range(1, depth + 1, max(1, depth // 32)))}
+def _step_ticks(depth: int, n_given: int) -> dict[str, Any]:
+    """Steps are counted as everywhere, from the first token of a prompt."""
+    places = range(1, depth + 1, max(1, depth // 32))
+    return {"tickvals": [*places], "ticktext": [str(place + n_given) for place in places]}
 
 
 def _rank_ticks(n_ranks: int) -> dict[str, Any]:
@@ -221,7 +225,7 @@ def _words(search: Search, node: SearchNode) -> str:
         f"<b>{shown(node.text, _LONGEST_TEXT) or '(empty)'}</b>",
         f"writes {shown(node.token)}, p = {math.exp(node.log_probability):.4g}",
         f"log p {node.log_probability:.4f}, sum {node.total:.4f}, score {node.score:.4f}",
-        f"rank {node.rank + 1} at step {node.step + 1}: {STATE_WORDS[node.state]}",
+        f"rank {node.rank + 1} at step {search.n_given + node.step + 1}: {STATE_WORDS[node.state]}",
     ]
     if node.pruned_by is not None:
         winner = search.nodes[node.pruned_by]

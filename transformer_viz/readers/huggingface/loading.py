@@ -2,13 +2,14 @@
 
 import re
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, ClassVar
 
 import torch
 
@@ -47,6 +48,7 @@ class HuggingFaceModel:
     device: torch.device
 
     task = None
+    metrics: ClassVar[Mapping[str, Any]] = MappingProxyType({})
 
     @property
     def variant(self) -> str:

@@ -76,16 +76,10 @@ def _in_millions(n: int) -> str:
     return f"{n / 1e9:.1f} B" if n >= 999_500_000 else f"{n / 1e6:.0f} M" if n >= 9_500_000 else f"{n / 1e6:.2g} M"
 
 
-def run(checkpoint: LoadedModel, device: str, text: str) -> Trace:
-    """The greedy decoding of a text."""
+def run(checkpoint: LoadedModel, device: str, text: str, how: tuple[tuple[str, Any], ...] = ()) -> Trace:
+    """The decoding of a text with keywords of `decode`; greedy without any."""
     name = (checkpoint.name, device, _stamp_of(checkpoint))
-    return limits.within(checkpoint, lambda kept: _run(name, text, kept, limits.MAX_TRACE_BYTES, checkpoint))
-
-
-def search(checkpoint: Checkpoint, device: str, text: str, beam_size: int, length_penalty: float, stop: str) -> Trace:
-    """The beam search of a text."""
-    name, how = (checkpoint.name, device, stamp(checkpoint.folder)), (beam_size, length_penalty, stop)
-    return limits.within(checkpoint, lambda kept: _search(name, text, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
+    return limits.within(checkpoint, lambda kept: _run(name, text, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
 
 
 def what_if(
@@ -99,15 +93,15 @@ def what_if(
     """The greedy decoding of a run's text with a forced beginning and banned tokens, or one pass over a target; as much
     is kept of it as of the run."""
     name, kept = (checkpoint.name, device, _stamp_of(checkpoint)), limits.kept(as_in(trace))
-    return _what_if(name, trace.source, prefix, ban, target, kept, limits.MAX_TRACE_BYTES, checkpoint)
+    how = (("prefix", prefix), ("ban", ban)) if target is None else (("target", target),)
+    return _run(name, trace.source, how, kept, limits.MAX_TRACE_BYTES, checkpoint)
 
 
 def side(checkpoint: Checkpoint, device: str, text: str, snapshot: int | None, how: tuple[tuple[str, Any], ...]) -> Trace:
     """A decoding with keywords of `decode`, by the finished model or by a snapshot of its training, which the Trace names."""
-    if snapshot is None and not how:
-        return run(checkpoint, device, text)
-    stamps = _snapshot_stamps(checkpoint) if snapshot is not None else (stamp(checkpoint.folder),)
-    name = (checkpoint.name, device, *stamps)
+    if snapshot is None:
+        return run(checkpoint, device, text, how)
+    name = (checkpoint.name, device, *_snapshot_stamps(checkpoint))
     return limits.within(checkpoint, lambda kept: _side(name, text, snapshot, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
 
 
@@ -171,34 +165,16 @@ def _load(name: str, device: str, stamp: float) -> Checkpoint:
 
 
 @held
-def _run(name: tuple[str, str, float], text: str, kept: Kept, most: int, _checkpoint: LoadedModel) -> Trace:
-    return decode(_checkpoint, text, max_trace_bytes=most, **dict(kept))
-
-
-@held
-def _search(
-    name: tuple[str, str, float], text: str, how: tuple[int, float, str], kept: Kept, most: int, _checkpoint: Checkpoint
-) -> Trace:
-    size, penalty, stop = how
-    beam = {"beam_size": size, "length_penalty": penalty, "stop": stop}
-    options: Any = {"strategy": "beam", "max_trace_bytes": most, **beam, **dict(kept)}
-    return decode(_checkpoint, text, **options)
-
-
-@held
-def _what_if(
+def _run(
     name: tuple[str, str, float],
     text: str,
-    prefix: tuple[str | int, ...],
-    ban: tuple[str | int, ...],
-    target: str | None,
+    how: tuple[tuple[str, Any], ...],
     kept: Kept,
     most: int,
     _checkpoint: LoadedModel,
 ) -> Trace:
-    if target is not None:
-        return decode(_checkpoint, text, target=target, max_trace_bytes=most, **dict(kept))
-    return decode(_checkpoint, text, prefix=prefix, ban=ban, max_trace_bytes=most, **dict(kept))
+    options: Any = {"max_trace_bytes": most, **dict(how), **dict(kept)}
+    return decode(_checkpoint, text, **options)
 
 
 @held
@@ -210,15 +186,13 @@ def _untrained(name: tuple[str, str, float], run: tuple[object, ...], *, _checkp
 def _side(
     name: tuple[Any, ...],
     text: str,
-    snapshot: int | None,
+    snapshot: int,
     how: tuple[tuple[str, Any], ...],
     kept: Kept,
     most: int,
     _checkpoint: Checkpoint,
 ) -> Trace:
     options: Any = {"max_trace_bytes": most, **dict(how), **dict(kept)}
-    if snapshot is None:
-        return decode(_checkpoint, text, **options)
     trace = decode(checkpoints.load_snapshot(_checkpoint, snapshot), text, **options)
     return replace(trace, made_by={**trace.made_by, "snapshot": snapshot})
 

@@ -4,6 +4,7 @@ What is behind a closed fold is not sent: the browser would load and evaluate wh
 before it shows a word of the page, and colour lines that nobody sees at every step.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -52,14 +53,12 @@ def _say() -> None:
     link.update(link.values(FOLDS))
 
 
-def run_of(trace: Trace, model: "LoadedModel", device: str) -> Run:
-    """How the run on the screen is made; of a search, the branch that is shown."""
+def run_of(
+    trace: Trace, model: "LoadedModel", device: str, how: Mapping[str, Any] | None = None, node: int | None = None
+) -> Run:
+    """How the run on the screen is made: with which keywords of `decode`; of a search, the branch that is shown."""
     kept = {name: trace.made_by[name] for name in ("kinds", "layers", "precision") if name in trace.made_by}
-    if trace.made_by.get("strategy") != "beam":
-        return Run(trace.source, model.name, device, kept, has_task=model.task is not None)
-    state = st.session_state
-    decode = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop, **kept}
-    return Run(trace.source, model.name, device, decode, state.chosen_node)
+    return Run(trace.source, model.name, device, {**(how or {}), **kept}, node)
 
 
 def looks() -> dict[str, Any]:

@@ -3,13 +3,15 @@
 Streamlit's own navigation becomes a drawer on a phone, which covers the page, says nowhere which one it is, and stays open.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import streamlit as st
+
+from transformer_viz.views import pages
 
 
 def show(views: list[ModuleType]) -> Callable[[], None]:
@@ -18,10 +20,7 @@ def show(views: list[ModuleType]) -> Callable[[], None]:
     Args:
         views: the pages' modules, in the order of their links.
     """
-    linked = [
-        st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=view.TITLE.lower(), default=view.ORDER == 0)
-        for view in views
-    ]
+    linked = list(map(_page, views))
     chosen = st.navigation(linked, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Transformer Viz")
     with st.container(horizontal=True, key="pages"):
@@ -32,6 +31,18 @@ def show(views: list[ModuleType]) -> Callable[[], None]:
         st.html(f"<h1>{chosen.title}</h1>")
         _component()(key="navigation", data=None, height=1)
     return chosen.run
+
+
+def links(titles: Sequence[str]) -> None:
+    """Links to other pages by their titles, for a page that has nothing to show."""
+    with st.container(horizontal=True, key="other-pages"):
+        for view in pages():
+            if view.TITLE in titles:
+                st.page_link(_page(view), width="content")
+
+
+def _page(view: ModuleType) -> Any:
+    return st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=view.TITLE.lower(), default=view.ORDER == 0)
 
 
 @cache

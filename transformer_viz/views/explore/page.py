@@ -2,7 +2,6 @@
 
 import streamlit as st
 
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
@@ -30,7 +29,7 @@ def show() -> None:
     st.session_state.explore_last = (model.name, chosen.device, chosen.text)
     if link.is_bare():
         st.session_state.step = trace.n_given
-    focus.start(trace, chosen.checkpoint)
+    focus.start(trace, model)
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
     link.leave_out("step")
     tables.start(trace, model, chosen.device)
@@ -60,7 +59,7 @@ def _last(chosen: bar.Bar) -> None:
         trace = runs.run(model, device, text)
     except TransformerVizError:  # its checkpoint has gone meanwhile
         return
-    focus.start(trace, model if isinstance(model, Checkpoint) else None)
+    focus.start(trace, model)
     st.caption(f"The last picture, of {of_run(text)}:")
     with st.container(key="last-picture"):
         stepper.show(trace, chosen)

@@ -36,7 +36,8 @@ def show(shown: Shown) -> None:
             _model(shown.checkpoint)
         else:
             _sizes_of(shown.model)
-    code.show(programs.this_run(shown.run), "code_of_tab")
+    with_metrics = shown.model is not None and bool(shown.model.metrics)
+    code.show(programs.this_run(shown.run, with_metrics=with_metrics), "code_of_tab")
 
 
 def _run(trace: Trace) -> None:

@@ -56,10 +56,11 @@ def say(shown: Trace, search: Search, node: int) -> None:
 def _n_best(trace: Trace) -> None:
     search = trace.search
     assert search is not None
+    answers = [hypothesis_answer(trace, number) if display_options.current().with_answer else None for number in search.best]
     rows = []
-    for rank, number in enumerate(search.best, start=1):
+    for rank, (number, answer) in enumerate(zip(search.best, answers, strict=True), start=1):
         node = search.nodes[number]
-        right = {"answer": hypothesis_answer(trace, number)} if display_options.current().with_answer else {}
+        right = {"answer": answer} if any(answers) else {}
         numbers = {"score": round(node.score, 3), "log p": round(node.total, 3), "tokens": node.step + 1}
         rows.append({"rank": rank, "text": visible_text(node.text) or "(empty)", **right, **numbers})
     st.dataframe(pd.DataFrame(rows), hide_index=True, height=min(330, 38 + 35 * len(rows)))

@@ -1,20 +1,20 @@
 """Search: a beam search as a tree whose branches own their attention, beside greedy decoding."""
 
 import math
-from typing import get_args
+from typing import Any, get_args
 
 import streamlit as st
 
 from transformer_viz import glossary
 from transformer_viz.analysis.comparison import first_difference
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.decoding.beam import Stop
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits, runs
-from transformer_viz.views.components import bar, code, stepper, style
-from transformer_viz.views.components.markdown import of_run
+from transformer_viz.views.components import bar, code, navigation, stepper, style
+from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.explore import tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.search import hypotheses
@@ -30,6 +30,10 @@ _WORDS = (
     "**Greedy decoding** takes the most probable token at each step, and cannot take it back. **Beam search** keeps several "
     "beginnings alive, and may find a text that is more probable as a whole."
 )
+_REFILL = (
+    "The width is kept full where hypotheses end: twice as many continuations are looked at, an end counts only among the "
+    "first *beam size*, and *nothing better is possible* is the estimate of `generate(num_beams=…)`."
+)
 _STOPS: tuple[Stop, ...] = get_args(Stop)
 _STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
 
@@ -37,34 +41,53 @@ _STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": 
 def show() -> None:
     """The page."""
     _open_on_the_example()
-    chosen = bar.show("search")
-    checkpoint = chosen.checkpoint
-    if checkpoint is None:
+    chosen = bar.show("search", with_models=True)
+    model = chosen.model
+    if model is None:
         return
     bar.opens_with(_opening())
+    if not model.model.sizes.writes:
+        _say_that_nothing_is_written(model)
+        return
     if display_options.is_hidden("The branches of a search"):
         link.write(link.values())
         return
     st.markdown(_WORDS)
     _controls()
-    found = bar.made(chosen, checkpoint, lambda: _searched(chosen, checkpoint))
+    found = bar.made(chosen, model, lambda: _searched(chosen, model))
     if found is not None:
-        _show_search(chosen, checkpoint, *found)
+        _show_search(chosen, model, *found)
 
 
-def _searched(chosen: bar.Bar, checkpoint: Checkpoint) -> tuple[Trace, Trace]:
+def _say_that_nothing_is_written(model: LoadedModel) -> None:
+    st.info(
+        f"{literal(model.name)} is an encoder alone: it reads a text and writes nothing, so there is nothing to search. "
+        "Its attention and its masks are on these pages:",
+        icon=":material/info:",
+    )
+    navigation.links(("Explore", "Masks"))
+    link.write(link.values())
+
+
+def _searched(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
     """What greedy decoding writes, and the search."""
+    greedy = runs.run(model, chosen.device, chosen.text)
+    return greedy, runs.run(model, chosen.device, chosen.text, tuple(_how().items()))
+
+
+def _how() -> dict[str, Any]:
+    """The search as keywords of `decode`."""
     state = st.session_state
-    greedy = runs.run(checkpoint, chosen.device, chosen.text)
-    return greedy, runs.search(checkpoint, chosen.device, chosen.text, state.beam, state.alpha, state.stop)
+    refill = {"refill": True} if state.refill else {}
+    return {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop, **refill}
 
 
-def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: Trace) -> None:
+def _show_search(chosen: bar.Bar, model: LoadedModel, greedy: Trace, trace: Trace) -> None:
     search = trace.search
     assert search is not None
     node = hypotheses.start(search, (trace.source, *search.settings.values(), trace.made_by.get("checkpoint")))
     shown = at_node(trace, node)
-    focus.start(shown, checkpoint)
+    focus.start(shown, model)
     tables.start(shown)
     now = focus.current()
     link.say((st.session_state.chosen_in, node, now.kind, now.layer, now.head))
@@ -73,19 +96,16 @@ def _show_search(chosen: bar.Bar, checkpoint: Checkpoint, greedy: Trace, trace: 
     hypotheses.show(trace, node, chosen, greedy=greedy)
     limits.caption(trace)
     hypotheses.say(shown, search, node)
-
-    def program(at: focus.Focus) -> str:
-        return programs.search(code.run_of(shown, checkpoint, chosen.device), at.view, code.looks())
-
-    stepper.show_with_code(shown, chosen, program)
+    run = code.run_of(shown, model, chosen.device, _how(), node)
+    stepper.show_with_code(shown, chosen, lambda at: programs.search(run, at.view, code.looks()))
     if not chosen.is_large:
-        _tables(shown, trace, checkpoint, chosen.device)
+        _tables(Shown(shown, run, style.theme(), model, chosen.device, trace))
 
 
 @st.fragment
-def _tables(shown: Trace, trace: Trace, checkpoint: Checkpoint, device: str) -> None:
+def _tables(shown: Shown) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(Shown(shown, code.run_of(shown, checkpoint, device), style.theme(), checkpoint, device, trace))
+    tables.show(shown)
     link.update(link.values(tables.KEYS))
 
 
@@ -116,12 +136,13 @@ def _controls() -> None:
         )
         words = glossary.sentence("Stop when")
         st.selectbox("Stop when", _STOPS, key="stop", width=240, format_func=_STOP_WORDS.__getitem__, help=words)
+        st.toggle("As transformers does it", key="refill", help=_REFILL)
 
 
 def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     """Greedy beside beam, in words."""
     best = search.nodes[search.best[0]]
-    by_greedy = math.fsum(step.log_probability for step in greedy.steps)
+    by_greedy = math.fsum(step.log_probability for step in greedy.steps[greedy.n_given :])
     parted = first_difference(greedy, trace)
     texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (greedy, trace)]
     if parted is None:

@@ -113,10 +113,9 @@ def numbers(run: AnyRun, kind: Kind, layer: int, head: Head) -> str:
     )
 
 
-def this_run(run: AnyRun) -> str:
-    """What made the run, and how good its model is."""
-    model = ["print(checkpoint.metrics)"] if isinstance(run, Run) and run.has_task else []
-    return program(*run.lines(), "print(trace.made_by)", *model)
+def this_run(run: AnyRun, *, with_metrics: bool = False) -> str:
+    """What made the run, and how good its model is where that was measured."""
+    return program(*run.lines(), "print(trace.made_by)", *(["print(checkpoint.metrics)"] if with_metrics else []))
 
 
 def file(run: AnyRun, name: str, options: Mapping[str, Any]) -> str:

@@ -10,10 +10,10 @@ IMPORT = "import transformer_viz as tv"
 _CHECKPOINT = Code("checkpoint")
 
 
-def load(checkpoint: str, device: str, *, has_task: bool = True) -> list[str]:
-    """The import and the checkpoint, or another model by its name."""
+def load(checkpoint: str, device: str) -> list[str]:
+    """The import, and a checkpoint or another model by its name."""
     asked = {} if device == "auto" else {"device": device}
-    return [IMPORT, "", assigned("checkpoint", f"tv.load_{'checkpoint' if has_task else 'model'}", checkpoint, **asked)]
+    return [IMPORT, "", assigned("checkpoint", "tv.load_model", checkpoint, **asked)]
 
 
 @dataclass(frozen=True)
@@ -22,11 +22,10 @@ class Run:
 
     Attributes:
         text: the source text.
-        checkpoint: a name that `load_checkpoint` knows.
+        checkpoint: a name that `load_model` knows.
         device: as it was asked for.
         decode: the other keywords of `decode`.
         node: of a beam search, the node whose path is shown.
-        has_task: whether the model is one of ours.
     """
 
     text: str
@@ -34,12 +33,10 @@ class Run:
     device: str = "auto"
     decode: Mapping[str, Any] = field(default_factory=dict)
     node: int | None = None
-    has_task: bool = True
 
     def lines(self) -> list[str]:
         """Up to `trace`."""
-        loaded = load(self.checkpoint, self.device, has_task=self.has_task)
-        made = [*loaded, assigned("trace", "tv.decode", _CHECKPOINT, self.text, **self.decode)]
+        made = [*load(self.checkpoint, self.device), assigned("trace", "tv.decode", _CHECKPOINT, self.text, **self.decode)]
         return made if self.node is None else [*made, assigned("trace", "trace.at_node", self.node)]
 
     def whole(self) -> "Run":
@@ -77,7 +74,7 @@ class Batch:
     """How a padded batch was made.
 
     Attributes:
-        checkpoint: a name that `load_checkpoint` knows.
+        checkpoint: a name that `load_model` knows.
         sources: the source texts.
         targets: one each; None is what the model writes.
         edits: as text.

@@ -130,6 +130,7 @@ SEARCH = (
     Control("beam", "beam", Number(first=0), ("search",), range(1, WIDEST + 1), default=5),
     Control("alpha", "alpha", Decimal(-10, 10), ("search",), default=0.6),
     Control("stop", "stop", Words(), ("search",), ("bound", "first", "never")),
+    Control("refill", "refill", Words(), ("search",), {"on": True}, default=False),
     Control("chosen_node", "node", Number(), ("search", "open"), widget="search_node"),
 )
 

@@ -16,7 +16,7 @@ from transformer_viz.views.state import link
 from transformer_viz.views.state.controls import BY_KEY
 
 if TYPE_CHECKING:
-    from transformer_viz.checkpoints import Checkpoint
+    from transformer_viz.loaded_model import LoadedModel
 
 
 @dataclass(frozen=True)
@@ -36,26 +36,26 @@ class Focus:
         return View(self.kind, self.layer, self.head, self.step)
 
 
-def start_place(trace: Trace, checkpoint: "Checkpoint | None", *, combined: bool = True) -> None:
+def start_place(trace: Trace, model: "LoadedModel | None", *, combined: bool = True) -> None:
     """Kind, layer and head from the session, the link or by default; what this run does not have is brought back into range.
 
     Args:
         trace: the run.
-        checkpoint: that made it, or None for a file.
+        model: that made it, or None for a file.
         combined: the mean and the maximum of a layer's heads are possible too.
     """
     first = "cross" if "cross" in trace.kinds else trace.kinds[0]
     kind = link.start("kind", trace.kinds, first, fallback=trace.kinds[-1])
     link.leave_out("kind", "cross")
-    layer, head = default_head(trace, checkpoint, kind)
+    layer, head = default_head(trace, model, kind)
     layers = trace.layer_numbers(kind)
-    _follow_best(trace, checkpoint, kind)
+    _follow_best(trace, model, kind)
     start_head(trace, kind, (layer if layer in layers else layers[-1], head), combined=combined)
 
 
-def _follow_best(trace: Trace, checkpoint: "Checkpoint | None", kind: Kind) -> None:
+def _follow_best(trace: Trace, model: "LoadedModel | None", kind: Kind) -> None:
     """Another model's heads do other things: where somebody else's best head was in focus, the new one's takes its place."""
-    state, name = st.session_state, None if checkpoint is None else checkpoint.name
+    state, name = st.session_state, None if model is None else model.name
     best, before = best_head(trace) if kind == "cross" else None, state.get("best_before")
     if before is not None and best is not None and before[0] != name and (state.get("layer"), state.get("head")) == before[1]:
         state.layer, state.head = best[:2]
@@ -75,9 +75,9 @@ def start_head(trace: Trace, kind: Kind, default: tuple[int, Head], *, combined:
     link.start("head", heads, default[1])
 
 
-def start(trace: Trace, checkpoint: "Checkpoint | None", run: str | None = None) -> None:
+def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> None:
     """As `start_place`, and the step. `run` tells this run from others where its words alone do not, as those of a file."""
-    start_place(trace, checkpoint)
+    start_place(trace, model)
     state = st.session_state
     run = run or _fingerprint(trace)
     # With the answer hidden a step is how many are revealed: at first none, and all of them after the last.
@@ -134,14 +134,14 @@ def _size(trace: Trace) -> tuple[int, int]:
     return len(trace.queries(kind)), len(trace.keys(kind))
 
 
-def default_head(trace: Trace, checkpoint: "Checkpoint | None", kind: Kind) -> tuple[int, Head]:
-    """For cross-attention the head that the checkpoint's own evaluation found best; without a checkpoint, this run's best."""
+def default_head(trace: Trace, model: "LoadedModel | None", kind: Kind) -> tuple[int, Head]:
+    """For cross-attention the head that the model's own evaluation found best; without a model, this run's best."""
     if kind != "cross":
         return (0, 0)
-    if checkpoint is None:
+    if model is None:
         found = best_head(trace)
         return found[:2] if found else (0, 0)
-    best = checkpoint.metrics.get("best_head")
+    best = model.metrics.get("best_head")
     return (best["layer"], best["head"]) if best else (0, 0)
 
 

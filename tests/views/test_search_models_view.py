@@ -1,0 +1,74 @@
+"""Search with models that are not ours."""
+
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.needs import needs
+from tests.tiny_models import BERT, GPT2, MARIAN
+from tests.views.drawn import picture_of, pictures
+from tests.views.test_search_view import said, tree
+from tests.views.test_shown_code import programs, run_code, shown  # noqa: F401
+from transformer_viz import decode, load_model
+from transformer_viz.terms import visible, visible_text
+from transformer_viz.views.components import code
+
+pytestmark = needs("transformers")
+Start = Callable[..., AppTest]
+OPEN = dict.fromkeys(code.FOLDS, "open")
+SEARCHED = {MARIAN: "The house is small.", GPT2: "The capital of France"}
+
+
+@pytest.mark.parametrize("name", [MARIAN, GPT2])
+def test_the_tree_is_the_search_of_decode_and_the_lines_draw_it_again(
+    models: Path,
+    start: Start,
+    name: str,
+    run_code,  # noqa: F811
+) -> None:
+    at = start("search", checkpoint=name, text=SEARCHED[name], beam="3", node="4", **OPEN)
+    trace = decode(load_model(name, "cpu"), SEARCHED[name], strategy="beam", beam_size=3)
+    search = trace.search
+    assert search is not None
+    points = [trace_ for trace_ in tree(at)["data"] if "customdata" in trace_]
+    assert sorted(number for points_ in points for number in points_["customdata"]) == list(range(len(search.nodes)))
+    table = at.dataframe[0].value
+    assert list(table["text"]) == [visible_text(search.nodes[n].text) or "(empty)" for n in search.best]
+    assert "answer" not in table
+    # The tree begins where the prompt ends, and its steps go on from there.
+    start_point = next(trace_ for trace_ in tree(at)["data"] if trace_.get("x") == [0])
+    assert start_point["text"] == [escape(visible(search.opening[-1]))]
+    assert tree(at)["layout"]["xaxis"]["ticktext"][0] == str(search.n_given + 1)
+    assert shown(run_code(programs(at)[0])) == [picture_of(chart) for chart in pictures(at)]
+
+
+def test_the_words_beside_the_tree_count_what_was_written_alone(models: Path, start: Start) -> None:
+    model, text = load_model(GPT2, "cpu"), SEARCHED[GPT2]
+    greedy, best = decode(model, text), decode(model, text, strategy="beam", beam_size=5)
+    by_greedy, by_beam = (sum(step.log_probability for step in run.steps[run.n_given :]) for run in (greedy, best))
+    words = said(start("search", checkpoint=GPT2, text=text))
+    assert f"log p = {by_greedy:.4g}. Beam 5 finds" in words
+    assert f"log p = {by_beam:.4g}: " in words
+
+
+def test_as_transformers_does_it_is_a_switch_in_the_link_and_in_the_lines(models: Path, start: Start) -> None:
+    at = start("search", checkpoint=GPT2, text=SEARCHED[GPT2], beam="2", alpha="1", **OPEN)
+    at.toggle(key="refill").set_value(True).run()
+    assert at.query_params["refill"] == "on"
+    options: Any = {"strategy": "beam", "beam_size": 2, "length_penalty": 1.0, "stop": "bound", "refill": True}
+    trace = decode(load_model(GPT2, "cpu"), SEARCHED[GPT2], **options)
+    assert trace.search is not None
+    assert list(at.dataframe[0].value["log p"]) == [round(trace.search.nodes[n].total, 3) for n in trace.search.best]
+    assert "refill=True" in programs(at)[0]
+
+
+def test_an_encoder_alone_is_said_to_write_nothing(models: Path, start: Start) -> None:
+    at = start("search", checkpoint=BERT)
+    assert not at.exception and not at.error
+    assert f"{BERT} is an encoder alone: it reads a text and writes nothing" in said(at)
+    assert not pictures(at) and not at.number_input
+    assert at.query_params["checkpoint"] == BERT
