@@ -69,22 +69,6 @@ TABLE = (
         "look how the page `Attention backends` of their documentation registers a mask now",
     ),
     Private(
-        "_attn_implementation_internal",
-        "tracing/adapters/huggingface.py",
-        "transformers/configuration_utils.py",
-        "_attn_implementation_internal",
-        "set_attn_implementation() refuses models that call eager attention by their own name, and cannot be undone exactly",
-        "use model.set_attn_implementation(name) and set it back afterwards",
-    ),
-    Private(
-        "_global_mapping",
-        "tracing/adapters/huggingface.py",
-        "transformers/utils/generic.py",
-        "_global_mapping = {}",
-        "a name that was registered cannot be taken back by a public word, and stays with all that its function holds",
-        "register one name for good, whose function looks up the run of this thread",
-    ),
-    Private(
         "streamlit.runtime",
         "views/server/uploads.py",
         "streamlit/runtime/memory_uploaded_file_manager.py",

@@ -16,6 +16,9 @@ from torch import Tensor
 
 from transformer_viz.terms import Reason
 
+HIDDEN = -1e4
+"""An additive mask up to this hides a key: half precision goes to −65504, older code wrote −10⁴ or −10⁹."""
+
 
 def padding(ids: Tensor, pad_id: int) -> Tensor:
     """Which tokens are padding. `ids` (batch, length) -> bool (batch, length)."""
@@ -66,3 +69,14 @@ def decoder_reasons(key_padding: Tensor, first_query: int = 0) -> Tensor:
 def masked(reasons: Tensor) -> Tensor:
     """True where a cell is masked for whatever reason."""
     return reasons > 0
+
+
+def hidden_by(added: Tensor) -> Tensor:
+    """True = masked, from a mask that is added to the scores."""
+    return added <= HIDDEN
+
+
+def hides_future(masked: Tensor) -> bool:
+    """Whether no query may see a later key: `masked` is (…, query, key). One query alone has no future."""
+    n_queries, n_keys = masked.shape[-2:]
+    return n_queries > 1 and bool((masked | ~future(n_queries, n_keys, device=masked.device)).all())

@@ -16,6 +16,7 @@ transformers = pytest.importorskip("transformers")
 from tests.inside import attention_of, hooks  # noqa: E402
 from transformer_viz import export, trace_module  # noqa: E402
 from transformer_viz.errors import OptionError  # noqa: E402
+from transformer_viz.readers.huggingface import attention  # noqa: E402
 from transformer_viz.terms import KINDS, Reason  # noqa: E402
 from transformer_viz.trace.store import to_bytes  # noqa: E402
 from transformer_viz.tracing.adapters import huggingface  # noqa: E402
@@ -25,6 +26,7 @@ SIZES: dict[str, Any] = {"vocab_size": 23, "d_model": 12, "pad_token_id": PAD, "
 BOTH: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 3, "encoder_attention_heads": 3, "decoder_attention_heads": 3}
 FFN: dict[str, Any] = {"encoder_ffn_dim": 7, "decoder_ffn_dim": 7, "max_position_embeddings": 31}
 T5: dict[str, Any] = {"d_kv": 5, "d_ff": 7, "num_layers": 2, "num_decoder_layers": 3, "num_heads": 3}
+BERT: dict[str, Any] = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}
 START: dict[str, Any] = {"decoder_start_token_id": PAD}
 
 
@@ -183,8 +185,7 @@ def test_a_decoder_alone():
 def test_an_encoder_alone():
     from transformers import BertConfig, BertModel
 
-    sizes: dict[str, Any] = {"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3, "intermediate_size": 7}
-    trace = trace_module(BertModel(BertConfig(vocab_size=23, pad_token_id=PAD, **sizes)), SOURCE)
+    trace = trace_module(BertModel(BertConfig(vocab_size=23, pad_token_id=PAD, **BERT)), SOURCE)
     assert trace.kinds == ("encoder",)
     assert trace.masks["encoder"].tolist() == [[number == PAD for number in SOURCE]] * 7
     assert trace.n_steps == 0
@@ -235,13 +236,6 @@ def state(model: Any) -> list[Any]:
     return [settings, hooks(model), modes, grads, [w.tolist() for w in weights], torch.get_rng_state().tolist()]
 
 
-def registered() -> tuple[set[str], set[str]]:
-    from transformers import AttentionInterface
-    from transformers.masking_utils import AttentionMaskInterface
-
-    return set(AttentionInterface._global_mapping), set(AttentionMaskInterface._global_mapping)
-
-
 @pytest.mark.parametrize("name", FAMILIES)
 @pytest.mark.parametrize("ids", [(SOURCE, TARGET), ([99], TARGET)], ids=["good", "failing"])
 def test_the_model_is_left_as_it_was(name, ids):
@@ -250,14 +244,54 @@ def test_the_model_is_left_as_it_was(name, ids):
     next(iter(model.children())).eval()
     for implementation in ("sdpa", "eager"):
         model.set_attn_implementation(implementation)
-        before, names = state(model), registered()
+        before = state(model)
         if ids[0] == [99]:
             with pytest.raises(OptionError, match=r"failed: IndexError"):
                 trace_module(model, *ids)
         else:
             trace_module(model, *ids)
         assert state(model) == before
-        assert registered() == names
+
+
+def test_one_attention_is_registered_for_good():
+    """However many runs there are: transformers forgets no name, nor what its function holds."""
+    trace_module(built("bart"), SOURCE, TARGET)
+    names = transformers.AttentionInterface().valid_keys(), transformers.AttentionMaskInterface().valid_keys()
+    assert all(attention.NAME in each for each in names)
+    trace_module(built("t5"), SOURCE, TARGET)
+    assert names == (transformers.AttentionInterface().valid_keys(), transformers.AttentionMaskInterface().valid_keys())
+
+
+def test_parts_that_were_put_together_keep_their_own():
+    """They have copies of their configurations, which no public name reaches, and here another attention than the whole."""
+    named: dict[str, Any] = {"vocab_size": 23, "bos_token_id": 0, "eos_token_id": 2}
+    bert = transformers.BertModel(transformers.BertConfig(**named, **BERT))
+    sizes: dict[str, Any] = {"n_embd": 12, "n_layer": 2, "n_head": 3, "n_positions": 31, "add_cross_attention": True}
+    model = transformers.EncoderDecoderModel(
+        encoder=bert, decoder=transformers.GPT2LMHeadModel(transformers.GPT2Config(**named, **sizes))
+    )
+    model.encoder.set_attn_implementation("eager")
+    before = state(model)
+    assert [attention_of(part.config) for part in (model, model.encoder, bert.encoder)] == ["sdpa", "eager", "sdpa"]
+    assert trace_module(model, SOURCE, TARGET).kinds == ("encoder", "decoder", "cross")
+    assert state(model) == before
+
+
+def test_a_class_that_was_written_at_a_prompt(caplog):
+    """transformers looks into a class's file to learn whether its attention can be set, and finds none.
+
+    It remembers what it found of a class also for those made of it: no other test has a PLBart.
+    """
+    prompt: dict[str, Any] = {"__name__": "prompt", "PLBart": transformers.PLBartForConditionalGeneration}
+    exec("class Mine(PLBart): pass", prompt)
+    model = prompt["Mine"](transformers.PLBartConfig(**SIZES, **BOTH, **FFN))
+    model.set_attn_implementation("eager")
+    assert attention_of(model.config) == "sdpa"
+    assert "does not support setting" in caplog.text
+    caplog.clear()
+    assert trace_module(model, SOURCE, TARGET).kinds == ("encoder", "decoder", "cross")
+    assert not caplog.records
+    assert attention_of(model.config) == "sdpa"
 
 
 def test_another_threads_run_is_not_recorded():

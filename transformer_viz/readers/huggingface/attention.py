@@ -1,15 +1,15 @@
 """Attention inside a Hugging Face model, through our tap, for every family that calls it through their `AttentionInterface`.
 
 One function is registered for good under one name. It calls the model's own eager attention, so that nothing is computed in
-another way than they do; what a tap changes is put in its place. Which run a call belongs to is a `ContextVar`, so that threads
-that share a model keep apart.
+another way than they do; what a tap changes is put in its place. Who sees a call is a `ContextVar`, so that threads that share
+a model keep apart.
 """
 
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,8 +21,6 @@ from transformer_viz.model.tap import Site, Tap, reads
 from transformer_viz.terms import Kind
 
 NAME = "transformer-viz"
-HIDDEN = -1e4
-"""An additive mask up to this hides a key: half precision goes to −65504, older code wrote −10⁴ or −10⁹."""
 Place = tuple[Kind, int]
 """Kind and layer of a call."""
 
@@ -43,27 +41,35 @@ class Pass:
         return Site(kind, layer, self.first_query)
 
 
-@dataclass
-class Calls:
-    """What a probe keeps of every call of attention, in their order."""
-
-    made: list["Call"] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Call:
-    """One call of attention, as its function was called."""
+    """One call of attention: how its function was called, and what that gave. `masked` as `masked_by` reads it."""
 
     module: nn.Module
     query: Tensor
     key: Tensor
     value: Tensor
     masked: Tensor
-    weights: Tensor
     options: dict[str, Any]
+    weights: Tensor
+    output: Tensor
+
+    def is_applied(self, tolerance: float) -> bool:
+        """Whether the output is the values weighted with the weights, as far as the shapes allow it to be told.
+
+        `tolerance` is how far it may be from that, of its largest number.
+        """
+        if self.weights.shape[1] % self.value.shape[1] or self.value.shape[-2] != self.weights.shape[-1]:
+            return True
+        made = (self.weights @ _repeated(self.value, self.weights.shape[1])).transpose(1, 2)
+        if made.shape != self.output.shape:
+            return True
+        return bool((made - self.output).abs().max() <= tolerance * self.output.abs().max())
 
 
-_NOW: ContextVar[Pass | Calls | None] = ContextVar("transformer-viz-pass", default=None)
+Witness = Callable[[Call], None]
+"""Told of every call of attention, in their order, as it was made."""
+_NOW: ContextVar[Pass | Witness | None] = ContextVar("transformer-viz-pass", default=None)
 
 
 def register() -> None:
@@ -89,7 +95,7 @@ def interfaces() -> tuple[Any, Any, Any]:
 
 
 @contextmanager
-def seen_by(now: Pass | Calls | None) -> Generator[None]:
+def seen_by(now: Pass | Witness | None) -> Generator[None]:
     """Whatever attends within is seen by this, in this thread alone."""
     token = _NOW.set(now)
     try:
@@ -98,7 +104,7 @@ def seen_by(now: Pass | Calls | None) -> Generator[None]:
         _NOW.reset(token)
 
 
-def eager_of(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]] | None:
+def _eager_of(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]] | None:
     """The attention that the authors of this module wrote out, which computes every weight; None = there is none."""
     return getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
 
@@ -109,7 +115,7 @@ def masked_by(mask: Tensor | None, query: Tensor, key: Tensor) -> Tensor:
     if mask is None:
         return masks.nothing(n_queries, n_keys, query.device)
     mask = mask[..., :n_keys]
-    return ~mask if mask.dtype == torch.bool else mask <= HIDDEN
+    return ~mask if mask.dtype == torch.bool else masks.hidden_by(mask)
 
 
 def scores_of(query: Tensor, key: Tensor, options: dict[str, Any]) -> Tensor:
@@ -126,15 +132,15 @@ def scores_of(query: Tensor, key: Tensor, options: dict[str, Any]) -> Tensor:
 def _attention(
     module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
 ) -> tuple[Tensor, Tensor]:
-    eager = eager_of(module)
+    eager = _eager_of(module)
     if eager is None:
-        raise ModelError(f"{type(module).__name__} has no attention that could be seen")
+        raise ModelError(f"{type(module).__name__} has no eager attention that could be seen")
     now = _NOW.get()
     if isinstance(now, Pass):
         return _tapped(now, eager, (module, query, key, value, attention_mask), options)
     output, weights = eager(module, query, key, value, attention_mask, **options)
     if now is not None:
-        now.made.append(Call(module, query, key, value, masked_by(attention_mask, query, key), weights, options))
+        now(Call(module, query, key, value, masked_by(attention_mask, query, key), options, weights, output))
     return output, weights
 
 

@@ -140,7 +140,7 @@ def load(folder: Path, name: str, device: torch.device) -> HuggingFaceModel:
     found = described(folder, name)
     _check_installed(name)
     _check_memory(found, name, device)
-    with devices.memory_errors(device), _told(folder, name), _quiet():
+    with devices.memory_errors(device), _told(folder, name), quiet():
         model, tokenizer = _opened(folder, name)
         model = model.to(device).eval().requires_grad_(False)
     return wrapped(model, tokenizer, name)
@@ -170,7 +170,9 @@ def _opened(folder: Path, name: str) -> tuple[Any, Any]:
 
 def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     """A model and its tokenizer that are there already, as a reader. The model's attention is ours from here on."""
-    reader = HuggingFaceReader(model, probe(model, _longest(model, tokenizer)), Generation.of(model, tokenizer))
+    with quiet():
+        found = probe(model, _longest(model, tokenizer))
+    reader = HuggingFaceReader(model, found, Generation.of(model, tokenizer))
     return HuggingFaceModel(name, reader, HuggingFaceTokenizer(tokenizer), model.device)
 
 
@@ -229,7 +231,7 @@ def _told(folder: Path, name: str) -> Generator[None]:
 
 
 @contextmanager
-def _quiet() -> Generator[None]:
+def quiet() -> Generator[None]:
     """No progress bars and no advice for programmers; what matters of it is an error here."""
     from transformers import logging
 

@@ -13,9 +13,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.errors import ModelError, shortened
+from transformer_viz.model import masks
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.readers.huggingface import attention
-from transformer_viz.readers.huggingface.attention import Call, Calls, Place
+from transformer_viz.readers.huggingface.attention import Call, Place
 from transformer_viz.terms import KINDS, Kind
 
 _N_SOURCE, _N_TARGET = 3, 2
@@ -135,18 +136,18 @@ def _returned(model: Any) -> dict[Kind, list[Tensor]]:
 def _calls(model: Any) -> tuple[list[Call], list[Call], Tensor | None]:
     """What the encoder calls, what the decoder calls, and the logits."""
     if not model.config.is_encoder_decoder:
-        calls = Calls()
-        with attention.seen_by(calls):
+        calls = list[Call]()
+        with attention.seen_by(calls.append):
             returned = model(**_inputs(model))
         logits = getattr(returned, "logits", None)
-        is_causal = any(_hides_future(call.masked) for call in calls.made)
-        return ([], calls.made, logits) if is_causal else (calls.made, [], logits)
-    given, encoder, decoder = _inputs(model), Calls(), Calls()
-    with attention.seen_by(encoder):
+        is_causal = any(masks.hides_future(call.masked) for call in calls)
+        return ([], calls, logits) if is_causal else (calls, [], logits)
+    given, encoder, decoder = _inputs(model), list[Call](), list[Call]()
+    with attention.seen_by(encoder.append):
         memory = model.get_encoder()(input_ids=given["input_ids"])
-    with attention.seen_by(decoder):
+    with attention.seen_by(decoder.append):
         returned = model(encoder_outputs=memory, decoder_input_ids=given["decoder_input_ids"])
-    return encoder.made, decoder.made, returned.logits
+    return encoder, decoder, returned.logits
 
 
 def _decoder_kind(model: Any) -> Callable[[Call], Kind]:
@@ -159,12 +160,6 @@ def _layer(name: str, before: list[int]) -> int:
     match = _LAYER.search(name)
     number = int(match[1]) if match else len(before)
     return number if number not in before and number >= (before[-1] + 1 if before else 0) else before[-1] + 1
-
-
-def _hides_future(masked: Tensor) -> bool:
-    n_queries, n_keys = masked.shape[-2:]
-    later = torch.ones(n_queries, n_keys, dtype=torch.bool, device=masked.device).triu(1)
-    return n_queries > 1 and bool((masked | ~later).all())
 
 
 def _compare(model: Any, theirs: dict[Kind, list[Tensor]], calls: dict[Kind, list[Call]]) -> None:

@@ -80,6 +80,7 @@ def trace_module(
     Raises:
         OptionError: an impossible keyword, a model that fails, one whose attention cannot be seen or is not all seen,
             or one whose rows of weights do not sum to 1.
+        ModelError: a Hugging Face model of which a module's eager attention is nowhere written out.
         TraceError: attention that does not fit the tokens.
     """
     if not isinstance(model, nn.Module):

@@ -1,32 +1,31 @@
 """What attention does inside a Hugging Face model, for every family that calls it through their `AttentionInterface`.
 
-Their default kernel computes no weights, and returns none without an error. For the run a function of ours stands
-in its place: it calls the model's own eager attention, keeps the weights and the mask, and hands on the output.
+Their default kernel computes no weights, and returns none without an error. For the run ours stands in its place, as it does
+for good in a model that is read (`readers/huggingface/attention.py`): every call is told to the run that it belongs to.
 """
 
 import re
 import sys
-import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path, PureWindowsPath
 from typing import Any
-from uuid import uuid4
 
-import torch
 from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError
-from transformer_viz.readers.huggingface.attention import eager_of, interfaces
+from transformer_viz.model import masks
+from transformer_viz.readers.huggingface import attention
+from transformer_viz.readers.huggingface.attention import Call, Witness
+from transformer_viz.readers.huggingface.loading import quiet
 from transformer_viz.terms import Kind
 from transformer_viz.tracing.adapters.labels import padding
 from transformer_viz.tracing.adapters.running import Running
-from transformer_viz.tracing.adapters.seen import Given, Seen, hides_future, masked_by, numpy
+from transformer_viz.tracing.adapters.seen import Given, Seen, numpy
 
 ORDER = 0
 INSTALL = "pip install 'transformers>=5.23,<6'"
-_SETTING = "_attn_implementation_internal"
 _SECOND_SEQUENCE = ("key_value_states", "encoder_hidden_states")
 """What their attention modules call the sequence that queries of another look at."""
 _TOLERANCE = 1e-2
@@ -53,7 +52,7 @@ def pretrained(model: nn.Module) -> Any | None:
     try:
         from transformers import PreTrainedModel
 
-        interfaces()
+        attention.interfaces()
     except ImportError as error:
         if not type(model).__module__.startswith("transformers."):
             return None
@@ -95,56 +94,74 @@ def knows(model: nn.Module) -> bool:
 def watched(model: nn.Module, running: Running, given: Given) -> Generator[Callable[[], list[Seen]]]:
     """Watches every attention call of the Hugging Face model in `model`, and leaves nothing behind; afterwards what it gave
     says what was seen."""
-    attention_interface, mask_interface, eager_mask = interfaces()
     inner, calls = pretrained(model), list[Seen]()
-    # A name of its own, so that two runs at the same time keep apart.
-    name = f"transformer-viz-{uuid4().hex}"
-    configs = {id(config): config for module in model.modules() if hasattr(config := getattr(module, "config", None), _SETTING)}
-    before = {key: getattr(config, _SETTING) for key, config in configs.items()}
-    try:
-        attention_interface.register(name, _recording(inner, running, calls))
-        mask_interface.register(name, eager_mask)
-        for config in configs.values():
-            setattr(config, _SETTING, name)
+    attention.register()
+    with _ours_in(model), attention.seen_by(_recording(inner, running, calls)):
         yield lambda: calls
+
+
+@contextmanager
+def _ours_in(model: nn.Module) -> Generator[None]:
+    """Our attention everywhere in `model`, and afterwards whatever there was: their setter may choose another than it was.
+
+    What the setter changes in one configuration is changed in all, since parts that were put together keep copies of theirs.
+    """
+    configs = (config for module in model.modules() for config in _configs(getattr(module, "config", None)))
+    before = [(config, dict(vars(config))) for config in configs]
+    try:
+        _set_ours(model)
+        changed = {name: value for config, old in before for name, value in vars(config).items() if old.get(name) is not value}
+        for config, _ in before:
+            vars(config).update(changed)
+        yield
     finally:
-        for key, config in configs.items():
-            setattr(config, _SETTING, before[key])
-        for interface in (attention_interface, mask_interface):
-            interface._global_mapping.pop(name, None)
+        for config, settings in before:
+            vars(config).update(settings)
 
 
-def _recording(inner: Any, running: Running, calls: list[Seen]) -> Callable[..., tuple[Tensor, Tensor]]:
+def _configs(config: Any) -> Iterator[Any]:
+    """Of a module, and those within, as of a model of several parts."""
+    from transformers import PreTrainedConfig
+
+    if isinstance(config, PreTrainedConfig):
+        yield config
+        for name in config.sub_configs:
+            yield from _configs(getattr(config, name, None))
+
+
+def _set_ours(model: nn.Module) -> None:
+    """In each model by itself: one whose class was written at a prompt cannot be set, with a warning, and what is in it can."""
+    from transformers import PreTrainedModel
+
+    with quiet():
+        for module in model.modules():
+            if isinstance(module, PreTrainedModel):
+                module.set_attn_implementation(attention.NAME)
+
+
+def _recording(inner: Any, running: Running, calls: list[Seen]) -> Witness:
     names = {id(module): name for name, module in inner.named_modules()}
     encoder, has_both = encoder_modules(inner), inner.config.is_encoder_decoder
-    mine = threading.get_ident()
 
-    def attention(
-        module: nn.Module, query: Tensor, key: Tensor, value: Tensor, attention_mask: Tensor | None, **options: Any
-    ) -> tuple[Tensor, Tensor]:
-        eager = eager_of(module)
-        if eager is None:
-            raise OptionError(f"{type(module).__name__} has no eager attention that could be recorded")
-        output, weights = eager(module, query, key, value, attention_mask, **options)
-        if threading.get_ident() == mine:
-            if len(weights) != 1:
-                raise OptionError(f"the model's attention works on {len(weights)} sentences where one was given")
-            masked = _masked(attention_mask, weights)[0]
-            is_cross = _is_cross(module, names.get(id(module), ""), has_both, running.given(_SECOND_SEQUENCE))
-            alone: Kind = "decoder" if has_both or _is_causal(module, masked) else "encoder"
-            calls.append(
-                Seen(
-                    kind="encoder" if id(module) in encoder else "cross" if is_cross else alone,
-                    weights=numpy(weights[0]),
-                    masked=numpy(masked),
-                    module=running.innermost,
-                    place=running.place,
-                    is_applied=_is_applied(weights, value, output),
-                )
+    def record(call: Call) -> None:
+        module, weights = call.module, call.weights
+        if len(weights) != 1:
+            raise OptionError(f"the model's attention works on {len(weights)} sentences where one was given")
+        masked = call.masked.expand(weights.shape)[0]
+        is_cross = _is_cross(module, names.get(id(module), ""), has_both, running.given(_SECOND_SEQUENCE))
+        alone: Kind = "decoder" if has_both or _is_causal(module, masked) else "encoder"
+        calls.append(
+            Seen(
+                kind="encoder" if id(module) in encoder else "cross" if is_cross else alone,
+                weights=numpy(weights[0]),
+                masked=numpy(masked),
+                module=running.innermost,
+                place=running.place,
+                is_applied=call.is_applied(_TOLERANCE),
             )
-        return output, weights
+        )
 
-    return attention
+    return record
 
 
 def _real(name: str, ids: Any, pad_id: int | None, *, everywhere: bool) -> dict[str, Tensor]:
@@ -173,22 +190,4 @@ def _is_cross(module: nn.Module, name: str, has_both: bool, second: list[Any]) -
 def _is_causal(module: nn.Module, masked: Tensor) -> bool:
     """As the module says, else as its mask shows."""
     said = getattr(module, "is_causal", None)
-    return hides_future(masked) if said is None else bool(said)
-
-
-def _is_applied(weights: Tensor, value: Tensor, output: Tensor) -> bool:
-    """Whether the output is the values weighted with the weights, as far as the shapes allow it to be told."""
-    heads, shared = weights.shape[1], value.shape[1]
-    if heads % shared or value.shape[-2] != weights.shape[-1]:
-        return True
-    made = (weights @ value.repeat_interleave(heads // shared, dim=1)).transpose(1, 2)
-    return made.shape != output.shape or bool((made - output).abs().max() <= _TOLERANCE * output.abs().max())
-
-
-def _masked(mask: Tensor | None, weights: Tensor) -> Tensor:
-    """True = masked, (1, head, query, key), from what the attention was given."""
-    if mask is None:
-        return weights.new_zeros(weights.shape).bool()
-    mask = mask[..., : weights.shape[-1]]
-    masked = ~mask if mask.dtype == torch.bool else masked_by(mask)
-    return masked.expand(weights.shape)
+    return masks.hides_future(masked) if said is None else bool(said)

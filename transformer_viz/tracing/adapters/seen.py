@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from transformer_viz.errors import OptionError
-from transformer_viz.readers.huggingface.attention import HIDDEN
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.tracing.adapters.running import Place, numbers
 
@@ -40,18 +39,6 @@ class Seen:
     module: str = ""
     place: Place = ()
     is_applied: bool = True
-
-
-def masked_by(mask: Tensor) -> Tensor:
-    """True = masked, from an additive mask."""
-    return mask <= HIDDEN
-
-
-def hides_future(masked: Tensor) -> bool:
-    """Whether no query may see a later key: `masked` is (…, query, key). One query alone has no future."""
-    n_queries, n_keys = masked.shape[-2:]
-    later = torch.ones(n_queries, n_keys, dtype=torch.bool, device=masked.device).triu(1)
-    return bool((masked | ~later).all()) and n_queries > 1
 
 
 def numpy(tensor: Tensor) -> np.ndarray:

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer_viz.errors import OptionError
+from transformer_viz.model import masks
 from transformer_viz.terms import Kind
 from transformer_viz.tracing.adapters.running import Place, Running
-from transformer_viz.tracing.adapters.seen import Given, Seen, hides_future, masked_by, numpy
+from transformer_viz.tracing.adapters.seen import Given, Seen, numpy
 
 ORDER = 9
 """Where no other adapter knows the model."""
@@ -55,7 +56,7 @@ class Watch:
         layer, is the decoder's. In a model without cross-attention causal masks make a decoder, if no source is given too.
         """
         layers_with_cross = {layer for call in self._calls if call.is_cross for layer in call.layers}
-        is_causal = not given.has_target and all(hides_future(call.masked) for call in self._calls)
+        is_causal = not given.has_target and all(masks.hides_future(call.masked) for call in self._calls)
         alone: Kind = "decoder" if not layers_with_cross and (is_causal or not given.has_source) else "encoder"
 
         def kind(call: _Call) -> Kind:
@@ -149,7 +150,7 @@ def _masked(mask: Tensor | None, padding: Tensor | None, weights: Tensor) -> Ten
     masked = torch.zeros(weights.shape[-2:], dtype=torch.bool, device=weights.device)
     for given in (mask, None if padding is None else padding.reshape(1, -1)):
         if given is not None:
-            masked = masked | (given if given.dtype == torch.bool else masked_by(given))
+            masked = masked | (given if given.dtype == torch.bool else masks.hidden_by(given))
     return masked
 
 
