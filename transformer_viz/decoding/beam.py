@@ -100,6 +100,9 @@ class BeamResult:
     given: Tensor = field(default_factory=lambda: torch.empty(0, 0))
 
 
+AfterStep = Callable[[Sequence[BeamResult]], bool]
+
+
 class SearchOptions(TypedDict, total=False):
     """Keywords of `beam_search`.
 
@@ -108,14 +111,15 @@ class SearchOptions(TypedDict, total=False):
         prefix: ids that every hypothesis begins with.
         ban: ids that are never written.
         tap: sees every attention of the encoder and of every step, (live hypotheses, …).
-        after_step: sees the searches as far as they are, and may take logits away that it has looked at.
+        after_step: sees the searches as far as they are, and may take logits away that it has looked at. Where it returns
+            False the search ends here, as at the limit.
     """
 
     max_length: Required[int]
     prefix: Sequence[int]
     ban: Sequence[int]
     tap: Tap | None
-    after_step: Callable[[Sequence[BeamResult]], None] | None
+    after_step: AfterStep | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +130,7 @@ class _Options:
     prefix: Sequence[int] = ()
     ban: Sequence[int] = ()
     tap: Tap | None = None
-    after_step: Callable[[Sequence[BeamResult]], None] | None = None
+    after_step: AfterStep | None = None
 
 
 @torch.inference_mode()
@@ -168,9 +172,7 @@ def beam_search(
             mine = search.advance(step, start, logits[start : start + n_live], log_p[start : start + n_live], forced)
             parents += [start + parent for parent in mine]
             start += n_live
-        if limits.after_step is not None:
-            limits.after_step([search.found for search in searches])
-        if not parents:
+        if not _goes_on(searches, limits.after_step) or not parents:
             break
         rows = torch.tensor(parents, device=source.device)
         decoder.reorder(rows)
@@ -191,6 +193,15 @@ def _begin(
     for search, rows in zip(searches, given[:, :-1].cpu(), strict=True):
         search.found.given = rows
     return decoder, read, given[:, -1].cpu()
+
+
+def _goes_on(searches: Sequence["_Sentence"], after_step: AfterStep | None) -> bool:
+    """Whether whoever sees every step wants more; otherwise all searches are ended."""
+    if after_step is None or after_step([search.found for search in searches]):
+        return True
+    for search in searches:
+        search.stop_here()
+    return False
 
 
 class _Sentence:
@@ -283,6 +294,14 @@ class _Sentence:
         for number in self.live:
             assert number is not None
             nodes[number] = replace(nodes[number], state="stopped")
+        self.live = []
+
+    def stop_here(self) -> None:
+        """What lives is finished, as long as it is."""
+        for number in self.live:
+            assert number is not None
+            self.found.nodes[number] = replace(self.found.nodes[number], state="length")
+            self.done.append(number)
         self.live = []
 
     def finish(self) -> BeamResult:

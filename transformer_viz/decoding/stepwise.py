@@ -52,6 +52,7 @@ class StepOptions(TypedDict, total=False):
         cached: False computes every row again at every step. Only then may a tap let a query see a later token;
             the tap's last pass is then the one over everything that was read.
         log: takes the logits of every row, so that they need not all be kept.
+        after_step: sees the ids (batch,) of every step; where it returns False nothing more is written.
     """
 
     max_length: Required[int]
@@ -59,6 +60,7 @@ class StepOptions(TypedDict, total=False):
     tap: Tap | None
     cached: bool
     log: Log | None
+    after_step: Callable[[Tensor], bool] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,7 @@ class _Options:
     tap: Tap | None = None
     cached: bool = True
     log: Log | None = None
+    after_step: Callable[[Tensor], bool] | None = None
 
 
 Choose = Callable[[Tensor], tuple[Tensor, Tensor | None]]
@@ -118,7 +121,7 @@ def stepwise(
         else:
             ended = ended | is_end(reader, token)
             is_over = bool(ended.all())
-        if is_over:
+        if is_over or (how.after_step is not None and not how.after_step(token)):
             break
     ids = torch.stack(written, 1)
     ended = torch.tensor([is_over]) if is_alone else ended

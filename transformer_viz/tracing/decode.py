@@ -25,6 +25,7 @@ from transformer_viz.tracing.framing import Rows, Target, padded_batch
 from transformer_viz.tracing.ranked import RankedRows
 from transformer_viz.tracing.trace_builder import Provenance, TraceBuilder, made_by
 from transformer_viz.tracing.trace_size import TraceSize, check, predicted
+from transformer_viz.tracing.watching import OnToken
 
 
 @overload
@@ -56,6 +57,7 @@ def decode(
     top_k: int | None = ...,
     top_p: float | None = ...,
     seed: int | None = ...,
+    on_token: OnToken | None = ...,
 ) -> Trace: ...
 @overload
 def decode(
@@ -86,6 +88,7 @@ def decode(
     top_k: int | None = ...,
     top_p: float | None = ...,
     seed: int | None = ...,
+    on_token: OnToken | None = ...,
 ) -> list[Trace]: ...
 def decode(
     checkpoint: LoadedModel,
@@ -115,6 +118,7 @@ def decode(
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int | None = None,
+    on_token: OnToken | None = None,
 ) -> Trace | list[Trace]:
     """Decodes one text, or several as one padded batch, and records every attention and mask.
 
@@ -150,6 +154,8 @@ def decode(
         top_k: of `sample`: only the k most probable tokens are drawn; None is all.
         top_p: of `sample`: only the most probable tokens that together reach this probability are drawn; None is 1, all.
         seed: of `sample`: another seed draws other tokens; None is 0.
+        on_token: is called after each token with what has been written so far (`Written`, which has `n_steps`, `ids`, `texts`).
+            Where it returns False nothing more is written, and the Trace is that of a `max_length` of so many tokens.
 
     A keyword of another strategy than the chosen one is refused, since it would do nothing.
 
@@ -196,10 +202,11 @@ def trace_size(
     top_k: int | None = None,
     top_p: float | None = None,
     seed: int | None = None,
+    on_token: OnToken | None = None,
 ) -> TraceSize:
     """How large the Trace of `decode` with the same arguments would be, without running anything.
 
-    `max_trace_bytes` is not looked at. Raises what `decode` raises for a text or keyword that is not possible.
+    `max_trace_bytes` and `on_token` are not looked at. Raises what `decode` raises for a text or keyword that is not possible.
     """
     # Every argument under its own name; nothing else has been assigned yet.
     request = DecodeRequest.of(**locals())
@@ -238,9 +245,10 @@ def _search(request: DecodeRequest, how: Beam, recorder: Recorder) -> tuple[list
     source, source_padding = _source(request)
     ranked = [RankedNodes(request.n_candidates) for _ in request.sentences]
 
-    def after_step(searches: Sequence[BeamResult]) -> None:
+    def after_step(searches: Sequence[BeamResult]) -> bool:
         for each, found in zip(ranked, searches, strict=True):
             each.look(found)
+        return request.watch is None or request.watch.search(searches)
 
     options: SearchOptions = {
         "max_length": request.max_length,
@@ -276,6 +284,7 @@ def _decoded(request: DecodeRequest, tap: Tap, ranked: RankedRows) -> Decoded:
         "tap": tap,
         "cached": not request.is_recomputed,
         "log": ranked,
+        "after_step": None if request.watch is None else request.watch.step,
     }
     if chosen.sampling is not None:
         choose = sampler(chosen.sampling, source, chosen.ban, is_checked=model.rules is not None)

@@ -19,6 +19,7 @@ from transformer_viz.tracing.recording_options import RecordingKeywords, Recordi
 from transformer_viz.tracing.strategies import Strategy, StrategyOptions, strategy_of
 from transformer_viz.tracing.trace_builder import Sentence
 from transformer_viz.tracing.trace_size import Plan, checked_limit
+from transformer_viz.tracing.watching import OnToken, Watch
 
 RECORDED: tuple[TapName, ...] = ("weights", "scores")
 TEACHER_FORCING = "teacher forcing"
@@ -36,6 +37,7 @@ class DecodeKeywords(StrategyOptions, RecordingKeywords, total=False):
     mistake: str | None
     record: Sequence[str]
     max_trace_bytes: int | None
+    on_token: OnToken | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +57,7 @@ class DecodeRequest:
         max_length: the most tokens to write, `<end>` included.
         n_candidates: how many of the most probable tokens each step keeps.
         max_trace_bytes: the most that all Traces may take together.
+        watch: asks whoever watches whether to go on, or None.
     """
 
     checkpoint: LoadedModel
@@ -69,6 +72,7 @@ class DecodeRequest:
     max_length: int
     n_candidates: int
     max_trace_bytes: int
+    watch: Watch | None
 
     def __post_init__(self) -> None:
         """Refuses keywords that are possible alone and not with each other."""
@@ -120,6 +124,7 @@ class DecodeRequest:
             max_length=max_length,
             n_candidates=n_candidates,
             max_trace_bytes=checked_limit(options.get("max_trace_bytes")),
+            watch=_watch(checkpoint, len(texts), len(strategy.prefix), options.get("on_token")),
         )
 
     @property
@@ -130,6 +135,8 @@ class DecodeRequest:
     @property
     def target_width(self) -> int:
         """The most that is written, the end included, or read of a target."""
+        if self.watch is not None and self.watch.is_stopped:
+            return self.watch.n_steps
         return self.max_length if self.forced is None else self.forced.width
 
     @property
@@ -189,6 +196,10 @@ def _max_length(checkpoint: LoadedModel, given: int | None, n_given: int) -> int
     total = checkpoint.default_total_length
     by_total = most if total is None else max(1, total - n_given - 1)
     return whole("max_length", given, 1, most, default=min(most, by_total, checkpoint.default_max_length))
+
+
+def _watch(checkpoint: LoadedModel, n_texts: int, n_prefix: int, on_token: OnToken | None) -> Watch | None:
+    return None if on_token is None else Watch(checkpoint, n_texts, n_prefix, on_token)
 
 
 def _only(keywords: type, options: DecodeKeywords) -> Any:

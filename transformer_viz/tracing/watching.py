@@ -1,0 +1,82 @@
+"""A decoding as it goes: what it has written so far, for whoever watches, and may end it there."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from transformer_viz.decoding.beam import BeamResult
+from transformer_viz.loaded_model import LoadedModel, Tokenizer
+
+
+@dataclass(frozen=True)
+class Written:
+    """What has been written so far, given to `on_token` of `decode`.
+
+    Attributes:
+        n_steps: how many tokens the longest text has.
+        ids: of each text; in a beam search those of the most probable hypothesis that is still being written.
+        tokenizer: of the model.
+    """
+
+    n_steps: int
+    ids: tuple[tuple[int, ...], ...]
+    tokenizer: Tokenizer
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The same as people read it."""
+        return tuple(map(self.tokenizer.text, self.ids))
+
+
+OnToken = Callable[[Written], bool | None]
+"""Sees what has been written; where it returns False, nothing more is."""
+
+
+class Watch:
+    """Counts the steps of a decoding, and asks after each whether it goes on.
+
+    Args:
+        checkpoint: what writes.
+        n_texts: in the batch.
+        n_prefix: how many tokens are written before anything is asked, since they are forced.
+        on_token: who is asked.
+    """
+
+    def __init__(self, checkpoint: LoadedModel, n_texts: int, n_prefix: int, on_token: OnToken) -> None:
+        self._ends, self._tokenizer, self._on_token = checkpoint.model.end_ids, checkpoint.tokenizer, on_token
+        self._rows: list[list[int]] = [[] for _ in range(n_texts)]
+        self._n_prefix = n_prefix
+        self.n_steps = 0
+        self.is_stopped = False
+
+    def step(self, token: Tensor) -> bool:
+        """After a step of greedy decoding or sampling, with its ids (batch,); whether it goes on."""
+        for row, number in zip(self._rows, token.tolist(), strict=True):
+            if not row or row[-1] not in self._ends:
+                row.append(number)
+        return self._goes_on(self._rows)
+
+    def search(self, searches: Sequence[BeamResult]) -> bool:
+        """After a step of a beam search; likewise."""
+        return self._goes_on(list(map(_best, searches)))
+
+    def _goes_on(self, rows: Sequence[Sequence[int]]) -> bool:
+        self.n_steps += 1
+        if self.n_steps < self._n_prefix:
+            return True
+        self.is_stopped = self._on_token(Written(self.n_steps, tuple(map(tuple, rows)), self._tokenizer)) is False
+        return not self.is_stopped
+
+
+def _best(found: BeamResult) -> list[int]:
+    """The ids of the best hypothesis that lives; where none does, of the best of all."""
+    nodes = found.nodes
+    last = [node for node in nodes if node.step == nodes[-1].step]
+    node = next((node for node in last if node.state == "kept"), None)
+    node = node or max((node for node in nodes if node.state in ("end", "length")), key=lambda each: each.score)
+    ids = [node.token]
+    while node.parent is not None:
+        node = nodes[node.parent]
+        ids.append(node.token)
+    return ids[::-1]
