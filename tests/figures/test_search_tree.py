@@ -1,5 +1,7 @@
 """The search tree as data."""
 
+from dataclasses import replace
+
 import pytest
 
 from transformer_viz import decode, figures
@@ -76,3 +78,20 @@ def test_no_search_no_tree(hello, trace):
         figures.search_tree(hello)
     with pytest.raises(OptionError, match="node 9999"):
         figures.search_tree(trace, 9999)
+
+
+@pytest.mark.parametrize(("length", "is_upright"), [(3, False), (30, True)])
+def test_where_labels_have_no_room_the_chosen_path_stands_upright_below(tiny, length, is_upright):
+    made = decode(tiny, "hello", strategy="beam", beam_size=2, max_length=length, ban=["<end>"])
+    assert made.search is not None
+    words = tuple(replace(node, token=" Paris") for node in made.search.nodes)
+    trace = replace(made, search=replace(made.search, nodes=words))
+    tree = figures.search_tree(trace, greedy=trace)
+    named = {text for drawn in points(tree) for text in drawn.text}
+    assert (named == {""}) == is_upright
+    assert any(drawn.mode == "text" for drawn in tree.data) != is_upright
+    axis = tree.layout.xaxis
+    assert axis.ticktext[:2] == (("␣Paris 1", "␣Paris 2") if is_upright else ("1", "2"))
+    assert (axis.tickangle == -90) == is_upright
+    least = 620 / (1 + length)
+    assert all((b - a) * least >= 13 for a, b in zip(axis.tickvals, axis.tickvals[1:], strict=False))

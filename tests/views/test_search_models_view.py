@@ -56,14 +56,15 @@ def test_the_words_beside_the_tree_count_what_was_written_alone(models: Path, st
 
 
 def test_as_transformers_does_it_is_a_switch_in_the_link_and_in_the_lines(models: Path, start: Start) -> None:
-    at = start("search", checkpoint=GPT2, text=SEARCHED[GPT2], beam="2", alpha="1", **OPEN)
+    at = start("search", checkpoint=GPT2, text=SEARCHED[GPT2], beam="2", alpha="1", length="5", **OPEN)
     at.toggle(key="refill").set_value(True).run()
     assert at.query_params["refill"] == "on"
-    options: Any = {"strategy": "beam", "beam_size": 2, "length_penalty": 1.0, "stop": "bound", "refill": True}
+    options: Any = {"strategy": "beam", "beam_size": 2, "length_penalty": 1.0, "stop": "bound", "refill": True, "max_length": 5}
     trace = decode(load_model(GPT2, "cpu"), SEARCHED[GPT2], **options)
     assert trace.search is not None
     assert list(at.dataframe[0].value["log p"]) == [round(trace.search.nodes[n].total, 3) for n in trace.search.best]
     assert "refill=True" in programs(at)[0]
+    assert set(at.dataframe[0].value["tokens"]) == {5}
 
 
 def test_an_encoder_alone_is_said_to_write_nothing(models: Path, start: Start) -> None:

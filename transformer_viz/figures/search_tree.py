@@ -9,6 +9,7 @@ import plotly.graph_objects as go
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, theme_of
+from transformer_viz.terms import visible
 from transformer_viz.trace.search import STATE_WORDS, Search, SearchNode, State
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END
@@ -22,6 +23,8 @@ _LABELLED_UP_TO = 300
 """With more nodes than this only those on the chosen path have labels; the hover has them all."""
 _LEAST_WIDE, _LEAST_NARROW = 620, 320
 """Pixels between the first and the last step of a figure that is as small as it gets."""
+_LEAST_LABEL, _LONGEST_UPRIGHT = 3, 16
+"""Signs of a token that must fit between two steps, where it has as many; and that stand upright at most."""
 _WIDEST_LABEL = 0.75
 """Share of the way from one step to the next that a label may take; the lines change their height in the rest."""
 _SYMBOLS: dict[State, str] = {
@@ -64,9 +67,11 @@ def search_tree(
     path = search.path(search.best[0] if chosen is None else chosen)
     depth = 1 + max(node.step for node in search.nodes)
     n_ranks = 1 + max(node.rank for node in search.nodes)
+    labels = _labels(search, path, size, narrow)
+    if labels.reach == 0:
+        greedy = None
     top = -0.8 if greedy is None else -2.1
     row = max(9, min(34 if large else 28, 640 // n_ranks))
-    labels = _labels(search, path, size, narrow)
     return go.Figure(
         [
             *_lines(search, path, colours, labels),
@@ -81,17 +86,24 @@ def search_tree(
             "margin": {"l": 8, "r": 8, "t": 34, "b": 44},
             "hovermode": "closest",
             "xaxis": _axis(
-                colours, size, [-1.9 if narrow else -0.9, depth + 0.9], "step", **_step_ticks(depth, search.n_given)
+                colours, size, [-1.9 if narrow else -0.9, depth + 0.9], "step", **_step_ticks(search, path, labels, size)
             ),
             "yaxis": _axis(colours, size, [n_ranks - 0.4, top], "rank", **_rank_ticks(n_ranks)),
         },
     )
 
 
-def _step_ticks(depth: int, n_given: int) -> dict[str, Any]:
-    """Steps are counted as everywhere, from the first token of a prompt."""
-    places = range(1, depth + 1, max(1, depth // 32))
-    return {"tickvals": [*places], "ticktext": [str(place + n_given) for place in places]}
+def _step_ticks(search: Search, path: tuple[SearchNode, ...], labels: "_Labels", size: int) -> dict[str, Any]:
+    """Steps are counted as everywhere, from the first token of a prompt. Where nodes stand too close for labels, the tokens of
+    the chosen path are here, upright."""
+    depth = 1 + max(node.step for node in search.nodes)
+    places = range(1, depth + 1, max(1, math.ceil(1.2 * size / labels.step)) if labels.reach == 0 else max(1, depth // 32))
+    names = [str(place + search.n_given) for place in places]
+    if labels.reach:
+        return {"tickvals": [*places], "ticktext": names}
+    tokens = [shown(path[place - 1].token, _LONGEST_UPRIGHT) if place <= len(path) else "" for place in places]
+    upright = [f"{token} {name}" for token, name in zip(tokens, names, strict=True)]
+    return {"tickvals": [*places], "ticktext": upright, "tickangle": -90}
 
 
 def _rank_ticks(n_ranks: int) -> dict[str, Any]:
@@ -107,7 +119,9 @@ class _Labels:
     texts: list[str]
     """One for each node; empty where a node has none."""
     reach: float
-    """To either side of a node, in steps."""
+    """To either side of a node, in steps; 0 where nodes stand too close for any."""
+    step: float
+    """Pixels from one step to the next."""
 
 
 def _labels(search: Search, path: tuple[SearchNode, ...], size: int, narrow: bool) -> _Labels:
@@ -115,14 +129,17 @@ def _labels(search: Search, path: tuple[SearchNode, ...], size: int, narrow: boo
     on_path = set(map(id, path))
     step = (_LEAST_NARROW if narrow else _LEAST_WIDE) / (2 + max(node.step for node in search.nodes))
     room = _WIDEST_LABEL * step
-    most = max(1, int(room / (0.6 * size)))
+    most = int(room / (0.6 * size))
+    longest = max((len(visible(node.token)) for node in search.nodes if node.token != END), default=1)
+    if most < min(_LEAST_LABEL, longest):
+        return _Labels([""] * len(search.nodes), 0, step)
     texts = []
     for node in search.nodes:
         is_named = labelled or id(node) in on_path
         # Half of `<end>` says nothing, and its node is a square.
         fits = node.token != END or text_width(shown(node.token), size) <= room
-        texts.append(shown(node.token, most) if is_named and fits else "")
-    return _Labels(texts, min(room, max(text_width(text, size) for text in texts)) / step / 2)
+        texts.append(shown(node.token, max(1, most)) if is_named and fits else "")
+    return _Labels(texts, min(room, max(text_width(text, size) for text in texts)) / step / 2, step)
 
 
 def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme, labels: _Labels) -> list[go.Scatter]:
@@ -237,9 +254,9 @@ def _greedy(trace: Trace, greedy: Trace | None, colours: Theme, size: int) -> li
     """The greedy tokens in a line of their own; the first one that differs has a mark."""
     if greedy is None:
         return []
-    pairs = zip(trace.output_tokens, greedy.output_tokens, strict=False)
-    parted = next((t for t, (a, b) in enumerate(pairs) if a != b), None)
-    tokens = [f"<b>{shown(token)}</b>" if t == parted else shown(token) for t, token in enumerate(greedy.output_tokens)]
+    best, written = (run.output_tokens[run.n_given :] for run in (trace, greedy))
+    parted = next((t for t, (a, b) in enumerate(zip(best, written, strict=False)) if a != b), None)
+    tokens = [f"<b>{shown(token)}</b>" if t == parted else shown(token) for t, token in enumerate(written)]
     shades = [colours.accent if t == parted else colours.muted for t in range(len(tokens))]
     return [
         go.Scatter(

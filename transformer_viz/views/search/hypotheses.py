@@ -62,7 +62,8 @@ def _n_best(trace: Trace) -> None:
         node = search.nodes[number]
         right = {"answer": answer} if any(answers) else {}
         numbers = {"score": round(node.score, 3), "log p": round(node.total, 3), "tokens": node.step + 1}
-        rows.append({"rank": rank, "text": visible_text(node.text) or "(empty)", **right, **numbers})
+        # Last, since a long text would push the numbers out of sight.
+        rows.append({"rank": rank, **numbers, **right, "text": visible_text(node.text) or "(empty)"})
     st.dataframe(pd.DataFrame(rows), hide_index=True, height=min(330, 38 + 35 * len(rows)))
 
 

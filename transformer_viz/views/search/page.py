@@ -20,7 +20,7 @@ from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.search import hypotheses
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import display_options, focus, link
-from transformer_viz.views.state.controls import WIDEST
+from transformer_viz.views.state.controls import AUTO_LENGTH, LENGTHS, WIDEST
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
 
@@ -30,6 +30,7 @@ _WORDS = (
     "**Greedy decoding** takes the most probable token at each step, and cannot take it back. **Beam search** keeps several "
     "beginnings alive, and may find a text that is more probable as a whole."
 )
+_OF_A_PROMPT = 20
 _REFILL = (
     "The width is kept full where hypotheses end: twice as many continuations are looked at, an end counts only among the "
     "first *beam size*, and *nothing better is possible* is the estimate of `generate(num_beams=…)`."
@@ -53,7 +54,7 @@ def show() -> None:
         link.write(link.values())
         return
     st.markdown(_WORDS)
-    _controls()
+    _controls(model)
     found = bar.made(chosen, model, lambda: _searched(chosen, model))
     if found is not None:
         _show_search(chosen, model, *found)
@@ -71,15 +72,27 @@ def _say_that_nothing_is_written(model: LoadedModel) -> None:
 
 def _searched(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
     """What greedy decoding writes, and the search."""
-    greedy = runs.run(model, chosen.device, chosen.text)
-    return greedy, runs.run(model, chosen.device, chosen.text, tuple(_how().items()))
+    with st.spinner("Searching …"):
+        greedy = runs.run(model, chosen.device, chosen.text, tuple(_length(model).items()))
+        return greedy, runs.run(model, chosen.device, chosen.text, tuple(_how(model).items()))
 
 
-def _how() -> dict[str, Any]:
+def _how(model: LoadedModel) -> dict[str, Any]:
     """The search as keywords of `decode`."""
     state = st.session_state
-    refill = {"refill": True} if state.refill else {}
-    return {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop, **refill}
+    beam = {"strategy": "beam", "beam_size": state.beam, "length_penalty": state.alpha, "stop": state.stop}
+    return {**beam, **({"refill": True} if state.refill else {}), **_length(model)}
+
+
+def _length(model: LoadedModel) -> dict[str, int]:
+    """The most tokens that are written as a keyword of `decode`, where that is not for the model to say."""
+    most = st.session_state.search_length or _suits(model)
+    return {} if most is None else {"max_length": most}
+
+
+def _suits(model: LoadedModel) -> int | None:
+    """A decoder alone seldom ends by itself, and of a long tree nothing can be read; others have their own limit."""
+    return min(_OF_A_PROMPT, model.default_max_length) if model.model.start_id is None else None
 
 
 def _show_search(chosen: bar.Bar, model: LoadedModel, greedy: Trace, trace: Trace) -> None:
@@ -96,8 +109,11 @@ def _show_search(chosen: bar.Bar, model: LoadedModel, greedy: Trace, trace: Trac
     hypotheses.show(trace, node, chosen, greedy=greedy)
     limits.caption(trace)
     hypotheses.say(shown, search, node)
-    run = code.run_of(shown, model, chosen.device, _how(), node)
-    stepper.show_with_code(shown, chosen, lambda at: programs.search(run, at.view, code.looks()))
+    run, by_greedy = (
+        code.run_of(shown, model, chosen.device, _how(model), node),
+        code.run_of(greedy, model, chosen.device, _length(model)),
+    )
+    stepper.show_with_code(shown, chosen, lambda at: programs.search(run, at.view, code.looks(), by_greedy))
     if not chosen.is_large:
         _tables(Shown(shown, run, style.theme(), model, chosen.device, trace))
 
@@ -128,7 +144,8 @@ def _open_on_the_example() -> None:
         state.text, state.checkpoint = opening.text, opening.checkpoint
 
 
-def _controls() -> None:
+def _controls(model: LoadedModel) -> None:
+    suits = _suits(model) or model.default_max_length
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.number_input("Beam size", 1, WIDEST, key="beam", width=150, help=glossary.sentence("Beam size"))
         st.number_input(
@@ -136,6 +153,8 @@ def _controls() -> None:
         )
         words = glossary.sentence("Stop when")
         st.selectbox("Stop when", _STOPS, key="stop", width=240, format_func=_STOP_WORDS.__getitem__, help=words)
+        lengths = {AUTO_LENGTH: f"{suits} tokens (auto)"}
+        st.selectbox("At most", LENGTHS, key="search_length", width=170, format_func=lambda n: lengths.get(n, f"{n} tokens"))
         st.toggle("As transformers does it", key="refill", help=_REFILL)
 
 

@@ -20,12 +20,13 @@ def player(run: AnyRun, now: View, given: DisplayOptions) -> str:
     return program(*run.lines(), *_pictures(now, given))
 
 
-def search(run: AnyRun, now: View, given: DisplayOptions) -> str:
-    """The tree, and the focus map and the mosaics of the hypothesis in it that is shown."""
+def search(run: AnyRun, now: View, given: DisplayOptions, by_greedy: Run | None = None) -> str:
+    """The tree, and the focus map and the mosaics of the hypothesis in it that is shown; above the tree what greedy decoding
+    writes, which a file does not hold."""
     assert run.node is not None
     tree, greedy = looks(given, "theme", "large", "narrow"), []
-    if isinstance(run, Run):  # a file does not hold what greedy decoding writes
-        greedy = [assigned("greedy", "tv.decode", _CHECKPOINT, run.text)]
+    if by_greedy is not None:
+        greedy = [by_greedy.made("greedy")]
         tree = {"greedy": Code("greedy"), **tree}
     return program(
         *run.whole().lines(),

@@ -36,8 +36,12 @@ class Run:
 
     def lines(self) -> list[str]:
         """Up to `trace`."""
-        made = [*load(self.checkpoint, self.device), assigned("trace", "tv.decode", _CHECKPOINT, self.text, **self.decode)]
+        made = [*load(self.checkpoint, self.device), self.made("trace")]
         return made if self.node is None else [*made, assigned("trace", "trace.at_node", self.node)]
+
+    def made(self, name: str) -> str:
+        """The line that decodes, into a variable of that name."""
+        return assigned(name, "tv.decode", _CHECKPOINT, self.text, **self.decode)
 
     def whole(self) -> "Run":
         """Without a choice among the hypotheses."""

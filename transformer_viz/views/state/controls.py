@@ -19,6 +19,8 @@ MOST_OF_A_CHANGE, MOST_OF_EDITS, LONGEST_NAME, LONGEST_PROBE, LONGEST_CHOICE = 5
 WIDEST, HOTTEST, LARGEST_SEED = 64, 100.0, 2**31 - 1
 SAMPLES = (20, 50, 100, 200)
 """Strings per length that a visitor may ask for."""
+LENGTHS = (AUTO_LENGTH := 0, 5, 10, 20, 50, 100, 200)
+"""The most tokens that a search writes; the first is what suits the model."""
 FORMATS = ("html", "png", "svg", "pdf", "csv", "parquet", "npz")
 HOWS = {
     "token": "another token",
@@ -130,6 +132,7 @@ SEARCH = (
     Control("beam", "beam", Number(first=0), ("search",), range(1, WIDEST + 1), default=5),
     Control("alpha", "alpha", Decimal(-10, 10), ("search",), default=0.6),
     Control("stop", "stop", Words(), ("search",), ("bound", "first", "never")),
+    Control("search_length", "length", Number(first=0), ("search",), LENGTHS, default=AUTO_LENGTH),
     Control("refill", "refill", Words(), ("search",), {"on": True}, default=False),
     Control("chosen_node", "node", Number(), ("search", "open"), widget="search_node"),
 )
