@@ -1,9 +1,9 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, terms, vocabulary, edits, version, places, reading, serving, glossary <- model <- tasks, decoding, checkpoints,
-loaded_model, task_tokenizer, writing <- readers, trace <- analysis; from there two branches that do not know each other:
-analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- mask_checks, evaluation <-
-training (what runs models). Both end in commands, and in views <- app.py.
+errors, terms, vocabulary, edits, version, places, reading, serving, glossary, switches <- model <- tasks, decoding,
+checkpoints, loaded_model, task_tokenizer, writing <- readers, trace <- analysis; from there two branches that do not know
+each other: analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- mask_checks,
+evaluation <- training (what runs models). Both end in commands, and in views <- app.py.
 """
 
 import ast
@@ -16,7 +16,10 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_viz"
 FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
-    "ground": ({"errors", "terms", "vocabulary", "edits", "version", "places", "reading", "serving", "glossary"}, ()),
+    "ground": (
+        {"errors", "terms", "vocabulary", "edits", "version", "places", "reading", "serving", "glossary", "switches"},
+        (),
+    ),
     "model": ({"model"}, ("ground",)),
     "data": ({"tasks", "decoding", "checkpoints", "writing", "loaded_model", "task_tokenizer"}, ("model",)),
     "readers": ({"readers"}, ("data",)),

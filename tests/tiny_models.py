@@ -3,17 +3,28 @@
 from pathlib import Path
 from typing import Any
 
-MARIAN, GPT2, BERT = "tiny-marian", "tiny-gpt2", "tiny-bert"
+MARIAN, GPT2, BERT, MBART = "tiny-marian", "tiny-gpt2", "tiny-bert", "tiny-mbart"
+NAMES = (MARIAN, GPT2, BERT, MBART)
 _TEXTS = ("The capital of France is Paris.", "The house is small.", "das Haus ist klein")
 
 
 def save(parent: Path) -> Path:
-    """A translator, a decoder alone and an encoder alone, in folders of these names."""
+    """A translator, a decoder alone with a chat template, an encoder alone, and a translator between many languages, in folders
+    of these names."""
     import torch
-    from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel, MarianConfig, MarianMTModel
+    from transformers import (
+        BertConfig,
+        BertForMaskedLM,
+        GPT2Config,
+        GPT2LMHeadModel,
+        MarianConfig,
+        MarianMTModel,
+        MBartConfig,
+        MBartForConditionalGeneration,
+    )
 
     torch.manual_seed(5)
-    reads = {MARIAN: _unigram(), GPT2: _byte_level(), BERT: _word_piece()}
+    reads = {MARIAN: _unigram(), GPT2: _byte_level(), BERT: _word_piece(), MBART: _of_languages()}
     n = {name: len(tokenizer) for name, tokenizer in reads.items()}
     layers: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 2, "d_model": 16, "max_position_embeddings": 64}
     heads: dict[str, Any] = {"encoder_attention_heads": 2, "decoder_attention_heads": 2}
@@ -23,7 +34,11 @@ def save(parent: Path) -> Path:
     gpt2 = GPT2Config(vocab_size=n[GPT2], n_embd=16, n_layer=2, n_head=2, n_positions=64, bos_token_id=0, eos_token_id=0)
     little: dict[str, Any] = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 16}
     bert = BertConfig(vocab_size=n[BERT], max_position_embeddings=64, **little)
+    ends: dict[str, Any] = {"pad_token_id": 1, "eos_token_id": 2, "bos_token_id": 0, "decoder_start_token_id": 2}
+    mbart = MBartConfig(vocab_size=n[MBART], forced_eos_token_id=2, **layers, **heads, **ends, **wide)
     made = {MARIAN: MarianMTModel(marian), GPT2: GPT2LMHeadModel(gpt2), BERT: BertForMaskedLM(bert)}
+    made[MBART] = MBartForConditionalGeneration(mbart)
+    made[GPT2].generation_config.repetition_penalty = 1.2
     for name, model in made.items():
         for weights in model.parameters():
             weights.data *= 3  # so that they write more than one token again and again
@@ -32,6 +47,10 @@ def save(parent: Path) -> Path:
         model.save_pretrained(parent / name)
         reads[name].save_pretrained(parent / name)
     return parent
+
+
+CHAT = "{% for message in messages %}Q: {{ message['content'] }}\n{% endfor %}A:"
+"""A chat template."""
 
 
 def _byte_level():
@@ -43,7 +62,8 @@ def _byte_level():
     special, alphabet = ["<|endoftext|>"], pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, special_tokens=special, show_progress=False)
     made.train_from_iterator(_TEXTS * 3, trainer)
-    return PreTrainedTokenizerFast(tokenizer_object=made, eos_token=special[0], bos_token=special[0], model_max_length=64)
+    names = {"eos_token": special[0], "bos_token": special[0], "chat_template": CHAT}
+    return PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=64, **names)
 
 
 def _word_piece():
@@ -74,3 +94,12 @@ def _unigram():
     made.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
     names = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
     return PreTrainedTokenizerFast(tokenizer_object=made, model_max_length=64, **names)
+
+
+def _of_languages():
+    from transformers import MBart50Tokenizer
+
+    words = sorted({f"▁{word}" for text in _TEXTS for word in text.split()})
+    letters = sorted({"▁", *"".join(_TEXTS)} - {" "})
+    pieces = ["<s>", "<pad>", "</s>", "<unk>", *words, *letters]
+    return MBart50Tokenizer(vocab=[(piece, -1.0 if piece in words else -5.0) for piece in pieces], src_lang="en_XX")

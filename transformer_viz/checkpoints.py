@@ -26,6 +26,7 @@ from transformer_viz.model import devices
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.places import FOLDERS_VARIABLE
+from transformer_viz.switches import Switches
 from transformer_viz.task_tokenizer import TaskTokenizer
 from transformer_viz.tasks import Task
 from transformer_viz.vocabulary import Vocabulary
@@ -57,6 +58,12 @@ class Checkpoint:
 
     default_total_length = None
     generation = MappingProxyType[str, Any]({})
+    languages = ()
+    switches = Switches()
+
+    def switched(self, switches: Switches) -> "Checkpoint":
+        """Itself: nothing is to be chosen of how it reads and writes."""
+        return self
 
     @cached_property
     def device_title(self) -> str:

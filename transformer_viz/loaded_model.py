@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from transformer_viz.decoding.reader import Reader
+from transformer_viz.switches import Switches
 from transformer_viz.tasks.task import Task
 
 
@@ -150,4 +151,22 @@ class LoadedModel(Protocol):
     @property
     def generation(self) -> Mapping[str, Any]:
         """What the model itself decides of what is written besides its logits, as JSON has it; empty = nothing."""
+        ...
+
+    @property
+    def languages(self) -> Sequence[str]:
+        """The codes of those that it translates between; none for most models."""
+        ...
+
+    @property
+    def switches(self) -> Switches:
+        """How it reads and writes."""
+        ...
+
+    def switched(self, switches: Switches) -> "LoadedModel":
+        """The same model that reads and writes so; None leaves a switch as it is.
+
+        Raises:
+            TransformerVizError: a switch that it does not have, or a language that it does not know.
+        """
         ...

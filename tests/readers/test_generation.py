@@ -205,4 +205,4 @@ def test_a_tokenizer_of_another_model_is_told_apart():
     other = families.tokenizer()
     other.add_tokens(["beyond"])
     with pytest.raises(ModelError, match="do not belong together"):
-        decode(replace(family("gpt2"), tokenizer=HuggingFaceTokenizer(other)), "w1 beyond")
+        decode(replace(family("gpt2"), tokenizer=HuggingFaceTokenizer.of(other)), "w1 beyond")

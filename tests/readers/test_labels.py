@@ -19,7 +19,7 @@ def byte_level(text: str) -> HuggingFaceTokenizer:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     trainer = trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, special_tokens=["<|end|>"], show_progress=False)
     made.train_from_iterator([text] * 9, trainer)
-    return HuggingFaceTokenizer(PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>"))
+    return HuggingFaceTokenizer.of(PreTrainedTokenizerFast(tokenizer_object=made, eos_token="<|end|>"))
 
 
 def word_piece(*pieces: str) -> HuggingFaceTokenizer:
@@ -30,7 +30,7 @@ def word_piece(*pieces: str) -> HuggingFaceTokenizer:
     made = Tokenizer(models.WordPiece(ids, unk_token="[UNK]"))
     made.pre_tokenizer, made.decoder = pre_tokenizers.BertPreTokenizer(), decoders.WordPiece()
     fast = PreTrainedTokenizerFast(tokenizer_object=made, unk_token="[UNK]", mask_token="[MASK]")
-    return HuggingFaceTokenizer(fast)
+    return HuggingFaceTokenizer.of(fast)
 
 
 def unigram(*pieces: str) -> HuggingFaceTokenizer:
@@ -42,7 +42,7 @@ def unigram(*pieces: str) -> HuggingFaceTokenizer:
     made = Tokenizer(models.Unigram(vocabulary, unk_id=0, byte_fallback=True))
     made.pre_tokenizer = pre_tokenizers.Metaspace()
     made.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])
-    return HuggingFaceTokenizer(PreTrainedTokenizerFast(tokenizer_object=made, unk_token="<unk>"))
+    return HuggingFaceTokenizer.of(PreTrainedTokenizerFast(tokenizer_object=made, unk_token="<unk>"))
 
 
 def read(tokenizer: HuggingFaceTokenizer, text: str) -> list[str]:
@@ -60,7 +60,7 @@ def test_a_piece_of_no_whole_character_is_drawn_as_its_bytes() -> None:
     tokenizer = byte_level("none")
     assert read(tokenizer, "é€") == ["<0xC3>", "<0xA9>", "<0xE2>", "<0x82>", "<0xAC>"]
     # Two bytes of the three of €, before which a space is read whole.
-    assert tokenizer._label("ĠâĤ") == " <0xE2><0x82>"
+    assert tokenizer.pieces._label("ĠâĤ") == " <0xE2><0x82>"
 
 
 def test_special_tokens_are_as_they_are() -> None:
@@ -104,4 +104,4 @@ def test_an_id_that_only_the_model_has_is_its_number() -> None:
 
 def test_no_label_is_longer_than_is_said() -> None:
     tokenizer = byte_level("東京東京東京")
-    assert tokenizer.longest_label == max(map(len, tokenizer.labels)) >= len("<0xE6><0x9D>")
+    assert tokenizer.longest_label == max(map(len, tokenizer.pieces.labels)) >= len("<0xE6><0x9D>")

@@ -1,5 +1,7 @@
 """Source and target language of models that translate between many."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from tests.readers.test_families import theirs, written  # noqa: E402
 from transformer_viz import decode  # noqa: E402
 from transformer_viz.errors import OptionError  # noqa: E402
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped  # noqa: E402
+from transformer_viz.switches import Switches  # noqa: E402
 
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁w1", "▁w2", "▁w", *"w0123▁"]
 TEXT = "w1 w2 w1"
@@ -68,3 +71,40 @@ def test_a_model_of_no_languages():
     assert family("marian").languages == () and family("gpt2").source_language is None
     with pytest.raises(OptionError, match="knows no languages"):
         family("marian").with_languages(target="de")
+
+
+@pytest.fixture
+def switching_often():
+    """Threads take turns at every line rather than every five milliseconds."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_threads_that_read_other_languages_and_targets_do_not_disturb_each_other(case, switching_often):
+    _, _, source, target, _ = CASES[case]
+    plain, *_ = made(case)
+    one, other = plain.with_languages(source, target).tokenizer, plain.with_languages(target, source).tokenizer
+    reads = (one.source, other.source, one.target, other.target, lambda _: one.frame_of_target())
+    alone = [read(TEXT) for read in reads]
+    assert alone[0] != alone[1]
+    with ThreadPoolExecutor(len(reads)) as threads:
+        together = [threads.submit(lambda read=read: [read(TEXT) for _ in range(50)]) for read in reads]
+    assert [each.result() for each in together] == [[ids] * 50 for ids in alone]
+
+
+@pytest.mark.parametrize("case", ["mbart", "mbart50"])
+def test_a_language_that_is_asked_for_is_written_without_the_generation_config_too(case):
+    _, _, source, target, setting = CASES[case]
+    plain, model, tokenizer = made(case)
+    reader = plain.switched(Switches(source_language=source, target_language=target, generation=False))
+    assert reader.switches.target_language == target and plain.switches.target_language is None
+    assert reader.switches.generation == (None if plain.switches.generation is None else False)
+    tokenizer.src_lang = source
+    ids = tokenizer(TEXT).input_ids
+    number = tokenizer.convert_tokens_to_ids(target)
+    # The last one is an end that only the generation config forces.
+    assert written(decode(reader, TEXT, max_length=N_WRITTEN))[:-1] == theirs(model, ids, **{setting: number})[:-1]
+    assert reader.target_language == target

@@ -7,11 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.needs import needs
-from tests.tiny_models import BERT, GPT2, MARIAN
+from tests.tiny_models import BERT, GPT2, MBART, NAMES
 from tests.views.test_answer_view import sent
 from tests.views.test_search_view import tab
 from transformer_viz import decode, load_model
 from transformer_viz.errors import ModelError
+from transformer_viz.switches import Switches
 from transformer_viz.views.cache import model_cache, runs
 from transformer_viz.views.explore.vocabulary import MOST_FOUND, Vocabulary
 
@@ -27,11 +28,11 @@ def words(at: AppTest) -> str:
 def test_checkpoints_come_first_and_models_say_their_size(start: Start) -> None:
     options = start().selectbox(key="checkpoint").options
     assert options[0] == "reverse"
-    assert [option.split(" · ")[0] for option in options[1:]] == sorted([MARIAN, GPT2, BERT])
+    assert [option.split(" · ")[0] for option in options[1:]] == sorted(NAMES)
     assert all("parameters" in option and "B" in option for option in options[1:])
 
 
-@pytest.mark.parametrize("name", [MARIAN, GPT2, BERT])
+@pytest.mark.parametrize("name", NAMES)
 def test_each_kind_of_model_opens_and_every_tab_of_it(start: Start, name: str) -> None:
     at = start(checkpoint=name)
     assert not at.exception and not at.error and not at.warning
@@ -127,6 +128,50 @@ def test_what_cannot_be_loaded_is_said_once_and_the_text_stays(start: Start, mon
     assert "this one cannot be read" in words(at)
     assert asked == [BERT]
     assert at.session_state["text"] == "mine"
+
+
+def test_how_a_model_writes_is_said_and_switched_and_in_the_link(start: Start) -> None:
+    plain = load_model(GPT2, "cpu")
+    at = start(checkpoint=GPT2, text="The house")
+    assert "tokens that are there already are less probable (factor 1.2)" in words(at)
+    at.toggle(key="chat").set_value(True).run()
+    at.toggle(key="generation").set_value(False).run()
+    assert not at.exception and not at.error
+    assert (at.query_params["chat"], at.query_params["generation"]) == ("on", "off")
+    switched = plain.switched(Switches(chat=True, generation=False))
+    trace, before = decode(switched, "The house"), decode(plain, "The house")
+    again = start(checkpoint=GPT2, text="The house", chat="on", generation="off", code="open")
+    for page in (at, again):
+        assert page.session_state["last_step"] == trace.n_steps - 1 != before.n_steps - 1
+        assert sent(page).count('"class": "given"') == trace.n_given
+        assert not page.warning
+    lines = ("checkpoint = checkpoint.with_chat()", "checkpoint = checkpoint.with_generation(False)")
+    assert "\n".join(lines) in words(again)
+    assert "~~" in words(again)
+    at = start(checkpoint=GPT2, text="The house")
+    assert at.session_state["last_step"] == before.n_steps - 1, "held apart from the other run"
+
+
+def test_languages_are_chosen_where_a_model_has_them(start: Start) -> None:
+    plain = load_model(MBART, "cpu")
+    at = start(checkpoint=MBART, text="The house is small.", reads="fr_XX", writes="de_DE", code="open")
+    assert not at.exception and not at.error and not at.warning
+    trace = decode(plain.switched(Switches(source_language="fr_XX", target_language="de_DE")), "The house is small.")
+    assert trace.source_tokens[0] == "fr_XX" and trace.output_tokens[0] == "de_DE"
+    assert all(f'"{token}"' in sent(at) for token in ("fr_XX", "de_DE"))
+    assert "checkpoint = checkpoint.with_languages(source='fr_XX', target='de_DE')" in words(at)
+    assert [box.key for box in at.toggle if box.key in ("chat", "generation")] == ["generation"]
+    at.selectbox(key="target_language").set_value("").run()
+    assert "writes" not in at.query_params and at.query_params["reads"] == "fr_XX"
+
+
+def test_what_a_model_does_not_have_is_not_offered_and_not_possible_in_a_link(start: Start) -> None:
+    at = start(checkpoint=BERT)
+    assert not any(box.key in ("generation", "chat") for box in at.toggle) and "~~" not in words(at)
+    at = start(checkpoint=BERT, chat="on", writes="de_DE")
+    assert "chat=on in the link is not possible here" in words(at)
+    assert "writes=de_DE in the link is not possible here" in words(at)
+    assert not {"chat", "writes"} & set(at.query_params)
 
 
 def test_models_are_held_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:

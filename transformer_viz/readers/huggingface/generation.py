@@ -62,6 +62,8 @@ class Generation:
         default_max_length: the most tokens that are written unless a person says otherwise.
         default_total_length: likewise with the prompt; None = there is no such limit.
         is_on: whether settings count.
+        target: the setting that makes it write a language that a person asked for, and that language's token: in force
+            whether settings count or not.
     """
 
     start_id: int | None
@@ -72,6 +74,7 @@ class Generation:
     default_max_length: int = _DEFAULT_LENGTH
     default_total_length: int | None = None
     is_on: bool = True
+    target: tuple[str, int] | None = None
 
     @classmethod
     def of(cls, model: Any, tokenizer: Any) -> "Generation":
@@ -99,7 +102,13 @@ class Generation:
     def in_force(self) -> dict[str, Any]:
         """What decides, besides the logits, what is written, as JSON has it."""
         start = {} if self.start_id is None else {"decoder_start_token_id": self.start_id}
-        return {**start, "eos_token_id": list(self.end_ids), **(self.settings if self.is_on else {})}
+        return {**start, "eos_token_id": list(self.end_ids), **self.applied}
+
+    @cached_property
+    def applied(self) -> dict[str, Any]:
+        """The settings that count."""
+        first = dict([self.target] if self.target and self.target[0] in _NEUTRAL else [])
+        return {**(self.settings if self.is_on else {}), **first}
 
     @cached_property
     def rules(self) -> Rules | None:
@@ -108,21 +117,18 @@ class Generation:
         Raises:
             OptionError: one is set that cannot be followed.
         """
-        if not self.is_on:
-            return None
-        if self.refused:
+        if self.refused and self.is_on:
             name, value = next(iter(self.refused.items()))
             raise OptionError(
                 f"The generation config of this model sets {name}={value!r}, which cannot be followed here. "
-                "Switch the generation config off: model.with_generation(False) in Python."
+                "Switch the generation config off: under How it writes on a page, or model.with_generation(False) in Python."
             )
-        return _rules(self) if self.settings else None
+        return _rules(self) if self.applied else None
 
     def with_target(self, name: str, number: int) -> "Generation":
         """With another language to write: `name` is the setting that its token belongs to."""
-        if name == "decoder_start_token_id":
-            return replace(self, start_id=number)
-        return replace(self, settings={**self.settings, name: number})
+        start_id = number if name == "decoder_start_token_id" else self.start_id
+        return replace(self, start_id=start_id, target=(name, number))
 
 
 _IDS = ("decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id")
@@ -150,7 +156,7 @@ def _rules(generation: Generation) -> Rules:
         return _processors(generation, n_opening, max_length, device, None)
 
     def rules(so_far: SoFar, scores: Tensor) -> Tensor:
-        reads_source = not _OF_SOURCE.isdisjoint(generation.settings)
+        reads_source = not _OF_SOURCE.isdisjoint(generation.applied)
         lengths, device, padding = (so_far.n_opening, so_far.max_length), str(scores.device), so_far.source_padding
         if not reads_source and (padding is None or generation.start_id is not None):
             return processors(*lengths, device)(so_far.ids, scores)
@@ -170,7 +176,7 @@ def _processors(generation: Generation, n_opening: int, max_length: int, device:
     """As `generate` makes them, for a start or prompt of so many tokens and so many that may be written after a source."""
     import transformers as hf
 
-    ends, settings = list(generation.end_ids), generation.settings
+    ends, settings = list(generation.end_ids), generation.applied
     # A first token that is forced stands before those that may not come first.
     begin = n_opening + (n_opening == 1 and "forced_bos_token_id" in settings)
     read: Any = source

@@ -4,7 +4,6 @@ The source language stands in what is read. The target's is the token that is fo
 that the decoder begins with: where the tokenizer puts it in a target tells which.
 """
 
-import copy
 import re
 from typing import Any
 
@@ -24,27 +23,15 @@ def languages(tokenizer: Any) -> dict[str, int]:
     return dict(sorted(codes.items()))
 
 
-def reading(tokenizer: Any, code: str) -> Any:
-    """Another tokenizer, for sources in this language."""
-    _check(tokenizer, code)
-    changed = copy.deepcopy(tokenizer)
-    changed.src_lang = code
-    return changed
+def language(tokenizer: Any, code: str) -> int:
+    """The id of one.
 
-
-def writing(tokenizer: Any, code: str) -> tuple[Any, str, int]:
-    """Another tokenizer, for targets in this language, and the setting of a generation config that it takes, with its value."""
-    _check(tokenizer, code)
-    changed = copy.deepcopy(tokenizer)
-    changed.tgt_lang = code
-    number = languages(tokenizer)[code]
-    is_first = list(changed(text_target="").input_ids)[:1] == [number]
-    return changed, "forced_bos_token_id" if is_first else "decoder_start_token_id", number
-
-
-def _check(tokenizer: Any, code: str) -> None:
+    Raises:
+        OptionError: it is not known; the message names those that are.
+    """
     known = languages(tokenizer)
     if not known:
         raise OptionError(f"language {shortened(code)!r} is not possible: this model's tokenizer knows no languages")
     if code not in known:
         raise OptionError(f"language {shortened(code)!r} is not known; choose one of {listed(known)}")
+    return known[code]

@@ -22,6 +22,7 @@ from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
 from transformer_viz.readers.huggingface.reader import HuggingFaceReader
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
+from transformer_viz.switches import Switches
 
 _LONGEST = 512
 _SHARE = 0.8
@@ -71,14 +72,14 @@ class HuggingFaceModel:
     @property
     def source_language(self) -> str | None:
         """The code of what it reads."""
-        return self.tokenizer.tokenizer.src_lang if self.languages else None
+        return self.tokenizer.source_language
 
     @property
     def target_language(self) -> str | None:
-        """The code of what it writes, where its generation config says so."""
+        """The code of what it writes, where its generation config or a person says so."""
         settings = self.model.generation.in_force
         first = settings.get("forced_bos_token_id", settings.get("decoder_start_token_id"))
-        return next((code for code, number in languages.languages(self.tokenizer.tokenizer).items() if number == first), None)
+        return self._code(first)
 
     def with_languages(self, source: str | None = None, target: str | None = None) -> "HuggingFaceModel":
         """The same model that reads and writes other languages, by their codes; None leaves one as it is.
@@ -86,14 +87,39 @@ class HuggingFaceModel:
         Raises:
             OptionError: a language that it does not know; the message names those that it does.
         """
-        tokenizer, generation = self.tokenizer.tokenizer, self.model.generation
+        tokenizer, generation = self.tokenizer, self.model.generation
         if source is not None:
-            tokenizer = languages.reading(tokenizer, source)
+            languages.language(tokenizer.tokenizer, source)
+            tokenizer = replace(tokenizer, source_language=source)
         if target is not None:
-            tokenizer, setting, number = languages.writing(tokenizer, target)
-            generation = generation.with_target(setting, number)
-        changed = replace(self.tokenizer, tokenizer=tokenizer)
-        return replace(self, tokenizer=changed, model=replace(self.model, generation=generation))
+            number = languages.language(tokenizer.tokenizer, target)
+            tokenizer = replace(tokenizer, target_language=target)
+            is_first = tokenizer.frame_of_target()[:1] == [number]
+            generation = generation.with_target("forced_bos_token_id" if is_first else "decoder_start_token_id", number)
+        return replace(self, tokenizer=tokenizer, model=replace(self.model, generation=generation))
+
+    def _code(self, number: int | None) -> str | None:
+        known = languages.languages(self.tokenizer.tokenizer)
+        return next((code for code, other in known.items() if other == number), None)
+
+    @property
+    def switches(self) -> Switches:
+        """How it reads and writes, as far as it has a choice."""
+        generation, asked = self.model.generation, self.model.generation.target
+        has_rules = self.model.sizes.writes and (generation.settings or generation.refused)
+        return Switches(
+            generation=generation.is_on if has_rules else None,
+            chat=self.tokenizer.is_chat if self.tokenizer.tokenizer.chat_template else None,
+            source_language=self.source_language,
+            target_language=self._code(asked[1]) if asked else None,
+        )
+
+    def switched(self, switches: Switches) -> "HuggingFaceModel":
+        """The same model that reads and writes so; None leaves a switch as it is."""
+        model = self.with_languages(switches.source_language, switches.target_language)
+        if switches.chat is not None:
+            model = model.with_chat(switches.chat)
+        return model if switches.generation is None else model.with_generation(switches.generation)
 
     @property
     def default_max_length(self) -> int:
@@ -109,15 +135,15 @@ class HuggingFaceModel:
         """The same model with its generation config in force, or not: start, ends and padding stay what they are."""
         return replace(self, model=replace(self.model, generation=replace(self.model.generation, is_on=is_on)))
 
-    def with_chat(self) -> "HuggingFaceModel":
-        """The same model, which reads a text as a user's message in its chat template.
+    def with_chat(self, is_on: bool = True) -> "HuggingFaceModel":
+        """The same model, which reads a text as a user's message in its chat template, or as it stands.
 
         Raises:
             ModelError: its tokenizer has no such template.
         """
         if not self.tokenizer.tokenizer.chat_template:
             raise ModelError(f"{self.name} has no chat template. Leave it out, and write the text as the model should read it.")
-        return replace(self, tokenizer=replace(self.tokenizer, is_chat=True))
+        return replace(self, tokenizer=replace(self.tokenizer, is_chat=is_on))
 
     @cached_property
     def device_title(self) -> str:
@@ -173,7 +199,7 @@ def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     with quiet():
         found = probe(model, _longest(model, tokenizer))
     reader = HuggingFaceReader(model, found, Generation.of(model, tokenizer))
-    return HuggingFaceModel(name, reader, HuggingFaceTokenizer(tokenizer), model.device)
+    return HuggingFaceModel(name, reader, HuggingFaceTokenizer.of(tokenizer), model.device)
 
 
 def _classes_of(config: Any) -> tuple[Any, ...]:

@@ -32,9 +32,11 @@ from transformer_viz.views.cache import limits, model_cache
 from transformer_viz.views.cache.limits import Kept
 from transformer_viz.views.cache.run_cache import held
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state import switches
 
 # Everything that a visitor can make the server keep is limited, in number or in bytes.
 _CHECKPOINTS, _LENGTHS = 6, 32
+Identity = tuple[Hashable, ...]
 refused: TTLCache[Hashable, TransformerVizError] = TTLCache(_CHECKPOINTS, ttl=20)
 """What could not be loaded a moment ago: a page asks for its model more than once."""
 # What takes seconds of all that the machine has: strangers wait for each other, not on top of each other.
@@ -48,10 +50,13 @@ def load(name: str, device: str) -> Checkpoint:
 
 
 def load_any(name: str, device: str) -> LoadedModel:
-    """Likewise, or another model by its listed name; while it is loaded the page says its size."""
+    """Likewise, or another model by its listed name, as this session has switched it; while it is loaded the page says its
+    size."""
     entry = models().get(name)
-    if entry is None:
-        return load(name, device)
+    return load(name, device) if entry is None else switches.switched(_load_model(name, device, entry))
+
+
+def _load_model(name: str, device: str, entry: readers.Entry) -> LoadedModel:
     if entry.description is None:
         raise ModelError(entry.error or f"{name} cannot be loaded.")
     key = (name, device, stamp(entry.folder))
@@ -76,9 +81,15 @@ def _in_millions(n: int) -> str:
     return f"{n / 1e9:.1f} B" if n >= 999_500_000 else f"{n / 1e6:.0f} M" if n >= 9_500_000 else f"{n / 1e6:.2g} M"
 
 
+def identity(model: LoadedModel, device: str) -> Identity:
+    """What tells a model from all others, and from itself with other files or switched otherwise: what is made with it is
+    held under this."""
+    return model.name, device, _stamp_of(model), model.switches
+
+
 def run(checkpoint: LoadedModel, device: str, text: str, how: tuple[tuple[str, Any], ...] = ()) -> Trace:
     """The decoding of a text with keywords of `decode`; greedy without any."""
-    name = (checkpoint.name, device, _stamp_of(checkpoint))
+    name = identity(checkpoint, device)
     return limits.within(checkpoint, lambda kept: _run(name, text, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
 
 
@@ -92,7 +103,7 @@ def what_if(
 ) -> Trace:
     """The greedy decoding of a run's text with a forced beginning and banned tokens, or one pass over a target; as much
     is kept of it as of the run."""
-    name, kept = (checkpoint.name, device, _stamp_of(checkpoint)), limits.kept(as_in(trace))
+    name, kept = identity(checkpoint, device), limits.kept(as_in(trace))
     how = (("prefix", prefix), ("ban", ban)) if target is None else (("target", target),)
     return _run(name, trace.source, how, kept, limits.MAX_TRACE_BYTES, checkpoint)
 
@@ -101,25 +112,25 @@ def side(checkpoint: Checkpoint, device: str, text: str, snapshot: int | None, h
     """A decoding with keywords of `decode`, by the finished model or by a snapshot of its training, which the Trace names."""
     if snapshot is None:
         return run(checkpoint, device, text, how)
-    name = (checkpoint.name, device, *_snapshot_stamps(checkpoint))
+    name = (*identity(checkpoint, device), *_snapshot_stamps(checkpoint))
     return limits.within(checkpoint, lambda kept: _side(name, text, snapshot, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
 
 
 def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
     """The same tokens read by an untrained model of the same sizes."""
-    name, kept = (checkpoint.name, device, stamp(checkpoint.folder)), limits.kept(as_in(trace))
+    name, kept = identity(checkpoint, device), limits.kept(as_in(trace))
     run = (trace.source, trace.output_tokens, trace.edits, trace.mistake, kept)
     return _untrained(name, run, _checkpoint=checkpoint, _trace=trace)
 
 
 def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
     """Exact match by source length, beyond training too."""
-    return _by_length((checkpoint.name, device, stamp(checkpoint.folder)), samples, _checkpoint=checkpoint)
+    return _by_length(identity(checkpoint, device), samples, _checkpoint=checkpoint)
 
 
 def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[TrainingSnapshot, ...]:
     """The snapshots of a checkpoint on one text."""
-    name = (checkpoint.name, device, *_snapshot_stamps(checkpoint))
+    name = (*identity(checkpoint, device), *_snapshot_stamps(checkpoint))
     with st.spinner("Going through the snapshots …", show_time=False):
         return limits.within(checkpoint, lambda kept: _replay(name, text, kept, limits.MAX_TRACE_BYTES, checkpoint))
 
@@ -166,7 +177,7 @@ def _load(name: str, device: str, stamp: float) -> Checkpoint:
 
 @held
 def _run(
-    name: tuple[str, str, float],
+    name: Identity,
     text: str,
     how: tuple[tuple[str, Any], ...],
     kept: Kept,
@@ -178,13 +189,13 @@ def _run(
 
 
 @held
-def _untrained(name: tuple[str, str, float], run: tuple[object, ...], *, _checkpoint: Checkpoint, _trace: Trace) -> Trace:
+def _untrained(name: Identity, run: tuple[object, ...], *, _checkpoint: Checkpoint, _trace: Trace) -> Trace:
     return untrained_run(_checkpoint, _trace)
 
 
 @held
 def _side(
-    name: tuple[Any, ...],
+    name: Identity,
     text: str,
     snapshot: int,
     how: tuple[tuple[str, Any], ...],
@@ -198,15 +209,13 @@ def _side(
 
 
 @st.cache_resource(max_entries=_LENGTHS, show_spinner="Decoding strings of every length …")
-def _by_length(name: tuple[str, str, float], samples: int, *, _checkpoint: Checkpoint) -> ByLength:
+def _by_length(name: Identity, samples: int, *, _checkpoint: Checkpoint) -> ByLength:
     with ONE_AT_A_TIME:
         return accuracy_by_length(_checkpoint, samples=samples)
 
 
 @held
-def _replay(
-    name: tuple[str, str, float, float, int], text: str, kept: Kept, most: int, _checkpoint: Checkpoint
-) -> tuple[TrainingSnapshot, ...]:
+def _replay(name: Identity, text: str, kept: Kept, most: int, _checkpoint: Checkpoint) -> tuple[TrainingSnapshot, ...]:
     return runs_replay.replay(_checkpoint, text, max_trace_bytes=most, **dict(kept))
 
 

@@ -15,9 +15,9 @@ from transformer_viz.model import devices
 from transformer_viz.tasks import Task
 from transformer_viz.tracing.framing import longest_source
 from transformer_viz.views.cache import limits, runs
-from transformer_viz.views.components import prompt_keys, ways
+from transformer_viz.views.components import how_it_writes, prompt_keys, ways
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.state import display_options, link
+from transformer_viz.views.state import display_options, link, switches
 from transformer_viz.views.state.display_options import DisplayOptions
 
 DEFAULT_CHECKPOINT = "reverse"
@@ -84,14 +84,9 @@ def show(
             _text()
         if instead is None:
             _choice(usable, listed)
-        st.selectbox(
-            "Device",
-            [AUTO, *devices.available()],
-            key="device",
-            width=150,
-            format_func=_device_words,
-            label_visibility="collapsed",
-        )
+        if is_served and (chosen := _model_of(state.checkpoint)) is not None:
+            how_it_writes.popover(chosen)
+        _device()
         own = {"the text": state.text} if with_text and instead is None else {}
         display_options.popover({**own, **(long_texts or {})})
     model = _loaded(state.checkpoint, state.device) if instead is None and is_served else None
@@ -158,6 +153,11 @@ def default_text(model: LoadedModel) -> str:
     return _BEGINNING if model.model.start_id is None else _SENTENCE
 
 
+def _device() -> None:
+    options, quiet = [AUTO, *devices.available()], "collapsed"
+    st.selectbox("Device", options, key="device", width=150, format_func=_device_words, label_visibility=quiet)
+
+
 def _device_words(name: str) -> str:
     return f"auto ({devices.resolve('auto').type})" if name == "auto" else devices.title(devices.resolve(name))
 
@@ -167,6 +167,8 @@ def _start(usable: list[str]) -> None:
     link.start("checkpoint", usable, DEFAULT_CHECKPOINT if DEFAULT_CHECKPOINT in usable else usable[0])
     link.leave_out("checkpoint", DEFAULT_CHECKPOINT)
     link.start("device", (AUTO, *devices.available()))
+    if (model := _model_of(st.session_state.checkpoint)) is not None:
+        switches.start(model)
     start_text()
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import screen, style
 from transformer_viz.views.snippets.runs import Run
-from transformer_viz.views.state import link
+from transformer_viz.views.state import link, switches
 from transformer_viz.views.state.controls import CODE
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def run_of(
 ) -> Run:
     """How the run on the screen is made: with which keywords of `decode`; of a search, the branch that is shown."""
     kept = {name: trace.made_by[name] for name in ("kinds", "layers", "precision") if name in trace.made_by}
-    return Run(trace.source, model.name, device, {**(how or {}), **kept}, node)
+    return Run(trace.source, model.name, device, {**(how or {}), **kept}, node, switches.of(model).calls())
 
 
 def looks() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The first lines of every program: the checkpoint, and the run or the batch that the rest is about."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,10 +10,11 @@ IMPORT = "import transformer_viz as tv"
 _CHECKPOINT = Code("checkpoint")
 
 
-def load(checkpoint: str, device: str) -> list[str]:
-    """The import, and a checkpoint or another model by its name."""
+def load(checkpoint: str, device: str, calls: Sequence[str] = ()) -> list[str]:
+    """The import, and a checkpoint or another model by its name; `calls` are the methods that switch it."""
     asked = {} if device == "auto" else {"device": device}
-    return [IMPORT, "", assigned("checkpoint", "tv.load_model", checkpoint, **asked)]
+    loaded = assigned("checkpoint", "tv.load_model", checkpoint, **asked)
+    return [IMPORT, "", loaded, *(f"checkpoint = checkpoint.{each}" for each in calls)]
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,7 @@ class Run:
         device: as it was asked for.
         decode: the other keywords of `decode`.
         node: of a beam search, the node whose path is shown.
+        calls: methods of the model that switch how it reads and writes.
     """
 
     text: str
@@ -33,10 +35,11 @@ class Run:
     device: str = "auto"
     decode: Mapping[str, Any] = field(default_factory=dict)
     node: int | None = None
+    calls: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """Up to `trace`."""
-        made = [*load(self.checkpoint, self.device), self.made("trace")]
+        made = [*load(self.checkpoint, self.device, self.calls), self.made("trace")]
         return made if self.node is None else [*made, assigned("trace", "trace.at_node", self.node)]
 
     def made(self, name: str) -> str:

@@ -83,6 +83,13 @@ BAR = (
     Control("hide_answer", "answer", Words(), _SHOWN, {"hidden": True}, default=False),
     Control("keep", "keep", Text(LONGEST_CHOICE), _RUN, default="", widget=None),
 )
+_IT_WRITES = ("explore", "search", "masks", "compare")
+SWITCHES = (
+    Control("generation", "generation", Words("models that have one"), _IT_WRITES, {"off": False}, default=True, is_late=True),
+    Control("chat", "chat", Words("models that have a chat template"), _IT_WRITES, {"on": True}, default=False, is_late=True),
+    Control("source_language", "reads", Words(), _IT_WRITES),
+    Control("target_language", "writes", Words(), _IT_WRITES),
+)
 CODE = (
     Control("code", "code", Words(), _CODE, {"open": True}, default=False),
     Control("code_of_tab", "code_of_tab", Words(), _STEPPED, {"open": True}, default=False),
@@ -177,7 +184,7 @@ OTHERS = (
     Control("open_name", "opened", Elsewhere("a link names the file it was made with, and cannot hold it"), ("open",)),
     Control("asked", "asked", Elsewhere("names of what buttons made: on_demand.py"), ("explore", "masks"), widget=None),
 )
-TABLE = (*BAR, *CODE, *FOCUS, *TABS, *MASKS, *SEARCH, *COMPARE, *TRAIN, *OTHERS)
+TABLE = (*BAR, *SWITCHES, *CODE, *FOCUS, *TABS, *MASKS, *SEARCH, *COMPARE, *TRAIN, *OTHERS)
 BY_KEY = {control.key: control for control in TABLE}
 CONTROLS = {control.widget or control.key: control.name for control in TABLE if control.widget is not None}
 """The widgets, by their keys, and the name of each in a link."""

@@ -1,0 +1,88 @@
+"""The pieces of a Hugging Face tokenizer, and the labels by which people read them."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+_SPACE = "▁"
+"""How SentencePiece writes a space."""
+_ONE_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+"""How SentencePiece writes a byte of a character that it has no piece for."""
+_NO_CHARACTER = re.compile("[\udc80-\udcff]")
+"""A byte of no whole character, as `surrogateescape` leaves them."""
+
+
+class Pieces:
+    """A tokenizer of transformers, and what all who read with it share: labels, and a lock.
+
+    It has a state (which side it reads, in which language), so that one text is read at a time.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        self.tokenizer = tokenizer
+        self.lock = threading.Lock()
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Of all ids."""
+        kept = set(self.tokenizer.added_tokens_decoder)
+        pieces = self.tokenizer.convert_ids_to_tokens(list(range(len(self.tokenizer))))
+        return tuple(
+            str(number) if piece is None else piece if number in kept else self._label(piece)
+            for number, piece in enumerate(pieces)
+        )
+
+    @cached_property
+    def longest_label(self) -> int:
+        """Characters."""
+        return max(map(len, self.labels), default=1)
+
+    def label(self, number: int) -> str:
+        """Of one id; a model may have places for more tokens than its tokenizer knows."""
+        return self.labels[number] if number < len(self.labels) else str(number)
+
+    def _label(self, piece: str) -> str:
+        """What a piece spells; what does not spell a whole character as its bytes."""
+        if "ByteLevel" in self._decoders and all(sign in _BYTES for sign in piece):
+            return _spelt(bytes(_BYTES[sign] for sign in piece))
+        if "WordPiece" in self._decoders:
+            return piece
+        if one := _ONE_BYTE.fullmatch(piece):
+            return _spelt(bytes.fromhex(one[1]))
+        return piece.replace(_SPACE, " ")
+
+    @cached_property
+    def _decoders(self) -> frozenset[str]:
+        """How pieces are put together, by the names of the library; none for a tokenizer that is written in Python."""
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        decoder = getattr(backend, "decoder", None)
+        return frozenset() if decoder is None else frozenset(_types(json.loads(decoder.__getstate__())))
+
+
+def _types(state: dict[str, Any]) -> Iterator[str]:
+    """Of a decoder, and of those that it is made of."""
+    yield state["type"]
+    for part in state.get("decoders", ()):
+        yield from _types(part)
+
+
+def _spelt(piece: bytes) -> str:
+    """`<0xE2><0x80>` where bytes are no whole character."""
+    text = piece.decode("utf-8", "surrogateescape")
+    return _NO_CHARACTER.sub(lambda found: f"<0x{ord(found[0]) - 0xDC00:02X}>", text)
+
+
+def _byte_signs() -> dict[str, int]:
+    """The sign that byte-level BPE writes for each byte: itself where it can be seen, and else the next one from U+0100 on.
+
+    Radford et al. 2019, "Language Models are Unsupervised Multitask Learners".
+    """
+    seen = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = [byte for byte in range(256) if byte not in seen]
+    return {**{chr(byte): byte for byte in seen}, **{chr(0x100 + place): byte for place, byte in enumerate(others)}}
+
+
+_BYTES = _byte_signs()

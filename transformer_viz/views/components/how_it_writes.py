@@ -1,0 +1,38 @@
+"""How a model reads and writes, beside its name: what its generation config does, and what may be chosen."""
+
+import streamlit as st
+
+from transformer_viz.analysis.generation_words import generation_words
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.switches import Switches
+from transformer_viz.views.components.markdown import literal, said
+from transformer_viz.views.state.switches import OWN
+
+
+def popover(model: LoadedModel) -> None:
+    """Nothing for a model that is ours, and for one that writes nothing."""
+    has = model.switches
+    if not model.generation and has == Switches():
+        return
+    with st.popover("How it writes", icon=":material/tune:", help="Its generation config, chat template and languages"):
+        if has.generation is not None:
+            st.toggle("As its generation config says", key="generation", help="Off: only its logits decide")
+        _say_rules(model)
+        if has.chat is not None:
+            words = "What the template adds is seen as tokens of the prompt"
+            st.toggle("The text as a message in its chat template", key="chat", help=words)
+        if model.languages:
+            _languages(model)
+
+
+def _say_rules(model: LoadedModel) -> None:
+    """A line for each."""
+    whole = model if model.switches.generation is not False else model.switched(Switches(generation=True))
+    for number, clause in enumerate(generation_words(whole.generation, model.tokenizer.label)):
+        is_off = list(whole.generation)[number] not in model.generation
+        st.caption(f"~~{said(clause)}~~" if is_off else said(clause))
+
+
+def _languages(model: LoadedModel) -> None:
+    for which, does in (("source_language", "reads"), ("target_language", "writes")):
+        st.selectbox(f"It {does}", [OWN, *model.languages], key=which, format_func=lambda code: literal(code) or "its own")

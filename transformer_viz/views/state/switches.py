@@ -1,0 +1,54 @@
+"""How a model reads and writes, as far as it leaves a choice: its generation config, its chat template, its languages.
+
+What is chosen holds for every model of the session that has the choice, on every page. The session has it under these names.
+"""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from transformer_viz.switches import Switches
+from transformer_viz.views.state import link
+
+if TYPE_CHECKING:
+    from transformer_viz.loaded_model import LoadedModel
+
+OWN = ""
+"""A language that is the model's own choice."""
+
+
+def start(model: "LoadedModel") -> None:
+    """First values, from the link or by default; of a choice that this model does not have, the default."""
+    has, languages = model.switches, (OWN, *model.languages)
+    link.start("generation", {} if has.generation is None else None, True)
+    link.start("chat", {} if has.chat is None else None, False)
+    link.start("source_language", languages)
+    link.start("target_language", languages)
+
+
+def asked() -> Switches:
+    """What the session asks for; None is as a model is by itself."""
+    state = st.session_state
+    return Switches(
+        generation=None if state.get("generation", True) else False,
+        chat=state.get("chat") or None,
+        source_language=state.get("source_language") or None,
+        target_language=state.get("target_language") or None,
+    )
+
+
+def of(model: "LoadedModel") -> Switches:
+    """What the session asks for, as far as this model has the choice."""
+    now, has, languages = asked(), model.switches, model.languages
+    return Switches(
+        generation=None if has.generation is None else now.generation,
+        chat=None if has.chat is None else now.chat,
+        source_language=now.source_language if now.source_language in languages else None,
+        target_language=now.target_language if now.target_language in languages else None,
+    )
+
+
+def switched(model: "LoadedModel") -> "LoadedModel":
+    """The model as the session asks for it."""
+    switches = of(model)
+    return model if switches == Switches() else model.switched(switches)
