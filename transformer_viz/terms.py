@@ -109,12 +109,13 @@ def row_labels(read: Sequence[str], written: Sequence[str] | None) -> list[str]:
 
 
 def visible(token: str, most: int = LONGEST_LABEL) -> str:
-    """A token whose spaces, tabs and line breaks are something to see; what is longer than `most` is cut."""
+    """A token whose blanks are something to see; what is longer than `most` is cut."""
     return visible_text(shortened(token, most))
 
 
 def visible_text(text: str) -> str:
-    """A text of a run, its spaces, tabs and line breaks something to see: wherever a person reads one, and in no data."""
+    """A text of a run, its spaces, tabs, line breaks and control characters something to see: wherever a person reads one,
+    and in no data."""
     return text.translate(_BLANKS)
 
 
@@ -140,5 +141,7 @@ def text_words(text: str, most: int = 40) -> str:
     return "'" + "".join(sign if sign.isprintable() else f"[{_PLAIN_WORDS.get(sign, sign_words(sign))}]" for sign in cut) + "'"
 
 
-_BLANKS = str.maketrans({"\n": "↵", "\t": "⇥", " ": "␣"})
+_BLANKS = str.maketrans(
+    {chr(code): f"<U+{code:04X}>" for code in (*range(0x20), *range(0x7F, 0xA0))} | {"\n": "↵", "\t": "⇥", " ": "␣"}
+)
 _PLAIN_WORDS = {" ": "space", "\t": "tab", "\n": "line break", "\r": "line break"}

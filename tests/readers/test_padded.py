@@ -70,8 +70,8 @@ def test_targets_in_a_padded_batch_are_read_as_alone(name: str) -> None:
         alone = decode(model, text, target=target, record=("weights", "scores"))
         n = len(target.split()) + 1
         expected = [-step.log_probability for step in alone.steps[alone.n_given :]]
-        np.testing.assert_allclose(found.per_token[i, trace.n_given :][:n], expected, atol=1e-4)
-        assert found.counted[i].tolist() == [trace.n_given <= t < trace.n_given + n for t in range(trace.n_steps)]
+        np.testing.assert_allclose(found.per_token[i, :n], expected, atol=1e-4)
+        assert found.counted[i].tolist() == [t < n for t in range(trace.n_steps - trace.n_given)]
         assert trace.output_tokens[trace.n_given + n :] == (PAD,) * (trace.n_steps - trace.n_given - n)
         for kind, scores in trace.scores.items():
             masked = np.broadcast_to(trace.masks[kind], scores.shape)

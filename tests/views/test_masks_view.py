@@ -234,10 +234,10 @@ def test_scores_a_row_and_its_sum(start: Start) -> None:
 @pytest.mark.parametrize(
     ("sources", "targets", "named"),
     [
-        ("", "", "There is no source string"),
-        ("\n\n", "", "There is no source string"),
+        ("", "", "There is no source text"),
+        ("\n\n", "", "There is no source text"),
         ("hello\n\nab", "", "Line 2 of the sources is empty"),
-        ("a\n" * 200, "", "200 source strings are given; this page shows at most 8"),
+        ("a\n" * 200, "", "200 source texts are given; this page shows at most 8"),
         ("hello\nab", "olleh", "2 sources and 1 targets are given"),
         ("hello\nab", "olleh\nba\nc", "2 sources and 3 targets are given"),
         ("hello\n" + "x" * 40, "", "Line 2 of the sources: The text has 40 characters; this model reads at most 32"),
@@ -253,7 +253,7 @@ def test_what_cannot_be_a_batch_is_said_and_nothing_is_lost(start: Start, source
     assert named in said(at)
     assert at.text_area(key="lab_sources").value == sources
     assert at.text_area(key="lab_targets").value == targets
-    button = next(button for button in at.button if button.label == "Use examples of this checkpoint")
+    button = next(button for button in at.button if button.label == "Use examples")
     button.click().run()
     assert not at.error
 

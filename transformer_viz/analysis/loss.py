@@ -12,11 +12,11 @@ from transformer_viz.vocabulary import PAD
 
 @dataclass(frozen=True)
 class Losses:
-    """Losses in nats; all sentences have the same number of steps, padding included.
+    """Losses in nats; all sentences have the same number of steps, padding included. A prompt, which is given, has none.
 
     Attributes:
         per_token: (sentence, step) −log p of the token that should be written.
-        counted: bool (sentence, step); False at padding, and in a prompt, which is read and not to be written.
+        counted: bool (sentence, step); False at padding.
         right: bool (sentence, step); whether that token was the most probable one.
     """
 
@@ -58,9 +58,9 @@ def losses(traces: Sequence[Trace]) -> Losses:
     """
     if any(not trace.steps or any(step.rank is None for step in trace.steps) for trace in traces):
         raise OptionError("a loss needs runs with recorded probabilities and ranks; decode with target=…")
-    counted = [[t >= trace.n_given and step.token != PAD for t, step in enumerate(trace.steps)] for trace in traces]
+    written = [trace.steps[trace.n_given :] for trace in traces]
     return Losses(
-        per_token=np.array([[-step.log_probability for step in trace.steps] for trace in traces]),
-        counted=np.array(counted),
-        right=np.array([[step.rank == 0 for step in trace.steps] for trace in traces]),
+        per_token=np.array([[-step.log_probability for step in steps] for steps in written]),
+        counted=np.array([[step.token != PAD for step in steps] for steps in written]),
+        right=np.array([[step.rank == 0 for step in steps] for steps in written]),
     )

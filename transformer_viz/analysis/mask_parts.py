@@ -20,11 +20,12 @@ class MaskPart:
 
 
 def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, ...]:
-    """Encoder padding, decoder padding, causal, the decoder's two combined, and cross, as they were in force.
+    """Encoder padding, decoder padding, causal, its window where a layer has one, all of these combined, and cross, as they
+    were in force.
 
     Args:
         trace: the run; padding shows where it was kept (`pad_to`, `pad_target_to`).
-        layer: from 0; matters only where an edit made layers differ. A kind without it shows its first one.
+        layer: from 0; matters only where windows or an edit made layers differ. A kind without it shows its first one.
         head: from 0; likewise.
     """
     found: dict[Kind, np.ndarray] = {}
@@ -40,6 +41,8 @@ def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, .
         combined = found["decoder"]
         parts.append(("decoder: padding", "decoder", combined & Reason.PADDING))
         parts.append(("decoder: causal", "decoder", combined & Reason.FUTURE))
+        if (trace.mask_reasons["decoder"] == Reason.WINDOW).any():
+            parts.append(("decoder: window", "decoder", combined * (combined == Reason.WINDOW)))
         parts.append(("decoder: combined", "decoder", combined))
     if "cross" in found:
         parts.append(("cross: padding", "cross", found["cross"]))

@@ -21,7 +21,7 @@ def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "
         large: bigger letters.
     """
     colours, size = theme_of(theme), 16 if large else 13
-    n_steps = found.per_token.shape[1]
+    n_steps, n_given = found.per_token.shape[1], traces[0].n_given
     drawn = [
         _counted(traces, found, colours, size),
         _padding(found, colours),
@@ -36,7 +36,7 @@ def token_losses(traces: Sequence[Trace], found: Losses, *, theme: ThemeName = "
             "margin": {"l": 8, "r": 8, "t": 8, "b": 56},
             "xaxis": {
                 "range": [-0.5, n_steps - 0.5],
-                **cells.ticks([str(t + 1) for t in range(n_steps)], -(-n_steps // cells.MOST_TICKS)),
+                **cells.ticks([str(n_given + t + 1) for t in range(n_steps)], -(-n_steps // cells.MOST_TICKS)),
                 "title": {"text": "step", "standoff": 6},
                 "ticks": "",
                 **bare,
@@ -59,7 +59,7 @@ def _counted(traces: Sequence[Trace], found: Losses, colours: Theme, size: int) 
         zmin=0,
         zmax=float(np.nanmax(losses, initial=1.0)),
         colorscale=even(colours.scale),
-        text=[[shown(step.token) for step in trace.steps] for trace in traces],
+        text=[[shown(step.token) for step in trace.steps[trace.n_given :]] for trace in traces],
         texttemplate="%{text}",
         textfont={"size": size},
         hoverongaps=False,

@@ -51,7 +51,7 @@ def softmax_maps(
     weight_scale = {"zmin": 0, "zmax": 1, "colorscale": even(colours.scale), "showscale": False}
     after = np.where(masked, np.nan, computed.filled)
     panels: list[tuple[str, list[Any]]] = [
-        ("1. scores QKᵀ/√d_k", [heat_map(scores, "score", score_scale)]),
+        ("1. scores before the mask", [heat_map(scores, "score", score_scale)]),
         ("2. after the mask", [heat_map(after, "score", score_scale), *hidden(masked, colours)]),
         (
             "3. weights after the softmax",

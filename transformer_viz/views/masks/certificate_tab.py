@@ -1,4 +1,4 @@
-"""The leak certificate of the checkpoint as it stands, with whatever is changed."""
+"""The leak certificate of the model as it stands, with whatever is changed."""
 
 import math
 
@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz.analysis.mask_report import RULES, MaskReport
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.masks import batch_runs
@@ -18,14 +19,10 @@ TITLE, ORDER = "Certificate", 4
 
 def show(setup: Setup) -> None:
     """A button, and the verdict."""
-    st.markdown(
-        "Every token that a query must not see is replaced by random others, one position after the other: later target tokens "
-        "and all padding. The target is cut off, too: how long it is must not show. If any row of attention or any logit "
-        "changes, something leaks."
-    )
+    st.markdown(_words(setup.model))
     with_change = f" with {setup.change_words()}" if setup.is_changed else ""
     st.button(
-        f"Check {literal(setup.checkpoint.name)}{with_change}",
+        f"Check {literal(setup.model.name)}{with_change}",
         icon=":material/verified_user:",
         type="primary",
         key="lab-check",
@@ -33,8 +30,24 @@ def show(setup: Setup) -> None:
         args=("certificate", setup.made_of),
     )
     if on_demand.is_asked("certificate", setup.made_of):
-        _report(batch_runs.report(setup.checkpoint, setup.edits, setup.mistake))
+        _report(batch_runs.report(setup.model, setup.texts, setup.edits, setup.mistake))
     code.show(programs.certificate(setup.batch))
+
+
+def _words(model: LoadedModel) -> str:
+    """What is replaced, of the sides that this model has, and in which texts."""
+    sizes, tried = model.model.sizes, "" if model.task is not None else " It is done with the texts above, 16 tokens of each."
+    if not sizes.writes:
+        what = "all padding"
+    elif model.task is not None:
+        what = "later target tokens and all padding, one position after the other"
+    else:
+        what = "later tokens and all padding"
+    cut = " The end is cut off, too: how long the text is must not show." if sizes.writes else ""
+    return (
+        f"Every token that a query must not see is replaced by random others: {what}.{cut} "
+        f"If any row of attention or any logit changes, something leaks.{tried}"
+    )
 
 
 def _report(report: MaskReport) -> None:

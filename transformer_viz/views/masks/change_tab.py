@@ -1,5 +1,7 @@
 """Change a mask, a head or a row of weights, and see what the model makes of it."""
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
@@ -9,7 +11,7 @@ from transformer_viz.analysis.compare_words import change_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import KIND_TITLES, Kind, head_label, visible
+from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, code, figure_file, jump
@@ -131,8 +133,9 @@ def _further(setup: Setup, after: Trace, many: OverMany) -> None:
     """The run as a file, and the same change over many strings."""
     if not setup.is_changed:
         return
-    many.controls(f"The effect over {batch_runs.SAMPLES} strings", "lab-many")
-    many.result("effect")
+    if setup.model.task is not None:
+        many.controls(f"The effect over {batch_runs.SAMPLES} strings", "lab-many")
+        many.result("effect")
     st.download_button(
         "This run as a file", to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
     )
@@ -169,7 +172,7 @@ def _outcome(setup: Setup, before: Trace, after: Trace) -> None:
         return
     comparison = compare(before, after)
     with st.container(gap="xxsmall"):
-        st.markdown(_output_words(before, after, comparison.parted))
+        st.markdown(_output_words(before, after, comparison.parted) if after.n_steps else _fill_words(before, after))
         if comparison.largest is None:
             st.markdown("No weight changes.")
         else:
@@ -185,10 +188,24 @@ def _output_words(before: Trace, after: Trace, parted: int | None) -> str:
     return f"**The output changes from step {parted + 1} on.** {texts[0]} has become {texts[1]}{stopped}."
 
 
+def _fill_words(before: Trace, after: Trace) -> str:
+    """Of a model that writes nothing: what it puts at its mask tokens."""
+    fills = [[fill.candidates[0][0] for fill in run.fills] for run in (before, after)]
+    if not before.fills:
+        return "**This model writes nothing**; its weights change."
+    if fills[0] == fills[1]:
+        return "**What it puts at its mask tokens is the same.**"
+    texts = [", ".join(f"**{of_run(token)}**" for token in tokens) for tokens in fills]
+    return f"**What it puts at its mask tokens changes.** {texts[0]} has become {texts[1]}."
+
+
 def _steps(before: Trace, after: Trace) -> None:
-    n = max(len(before.steps), len(after.steps))
+    """What was written step by step, or what stands at the mask tokens."""
+    if not after.n_steps:
+        _fills(before, after)
+        return
     rows = []
-    for t in range(n):
+    for t in range(after.n_given, max(len(before.steps), len(after.steps))):
         a, b = (run.steps[t] if t < len(run.steps) else None for run in (before, after))
         rows.append(
             {
@@ -200,11 +217,33 @@ def _steps(before: Trace, after: Trace) -> None:
                 "compared": "differs" if (a and a.token) != (b and b.token) else "",
             }
         )
+    _table(rows)
+
+
+def _fills(before: Trace, after: Trace) -> None:
+    rows = []
+    for a, b in zip(before.fills, after.fills, strict=True):
+        (first, p_before), (second, p_after) = a.candidates[0], b.candidates[0]
+        rows.append(
+            {
+                "place": place_words(a.place),
+                "before": visible(first),
+                "p before": p_before,
+                "after": visible(second),
+                "p after": p_after,
+                "compared": "differs" if first != second else "",
+            }
+        )
+    if rows:
+        _table(rows)
+
+
+def _table(rows: list[dict[str, Any]]) -> None:
     bar = {
         name: st.column_config.ProgressColumn(name, min_value=0.0, max_value=1.0, format="%.4f")
         for name in ("p before", "p after")
     }
-    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bar, height=min(440, 38 + 35 * n))
+    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bar, height=min(440, 38 + 35 * len(rows)))
 
 
 def _clicked(query: int | None, key: int | None, trace: Trace) -> None:

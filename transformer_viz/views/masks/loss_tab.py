@@ -15,6 +15,11 @@ TITLE, ORDER = "Loss", 5
 
 def show(setup: Setup) -> None:
     """One figure and the two sums."""
+    if not setup.model.model.sizes.writes:
+        st.info(
+            "This model is an encoder alone: it writes nothing that could be compared with a target.", icon=":material/info:"
+        )
+        return
     traces = setup.forced()
     found = losses(traces)
     figure = figures.token_losses(traces, found, theme=setup.theme, large=setup.is_large)

@@ -1,10 +1,11 @@
 """Every mask of the batch, or of one sentence, by its reasons."""
 
+import numpy as np
 import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
-from transformer_viz.terms import visible_text
+from transformer_viz.terms import place_words, visible_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file
 from transformer_viz.views.masks.setup import Setup
@@ -19,17 +20,18 @@ _VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
 def show(setup: Setup) -> None:
     """The switch and the figure; on a phone one mask at a time."""
     traces = setup.forced()
-    if setup.is_narrow:
-        focus.controls(traces[setup.sentence], combined=False, with_best=False)
-    else:
-        st.segmented_control(
-            "Show",
-            list(_VIEW_WORDS),
-            key="lab_view",
-            required=True,
-            format_func=_VIEW_WORDS.__getitem__,
-            label_visibility="collapsed",
-        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if not setup.is_narrow:
+            st.segmented_control(
+                "Show",
+                list(_VIEW_WORDS),
+                key="lab_view",
+                required=True,
+                format_func=_VIEW_WORDS.__getitem__,
+                label_visibility="collapsed",
+            )
+        if setup.is_narrow or _differ_by_layer(traces):
+            focus.controls(traces[setup.sentence], combined=False, with_best=False)
     is_batch = st.session_state.lab_view == "batch" and not setup.is_narrow
     chosen = range(len(traces)) if is_batch else [setup.sentence]
     layer, head = st.session_state.layer, st.session_state.head
@@ -45,13 +47,34 @@ def show(setup: Setup) -> None:
     words = "The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason"
     chart.show(figure, "lab-masks-chart", words)
     figure_file.offer(figure, "masks")
+    notes = _of_layers(traces, layer) + _of_the_future(traces[setup.sentence])
     st.caption(
         "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "
-        "A padded query is left alone: nobody reads its row."
+        f"A padded query is left alone: nobody reads its row.{notes}"
     )
     looks = {**setup.looks, "large": setup.is_large or not is_batch}
     only = st.session_state.kind if setup.is_narrow else None
     code.show(programs.masks(setup.batch, None if is_batch else setup.sentence, (layer, head), columns, looks, only))
+
+
+def _differ_by_layer(traces: list[Trace]) -> bool:
+    """Whether it matters which layer is shown."""
+    return any(reasons.ndim == 4 for trace in traces for reasons in trace.mask_reasons.values())
+
+
+def _of_layers(traces: list[Trace], layer: int) -> str:
+    return f" Masks differ from layer to layer here; these are of layer {layer + 1}." if _differ_by_layer(traces) else ""
+
+
+def _of_the_future(trace: Trace) -> str:
+    """That a decoder may look ahead, and how far: in a prefix, or because somebody changed it."""
+    if "decoder" not in trace.kinds:
+        return ""
+    seen = np.triu(trace.mask_reasons["decoder"] == 0, 1)
+    if not seen.any():
+        return ""
+    last = int(np.nonzero(seen.any(axis=tuple(range(seen.ndim - 1))))[0][-1])
+    return f" The decoder may look ahead, up to {place_words(last)}: a prefix that it sees whole, or a mask that was changed."
 
 
 def _parts(setup: Setup, trace: Trace, layer: int, head: int) -> tuple[MaskPart, ...]:

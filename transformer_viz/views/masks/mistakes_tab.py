@@ -10,7 +10,7 @@ from transformer_viz.model.mistakes import MISTAKES, Mistake
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
-from transformer_viz.views.components.markdown import of_run
+from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.over_many import OverMany
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
@@ -23,7 +23,14 @@ TITLE, ORDER = "Mistakes", 3
 
 def show(setup: Setup) -> None:
     """Cards, two a row."""
-    right = batch_runs.decoded(setup.checkpoint, setup.typed), batch_runs.forced(setup.checkpoint, setup.typed)
+    if setup.model.task is None:
+        st.info(
+            "These mistakes are made in the model that comes with this app: choose one of its checkpoints above. "
+            f"Masks of {literal(setup.model.name)} are changed by hand under *Change and run again*.",
+            icon=":material/bug_report:",
+        )
+        return
+    right = batch_runs.decoded(setup.model, setup.typed), batch_runs.forced(setup.model, setup.typed)
     many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
         many.controls(f"… and over {batch_runs.SAMPLES} strings", "lab-gallery-many")
@@ -59,8 +66,8 @@ def _card(setup: Setup, mistake: Mistake, many: OverMany, decoded: list[Trace], 
 
 def _effect(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[Trace]) -> str:
     """Here and now, with numbers."""
-    wrong = batch_runs.decoded(setup.checkpoint, setup.typed, (), mistake.name)
-    wrong_forced = batch_runs.forced(setup.checkpoint, setup.typed, (), mistake.name)
+    wrong = batch_runs.decoded(setup.model, setup.typed, (), mistake.name)
+    wrong_forced = batch_runs.forced(setup.model, setup.typed, (), mistake.name)
     changed = sum(a.output_tokens != b.output_tokens for a, b in zip(decoded, wrong, strict=True))
     before, after = decoded[setup.sentence], wrong[setup.sentence]
     words = [f"**Here:** {changed} of {len(decoded)} sentences come out differently."]

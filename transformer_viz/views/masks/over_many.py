@@ -29,7 +29,7 @@ class OverMany:
         self._name, self._made_of, self._places = name, setup.made_of, {}
         self.is_asked = on_demand.is_asked(name, self._made_of)
         asked = changes if self.is_asked else {}
-        self._runs = {key: batch_runs.over_many(setup.checkpoint, *change) for key, change in asked.items()}
+        self._runs = {key: batch_runs.over_many(setup.model, *change) for key, change in asked.items()}
 
     def controls(self, words: str, key: str) -> None:
         """The button that can be pressed now, of which the first says `words`, and how far it is."""

@@ -3,9 +3,10 @@
 import streamlit as st
 
 from transformer_viz.analysis.sentences import source_unit
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
+from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.trace_size import megabytes
 from transformer_viz.views.components import bar, screen, style, tabs
 from transformer_viz.views.components.markdown import literal, of_run
@@ -20,23 +21,21 @@ TABS = tabs.found("transformer_viz.views.masks")
 
 def show() -> None:
     """The page."""
-    chosen = bar.show("masks", with_text=False, long_texts=setup.long_texts())
-    checkpoint = chosen.checkpoint
-    if checkpoint is None:
+    chosen = bar.show("masks", with_text=False, with_models=True, long_texts=setup.long_texts())
+    model = chosen.model
+    if model is None:
         return
     if display_options.is_hidden("Masks, with the tokens beside them,"):
         link.write(link.values())
         return
-    batch.show(checkpoint)
+    batch.show(model)
     try:
-        typed = batch.typed()
-        batch.check_readable(typed, checkpoint.task)
-        _lab(chosen, checkpoint, typed)
+        _lab(chosen, model, batch.typed(model))
     except InputError as error:
         link.say(None)
         link.write(link.values())
         st.error(literal(str(error)), icon=":material/keyboard:")
-        st.button("Use examples of this checkpoint", on_click=_examples, args=(checkpoint,), icon=":material/lightbulb:")
+        st.button("Use examples", on_click=_examples, args=(model,), icon=":material/lightbulb:")
     except TraceTooLarge as error:
         words = f"These runs would take up to {megabytes(error.needed)}, more than the page allows."
         st.warning(f"{words} Shorten the sentences, or take fewer.", icon=":material/memory:")
@@ -46,9 +45,9 @@ def show() -> None:
         st.button("Reset", on_click=setup.reset, icon=":material/restart_alt:", key="lab-reset-error")
 
 
-def _lab(chosen: bar.Bar, checkpoint: Checkpoint, typed: batch.Typed) -> None:
-    now = setup.start(chosen, checkpoint, typed, style.theme(), screen.is_narrow())
-    focus.start_place(now.forced(changed=False)[now.sentence], checkpoint)
+def _lab(chosen: bar.Bar, model: LoadedModel, typed: batch.Typed) -> None:
+    now = setup.start(chosen, model, typed, style.theme(), screen.is_narrow())
+    focus.start_place(now.forced(changed=False)[now.sentence], chosen.checkpoint)
     for tab in TABS.values():
         if hasattr(tab, "start"):
             tab.start(now)
@@ -72,34 +71,51 @@ def _header(now: Setup) -> None:
             format_func=lambda i: f"{i + 1}: {of_run(_short(sources[i]))}",
             label_visibility="collapsed",
         )
-        st.selectbox(
-            "Mistake",
-            [NO_MISTAKE, *MISTAKES],
-            key="mistake",
-            width=280,
-            format_func=lambda name: "no mistake" if name == NO_MISTAKE else MISTAKES[name].title,
-            label_visibility="collapsed",
-        )
+        if now.model.task is not None:
+            st.selectbox(
+                "Mistake",
+                [NO_MISTAKE, *MISTAKES],
+                key="mistake",
+                width=280,
+                format_func=lambda name: "no mistake" if name == NO_MISTAKE else MISTAKES[name].title,
+                label_visibility="collapsed",
+            )
         if now.is_changed:
             st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
     before = now.decoded(changed=False)[now.sentence]
-    real = len([letter for letter in before.source_letters if letter is not None])
-    n = len(before.source_tokens)
-    size = f"{real} letters, {real + 2} tokens" if source_unit(before) == "letter" else f"{real + 2} tokens"
     words = (
-        f"Sentence {now.sentence + 1} of {len(sources)}: **{of_run(before.source)}** becomes "
-        f"**{of_run(before.text)}**{display_options.answer_of(before)}. "
-        f"It has {size} with its frame, and {n - real - 2} of padding."
+        f"Sentence {now.sentence + 1} of {len(sources)}: **{of_run(before.source)}** {_becomes(before, now.model)}. "
+        f"It has {_size(before, now.model)}."
     )
     if now.is_changed:
         after = now.decoded(changed=True)[now.sentence]
-        text = f"**{of_run(after.text)}**{display_options.answer_of(after)}"
-        words += f" With {literal(now.change_words())} it becomes {text}."
+        words += f" With {literal(now.change_words())} it {_becomes(after, now.model)}."
     st.markdown(words)
 
 
-def _examples(checkpoint: Checkpoint) -> None:
-    st.session_state.lab_sources = batch.default_sources(checkpoint.task)
+def _becomes(trace: Trace, model: LoadedModel) -> str:
+    """What the model makes of a sentence: a text, how it goes on, or what it puts at the mask tokens."""
+    if model.model.sizes.writes:
+        verb = "goes on with" if batch.has_prompts(model) else "becomes"
+        return f"{verb} **{of_run(trace.text)}**{display_options.answer_of(trace)}"
+    if not trace.fills:
+        return "is read"
+    return "is filled with " + ", ".join(f"**{of_run(fill.candidates[0][0])}**" for fill in trace.fills)
+
+
+def _size(trace: Trace, model: LoadedModel) -> str:
+    """`11 letters, 13 tokens with its frame, and 6 of padding`; what another tokenizer frames is a part of its tokens."""
+    n_tokens, n_letters = len(model.tokenizer.source(trace.source)), sum(place is not None for place in trace.source_letters)
+    n_padding = (len(trace.source_tokens) or trace.n_given + 1) - n_tokens
+    if model.task is None:
+        padding = f"{n_padding} of padding {batch.side_of_padding(model)} them" if n_padding else "no padding"
+        return f"{n_tokens} tokens, and {padding}"
+    letters = f"{n_letters} letters, " if source_unit(trace) == "letter" else ""
+    return f"{letters}{n_tokens} tokens with its frame, and {n_padding} of padding"
+
+
+def _examples(model: LoadedModel) -> None:
+    st.session_state.lab_sources = batch.default_sources(model)
     st.session_state.lab_targets = ""
 
 

@@ -5,9 +5,10 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.heads import reasons_map, scores_map
+from transformer_viz.analysis.heads import head_map, reasons_map, scores_map
 from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
-from transformer_viz.terms import REASON_WORDS, Kind, row_labels, visible
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, row_labels, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, code, figure_file
 from transformer_viz.views.masks.setup import Setup
@@ -37,6 +38,11 @@ def show(setup: Setup) -> None:
             label_visibility="collapsed",
         )
         st.markdown(f"{FILL_WORDS[st.session_state.lab_fill]}, in {st.session_state.lab_precision}")
+    if kind not in trace.scores:
+        st.info(f"The scores of the {KIND_TITLES[kind]} cannot be had from this model.", icon=":material/info:")
+        return
+    if not setup.is_changed and not _is_softmax(trace, kind, layer, head):
+        st.warning("The weights of this run are not the softmax of these scores alone: this model does more.")
     fill, precision = st.session_state.lab_fill, st.session_state.lab_precision
     computed = head_softmax(trace, kind, layer, head, fill, precision)
     with st.container(key=_CHART):
@@ -47,7 +53,11 @@ def show(setup: Setup) -> None:
         heard = clicks.cells(lambda query, key: _go_to_row(query, trace, kind))
         chart.show(figure, "lab-scores-chart", words, clicks=heard)
         figure_file.offer(figure, "scores")
-    _row(trace, kind, layer, head, row, scores_map(trace, kind, layer, head), computed)
+    numbers, fates = st.columns([3, 2])
+    with numbers:
+        _row(trace, (kind, layer, head), row, computed)
+    with fates:
+        _fates(scores_map(trace, kind, layer, head)[row], setup.model)
     at = programs.Focus(setup.sentence, kind, layer, head)
     code.show(programs.scores(setup.batch, at, row, fill, precision, setup.columns, setup.looks))
 
@@ -64,43 +74,49 @@ def _place(trace: Trace) -> tuple[Kind, int, int, int]:
     return state.kind, state.layer, state.head, min(state.lab_row, len(trace.queries(state.kind)) - 1)
 
 
+def _is_softmax(trace: Trace, kind: Kind, layer: int, head: int) -> bool:
+    """Whether the scores give what the run has, where a row may look at anything."""
+    rows = ~(reasons_map(trace, kind, layer, head) > 0).all(-1)
+    found, weights = head_softmax(trace, kind, layer, head).weights, head_map(trace, kind, layer, head)
+    return bool(np.allclose(found[rows], weights[rows], atol=1e-3))
+
+
 def _go_to_row(query: int | None, trace: Trace, kind: Kind) -> None:
     if query is not None and query < len(trace.queries(kind)):
         st.session_state.lab_row = query
 
 
-def _row(trace: Trace, kind: Kind, layer: int, head: int, row: int, scores: np.ndarray, computed: Softmax) -> None:
-    reasons = reasons_map(trace, kind, layer, head)[row]
+def _row(trace: Trace, place: tuple[Kind, int, int], row: int, computed: Softmax) -> None:
+    """One row in numbers."""
+    kind, scores, reasons = place[0], scores_map(trace, *place)[row], reasons_map(trace, *place)[row]
     total = float(computed.weights[row].sum())
-    left, right = st.columns([3, 2])
-    with left:
-        sum_words = "are not numbers" if np.isnan(total) else f"add up to {total:.4f}"
-        st.caption(f"Row {row + 1} in numbers; the weights {sum_words}.")
-        frame = pd.DataFrame(
-            {
-                "key": range(1, len(reasons) + 1),
-                "token": [visible(token) for token in trace.keys(kind)],
-                "score": scores[row],
-                "mask": [REASON_WORDS[int(code)] for code in reasons],
-                "after the mask": [_number(value) for value in computed.filled[row]],
-                "weight": computed.weights[row],
-            }
-        )
-        bars = st.column_config.ProgressColumn("weight", min_value=0.0, max_value=1.0, format="%.4f")
-        st.dataframe(frame, hide_index=True, height=min(420, 38 + 35 * len(frame)), column_config={"weight": bars})
-    with right:
-        st.caption("What this row would become if all of it were masked:")
-        st.dataframe(
-            pd.DataFrame(
-                [
-                    {"masked scores become": fill, "precision": precision, "the row": empty_row(scores[row], fill, precision)}
-                    for fill in FILLS
-                    for precision in PRECISIONS
-                ]
-            ),
-            hide_index=True,
-        )
-        st.caption("This app: −∞, and masked weights 0 afterwards, in every precision. In float16 −10⁹ is −∞.")
+    sum_words = "are not numbers" if np.isnan(total) else f"add up to {total:.4f}"
+    st.caption(f"Row {row + 1} in numbers; the weights {sum_words}.")
+    frame = pd.DataFrame(
+        {
+            "key": range(1, len(reasons) + 1),
+            "token": [visible(token) for token in trace.keys(kind)],
+            "score": scores,
+            "mask": [REASON_WORDS[int(code)] for code in reasons],
+            "after the mask": [_number(value) for value in computed.filled[row]],
+            "weight": computed.weights[row],
+        }
+    )
+    bars = st.column_config.ProgressColumn("weight", min_value=0.0, max_value=1.0, format="%.4f")
+    st.dataframe(frame, hide_index=True, height=min(420, 38 + 35 * len(frame)), column_config={"weight": bars})
+
+
+def _fates(scores: np.ndarray, model: LoadedModel) -> None:
+    """What a row of these scores would become if all of it were masked, and what this model does."""
+    st.caption("What this row would become if all of it were masked:")
+    found = [(fill, precision, empty_row(scores, fill, precision)) for fill in FILLS for precision in PRECISIONS]
+    st.dataframe(pd.DataFrame(found, columns=["masked scores become", "precision", "the row"]), hide_index=True)
+    own = (
+        "This app: −∞, and masked weights 0 afterwards, in every precision."
+        if model.task is not None
+        else "This model: −3.4·10³⁸ is added to what is masked, so such a row would look at everything alike; here it is zeros."
+    )
+    st.caption(f"{own} In float16 −10⁹ is −∞.")
 
 
 def _number(value: float) -> str:

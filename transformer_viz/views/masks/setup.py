@@ -6,9 +6,9 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import edits as plain_edits
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import ThemeName
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import bar
@@ -16,7 +16,7 @@ from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.batch import Typed
 from transformer_viz.views.snippets.runs import Batch
-from transformer_viz.views.state import link
+from transformer_viz.views.state import link, switches
 
 NO_MISTAKE = "none"
 
@@ -25,7 +25,7 @@ NO_MISTAKE = "none"
 class Setup:
     """Everything that a tab needs to know."""
 
-    checkpoint: Checkpoint
+    model: LoadedModel
     device: str
     """As chosen: `auto` or a device."""
     typed: Typed
@@ -44,8 +44,18 @@ class Setup:
     @property
     def made_of(self) -> dict[str, object]:
         """What takes seconds and is made when a button asks for it, and of which model and change; see `on_demand`."""
-        changed = (self.checkpoint.name, self.edits, self.mistake)
-        return {"effect": changed if self.is_changed else None, "certificate": changed, "gallery": self.checkpoint.name}
+        name = (self.model.name, self.model.switches)
+        changed = (name, self.edits, self.mistake)
+        return {
+            "effect": changed if self.is_changed else None,
+            "certificate": (*changed, self.texts),
+            "gallery": None if self.model.task is None else name,
+        }
+
+    @property
+    def texts(self) -> tuple[str, ...] | None:
+        """What is tried beyond this batch: the person's own texts, where no task draws others."""
+        return self.typed.sources if self.model.task is None else None
 
     @property
     def columns(self) -> int:
@@ -55,7 +65,16 @@ class Setup:
     @property
     def batch(self) -> Batch:
         """How the batch is made, for “Show the code”."""
-        return Batch(self.checkpoint.name, self.typed.sources, self.typed.targets, self.edits, self.mistake, self.device)
+        return Batch(
+            self.model.name,
+            self.typed.sources,
+            self.typed.targets,
+            self.edits,
+            self.mistake,
+            self.device,
+            self.texts,
+            switches.of(self.model).calls(),
+        )
 
     @property
     def looks(self) -> dict[str, Any]:
@@ -64,11 +83,11 @@ class Setup:
 
     def decoded(self, *, changed: bool) -> list[Trace]:
         """What the model writes, one Trace a sentence."""
-        return batch_runs.decoded(self.checkpoint, self.typed, *(self._change() if changed else ((), None)))
+        return batch_runs.decoded(self.model, self.typed, *(self._change() if changed else ((), None)))
 
     def forced(self, *, changed: bool = True) -> list[Trace]:
         """The pass over sources and targets, one Trace a sentence."""
-        return batch_runs.forced(self.checkpoint, self.typed, *(self._change() if changed else ((), None)))
+        return batch_runs.forced(self.model, self.typed, *(self._change() if changed else ((), None)))
 
     def change_words(self) -> str:
         """What is changed, in words."""
@@ -80,13 +99,13 @@ class Setup:
         return self.edits, self.mistake
 
 
-def start(chosen: bar.Bar, checkpoint: Checkpoint, typed: Typed, theme: ThemeName, is_narrow: bool) -> Setup:
+def start(chosen: bar.Bar, model: LoadedModel, typed: Typed, theme: ThemeName, is_narrow: bool) -> Setup:
     """Reads the link once and the widgets' state; what cannot be is said."""
     n = len(typed.sources)
     sentence = link.start("sentence", range(n), fallback=n - 1)
-    mistake = link.start("mistake", (NO_MISTAKE, *MISTAKES))
+    mistake = link.start("mistake", (NO_MISTAKE, *(MISTAKES if model.task is not None else ())))
     mistake = None if mistake == NO_MISTAKE else mistake
-    return Setup(checkpoint, chosen.device, typed, sentence, _edits(), mistake, theme, chosen.is_large, is_narrow)
+    return Setup(model, chosen.device, typed, sentence, _edits(), mistake, theme, chosen.is_large, is_narrow)
 
 
 def reset() -> None:

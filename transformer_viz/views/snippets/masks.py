@@ -6,7 +6,7 @@ from transformer_viz.analysis.heads import Head
 from transformer_viz.terms import Kind
 from transformer_viz.views.snippets.explore import DisplayOptions
 from transformer_viz.views.snippets.lines import Code, assigned, call, literal, looks
-from transformer_viz.views.snippets.runs import Batch, load, program
+from transformer_viz.views.snippets.runs import Batch, program
 
 _CHECKPOINT = Code("checkpoint")
 
@@ -107,9 +107,10 @@ def mistakes(batch: Batch, *, with_effect: bool) -> str:
 
 def certificate(batch: Batch) -> str:
     """The check of the checkpoint, as it is changed."""
+    texts = {} if batch.texts is None else {"texts": list(batch.texts)}
     return program(
-        *load(batch.checkpoint, batch.device),
-        assigned("report", "tv.check_masks", _CHECKPOINT, **batch.change),
+        *batch.loaded(),
+        assigned("report", "tv.check_masks", _CHECKPOINT, **texts, **batch.change),
         "print(report)",
     )
 

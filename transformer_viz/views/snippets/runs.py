@@ -87,6 +87,8 @@ class Batch:
         edits: as text.
         mistake: its name.
         device: as it was asked for.
+        texts: what a check beyond this batch is made with, or None.
+        calls: methods of the model that switch how it reads and writes.
     """
 
     checkpoint: str
@@ -95,10 +97,16 @@ class Batch:
     edits: tuple[str, ...] = ()
     mistake: str | None = None
     device: str = "auto"
+    texts: tuple[str, ...] | None = None
+    calls: tuple[str, ...] = ()
+
+    def loaded(self) -> list[str]:
+        """The import and the model."""
+        return load(self.checkpoint, self.device, self.calls)
 
     def lines(self) -> list[str]:
         """Up to `sources`, and `targets` where there are any."""
-        made = [*load(self.checkpoint, self.device), f"sources = {literal(list(self.sources))}"]
+        made = [*self.loaded(), f"sources = {literal(list(self.sources))}"]
         return [*made, f"targets = {literal(list(self.targets))}"] if any(self.targets) else made
 
     def read(self, name: str, *, changed: bool = True) -> str:

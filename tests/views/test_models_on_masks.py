@@ -1,0 +1,136 @@
+"""Masks with models that are not ours: every tab, what is drawn and clicked, and what cannot be."""
+
+import base64
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests import tiny_models
+from tests.needs import needs
+from tests.tiny_models import BERT, GPT2, MARIAN
+from tests.views.drawn import charts
+from tests.views.test_masks_view import TABS, said, titles
+from tests.views.widgets import link_of
+from transformer_viz import check_masks, decode, decode_batch, load_model
+from transformer_viz.terms import visible_text
+from transformer_viz.vocabulary import PAD
+
+pytestmark = needs("transformers")
+Start = Callable[..., AppTest]
+TEXTS = "The capital of France is\nThe house"
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.save(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(autouse=True)
+def models(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(made))
+    monkeypatch.setenv("HF_HUB_CACHE", str(made / "none"))
+    return made
+
+
+@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("name", [MARIAN, GPT2, BERT])
+def test_every_tab_opens(start: Start, name: str, tab: str) -> None:
+    at = start("masks", checkpoint=name, tab=tab)
+    assert not at.exception
+    assert not at.error
+    assert not at.warning
+    header = next(str(words.value) for words in at.markdown if str(words.value).startswith("Sentence 1"))
+    assert "letter" not in header
+
+
+def drawn(at: AppTest, key: str) -> np.ndarray:
+    """The numbers of a chart's first trace."""
+    z = next(chart.figure for chart in charts(at) if chart.key == key)["data"][0]["z"]
+    values = np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"])
+    return values.reshape([int(n) for n in z["shape"].split(",")])
+
+
+def test_padding_before_prompts_is_drawn_and_named(start: Start, models: Path) -> None:
+    at = start("masks", checkpoint=GPT2, sources=TEXTS, sentence="2", show="sentence")
+    trace = decode_batch(load_model(str(models / GPT2), "cpu"), TEXTS.split("\n"))[1]
+    n = trace.target_tokens.count(PAD)
+    assert n == 3
+    masked = np.triu(np.ones((trace.n_steps, trace.n_steps), dtype=bool), 1)
+    masked[:, :n] = True
+    shown = titles(at)
+    assert f"decoder: padding ({n * trace.n_steps} of {masked.size})" in shown
+    assert f"decoder: combined ({masked.sum()} of {masked.size})" in shown
+    assert not [title for title in shown if title.startswith(("encoder", "cross"))]
+    assert f"goes on with **{visible_text(trace.text)}**" in said(at)
+    assert "It has 2 tokens, and 3 of padding before them" in said(at)
+
+
+def test_an_edit_by_click_is_what_decoding_with_it_gives(start: Start, models: Path) -> None:
+    model = load_model(str(models / GPT2), "cpu")
+    at = start("masks", checkpoint=GPT2, sources=TEXTS, tab=TABS[2], kind="decoder", layer="1", head="1")
+    next(button for button in at.button if button.label == "L1 H1 off").click().run()
+    assert at.query_params["mask"] == "decoder.1.1:zero"
+    at.selectbox(key="layer").set_value(1).run()
+    before, after = (decode_batch(model, TEXTS.split("\n"), edits=edits)[0] for edits in ((), ["decoder.1.1:zero"]))
+    assert before.decoder_attentions is not None
+    assert after.decoder_attentions is not None
+    assert np.abs(after.decoder_attentions[1, 0] - before.decoder_attentions[1, 0]).max() > 0.01
+    assert f"it goes on with **{visible_text(after.text)}**" in said(at)
+    expected = np.where(
+        np.broadcast_to(after.masks["decoder"], after.decoder_attentions.shape)[1, 0], np.nan, after.decoder_attentions[1, 0]
+    )
+    np.testing.assert_allclose(drawn(at, "lab-after"), expected, atol=1e-6)
+    again = start("masks", **link_of(at))
+    np.testing.assert_array_equal(drawn(again, "lab-after"), drawn(at, "lab-after"))
+
+
+def test_an_edit_of_an_encoder_says_what_becomes_of_its_fills(start: Start, models: Path) -> None:
+    edit = "encoder.1.1:*=1"
+    text = "The capital of France is [MASK]."
+    at = start("masks", checkpoint=BERT, sources=text, tab=TABS[2], mask=edit)
+    model = load_model(str(models / BERT), "cpu")
+    first, second = (decode(model, text, edits=edits).fills[0].candidates[0] for edits in ((), [edit]))
+    assert f"**{first[0]}**" in said(at)
+    table = at.dataframe[0].value
+    assert table["after"][0] == second[0]
+    assert table["p after"][0] == pytest.approx(second[1])
+
+
+def test_the_certificate_is_of_the_texts_that_were_typed(start: Start, models: Path) -> None:
+    at = start("masks", checkpoint=GPT2, sources=TEXTS, tab="Certificate")
+    at.button(key="lab-check").click().run()
+    report = check_masks(load_model(str(models / GPT2), "cpu"), texts=TEXTS.split("\n"))
+    assert report.headline in said(at)
+    assert "(2 texts," in report.headline
+    at.text_area(key="lab_sources").set_value("The house").run()
+    assert "Sound" not in said(at), "another text has not been tried"
+
+
+def test_targets_have_a_loss_and_prompts_none(start: Start, models: Path) -> None:
+    targets = " Paris.\n is small."
+    at = start("masks", checkpoint=GPT2, sources=TEXTS, targets=targets, tab="Loss")
+    model = load_model(str(models / GPT2), "cpu")
+    steps = []
+    for text, target in zip(TEXTS.split("\n"), targets.split("\n"), strict=True):
+        trace = decode(model, text, target=target)
+        steps += [-step.log_probability for step in trace.steps[trace.n_given :]]
+    assert f"loss {np.mean(steps):.4g}" in said(at)
+    assert f"{len(steps)} real tokens" in " ".join(caption.value for caption in at.caption)
+
+
+def test_mistakes_are_made_in_our_own_models_alone(start: Start) -> None:
+    at = start("masks", checkpoint=BERT, tab="Mistakes", mistake="no-causal")
+    assert "mistake=no-causal in the link is not possible" in said(at)
+    assert "choose one of its checkpoints" in said(at)
+    assert not [box for box in at.selectbox if box.key == "mistake"]
+    at.selectbox(key="checkpoint").set_value("reverse").run()
+    assert said(at).count("**Here:**") > 0
+
+
+def test_a_line_that_cannot_be_read_is_named(start: Start) -> None:
+    at = start("masks", checkpoint=GPT2, sources="The\n" + "x" * 90)
+    assert not at.exception
+    assert "this model reads at most 63" in said(at)
