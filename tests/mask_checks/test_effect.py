@@ -6,7 +6,7 @@ import pytest
 import transformer_viz as tv
 from transformer_viz.errors import OptionError
 from transformer_viz.mask_checks import effect as effect_module
-from transformer_viz.mask_checks.effect import EffectInProgress, FreshStrings, effect
+from transformer_viz.mask_checks.effect import Effect, EffectInProgress, FreshStrings, effect
 from transformer_viz.terms import KINDS
 
 
@@ -29,8 +29,9 @@ def test_a_head_off_is_what_single_decodes_say(shipped):
     lengths = rng.choice(task.evaluated_lengths, 60)
     texts = [task.sample(task.sources[i % 4], int(n), 1, rng)[0] for i, n in enumerate(lengths)]
     alone = [(tv.decode(shipped, text), tv.decode(shipped, text, edits=["cross.1.1:zero"])) for text in texts]
-    assert found.exact_before == sum(bool(a.is_right) for a, _ in alone) / 60
-    assert found.exact_after == sum(bool(b.is_right) for _, b in alone) / 60 < found.exact_before
+    before, after = (sum(bool(trace.is_right) for trace in traces) / 60 for traces in zip(*alone, strict=True))
+    assert (found.exact_before, found.exact_after) == (before, after)
+    assert after < before
     assert found.changed == sum(a.output_tokens != b.output_tokens for a, b in alone) / 60
 
 
@@ -69,6 +70,7 @@ def test_the_unchanged_model_is_asked_once_for_all_changes(tiny, monkeypatch):
 def test_mistakes_about_padding_cost_the_trained_model_most_of_its_strings(shipped, mistake):
     found = effect(shipped, mistake=mistake, samples=100)
     assert found.exact_before == 1.0
+    assert found.exact_after is not None
     assert found.exact_after < 0.5
 
 
@@ -89,3 +91,27 @@ def test_a_padded_batch_decodes_as_its_sentences_alone(shipped):
 def test_impossible_numbers_are_named(tiny, samples):
     with pytest.raises(OptionError, match="1 to 5000"):
         effect(tiny, samples=samples)
+
+
+def test_a_persons_texts_are_decoded_and_judged_by_their_answers(shipped):
+    texts = ["hello", "level", "Mississippi 2026!", "ab"]
+    alone = [(tv.decode(shipped, text), tv.decode(shipped, text, edits=["cross.2.1:zero"])) for text in texts]
+    found = effect(shipped, texts, edits=["cross.2.1:zero"])
+    before, after = (sum(bool(trace.is_right) for trace in traces) / 4 for traces in zip(*alone, strict=True))
+    changed = sum(a.output_tokens != b.output_tokens for a, b in alone) / 4
+    assert found == Effect(4, before, after, changed)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({"texts": []}, "1 to 5000 texts"),
+        ({"texts": "one"}, "one text cannot be decoded"),
+        ({"texts": ["a"], "samples": 3}, "leave one of them out"),
+        ({"max_length": 3}, "max_length is for texts"),
+        ({"texts": ["a"], "max_length": 0}, "max_length=0 is not possible"),
+    ],
+)
+def test_what_does_not_go_together_is_said(tiny, keywords, words):
+    with pytest.raises(OptionError, match=words):
+        effect(tiny, **keywords)

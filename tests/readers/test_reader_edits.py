@@ -15,6 +15,7 @@ pytest.importorskip("transformers")
 from tests.readers.families import TEXTS, family, own
 from tests.readers.test_families import drawn, returned
 from transformer_viz import Trace, decode
+from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
 
 TARGET = (5, 9, 9, 3, 30, 12, 7)
@@ -140,3 +141,18 @@ def test_a_cell_of_the_mask(case):
     expected, logits = returned(own(case.split("-")[0]), *read, **{name: mask})
     agrees(trace, expected, logits)
     assert (expected[where.kind][..., query, key] > 0).all() == (where.kind == "decoder")
+
+
+@pytest.mark.parametrize("edit", ["decoder:2-1", "decoder.2.1:*-1", "decoder.2.1:2=uniform"])
+def test_positions_of_prompts_of_several_lengths_are_not_taken_for_those_of_the_padded_row(edit):
+    """Padding stands before the shorter prompt, and its Trace begins behind it."""
+    model = family("qwen2")
+    with pytest.raises(OptionError, match=r"names positions, and shorter prompts are padded.*one after the other.*pad_to"):
+        decode(model, list(TEXTS), edits=[edit])
+    assert len(decode(model, [TEXTS[0]] * 2, edits=[edit])) == 2
+    width = len(model.tokenizer.source(TEXTS[0]))
+    kept = decode(model, list(TEXTS), edits=[edit], pad_to=width, max_length=1)
+    assert {len(trace.target_tokens) for trace in kept} == {width}
+    by_head = decode(model, list(TEXTS), edits=["decoder.2.1:zero"], max_length=3)
+    for trace, text in zip(by_head, TEXTS, strict=True):
+        assert trace.output_ids == decode(model, text, edits=["decoder.2.1:zero"], max_length=3).output_ids

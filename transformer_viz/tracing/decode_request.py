@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from transformer_viz import edits as plain_edits
-from transformer_viz.edits import Edit
+from transformer_viz.edits import Edit, Flip, Force
 from transformer_viz.errors import InputError, OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes
@@ -81,6 +81,12 @@ class DecodeRequest:
             raise OptionError("edits, mistake and recorded scores need strategy 'greedy' or 'sample'; a beam search has none")
         if chosen.beam is not None and any(sentence.n_padded_before for sentence in self.sentences):
             raise OptionError("a beam search keeps no padding before a prompt; leave pad_to out")
+        is_uneven = len({len(sentence.prompt) for sentence in self.sentences}) > 1
+        if moved := [edit for edit in self.edits if is_uneven and isinstance(edit, Flip | Force)]:
+            raise OptionError(
+                f"edit {moved[0]} names positions, and shorter prompts are padded before their first token, which moves them; "
+                "decode one after the other, or keep the padding in the Traces with pad_to"
+            )
         if self.forced is not None and (chosen.name != "greedy" or chosen.prefix or chosen.ban):
             raise OptionError("a target leaves nothing to choose; leave strategy, prefix and ban out")
 
@@ -100,7 +106,7 @@ class DecodeRequest:
         sources = framed_sources(checkpoint, texts, pad_to)
         has_prompt = checkpoint.model.start_id is None and sizes.writes
         n_given = sources.width - 1 if has_prompt else 0
-        max_length = _max_length(checkpoint, options.get("max_length"), n_given)
+        max_length = most_written(checkpoint, options.get("max_length"), n_given)
         strategy = strategy_of(checkpoint, options.get("strategy", "greedy"), max_length, **_only(StrategyOptions, options))
         forced = None if targets is None else framed_targets(checkpoint, targets, len(texts), pad_target_to, n_given)
         if forced is None and pad_target_to is not None:
@@ -191,7 +197,12 @@ def _read(
     return (nothing, read, n_padded) if has_prompt else (read, nothing, n_padded)
 
 
-def _max_length(checkpoint: LoadedModel, given: int | None, n_given: int) -> int:
+def most_written(checkpoint: LoadedModel, given: int | None, n_given: int) -> int:
+    """`max_length` as it was given, or by default; `n_given` tokens are read before what is written, after the first.
+
+    Raises:
+        OptionError: it is not possible.
+    """
     most = min(LONGEST, checkpoint.model.sizes.longest_target) - n_given
     total = checkpoint.default_total_length
     by_total = most if total is None else max(1, total - n_given - 1)
