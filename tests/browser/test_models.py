@@ -116,9 +116,17 @@ def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models
     trace = tv.decode(tv.load_model(str(models / BERT), "cpu"), "The capital of France is [MASK].")
     sentence = page.locator("[data-part=sentence]")
     expect(sentence).to_contain_text(f"Its first guess here: {trace.fills[0].candidates[0][0]}")
-    assert strip(page, "output") == []
+    # Its tokens are the rows, and the only strip: each is a button, and none is still to come.
+    assert strip(page, "output") == [visible(token) for token in trace.source_tokens]
+    assert strip(page, "source") == []
+    expect(page.locator(".arrow, .later")).to_be_hidden()
     page.keyboard.press("End")
-    wait_for_step(page, trace.n_stops - 1)
-    expect(sentence).to_contain_text(f"token {trace.n_stops} of {trace.n_stops}")
-    expect(page.locator("[data-part=source] .looked")).to_have_text(trace.source_tokens[-1])
+    wait_for_step(page, len(trace.rows) - 1)
+    expect(sentence).to_contain_text(f"token {len(trace.rows)} of {len(trace.rows)}")
+    expect(page.locator("[data-part=output] .now")).to_have_text(trace.source_tokens[-1])
+    page.locator("[data-part=output] .token").nth(1).click()
+    wait_for_step(page, 1)
+    expect(sentence).to_contain_text(f"Pinned: row 2, {trace.source_tokens[1]}")
+    expect(page.locator("[data-part=output] .attended")).to_have_count(len(trace.rows))
+    expect(page).to_have_url(re.compile(r"pin=2\b"))
     expect(page.get_by_role("tab", name="What if")).to_have_count(0)

@@ -79,7 +79,7 @@ def test_every_step_has_a_valid_frame(trace: Trace) -> None:
     for kind in trace.kinds:
         figure = figures.player(trace, kind)
         frames = figure.frames
-        assert len(frames) == trace.n_stops == figure.layout.meta["steps"]
+        assert len(frames) == len(trace.rows) == figure.layout.meta["steps"]
         for frame in frames:
             assert [update.type for update in frame.data] == [drawn.type for drawn in figure.data]
 

@@ -10,9 +10,10 @@ from transformer_viz.analysis.answer import answer, hypothesis_answer
 from transformer_viz.analysis.guesses import Guess, is_right
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.export.content import default_step, view
-from transformer_viz.export.strips import legend, output_strip, source_strip
+from transformer_viz.export.names import file_name
+from transformer_viz.export.strips import legend, output_strip, source_strip, strip_labels
 from transformer_viz.figures.theme import escape, shown
-from transformer_viz.terms import row_labels
+from transformer_viz.terms import row_labels, visible
 from transformer_viz.trace.covered import HIDDEN, covered
 from transformer_viz.trace.trace import Fill
 
@@ -62,6 +63,23 @@ def test_given_tokens_are_marked_in_the_strip_with_their_ids() -> None:
     assert "letter" not in legend(PROMPTED, "decoder") and "given" in legend(PROMPTED, "decoder")
 
 
+def test_one_steps_through_the_tokens_of_an_encoder_alone() -> None:
+    trace = planted.filled()
+    assert trace.rows == trace.source_tokens and not trace.writes
+    assert trace.is_stepped("encoder")
+    assert source_strip(trace) == []
+    assert [cell["title"] for cell in output_strip(trace)] == [
+        f"token {place}: {visible(token)} (id {number})"
+        for place, (token, number) in enumerate(zip(trace.source_tokens, trace.source_ids or (), strict=True), start=1)
+    ]
+    assert strip_labels(trace)["slider"] == "Token"
+    assert default_step(trace) == 2
+    assert file_name(trace, "png", view(trace)).endswith("-encoder-layer1-head1-token3.png")
+    beside = planted.run((1, 2), has_source=True)
+    assert beside.rows == beside.target_tokens
+    assert [beside.is_stepped(kind) for kind in ("encoder", "decoder", "cross")] == [False, True, True]
+
+
 def test_what_was_given_is_never_covered() -> None:
     hidden = covered(PROMPTED, 0)
     assert hidden.output_tokens == (*PROMPTED.output_tokens[:3], HIDDEN, HIDDEN, HIDDEN)
@@ -87,7 +105,7 @@ def _named(token: str):
 def test_an_encoder_alone_is_gone_through_token_by_token() -> None:
     trace = masked()
     figure = figures.player(trace, "encoder", step=1)
-    assert len(figure.frames) == trace.n_stops == 3
+    assert len(figure.frames) == len(trace.rows) == 3
     (row,) = [data for data in figure.data if data.type == "scatter" and data.mode == "lines"]
     assert row.y == (0.5, 0.5, 1.5, 1.5, 0.5)
     whole = [np.asarray(frame.data[0].z) for frame in figure.frames]

@@ -185,3 +185,12 @@ def test_models_are_held_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(ModelError, match="the page holds"):
         model_cache.held("d", 3 * size, lambda: model)
     assert set(held) == {"a", "c"}
+
+
+def test_an_encoder_alone_has_no_answer_to_hide(start: Start) -> None:
+    trace = decode(load_model(BERT, "cpu"), "The capital of France is [MASK].")
+    at = start(checkpoint=BERT, answer="hidden", step="2")
+    assert not at.exception and "is not possible" not in words(at)
+    assert (at.session_state["step"], at.session_state["last_step"]) == (1, len(trace.source_tokens) - 1)
+    assert "read on cpu, " in words(at)
+    assert "steps" not in words(at) and "generation config" not in words(at)

@@ -101,7 +101,7 @@ def test_every_kind_of_run_is_drawn_in_every_tab(start: Start, name: str) -> Non
     assert not at.exception
     assert not at.error
     assert len(pictures(at)) == 1 + len(trace.kinds)
-    assert pictures(at)[0]["layout"]["meta"]["steps"] == trace.n_stops
+    assert pictures(at)[0]["layout"]["meta"]["steps"] == len(trace.rows)
     every_tab(at)
 
 

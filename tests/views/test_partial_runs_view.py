@@ -30,7 +30,7 @@ def test_the_page_shows_it(start: Callable[..., AppTest], monkeypatch: pytest.Mo
     assert not at.exception
     charts = pictures(at)
     assert len(charts) == 2, "the focus map and one mosaic"
-    assert charts[0]["layout"]["meta"]["steps"] == trace.n_stops
+    assert charts[0]["layout"]["meta"]["steps"] == len(trace.rows)
     for tab in ("Masks in force", "Table"):
         at.session_state["tables"] = tab
         assert not at.run().exception
@@ -40,8 +40,8 @@ def test_the_page_shows_it(start: Callable[..., AppTest], monkeypatch: pytest.Mo
 def test_the_strip_has_a_cell_for_each_row_and_claims_nothing_unknown(name: str) -> None:
     trace = RUNS[name]
     content = player.data(trace, Focus("run", trace.kinds[0], 0, 0, 0), hint="", large=False, dark=False)
-    assert len(content["output"]) == trace.n_steps
-    assert len(content["sentences"]) == len(content["looked"]) == trace.n_stops
+    assert len(content["output"]) == len(content["sentences"]) == len(content["looked"]) == len(trace.rows)
+    assert content["source"] == [] or trace.writes
     assert not any("tint" in cell or "p =" in cell["title"] for cell in content["output"])
     if name == "decoder":
         assert content["output"][2]["title"] == "row 3: has read c"

@@ -28,7 +28,7 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
 
     `Step 3: having written `ol`, layer 1 head 2 looks 96 % at `l` (token 4) and the model writes `l`, p = 0.999.`
     """
-    if trace.n_steps == 0:
+    if not trace.writes:
         return shortened_code(_of_encoder_alone(trace, kind, layer, head, step))
     pieces: list[tuple[Style, str]] = [("strong", f"Step {step + 1} of {trace.n_steps}: "), *so_far(trace, step)]
     if kind != "encoder":
@@ -45,7 +45,7 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
 def _of_encoder_alone(trace: Trace, kind: Kind, layer: int, head: Head, token: int) -> list[tuple[Style, str]]:
     """Where a token of the source looks, and at a mask token what would stand there."""
     pieces: list[tuple[Style, str]] = [
-        ("strong", f"The encoder alone, token {token + 1} of {trace.n_stops}: "),
+        ("strong", f"The encoder alone, token {token + 1} of {len(trace.rows)}: "),
         ("plain", f"{head_title(layer, head)}, "),
         of_run(trace.source_tokens[token]),
         ("plain", " "),
@@ -57,6 +57,11 @@ def _of_encoder_alone(trace: Trace, kind: Kind, layer: int, head: Head, token: i
         return pieces
     best, probability = fill.candidates[0]
     return [*pieces, ("plain", " Its first guess here: "), of_run(best), ("plain", f", p {probability_words(probability)}.")]
+
+
+def step_name(trace: Trace) -> str:
+    """What one goes through: a `step`, or a `token` of an encoder alone."""
+    return "step" if trace.writes else "token"
 
 
 def shortened_code(pieces: Iterable[tuple[Style, str]]) -> Sentence:

@@ -14,7 +14,7 @@ from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map
 from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError, listed, shortened
-from transformer_viz.export.strips import answer_mark, legend, output_strip, source_strip
+from transformer_viz.export.strips import answer_mark, legend, output_strip, source_strip, strip_labels
 from transformer_viz.figures import templates
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title, place_labels, row_labels, visible
 from transformer_viz.trace.trace import Trace
@@ -55,7 +55,7 @@ def view(
         layer, head = best[:2]
     layer, head = layer_or_first(trace, kind, layer), 0 if head is None else head
     head_map(trace, kind, layer, head)
-    return View(kind, layer, head, default_step(trace) if step is None else check_place("step", step, trace.n_stops))
+    return View(kind, layer, head, default_step(trace) if step is None else check_place("step", step, len(trace.rows)))
 
 
 def default_step(trace: Trace) -> int:
@@ -63,7 +63,7 @@ def default_step(trace: Trace) -> int:
     was written, and of an encoder alone its first mask token."""
     if trace.n_given:
         return min(trace.n_given, trace.n_steps - 1)
-    if trace.n_steps == 0:
+    if not trace.writes:
         return trace.fills[0].place if trace.fills else 0
     return max(0, trace.n_steps - (2 if trace.finished == "end" else 1))
 
@@ -82,6 +82,8 @@ def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answ
         "best": best_head_words(trace) if with_answer else None,
         "source": source_strip(trace),
         "output": output_strip(trace, with_answer=with_answer),
+        "labels": strip_labels(trace),
+        "grows": trace.writes,
         "first": trace.n_given,
         "answer": answer_mark(trace, with_answer=with_answer),
         "candidates": templates.candidate_steps(trace, large=large),
@@ -143,7 +145,7 @@ def _heads(n_heads: int) -> list[Head]:
 def _sentences(trace: Trace, kind: Kind, words: _Words, with_answer: bool) -> Iterator[list[list[list[int]]]]:
     """Per layer, per head, per step; beside a decoder the encoder's speak of no head and are one for all."""
     _, n_heads = n_layers_heads(trace, kind)
-    n_steps, is_one = trace.n_stops, kind == "encoder" and trace.n_steps > 0
+    n_steps, is_one = len(trace.rows), not trace.is_stepped(kind)
     heads = [0] if is_one else _heads(n_heads)
     for layer in trace.layer_numbers(kind)[: 1 if is_one else None]:
         yield [

@@ -2,6 +2,7 @@
 
 import re
 
+from transformer_viz.analysis.sentences import step_name
 from transformer_viz.export.content import View
 from transformer_viz.trace.trace import Trace
 
@@ -14,7 +15,7 @@ def file_name(trace: Trace, format: str, now: View) -> str:
     parts = ["attention", _plain(trace.source) or "run", _plain(str(trace.made_by.get("checkpoint") or ""))]
     if format not in _TABLES:
         head = now.head if isinstance(now.head, str) else f"head{now.head + 1}"
-        parts += [now.kind, f"layer{now.layer + 1}", head, f"step{now.step + 1}"]
+        parts += [now.kind, f"layer{now.layer + 1}", head, f"{step_name(trace)}{now.step + 1}"]
     return "-".join(filter(None, parts)) + f".{format}"
 
 

@@ -25,7 +25,25 @@ def legend(trace: Trace, kind: Kind) -> str:
 
 
 def source_strip(trace: Trace) -> list[dict[str, Any]]:
-    """What the encoder read, one cell a token."""
+    """What the encoder read beside the strip that one steps through, one cell a token."""
+    return _source_tokens(trace) if trace.writes else []
+
+
+def output_strip(trace: Trace, *, with_answer: bool = True) -> list[dict[str, Any]]:
+    """What was written, one cell a step; where that is not recorded, what was read; of an encoder alone its source."""
+    if not trace.writes:
+        return _source_tokens(trace)
+    return [_output_token(trace, t, with_answer) for t in range(trace.n_steps)]
+
+
+def strip_labels(trace: Trace) -> dict[str, str]:
+    """What a screen reader says of the strip and of the slider that one steps with."""
+    if trace.writes:
+        return {"output": "output tokens, one button a step", "slider": "Step"}
+    return {"output": "source tokens, one button a row", "slider": "Token"}
+
+
+def _source_tokens(trace: Trace) -> list[dict[str, Any]]:
     return [
         {
             "text": visible(token),
@@ -34,11 +52,6 @@ def source_strip(trace: Trace) -> list[dict[str, Any]]:
         }
         for place, token in enumerate(trace.source_tokens)
     ]
-
-
-def output_strip(trace: Trace, *, with_answer: bool = True) -> list[dict[str, Any]]:
-    """What was written, one cell a step; where that is not recorded, what was read."""
-    return [_output_token(trace, t, with_answer) for t in range(trace.n_steps)]
 
 
 def answer_mark(trace: Trace, *, with_answer: bool = True, step_name: str = "step") -> dict[str, Any] | None:

@@ -74,7 +74,7 @@ def plain_player(trace: Trace, kind: Kind, layer: int | None, head: Head, step: 
     n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
     is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
     picture = _picture(_CoveredPicture if is_large else _Picture, trace, kind, layer, head, looks)
-    return _figure(picture, step, looks, [picture.frame(t) for t in range(trace.n_stops)])
+    return _figure(picture, step, looks, [picture.frame(t) for t in range(len(trace.rows))])
 
 
 def plain_guess(trace: Trace, kind: Kind, layer: int, head: Head, step: int, **looks: Unpack[Looks]) -> PlainFigure:
@@ -125,7 +125,7 @@ class _Picture:
         self.steps = trace.steps or candidates.at_masks(trace)
         # The encoder has read everything before the first step; its map never grows.
         self.grows = kind != "encoder"
-        self.is_stepped = self.grows or trace.n_steps == 0
+        self.is_stepped = trace.is_stepped(kind)
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
 
     def traces(self) -> list[Plain]:
@@ -184,7 +184,7 @@ class _Picture:
                 "kind": kind,
                 "layer": self.layer,
                 "head": self.head,
-                "steps": self.trace.n_stops,
+                "steps": len(self.trace.rows),
                 "step": step,
             },
         }

@@ -279,9 +279,18 @@ class Trace:
         return self.target_tokens if kind == "decoder" else self.source_tokens
 
     @property
-    def n_stops(self) -> int:
-        """Rows that one goes through: the steps; of a run that writes nothing, the tokens of its source."""
-        return self.n_steps or len(self.source_tokens)
+    def writes(self) -> bool:
+        """Whether it has a decoder's rows; the run of an encoder alone reads and writes nothing."""
+        return bool(self.target_tokens)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """Tokens of the rows that one steps through: what the decoder reads, one a step; of an encoder alone, its source."""
+        return self.target_tokens if self.writes else self.source_tokens
+
+    def is_stepped(self, kind: Kind) -> bool:
+        """Whether the rows of a kind are those that one steps through: an encoder has read everything before the first step."""
+        return kind != "encoder" or not self.writes
 
     def query_ids(self, kind: Kind) -> tuple[int, ...] | None:
         """Ids of the query rows' tokens, where there are any."""

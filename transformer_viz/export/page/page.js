@@ -86,6 +86,8 @@ class Page extends Player {
       run: this.run,
       step: this.step,
       hint: kind.legend,
+      labels: run.labels,
+      grows: run.grows,
       large: run.large,
       dark: this.isDark,
       source: run.source,

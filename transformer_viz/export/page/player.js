@@ -128,7 +128,7 @@ class Player {
       // One stop for Tab; the arrows, which step, go on from it.
       cell.tabIndex = place === this.step ? 0 : -1;
       cell.classList.toggle("now", place === this.step);
-      cell.classList.toggle("later", place > this.step);
+      cell.classList.toggle("later", this.data.grows !== false && place > this.step);
       if (place === this.step) cell.setAttribute("aria-current", "step");
       else cell.removeAttribute("aria-current");
     });

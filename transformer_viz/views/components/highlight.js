@@ -72,13 +72,14 @@ class Highlight {
     this.point(this.placeOfToken(event));
   }
 
-  // A source token is a column of what reads the source, an output token a row of what writes.
+  // A source token is a column of what reads the source, an output token a row of what one steps through.
   placeOfToken(event) {
     const cell = event.target.closest(".token"), strip = cell?.parentElement.dataset.part, kind = this.about?.kind;
     if (!kind || !["source", "output"].includes(strip)) return null;
     const place = [...this.tokens(strip)].indexOf(cell);
-    if (strip === "source") return { kind: kind === "decoder" ? "cross" : kind, query: null, key: place };
-    return { kind: kind === "encoder" ? "cross" : kind, query: place, key: null };
+    const [rows, columns] = this.about.strips[kind];
+    if (strip === "source") return { kind: columns === strip ? kind : "cross", query: null, key: place };
+    return { kind: rows === strip ? kind : "cross", query: place, key: null };
   }
 
   pointOnChart(event) {
@@ -97,7 +98,8 @@ class Highlight {
   placeOfCandidate(area, event) {
     const candidate = area && Math.round(area.y(event)), isInside = area && event.clientX > area.box.left - MARGIN_PX;
     if (!isInside || !candidateNames(this.focus)[candidate]) return null;
-    return { kind: this.about.kind === "encoder" ? "cross" : this.about.kind, query: this.player.step, key: null, candidate };
+    const { kind, strips } = this.about;
+    return { kind: strips[kind][0] === "output" ? kind : "cross", query: this.player.step, key: null, candidate };
   }
 
   point(place) {
@@ -196,11 +198,11 @@ class Highlight {
   }
 
   cellOfQuery(kind, query) {
-    return this.tokens(kind === "encoder" ? "source" : "output")[query];
+    return this.tokens(this.about.strips[kind][0])[query];
   }
 
   cellOfKey(kind, key) {
-    if (kind !== "decoder") return this.tokens("source")[key];
+    if (this.about.strips[kind][1] === "source") return this.tokens("source")[key];
     return this.tokens("output")[this.about.read[key]] ?? (key ? null : this.lines.first);
   }
 
@@ -218,9 +220,10 @@ class Highlight {
     const pointed = this.cellsOf(this.pointed), pinned = this.cellsOf(this.pinned);
     const looks = new Map(links.map((link) => [link.other, link]));
     // Without a hand on something the output keeps the tint of its certainty.
-    const strips = { source: true, output: Boolean(this.pointed) };
-    for (const [name, isTinted] of Object.entries(strips)) {
-      const canPin = this.about.kind !== { source: "decoder", output: "encoder" }[name];
+    const tinted = { source: true, output: Boolean(this.pointed) || !this.player.data.grows };
+    const [rows, columns] = this.about.strips[this.about.kind];
+    for (const [name, isTinted] of Object.entries(tinted)) {
+      const canPin = name === "source" ? columns === name : rows === name;
       for (const cell of this.tokens(name)) {
         const link = looks.get(cell), weight = isTinted && link?.weight > 0 ? link.weight : null;
         cell.classList.toggle("lit", pointed.includes(cell));

@@ -14,7 +14,7 @@ import streamlit as st
 from transformer_viz.analysis.heads import Head, head_map
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.export.assets import asset
-from transformer_viz.export.strips import answer_mark, output_strip, source_strip
+from transformer_viz.export.strips import answer_mark, output_strip, source_strip, strip_labels
 from transformer_viz.terms import Kind, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import plotly_js
@@ -31,14 +31,15 @@ def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool) -> dict
         "run": at.run,
         "step": at.step,
         "hint": hint,
-        "labels": {"output": "output tokens, one button a step", "slider": "Step"},
+        "labels": strip_labels(trace),
+        "grows": trace.writes,
         "large": large,
         "dark": dark,
         "source": source_strip(trace),
         "output": output_strip(trace),
         "answer": answer_mark(trace),
         "first": trace.n_given,
-        "sentences": [step_sentence(trace, at.kind, at.layer, at.head, t) for t in range(trace.n_stops)],
+        "sentences": [step_sentence(trace, at.kind, at.layer, at.head, t) for t in range(len(trace.rows))],
         "looked": _looked_at(trace, at.kind, at.layer, at.head),
     }
 
@@ -53,20 +54,24 @@ def linked(trace: Trace, kind: Kind, pin: tuple[int | None, ...], lines: str) ->
         lines: `on`, `off`, or `auto`.
 
     Returns:
-        Among others `read`: where in the output each token that the decoder reads was written, None where it was not.
+        Among others `strips`: for each kind in which strip its rows and its columns are; and `read`: where in the output strip
+        each token is that is a column of it, None where it is not there.
     """
     written = trace.output_tokens
-    rows = trace.source_tokens if kind == "encoder" else written or trace.target_tokens
+    stepped = trace.is_stepped(kind)
+    rows = written or trace.rows if stepped else trace.source_tokens
+    encoder = "source" if trace.writes else "output"
     return {
         "kind": kind,
-        "isStepped": kind != "encoder" or trace.n_steps == 0,
-        "isPrompt": bool(trace.target_tokens) and not trace.source_tokens,
+        "strips": {"encoder": [encoder, encoder], "decoder": ["output", "output"], "cross": ["output", "source"]},
+        "isStepped": stepped,
+        "isPrompt": trace.writes and not trace.source_tokens,
         "pin": list(pin),
         "lines": lines,
         "rows": [visible(token) for token in rows],
         "keys": [visible(token) for token in trace.keys(kind)],
         "first": visible(trace.target_tokens[0]) if trace.target_tokens else "",
-        "read": [_written_at(t, token, written) for t, token in enumerate(trace.target_tokens)],
+        "read": [_written_at(t, token, written) for t, token in enumerate(trace.rows)],
     }
 
 
@@ -108,9 +113,6 @@ def _component() -> Any:
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:
     """The source position with the most weight at each step, for cross-attention."""
-    if trace.n_steps == 0:
-        # The token of the source that looks is the one that the player stands at.
-        return [*range(trace.n_stops)]
     if kind != "cross":
-        return [None] * trace.n_steps
+        return [None] * len(trace.rows)
     return [int(row.argmax()) if row.any() else None for row in head_map(trace, kind, layer, head)]

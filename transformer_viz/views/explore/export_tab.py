@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.analysis.sentences import step_name
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
@@ -67,7 +68,7 @@ def show(shown: Shown) -> None:
         _offer((shown.whole or trace) if chosen == "npz" else trace, at.run, chosen, now, looks)
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
-        st.text(f"on the screen: {KIND_TITLES[now.kind]}, {head_title(now.layer, now.head)}, step {now.step + 1}")
+        st.text(f"on the screen: {KIND_TITLES[now.kind]}, {head_title(now.layer, now.head)}, {step_name(trace)} {now.step + 1}")
     is_table = chosen in saving.TABLE_FORMATS
     options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
     made = run.whole() if chosen == "npz" else run

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from transformer_viz.analysis.sentences import step_name
 from transformer_viz.terms import KIND_TITLES, Kind, visible_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits
@@ -44,10 +45,11 @@ def _run(trace: Trace) -> None:
     made_by = trace.made_by
     seconds = made_by.get("seconds")
     what = f", task {made_by['task']}" if "task" in made_by else ""
+    did = f"{made_by.get('strategy')} decoding" if trace.writes else "read"
     st.text(
         f"{'checkpoint' if what else 'model'} {made_by.get('checkpoint')} ({made_by.get('variant')}){what}, "
-        f"{made_by.get('strategy')} decoding on {made_by.get('device')}"
-        + (f", {1000 * seconds:.0f} ms for {trace.n_steps} steps" if isinstance(seconds, int | float) else "")
+        f"{did} on {made_by.get('device')}"
+        + (f", {1000 * seconds:.0f} ms for {len(trace.rows)} {step_name(trace)}s" if isinstance(seconds, int | float) else "")
     )
 
 
@@ -92,7 +94,8 @@ def _sizes_of(model: "LoadedModel") -> None:
     sizes = model.model.sizes
     layers = ", ".join(f"{len(sizes.layers[kind])} of {KIND_TITLES[kind]}" for kind in sizes.layers)
     in_force = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in model.generation.items())
-    st.text(f"its generation config, as far as it is in force: {in_force or 'nothing'}")
+    if sizes.writes:
+        st.text(f"its generation config, as far as it is in force: {in_force or 'nothing'}")
     st.text(f"model: layers {layers}; {model.n_parameters:,} parameters, a vocabulary of {sizes.vocabulary:,}")
 
 

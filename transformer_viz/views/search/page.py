@@ -98,7 +98,7 @@ def _suits(model: LoadedModel) -> int | None:
 def _show_search(chosen: bar.Bar, model: LoadedModel, greedy: Trace, trace: Trace) -> None:
     search = trace.search
     assert search is not None
-    node = hypotheses.start(search, (trace.source, *search.settings.values(), trace.made_by.get("checkpoint")))
+    node = hypotheses.start(search, (runs.identity(model, chosen.device), trace.source, *_how(model).values()))
     shown = at_node(trace, node)
     focus.start(shown, model)
     tables.start(shown)

@@ -81,12 +81,12 @@ def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> 
     state = st.session_state
     run = run or _fingerprint(trace)
     # With the answer hidden a step is how many are revealed: at first none, and all of them after the last.
-    is_hidden = state.hide_answer
+    is_hidden = state.hide_answer and trace.writes
     least = trace.n_given if is_hidden else 0
     first = least if is_hidden else default_step(trace)
     if state.get("run", run) != run:
         state.step = first
-    last = max(0, trace.n_stops - 1)
+    last = max(0, len(trace.rows) - 1)
     link.start("step", range(least, last + 1 + is_hidden), first, fallback=max(least, min(state.get("step", first), last)))
     state.run, state.last_step = run, last
     # A row of another run, or of another kind, is another row.
@@ -119,7 +119,7 @@ def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
 
 def go_to_step(step: Any, trace: Trace) -> None:
     """Moves to a step that the browser reports; what is no step of this run is passed over."""
-    if isinstance(step, int) and step in range(trace.n_stops):
+    if isinstance(step, int) and step in range(len(trace.rows)):
         st.session_state.step = step
 
 
