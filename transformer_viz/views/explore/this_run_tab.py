@@ -59,13 +59,16 @@ def _notes(trace: Trace) -> None:
     with_answer = display_options.current().with_answer
     facts: dict[str, Any] = {
         "source": visible_text(trace.source),
-        "written": visible_text(trace.text) if with_answer else None,
+        "written": visible_text(trace.text) if with_answer and trace.writes else None,
         "right answer": visible_text(trace.expected) if with_answer and trace.expected is not None else None,
-        "ended": _ENDED[trace.finished],
+        "tokens of the prompt": trace.n_given + 1 if trace.n_given else None,
+        "ended": _ENDED[trace.finished] if trace.writes else None,
+        "guesses at mask tokens": len(trace.fills) or None,
         **sizes,
         "scores before the mask": ", ".join(KIND_TITLES[kind] for kind in trace.scores) or None,
         "mistake": trace.mistake,
         "edits": ", ".join(trace.edits) or None,
+        "more arrays": ", ".join(trace.groups) or None,
     }
     said = {f"made by: {name}": value for name, value in trace.made_by.items()}
     rows = [(_note(name), _note(value)) for name, value in {**facts, **said}.items() if value is not None][:_MOST_NOTES]

@@ -25,7 +25,8 @@ MOST_TRACES, MOST_HELD = 8, 256 * _MB
 """How many traces, and bytes of arrays, a session holds; the oldest gives way."""
 MOST_OF_ALL = 1024 * _MB
 """The most bytes of arrays that all sessions together hold."""
-_LONGEST_NAME = 48
+_LONGEST_NAME = 100
+"""Signs of a file name, as many as Export gives one at most: the lines that load the file say it."""
 
 # One file is read at a time, so that reading takes its memory once; also guards what all sessions hold.
 _READING = threading.Lock()

@@ -20,6 +20,8 @@ TITLE, ICON, ORDER = "Open", ":material/folder_open:", 9
 
 _EXAMPLE, _EXAMPLE_CHECKPOINT = "hello", "reverse"
 _LONGEST_WORDS = 80
+_OF_A_TASK = ("By length", "the untrained baseline")
+"""What a model that was trained for a task is measured with elsewhere."""
 _COMMAND = "python -m transformer_viz trace hello -o hello.npz"
 _PYTHON = """import transformer_viz as tv
 
@@ -185,5 +187,6 @@ def _short(words: str) -> str:
 def _tables(shown: Trace, run: File, whole: Trace) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show(Shown(shown, run, style.theme(), whole=whole))
-    st.caption("Left out, since they run the model, which a file does not hold: What if, By length, the untrained baseline.")
+    if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
+        st.caption(f"Left out, since they run the model, which a file does not hold: {', '.join(left_out)}.")
     link.update(link.values(tables.KEYS))
