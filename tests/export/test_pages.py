@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformer_viz as tv
+from tests.trace import planted
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.errors import OptionError
 from transformer_viz.export import frames
 from transformer_viz.export.pages import as_json, html, plotly_file
-from transformer_viz.terms import KINDS
+from transformer_viz.terms import KINDS, visible
 from transformer_viz.trace.trace import Trace
 
 
@@ -242,6 +243,16 @@ def test_hiding_the_answer_leaves_nothing_of_it(make_trace: Callable[..., Trace]
     assert not any(text in json.dumps(data, ensure_ascii=False) for text in ("lxl $&", "lxl␣$&"))
     assert data["true"] == [None] * 7
     assert not any("wrong" in cell["class"] for cell in data["output"])
+
+
+def test_a_prompts_first_token_stands_before_what_follows_it(trace: Trace) -> None:
+    prompted = planted.search()
+    data = data_of(html(prompted, plotlyjs=False))
+    assert prompted.target_ids is not None
+    token = visible(prompted.target_tokens[0])
+    assert data["prompt"] == {"text": token, "title": f"token 1: {token} (id {prompted.target_ids[0]}), given"}
+    assert len(data["output"]) == prompted.n_steps
+    assert data_of(html(trace, plotlyjs=False))["prompt"] is None
 
 
 def test_a_run_of_one_kind(make_trace: Callable[..., Trace], trace: Trace) -> None:

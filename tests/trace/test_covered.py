@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.trace import planted
 from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.covered import HIDDEN, covered
@@ -46,3 +47,9 @@ def test_words_are_kept_apart_and_what_is_not_recorded_stays_so(run: Trace) -> N
         (),
         ("decoder",),
     )
+
+
+def test_what_may_stand_at_mask_tokens_is_not_told() -> None:
+    run = planted.filled()
+    assert run.fills and covered(run, 0).fills == ()
+    assert covered(run, 0).source_tokens == run.source_tokens

@@ -8,6 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MBART, NAMES
+from tests.views.drawn import pictures
 from tests.views.test_answer_view import sent
 from tests.views.test_search_view import tab
 from transformer_viz import decode, load_model
@@ -128,6 +129,15 @@ def test_what_cannot_be_loaded_is_said_once_and_the_text_stays(start: Start, mon
     assert "this one cannot be read" in words(at)
     assert asked == [BERT]
     assert at.session_state["text"] == "mine"
+
+
+def test_hiding_the_answer_hides_what_may_stand_at_mask_tokens_and_leaves_the_whole_prompt(start: Start) -> None:
+    shown, hidden = start(checkpoint=BERT), start(checkpoint=BERT, answer="hidden")
+    assert not hidden.exception and not hidden.error
+    assert "first guess here" in sent(shown) and "first guess here" not in sent(hidden)
+    assert ["bar" in {trace["type"] for trace in pictures(at)[0]["data"]} for at in (shown, hidden)] == [True, False]
+    prompt = start(checkpoint=GPT2, text="The house", answer="hidden")
+    assert '"prompt": {"text": "The", "title": "token 1: The, given"}' in sent(prompt)
 
 
 def test_how_a_model_writes_is_said_and_switched_and_in_the_link(start: Start) -> None:

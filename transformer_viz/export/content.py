@@ -14,7 +14,7 @@ from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map
 from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.errors import OptionError, listed, shortened
-from transformer_viz.export.strips import answer_mark, legend, output_strip, source_strip, strip_labels
+from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import templates
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title, place_labels, row_labels, visible
 from transformer_viz.trace.trace import Trace
@@ -84,6 +84,7 @@ def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answ
         "output": output_strip(trace, with_answer=with_answer),
         "labels": strip_labels(trace),
         "grows": trace.writes,
+        "prompt": prompt_token(trace),
         "first": trace.n_given,
         "answer": answer_mark(trace, with_answer=with_answer),
         "candidates": templates.candidate_steps(trace, large=large),

@@ -54,6 +54,14 @@ def _source_tokens(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
+def prompt_token(trace: Trace) -> dict[str, Any] | None:
+    """What a decoder without an encoder reads first, for before its output: it is a prompt's and was not written."""
+    if trace.source_tokens or not trace.target_tokens:
+        return None
+    first = visible(trace.target_tokens[0])
+    return {"text": first, "title": f"{place_words(0)}: {first}{_id_words(trace.target_ids, 0)}, given"}
+
+
 def answer_mark(trace: Trace, *, with_answer: bool = True, step_name: str = "step") -> dict[str, Any] | None:
     """Whether the output is right, for beside it: words, and what kind of words. None where nothing is to be said."""
     found = answer(trace) if with_answer else None

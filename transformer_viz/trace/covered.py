@@ -18,7 +18,8 @@ def covered(trace: Trace, step: int) -> Trace:
     """The run as it is known before a step: what is written from there on, and every row that looks, is covered.
 
     It has as many steps as the run, so that pictures of both are alike. Covered tokens are `HIDDEN`, covered rows have no
-    weight and are masked (`Reason.UNKNOWN`), and nothing tells the true answer. The encoder reads all before the first step.
+    weight and are masked (`Reason.UNKNOWN`), and nothing tells the true answer, nor what may stand at mask tokens. The encoder
+    reads all before the first step.
 
     Args:
         trace: the run.
@@ -44,6 +45,7 @@ def covered(trace: Trace, step: int) -> Trace:
         alignment=(None,) * trace.n_steps,
         expected=None,
         expected_tokens=None,
+        fills=(),
         search=None,
         target_ids=None,
         output_ids=None,

@@ -92,6 +92,7 @@ class Page extends Player {
       dark: this.isDark,
       source: run.source,
       output: run.output,
+      prompt: run.prompt,
       first: run.first,
       answer: run.answer,
       sentences: sentences.map((numbers) => numbers.map((number) => run.pieces[number])),

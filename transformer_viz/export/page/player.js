@@ -52,6 +52,7 @@ class Player {
     this.part("hint").textContent = data.hint;
     this.strip("source", data.source, null);
     this.strip("output", data.output, (t) => this.go(t));
+    this.begin(data.prompt);
     this.root.classList.toggle("has-written", Boolean(data.written));
     for (const [name, words] of Object.entries(data.labels ?? {})) this.part(name).setAttribute("aria-label", words);
     this.part("slider").max = String(data.sentences.length - 1);
@@ -75,6 +76,15 @@ class Player {
         return cell;
       }),
     );
+  }
+
+  // A prompt's first token stands before what was written.
+  begin(token) {
+    this.begins?.remove();
+    if (!token) return;
+    const looks = { className: "token given first-read prompt", textContent: token.text, title: token.title };
+    this.begins = Object.assign(document.createElement("span"), looks);
+    this.part("output").before(this.begins);
   }
 
   // ---- steps

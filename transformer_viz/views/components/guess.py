@@ -13,7 +13,7 @@ from transformer_viz.analysis.guesses import Guess, came, is_right, question, ta
 from transformer_viz.analysis.heads import head_row
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.export.assets import asset
-from transformer_viz.export.strips import output_strip, source_strip
+from transformer_viz.export.strips import output_strip, prompt_token, source_strip
 from transformer_viz.terms import Kind
 from transformer_viz.trace.covered import HIDDEN
 from transformer_viz.trace.trace import Trace
@@ -62,6 +62,7 @@ def _data(trace: Trace, at: focus.Focus, guesses: dict[int, Guess], *, large: bo
         "run": at.run,
         "step": step,
         "n_steps": trace.n_steps,
+        "prompt": prompt_token(trace),
         "first": trace.n_given,
         "hint": _HINTS[at.kind] if step < trace.n_steps else "",
         "large": large,

@@ -42,9 +42,11 @@ def show(trace: Trace, chosen: DisplayOptions, rested: Callable[[focus.Focus], N
 
     With the answer hidden all of it is of the run as far as it is revealed, and there is something to guess.
     """
-    if not chosen.with_answer and trace.n_steps:
-        _show_hidden(covered(trace, focus.revealed()), chosen, focus.current())
-        return
+    if not chosen.with_answer:
+        trace = covered(trace, focus.revealed())
+        if trace.n_steps:
+            _show_hidden(trace, chosen, focus.current())
+            return
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), rested)
     with _map_beside_boxes(trace, chosen):
