@@ -15,7 +15,7 @@ from transformer_viz.model import devices
 from transformer_viz.tasks import Task
 from transformer_viz.tracing.framing import longest_source
 from transformer_viz.views.cache import limits, runs
-from transformer_viz.views.components import how_it_writes, prompt_keys, ways
+from transformer_viz.views.components import how_it_writes, mask_tokens, prompt_keys, ways
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import display_options, link, switches
 from transformer_viz.views.state.display_options import DisplayOptions
@@ -118,6 +118,7 @@ def _text() -> None:
         st.text_area("Source text", key="text", height="content", placeholder=words, label_visibility="collapsed")
         prompt_keys.listen()
         _read_of_most(st.session_state.text, model)
+        mask_tokens.popover(model)
         return
     st.text_input("Source text", key="text", placeholder="Type, then press Enter", label_visibility="collapsed")
     _read_of_most(st.session_state.text, model)

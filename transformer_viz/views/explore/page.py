@@ -6,7 +6,7 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
-from transformer_viz.views.components import bar, code, stepper, style
+from transformer_viz.views.components import bar, code, mask_tokens, stepper, style
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.explore import by_length_tab, tables
 from transformer_viz.views.explore.shown import Shown
@@ -44,6 +44,8 @@ def show() -> None:
     if model.task is not None and chosen.with_answer and not chosen.is_large:
         with st.container(key="title"):
             st.markdown(f"**{literal(model.task.about)}** It was never told how: watch where it looks.")
+    if chosen.with_answer and not chosen.is_large:
+        mask_tokens.show(trace, model)
     stepper.show_with_code(trace, chosen, program)
     if not chosen.is_large:
         _tables(trace, model, chosen.device)

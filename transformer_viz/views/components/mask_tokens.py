@@ -1,0 +1,108 @@
+"""Mask tokens of a model that only reads: a way to put one in place of a word, and what may stand there, to put it in."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from transformer_viz.analysis.word_starts import groups, word_starts
+from transformer_viz.terms import place_words
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components.markdown import of_run
+
+if TYPE_CHECKING:
+    from transformer_viz.loaded_model import LoadedModel, Tokenizer
+
+_MOST_WORDS, _MOST_FILLS, _MOST_CANDIDATES, _MOST_UNDONE = 60, 8, 6, 50
+
+
+def spelt(model: "LoadedModel") -> str | None:
+    """The mask token as it is typed; None for a model that writes, and for one that has none."""
+    number = None if model.model.sizes.writes else model.tokenizer.mask_id
+    return None if number is None else model.tokenizer.source_labels([number])[0]
+
+
+def popover(model: "LoadedModel") -> None:
+    """Buttons that put the mask token in place of a word, for who does not know how it is spelt."""
+    if (mask := spelt(model)) is None:
+        return
+    text = st.session_state.text
+    with st.popover("Mask a word", icon=":material/ink_eraser:", help=f"Ask what may stand there; or type {of_run(mask)}"):
+        with st.container(horizontal=True):
+            for begin, end in words(text, mask)[:_MOST_WORDS]:
+                changed = text[:begin] + mask + text[end:]
+                st.button(of_run(text[begin:end]), key=f"mask-{begin}", on_click=_put, args=(changed,))
+        added = f"{text.rstrip()} {mask}".lstrip()
+        st.button(f"{of_run(mask)} at the end", key="mask-end", on_click=_put, args=(added,), type="tertiary")
+
+
+def show(trace: Trace, model: "LoadedModel") -> None:
+    """For each mask token of the run a row of buttons: what may stand there, most probable first."""
+    ids, mask = trace.source_ids, spelt(model)
+    if mask is None or ids is None or trace.source.count(mask) != len(trace.fills):
+        return
+    with st.container(key="fills", gap="xsmall"):
+        for number, fill in enumerate(trace.fills[:_MOST_FILLS]):
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.caption(f"At {place_words(fill.place)} may stand", width="content")
+                both = zip(fill.candidates, fill.candidate_ids, strict=True)
+                # A special token spells nothing.
+                best = [each for each in both if model.tokenizer.text([each[1]])][:_MOST_CANDIDATES]
+                for rank, ((token, p), other) in enumerate(best):
+                    changed = filled(model.tokenizer, trace.source, ids, mask, number, other)
+                    words, key = f"{of_run(token)} {p:.2g}", f"fill-{number}-{rank}"
+                    st.button(words, key=key, help=f"Put it in (id {other})", on_click=_put, args=(changed,))
+        _undo()
+
+
+def filled(tokenizer: "Tokenizer", text: str, ids: Sequence[int], mask: str, number: int, token: int) -> str:
+    """A text with one of its mask tokens, counted from 0, replaced by another token: a piece that goes on with the word before
+    it is joined to that.
+
+    Args:
+        tokenizer: of the model.
+        text: with mask tokens.
+        ids: of the text, as the model reads it.
+        mask: the mask token as it is typed.
+        number: which of the mask tokens.
+        token: the id of what takes its place.
+    """
+    parts = text.split(mask)
+    before, after = mask.join(parts[: number + 1]), mask.join(parts[number + 1 :])
+    read = ids[: [at for at, each in enumerate(ids) if each == tokenizer.mask_id][number]]
+    known = tokenizer.text(read)
+    added = tokenizer.text([*read, token])
+    if not known or not added.startswith(known):
+        return before + tokenizer.text([token]).strip() + after
+    return before.rstrip(" ") + added.removeprefix(known) + after
+
+
+def words(text: str, mask: str) -> list[tuple[int, int]]:
+    """Where each word of a text begins and ends, mask tokens and punctuation left out."""
+    found, begin = [], 0
+    for part in text.split(mask):
+        for places in groups(word_starts(list(part))):
+            word = part[places[0] : places[-1] + 1]
+            if any(map(str.isalnum, word)):
+                first = begin + places[0] + len(word) - len(word.lstrip())
+                found.append((first, first + len(word.strip())))
+        begin += len(part) + len(mask)
+    return found
+
+
+def _put(text: str) -> None:
+    state = st.session_state
+    state.before_masks = [*state.get("before_masks", ())[1 - _MOST_UNDONE :], (text, state.text)]
+    state.text = text
+
+
+def _undo() -> None:
+    """A way back, as long as nothing else was typed."""
+    steps = st.session_state.get("before_masks", ())
+    if steps and steps[-1][0] == st.session_state.text:
+        st.button("Back", key="fills-back", help="The text as it was before", icon=":material/undo:", on_click=_go_back)
+
+
+def _go_back() -> None:
+    state = st.session_state
+    *state.before_masks, (_, state.text) = state.before_masks
