@@ -45,6 +45,7 @@ IMPOSSIBLE: dict[str | None, dict[str, str]] = {
         **{f"{side}_beam": "99" for side in "ab"},
         **{f"{side}_temperature": "hot" for side in "ab"},
         **{f"{side}_seed": "-1" for side in "ab"},
+        **{f"{side}_edits": "a" * 4_001 for side in "ab"},
     },
 }
 

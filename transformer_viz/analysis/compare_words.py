@@ -93,11 +93,23 @@ def how_words(run: Trace) -> str:
 
 def written_words(run: Trace) -> str:
     """The text, and that it was given where it was."""
+    if writes_nothing(run):
+        return f"nothing; fills {visible_text(fills_words(run))}" if run.fills else "nothing"
     if not run.output_tokens:
         return "not recorded"
     if is_given(run):
         return f"{visible_text(_short(run.text)) or 'nothing'} (given)"
     return visible_text(_short(run.text)) or "nothing"
+
+
+def writes_nothing(run: Trace) -> bool:
+    """Whether it is an encoder's alone."""
+    return not run.target_tokens and "encoder" in run.kinds
+
+
+def fills_words(run: Trace) -> str:
+    """The most probable token at each of its mask tokens."""
+    return ", ".join(fill.candidates[0][0] for fill in run.fills)
 
 
 # ---- the sentence
@@ -110,7 +122,12 @@ def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
     if a.source != b.source:
         pieces = [("strong", "A"), ("plain", " reads "), of_run(first), ("plain", ", "), ("strong", "B"), ("plain", " ")]
         pieces.append(of_run(second))
+    if writes_nothing(a) and writes_nothing(b):
+        return [*pieces, *_fills(a, b)]
     if not (a.output_tokens and b.output_tokens):
+        names = [name for name, run in (("A", a), ("B", b)) if writes_nothing(run)]
+        if names:
+            return [*pieces, ("plain", "; "), ("strong", names[0]), ("plain", " is an encoder alone, which writes nothing.")]
         return [*pieces, ("plain", "; not both have recorded what they write.")]
     if comparison.parted is None:
         return [*pieces, *_same_output(_short(a.text) or "nothing", is_given(a), is_given(b), a.source == b.source)]
@@ -118,6 +135,17 @@ def _texts(comparison: Comparison) -> list[tuple[Style, str]]:
         verb = " is given " if is_given(run) else " writes "
         pieces += [("plain", start), ("strong", name), ("plain", verb), of_run(_short(run.text) or "nothing")]
     return [*pieces, ("plain", f": they diverge at step {comparison.parted + 1}.")]
+
+
+def _fills(a: Trace, b: Trace) -> list[tuple[Style, str]]:
+    """Of two encoders alone: what they put at their mask tokens."""
+    if not (a.fills and b.fills):
+        return [("plain", "; neither writes anything.")]
+    first, second = map(fills_words, (a, b))
+    if first == second:
+        return [("plain", "; both fill in "), of_run(first), ("plain", ".")]
+    ends: list[tuple[Style, str]] = [("plain", ", "), ("strong", "B"), ("plain", " "), of_run(second), ("plain", ".")]
+    return [("plain", "; "), ("strong", "A"), ("plain", " fills in "), of_run(first), *ends]
 
 
 def _same_output(text: str, a_given: bool, b_given: bool, is_same_source: bool) -> list[tuple[Style, str]]:
@@ -170,6 +198,8 @@ def _first_apart(a: tuple[str, ...], b: tuple[str, ...]) -> str:
 
 def _outputs_apart(comparison: Comparison) -> str:
     a, b = comparison.a, comparison.b
+    if writes_nothing(a) and writes_nothing(b):
+        return _same(fills_words(a) == fills_words(b))
     if not (a.output_tokens and b.output_tokens):
         return "unknown"
     return "same" if comparison.parted is None else f"from step {comparison.parted + 1} on"

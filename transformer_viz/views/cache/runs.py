@@ -108,9 +108,9 @@ def what_if(
     return _run(name, trace.source, how, kept, limits.MAX_TRACE_BYTES, checkpoint)
 
 
-def side(checkpoint: Checkpoint, device: str, text: str, snapshot: int | None, how: tuple[tuple[str, Any], ...]) -> Trace:
+def side(checkpoint: LoadedModel, device: str, text: str, snapshot: int | None, how: tuple[tuple[str, Any], ...]) -> Trace:
     """A decoding with keywords of `decode`, by the finished model or by a snapshot of its training, which the Trace names."""
-    if snapshot is None:
+    if snapshot is None or not isinstance(checkpoint, Checkpoint):
         return run(checkpoint, device, text, how)
     name = (*identity(checkpoint, device), *_snapshot_stamps(checkpoint))
     return limits.within(checkpoint, lambda kept: _side(name, text, snapshot, how, kept, limits.MAX_TRACE_BYTES, checkpoint))

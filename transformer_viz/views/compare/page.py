@@ -77,7 +77,7 @@ def show() -> None:
     _open_on_the_example()
     # The sides' boxes stand below the bar's, and are started by it.
     found: list[list[str]] = []
-    chosen = bar.show("compare", instead=_common(found.append), long_texts=sides.long_texts())
+    chosen = bar.show("compare", with_models=True, instead=_common(found.append), long_texts=sides.long_texts())
     if display_options.is_hidden("Two runs side by side"):
         link.write(link.values())
         return
@@ -235,6 +235,8 @@ def _say_sizes(comparison: Comparison) -> None:
     kind: Kind = st.session_state.kind
     shapes = [n_layers_heads(run, kind) for run in (comparison.a, comparison.b)]
     words = []
+    if comparison.a.source == comparison.b.source and _read(comparison.a) != _read(comparison.b):
+        words.append("A and B read the same text in other tokens: cells lie upon each other by position.")
     if shapes[0] != shapes[1]:
         sizes = [f"{layers} layer{'s' * (layers != 1)} of {heads} heads" for layers, heads in shapes]
         words.append(
@@ -245,6 +247,11 @@ def _say_sizes(comparison: Comparison) -> None:
             words.append(f"Only {name} has {' and '.join(only)}.")
     if words:
         st.caption(" ".join(words))
+
+
+def _read(run: Trace) -> tuple[str, ...]:
+    """The tokens of its text."""
+    return run.source_tokens or run.target_tokens[: run.n_given + 1]
 
 
 def _say_nothing_in_common(comparison: Comparison) -> None:

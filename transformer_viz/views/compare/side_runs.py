@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.compare.sides import Asked
@@ -32,8 +33,11 @@ def both(a: Asked, b: Asked, device: str) -> tuple[Ran, Ran]:
     return first, _ran(b, device, first.trace)
 
 
-def target_of(other: Trace) -> tuple[str, ...]:
-    """What a side that reads the other's output is given: its tokens without `<end>`."""
+def target_of(other: Trace, model: LoadedModel) -> str | tuple[str, ...]:
+    """What a side that reads the other's output is given: its tokens without `<end>`; where tokens are a tokenizer's own
+    matter, its text."""
+    if model.task is None:
+        return other.text
     return tuple(token for token in other.output_tokens if token != END)
 
 
@@ -47,18 +51,18 @@ def _ran(asked: Asked, device: str, other: Trace | None) -> Ran:
 
 
 def _decoded(asked: Asked, device: str, other: Trace | None) -> Trace:
-    checkpoint = runs.load(asked.checkpoint, device)
-    how = tuple(asked.keywords().items())
+    model = runs.load_any(asked.checkpoint, device)
+    how = asked.keywords()
     if asked.reads_the_other:
         # What is wrong with its own text is said first.
-        checkpoint.task.read(asked.text)
-        how = (("target", _target(other)),)
-    return runs.side(checkpoint, device, asked.text, asked.snapshot, how)
+        model.tokenizer.source(asked.text)
+        how["target"] = _target(other, model)
+    return runs.side(model, device, asked.text, asked.snapshot, tuple(how.items()))
 
 
-def _target(other: Trace | None) -> tuple[str, ...]:
+def _target(other: Trace | None, model: LoadedModel) -> str | tuple[str, ...]:
     if other is None:
         raise InputError("It is to read what the other side writes, and the other side could not be run.")
     if not other.output_tokens:
         raise InputError("It is to read what the other side writes, and the other side's file does not say what was written.")
-    return target_of(other)
+    return target_of(other, model)

@@ -7,10 +7,11 @@ from typing import Any, Literal
 import streamlit as st
 
 from transformer_viz import checkpoints
-from transformer_viz.checkpoints import Checkpoint
+from transformer_viz import edits as plain_edits
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.views.cache import runs
-from transformer_viz.views.components import bar
+from transformer_viz.views.components import bar, prompt_keys
 from transformer_viz.views.open import opened
 from transformer_viz.views.state import link
 from transformer_viz.views.state.controls import (
@@ -18,13 +19,16 @@ from transformer_viz.views.state.controls import (
     FINISHED,
     HOTTEST,
     LARGEST_SEED,
+    MOST_OF_EDITS,
     SAME,
     STRATEGIES,
     WIDEST,
 )
 
 Strategy = Literal["greedy", "beam", "sample", "forced"]
-_OWN = ("file", "snapshot", "strategy", "beam", "temperature", "seed")
+_OWN = ("file", "snapshot", "strategy", "beam", "temperature", "seed", "edits")
+_OTHER_WORDS = {"France": "Spain", "small": "large"}
+"""Of the texts that models without a task begin with, and what stands there on the other side."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +67,8 @@ class Asked:
     beam: int
     temperature: float
     seed: int
+    edits: str
+    """As text."""
     file: str | None
 
     @property
@@ -71,12 +77,18 @@ class Asked:
         return self.file is None and self.strategy == "forced"
 
     def keywords(self) -> dict[str, Any]:
-        """Of `decode`, for what it decodes by itself."""
+        """Of `decode`, but for a target.
+
+        Raises:
+            OptionError: edits that are not understood.
+        """
+        edits = tuple(map(str, plain_edits.parse(self.edits)))
+        changed: dict[str, Any] = {"edits": edits} if edits else {}
         if self.strategy == "beam":
-            return {"strategy": "beam", "beam_size": self.beam}
+            return {"strategy": "beam", "beam_size": self.beam, **changed}
         if self.strategy == "sample":
-            return {"strategy": "sample", "temperature": self.temperature, "seed": self.seed}
-        return {}
+            return {"strategy": "sample", "temperature": self.temperature, "seed": self.seed, **changed}
+        return changed
 
 
 def start(keys: Keys, usable: list[str]) -> None:
@@ -96,6 +108,9 @@ def asked(keys: Keys) -> Asked:
     values = {name: state[keys.of(name)] for name in _OWN}
     values["file"] = values["file"] or None
     values["snapshot"] = None if values["snapshot"] == FINISHED else values["snapshot"]
+    model = _model(keys)
+    if model is not None and not model.model.sizes.writes:
+        values["strategy"] = "greedy"
     return Asked(keys.name, state[keys.text], state[keys.checkpoint], **values)
 
 
@@ -103,7 +118,7 @@ def show(keys: Keys, usable: list[str]) -> None:
     """The boxes of a side; those that mean nothing to what is chosen are left out and keep what they hold."""
     state = st.session_state
     quiet: dict[str, Any] = {"label_visibility": "collapsed"}
-    files, p = list(opened.traces()), keys.of
+    files, p, model = list(opened.traces()), keys.of, _model(keys)
     with st.container(horizontal=True, vertical_alignment="center", key=f"side-{keys.name}"):
         st.markdown(f"**{keys.name}**", width="content")
         if files:
@@ -111,34 +126,54 @@ def show(keys: Keys, usable: list[str]) -> None:
             st.selectbox(f"{keys.name}: run or file", options, key=keys.of("file"), format_func=_file_words, width=150, **quiet)
         if state[keys.of("file")]:
             return
-        st.text_input(f"{keys.name}: source text", key=keys.text, placeholder="Type, then press Enter", **quiet)
+        _text(keys, model)
         st.selectbox(f"{keys.name}: checkpoint", usable, key=keys.checkpoint, width=150, **quiet)
         if steps := snapshots(state[keys.checkpoint]):
             words = f"{keys.name}: step of training"
             st.selectbox(words, [FINISHED, *steps], key=keys.of("snapshot"), format_func=_snapshot_words, width=136, **quiet)
-        st.selectbox(
-            f"{keys.name}: decoding",
-            STRATEGIES,
-            key=keys.of("strategy"),
-            format_func=lambda name: _STRATEGY_WORDS[name].format(other=keys.other),
-            width=146,
-            **quiet,
-        )
-        strategy = state[keys.of("strategy")]
-        if strategy == "beam":
-            st.number_input(f"{keys.name}: beam size", 1, WIDEST, key=keys.of("beam"), width=140, **quiet)
-        if strategy == "sample":
-            name, key = f"{keys.name}: temperature", p("temperature")
-            icon, hidden = ":material/thermostat:", "collapsed"
-            st.number_input(name, 0.0, HOTTEST, step=0.1, key=key, icon=icon, width=140, label_visibility=hidden)
-            name, key, icon = f"{keys.name}: seed", p("seed"), ":material/casino:"
-            st.number_input(name, 0, LARGEST_SEED, key=key, icon=icon, width=140, label_visibility=hidden)
+        if model is None or model.model.sizes.writes:
+            _decoding(keys)
+        name, places = f"{keys.name}: edits", "edits, such as cross:off"
+        st.text_input(name, key=p("edits"), max_chars=MOST_OF_EDITS, placeholder=places, width=190, **quiet)
+
+
+def _text(keys: Keys, model: LoadedModel | None) -> None:
+    """Of several lines where the model has no task."""
+    words = f"{keys.name}: source text"
+    if model is not None and model.task is None:
+        hint = "Type, then press Enter; Shift and Enter begin a new line"
+        st.text_area(words, key=keys.text, height="content", placeholder=hint, label_visibility="collapsed")
+        prompt_keys.listen(keys.name)
+        return
+    st.text_input(words, key=keys.text, placeholder="Type, then press Enter", label_visibility="collapsed")
+
+
+def _decoding(keys: Keys) -> None:
+    quiet: dict[str, Any] = {"label_visibility": "collapsed"}
+    st.selectbox(
+        f"{keys.name}: decoding",
+        STRATEGIES,
+        key=keys.of("strategy"),
+        format_func=lambda name: _STRATEGY_WORDS[name].format(other=keys.other),
+        width=146,
+        **quiet,
+    )
+    strategy = st.session_state[keys.of("strategy")]
+    if strategy == "beam":
+        st.number_input(f"{keys.name}: beam size", 1, WIDEST, key=keys.of("beam"), width=140, **quiet)
+    if strategy == "sample":
+        name, key, icon = f"{keys.name}: temperature", keys.of("temperature"), ":material/thermostat:"
+        st.number_input(name, 0.0, HOTTEST, step=0.1, key=key, icon=icon, width=140, **quiet)
+        name, key, icon = f"{keys.name}: seed", keys.of("seed"), ":material/casino:"
+        st.number_input(name, 0, LARGEST_SEED, key=key, icon=icon, width=140, **quiet)
 
 
 def long_texts() -> dict[str, str]:
     """What may be too long for a link, by what it is called."""
     state = st.session_state
-    return {f"{keys.name}’s text": state.get(keys.text, "") for keys in (A, B) if not state.get(keys.of("file"))}
+    sides = [keys for keys in (A, B) if not state.get(keys.of("file"))]
+    texts = {f"{keys.name}’s text": state.get(keys.text, "") for keys in sides}
+    return texts | {f"{keys.name}’s edits": state.get(keys.of("edits"), "") for keys in sides}
 
 
 def put(keys: Keys, values: dict[str, Any]) -> None:
@@ -170,13 +205,17 @@ def snapshots(name: str) -> list[int]:
         return []
 
 
-def neighbour(text: str, checkpoint: Checkpoint) -> str:
-    """A text that differs in one sign where the task can read that, otherwise its first other example."""
-    task = checkpoint.task
+def neighbour(text: str, model: LoadedModel) -> str:
+    """A text that differs in one sign where the task can read that, otherwise its first other example; without a task another
+    word, or all but the last."""
+    task = model.task
+    if task is None:
+        other = next((text.replace(*pair) for pair in _OTHER_WORDS.items() if pair[0] in text), None)
+        return other or text.rpartition(" ")[0] or text
     try:
         tokens = task.read(text)
     except TransformerVizError:
-        return bar.default_text(checkpoint)
+        return bar.default_text(model)
     digits = [i for i, sign in enumerate(text) if sign in "0123456789"]
     middle = len(text) // 2
     for i in (*digits, middle):
@@ -207,7 +246,14 @@ def _start_b(usable: list[str]) -> None:
     bar.start_text(B.text, B.checkpoint)
     if is_first:
         with contextlib.suppress(TransformerVizError):  # its side says why
-            state[B.text] = neighbour(state[A.text], runs.load(state[B.checkpoint], state.device))
+            state[B.text] = neighbour(state[A.text], runs.load_any(state[B.checkpoint], state.device))
+
+
+def _model(keys: Keys) -> LoadedModel | None:
+    """None where it cannot be loaded, of which the side says why."""
+    with contextlib.suppress(TransformerVizError):
+        return runs.load_any(st.session_state[keys.checkpoint], st.session_state.device)
+    return None
 
 
 def _file_words(name: str) -> str:

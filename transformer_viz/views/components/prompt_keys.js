@@ -7,7 +7,7 @@ export default function () {
 
 function send(event) {
   const isPlain = event.key === "Enter" && !event.shiftKey && !event.isComposing;
-  if (!isPlain || !event.target.matches?.(".st-key-text textarea")) return;
+  if (!isPlain || !event.target.matches?.(".st-key-text textarea, .st-key-b_text textarea")) return;
   event.preventDefault();
   event.target.blur();
 }

@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 
-def listen() -> None:
-    """Beside the box; it draws nothing."""
-    _component()(key="prompt-keys", data=None, height=1, width=1)
+def listen(name: str = "text") -> None:
+    """Beside the box; it draws nothing. On a page with two boxes each has a name."""
+    _component()(key=f"prompt-keys-{name}", data=None, height=1, width=1)
 
 
 @cache

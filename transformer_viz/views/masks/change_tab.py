@@ -7,7 +7,7 @@ import streamlit as st
 
 from transformer_viz import edits as plain_edits
 from transformer_viz import figures
-from transformer_viz.analysis.compare_words import change_words
+from transformer_viz.analysis.compare_words import change_words, fills_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
 from transformer_viz.errors import OptionError
@@ -190,13 +190,12 @@ def _output_words(before: Trace, after: Trace, parted: int | None) -> str:
 
 def _fill_words(before: Trace, after: Trace) -> str:
     """Of a model that writes nothing: what it puts at its mask tokens."""
-    fills = [[fill.candidates[0][0] for fill in run.fills] for run in (before, after)]
     if not before.fills:
         return "**This model writes nothing**; its weights change."
-    if fills[0] == fills[1]:
+    first, second = map(fills_words, (before, after))
+    if first == second:
         return "**What it puts at its mask tokens is the same.**"
-    texts = [", ".join(f"**{of_run(token)}**" for token in tokens) for tokens in fills]
-    return f"**What it puts at its mask tokens changes.** {texts[0]} has become {texts[1]}."
+    return f"**What it puts at its mask tokens changes.** **{of_run(first)}** has become **{of_run(second)}**."
 
 
 def _steps(before: Trace, after: Trace) -> None:

@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from transformer_viz.analysis.compare_words import fills_words
 from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
@@ -100,7 +101,7 @@ def _becomes(trace: Trace, model: LoadedModel) -> str:
         return f"{verb} **{of_run(trace.text)}**{display_options.answer_of(trace)}"
     if not trace.fills:
         return "is read"
-    return "is filled with " + ", ".join(f"**{of_run(fill.candidates[0][0])}**" for fill in trace.fills)
+    return f"is filled with **{of_run(fills_words(trace))}**"
 
 
 def _size(trace: Trace, model: LoadedModel) -> str:

@@ -22,11 +22,13 @@ class Side:
     Attributes:
         file: name of a trace file; then nothing else counts.
         text: the source.
-        checkpoint: a name that `load_checkpoint` knows.
+        checkpoint: a name that `load_model` knows.
         device: as it was asked for.
         snapshot: a step of the training, or None.
         decode: keywords of `decode`.
         reads_the_other: whether it reads the output of the other side, which must not do the same.
+        has_task: whether the model is one of ours.
+        calls: methods of the model that switch how it reads and writes.
     """
 
     file: str | None = None
@@ -36,6 +38,8 @@ class Side:
     snapshot: int | None = None
     decode: Mapping[str, Any] = field(default_factory=dict)
     reads_the_other: bool = False
+    has_task: bool = True
+    calls: tuple[str, ...] = ()
 
 
 def lines(
@@ -88,11 +92,14 @@ def _side(name: str, side: Side, other: str, names: Names) -> list[str]:
     if finished not in names:
         names[finished] = Code(f"model_{len(names) + 1}")
         asked = {} if side.device == "auto" else {"device": side.device}
-        made.append(assigned(names[finished], "tv.load_checkpoint", side.checkpoint, **asked))
+        made.append(assigned(names[finished], "tv.load_model", side.checkpoint, **asked))
+        made += [f"{names[finished]} = {names[finished]}.{each}" for each in side.calls]
     if wanted not in names:
         names[wanted] = Code(f"model_{len(names) + 1}")
         made.append(assigned(names[wanted], "tv.load_snapshot", names[finished], side.snapshot))
-    if side.reads_the_other:
+    if side.reads_the_other and not side.has_task:
+        reads = {"target": Code(f"{other}.text")}
+    elif side.reads_the_other:
         made.append(f'target = tuple(token for token in {other}.output_tokens if token != "<end>")')
         reads = {"target": Code("target")}
     return [*made, assigned(name, "tv.decode", names[wanted], side.text, **side.decode, **reads)]

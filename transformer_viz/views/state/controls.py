@@ -158,6 +158,7 @@ def _of_a_side(side: str) -> tuple[Control, ...]:
         Control(f"{side}_beam", f"{side}_beam", Number(0), compare, beam, default=5, when=by["beam"]),
         Control(f"{side}_temperature", f"{side}_temperature", Decimal(0, HOTTEST), compare, default=1.0, when=by["sample"]),
         Control(f"{side}_seed", f"{side}_seed", Number(0), compare, seed, default=0, when=by["sample"]),
+        Control(f"{side}_edits", f"{side}_edits", Text(MOST_OF_EDITS), compare, default="", when={file: A_RUN}),
     )
 
 

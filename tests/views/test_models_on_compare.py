@@ -1,0 +1,135 @@
+"""Compare with models that are not ours: other tokens, an edit beside none, what cannot be laid upon each other."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer_viz as tv
+from tests import tiny_models
+from tests.needs import needs
+from tests.tiny_models import BERT, GPT2, MARIAN
+from tests.views.test_compare_view import difference, said
+from tests.views.widgets import link_of
+from transformer_viz.terms import Kind, visible_text
+from transformer_viz.trace.trace import Trace
+
+pytestmark = needs("transformers")
+Start = Callable[..., AppTest]
+TEXT = "The capital of France is"
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.save(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(autouse=True)
+def models(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(made))
+    monkeypatch.setenv("HF_HUB_CACHE", str(made / "none"))
+    return made
+
+
+@pytest.fixture
+def run(models: Path) -> Callable[..., Trace]:
+    return lambda name, text, **how: tv.decode(tv.load_model(str(models / name), "cpu"), text, **how)
+
+
+def sent(at: AppTest) -> str:
+    """The sentence and the table."""
+    (shown,) = [json.loads(each.proto.json) for each in at.get("bidi_component") if "sentence" in (each.proto.json or "")]
+    rows = [" | ".join([row["what"], *row["cells"]]) for row in shown["rows"]]
+    return "\n".join(["".join(text for _, text in shown["sentence"]), *rows])
+
+
+def pair(a: str, b: str, text: str = TEXT, b_text: str = TEXT) -> dict[str, str]:
+    return {"checkpoint": a, "text": text, "b_checkpoint": b, "b_text": b_text}
+
+
+def same(drawn: np.ndarray, wanted: np.ndarray) -> None:
+    """But for cells that both mask, which are drawn as such."""
+    np.testing.assert_array_equal(np.nan_to_num(drawn), np.nan_to_num(wanted))
+
+
+def test_the_same_text_through_a_model_and_its_edit(start: Start, run: Callable[..., Trace]) -> None:
+    edit = "decoder.1.2:zero, decoder.1.1:3=1"
+    at = start("compare", **pair(GPT2, GPT2), b_edits=edit, kind="decoder", layer="2", head="1")
+    assert not at.exception
+    assert not at.error
+    a, b = run(GPT2, TEXT), run(GPT2, TEXT, edits=[edit])
+    there = difference(at)
+    same(there, tv.compare(a, b).difference("decoder", 1, 0))
+    assert np.nanmax(np.abs(there)) > 0.01
+    assert "2 edits" in sent(at)
+    assert at.query_params["b_edits"] == edit
+    same(difference(start("compare", **link_of(at))), there)
+    at.button(key="swap").click().run()
+    assert at.text_input(key="a_edits").value == edit
+    same(difference(at), -there)
+
+
+def test_edits_that_make_no_sense_are_said_below_their_side(start: Start) -> None:
+    at = start("compare", **pair(GPT2, GPT2), b_edits="decoder:3-<b>")
+    assert "is not understood" in said(at)
+    at.text_input(key="b_edits").set_value("cross:off").run()
+    assert "this model has no cross-attention" in said(at)
+    at.text_input(key="b_edits").set_value("").run()
+    assert not at.error
+
+
+@pytest.mark.parametrize(("a", "b", "kind"), [(MARIAN, GPT2, "decoder"), (MARIAN, BERT, "encoder"), (BERT, BERT, "encoder")])
+def test_two_kinds_of_models_are_compared_in_what_both_have(
+    start: Start, run: Callable[..., Trace], a: str, b: str, kind: Kind
+) -> None:
+    b_text = TEXT if a != b else f"{TEXT} [MASK]"
+    at = start("compare", **pair(a, b, b_text=b_text), layer="2", head="1")
+    assert not at.exception
+    assert not at.error
+    laid = tv.compare(run(a, TEXT), run(b, b_text))
+    assert laid.kinds == (kind,)
+    same(difference(at), laid.difference(kind, 1, 0))
+    assert ("read the same text in other tokens" in said(at)) == (a != b)
+
+
+def test_a_shipped_checkpoint_beside_a_model(start: Start, run: Callable[..., Trace]) -> None:
+    at = start("compare", **pair("reverse", MARIAN, text="abc"), kind="cross", layer="1", head="1")
+    assert not at.exception
+    theirs = run(MARIAN, TEXT)
+    assert visible_text(theirs.text) in sent(at)
+    drawn = difference(at)
+    assert drawn.shape[1] == max(len("abc") + 2, len(theirs.source_tokens))
+
+
+def test_what_has_no_attention_in_common_is_said(start: Start) -> None:
+    at = start("compare", **pair(BERT, GPT2))
+    assert not at.exception
+    assert "There is no kind of attention that both have: A has encoder self-attention, B has decoder self-attention." in said(
+        at
+    )
+    assert "A is an encoder alone, which writes nothing" in sent(at)
+    assert not [box for box in at.selectbox if box.key == "a_strategy"]
+
+
+def test_encoders_alone_are_compared_by_what_they_fill_in(start: Start, run: Callable[..., Trace]) -> None:
+    text, edit = f"{TEXT} [MASK].", "encoder:*=1"
+    at = start("compare", **pair(BERT, BERT, text, text), b_edits=edit)
+    fills = [run(BERT, text, edits=edits).fills[0].candidates[0][0] for edits in ((), [edit])]
+    written = next(line for line in sent(at).splitlines() if line.startswith("writes"))
+    assert written.split(" | ")[1:3] == [f"nothing; fills {fill}" for fill in fills]
+
+
+def test_b_reads_what_a_writes_as_text(start: Start, run: Callable[..., Trace]) -> None:
+    at = start("compare", **pair(MARIAN, MARIAN), b_strategy="forced", b_edits="cross:off", kind="cross", layer="1", head="1")
+    a = run(MARIAN, TEXT)
+    b = run(MARIAN, TEXT, target=a.text, edits=["cross:off"])
+    same(difference(at), tv.compare(a, b).difference("cross", 0, 0))
+
+
+def test_two_texts_begin_unlike_each_other(start: Start) -> None:
+    at = start("compare", checkpoint=GPT2)
+    assert at.text_area(key="text").value == TEXT
+    assert at.text_area(key="b_text").value == TEXT.replace("France", "Spain")
