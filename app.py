@@ -3,6 +3,7 @@
 import streamlit as st
 
 from transformer_viz.views import pages, server
+from transformer_viz.views.cache import watched
 from transformer_viz.views.components import address, navigation, screen, style
 from transformer_viz.views.server import turns, warm_up
 
@@ -12,7 +13,7 @@ def page() -> None:
     st.set_page_config(page_icon="🔎", layout="wide")
     style.apply()
     warm_up.wait()
-    with turns.turn():
+    with turns.turn(), watched.whole_page():
         navigation.show(pages())()
     address.one_entry_a_page()
     screen.watch()

@@ -68,6 +68,10 @@ class DeviceError(TransformerVizError):
     """A device that is not there, or that ran out of memory."""
 
 
+class BusyError(TransformerVizError):
+    """More long runs are asked for than this machine takes at a time."""
+
+
 class TraceError(TransformerVizError):
     """A trace, or a trace file, whose parts do not fit together."""
 

@@ -34,6 +34,12 @@ class Limits:
     """The same, of one session."""
     trained_bytes: int = 2 * 10**9
     """What people have trained here, and what a training that is to start would write."""
+    run_seconds: int = 300
+    """In which a long run has to end; what it has written until then is kept."""
+    runs_waiting: int = 30
+    """Long runs that wait for the one that is at work."""
+    runs_per_visitor: int = 3
+    """Long runs of one browser's tabs, waiting or at work."""
 
 
 def variable(limit: str) -> str:

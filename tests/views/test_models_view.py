@@ -117,7 +117,7 @@ def test_a_model_stays_chosen_on_other_pages(start: Start, visit: Callable[[AppT
 def test_what_cannot_be_loaded_is_said_once_and_the_text_stays(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def refuse(name: str, device: str) -> None:
+    def refuse(name: str, device: str, say: object) -> None:
         asked.append(name)
         raise ModelError("this one cannot be read")
 

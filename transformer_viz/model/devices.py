@@ -113,6 +113,11 @@ def few_threads(device: torch.device, n_parameters: int) -> Generator[None]:
             torch.set_num_threads(before)
 
 
+def leave_one_processor() -> None:
+    """Of what this thread computes on the CPU: one processor, where there are several, stays free for all others."""
+    torch.set_num_threads(max(1, torch.get_num_threads() - 1))
+
+
 def _is_there(name: str) -> bool:
     if name == "cuda":
         return torch.cuda.is_available()

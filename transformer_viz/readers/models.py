@@ -11,7 +11,7 @@ from transformer_viz.checkpoints import Checkpoint, load_checkpoint
 from transformer_viz.errors import FileError, ModelError, listed
 from transformer_viz.model import devices
 from transformer_viz.readers.huggingface.folder import Description, described, name_of
-from transformer_viz.readers.huggingface.loading import HuggingFaceModel, load
+from transformer_viz.readers.huggingface.loading import HuggingFaceModel, Say, in_silence, load
 
 FOLDERS_VARIABLE = "TRANSFORMER_VIZ_MODELS"
 """The environment variable that names folders with models, or models, one after the other as in PATH."""
@@ -77,12 +77,12 @@ def load_model(name_or_folder: str, device: str = "auto") -> Checkpoint | Huggin
     return load(folder, name_of(folder), devices.resolve(device))
 
 
-def load_named(name: str, device: str = "auto") -> Checkpoint | HuggingFaceModel:
-    """Like `load_model`, but names only: what a stranger types never becomes a path."""
+def load_named(name: str, device: str = "auto", say: Say = in_silence) -> Checkpoint | HuggingFaceModel:
+    """Like `load_model`, but names only: what a stranger types never becomes a path. `say` hears how far it is."""
     folder = find_name(name)
     if _is_checkpoint(name):
         return load_checkpoint(name, device)
-    return load(folder, name, devices.resolve(device))
+    return load(folder, name, devices.resolve(device), say)
 
 
 def find_name(name: str) -> Path:

@@ -2,7 +2,7 @@
 
 import re
 import warnings
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -156,8 +156,22 @@ class HuggingFaceModel:
         return sum(parameter.numel() for parameter in self.model.model.parameters())
 
 
-def load(folder: Path, name: str, device: torch.device) -> HuggingFaceModel:
+Say = Callable[[str, float | None], None]
+"""Hears what loading does, in words, and which share of its weights is there."""
+
+
+def in_silence(words: str, share: float | None) -> None:
+    """For those who do not watch."""
+
+
+def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -> HuggingFaceModel:
     """Opens a folder. Nothing is asked of any server, and no code of the folder runs.
+
+    Args:
+        folder: where it is.
+        name: what it is called.
+        device: where it is to run.
+        say: hears how far it is; what that raises ends the loading.
 
     Raises:
         ModelError: no model, one that is not safe to open, too large, or one whose attention is not all seen.
@@ -166,9 +180,11 @@ def load(folder: Path, name: str, device: torch.device) -> HuggingFaceModel:
     found = described(folder, name)
     _check_installed(name)
     _check_memory(found, name, device)
-    with devices.memory_errors(device), _told(folder, name), quiet():
+    say("starting transformers", None)
+    with devices.memory_errors(device), _told(folder, name), quiet(), _counted(say):
         model, tokenizer = _opened(folder, name)
         model = model.to(device).eval().requires_grad_(False)
+    say("looking whether all of its attention is seen", 1.0)
     return wrapped(model, tokenizer, name)
 
 
@@ -271,6 +287,30 @@ def quiet() -> Generator[None]:
         logging.set_verbosity(level)
         if has_bar:
             logging.enable_progress_bar()
+
+
+@contextmanager
+def _counted(say: Say) -> Generator[None]:
+    """Says how many of the weights are there: transformers counts them for its progress bar."""
+    from transformers import logging
+
+    def bar(make: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        return (
+            make(_each(args[0], say), *args[1:], **options) if args and isinstance(args[0], Sized) else make(*args, **options)
+        )
+
+    before = logging.set_tqdm_hook(bar)
+    try:
+        yield
+    finally:
+        logging.set_tqdm_hook(before)
+
+
+def _each(things: Any, say: Say) -> Iterator[Any]:
+    n = len(things)
+    for number, thing in enumerate(things):
+        say(f"{number:,} of {n:,} weights", number / n)
+        yield thing
 
 
 def _longest(model: Any, tokenizer: Any) -> int:

@@ -13,7 +13,13 @@ _SINGLE = 4
 """Bytes of a number in single precision."""
 
 models: LRUCache[Hashable, LoadedModel] = LRUCache(MOST_BYTES, getsizeof=lambda model: _SINGLE * model.n_parameters)
-_loading = threading.Lock()
+_loading, _access = threading.Lock(), threading.Lock()
+
+
+def found(name: Hashable) -> LoadedModel | None:
+    """A model that is there already; nobody waits for one that is being loaded."""
+    with _access:
+        return models.get(name)
 
 
 def held(name: Hashable, needed: int, make: Callable[[], LoadedModel]) -> LoadedModel:
@@ -28,14 +34,17 @@ def held(name: Hashable, needed: int, make: Callable[[], LoadedModel]) -> Loaded
         ModelError: it alone is more than the page holds.
     """
     with _loading:
-        if name in models:
-            return models[name]
+        if (there := found(name)) is not None:
+            return there
         if needed > models.maxsize:
             raise ModelError(
                 f"This model takes {needed / 1e9:.1f} GB of memory; the page holds {models.maxsize / 1e9:.1f} GB of models. "
                 "Take a smaller one, or run it in Python with tv.load_model."
             )
-        while models.currsize + needed > models.maxsize:
-            models.popitem()
-        models[name] = make()
-        return models[name]
+        with _access:
+            while models.currsize + needed > models.maxsize:
+                models.popitem()
+        model = make()
+        with _access:
+            models[name] = model
+        return model

@@ -6,8 +6,9 @@ as another.
 
 import threading
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from inspect import signature
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from cachetools import LRUCache, cached
 
@@ -32,19 +33,43 @@ def size_of(thing: Any) -> int:
     return sum(map(size_of, thing))
 
 
-def held(make: Callable[P, R]) -> Callable[P, R]:
-    """As `st.cache_resource`: the result is held by the arguments, of which those that begin with `_` do not count.
+class Held(Generic[P, R]):
+    """A function whose results are held by the arguments, of which those that begin with `_` do not count.
 
-    What was not asked for the longest is let go where all together would take more than `MOST_BYTES`; what alone is too large,
-    or could not be made, is not held. Who asks for what is being made waits for it.
+    As `st.cache_resource`, but what was not asked for the longest is let go where all together would take more than
+    `MOST_BYTES`; what alone is too large, or could not be made, is not held. Who asks for what is being made waits for it.
     """
-    names, name = list(signature(make).parameters), f"{make.__module__}.{getattr(make, '__qualname__', make)}"
 
-    def key(*args: Any, **kwargs: Any) -> Hashable:
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        return name, tuple((each, value) for each, value in sorted(given.items()) if not each.startswith("_"))
+    def __init__(self, make: Callable[P, R]) -> None:
+        self.make = make
+        self._names = list(signature(make).parameters)
+        self._name = f"{make.__module__}.{getattr(make, '__qualname__', make)}"
+        self._store = store
+        self._cached = cached(store, key=self.key, condition=_condition)(make)
 
-    return cached(store, key=key, condition=_condition)(make)
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """What is held, or made now."""
+        return self._cached(*args, **kwargs)
+
+    def key(self, *args: P.args, **kwargs: P.kwargs) -> Hashable:
+        """Under which it is held."""
+        given = {**dict(zip(self._names, args, strict=False)), **kwargs}
+        return self._name, tuple((each, value) for each, value in sorted(given.items()) if not each.startswith("_"))
+
+    def found(self, *args: P.args, **kwargs: P.kwargs) -> R | None:
+        """What is held; nothing is made."""
+        with _condition:
+            return self._store.get(self.key(*args, **kwargs))
+
+    def keep(self, made: R, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Holds what was made elsewhere."""
+        with _condition, suppress(ValueError):  # too large
+            self._store[self.key(*args, **kwargs)] = made
+
+
+def held(make: Callable[P, R]) -> Held[P, R]:
+    """As a decorator."""
+    return Held(make)
 
 
 store: LRUCache[Hashable, Any] = LRUCache(MOST_BYTES, getsizeof=size_of)

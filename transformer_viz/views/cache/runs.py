@@ -7,7 +7,7 @@ without gradients, and Traces. Runs are bounded by their bytes (`held`), and eac
 import os
 import random
 import threading
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,19 +24,29 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import replay as runs_replay
-from transformer_viz.tracing.decode import decode
+from transformer_viz.tracing.decode import decode, trace_size
 from transformer_viz.tracing.recording_options import as_in
 from transformer_viz.tracing.trace_size import megabytes
 from transformer_viz.tracing.untrained import untrained as untrained_run
-from transformer_viz.views.cache import limits, model_cache
+from transformer_viz.tracing.watching import OnToken
+from transformer_viz.views.cache import limits, model_cache, watched
 from transformer_viz.views.cache.limits import Kept
+from transformer_viz.views.cache.line import Run
 from transformer_viz.views.cache.run_cache import held
+from transformer_viz.views.cache.watched import Loading
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import switches
 
+Identity = tuple[Hashable, ...]
+Keywords = tuple[tuple[str, Any], ...]
+"""Of `decode`, as a key."""
+
 # Everything that a visitor can make the server keep is limited, in number or in bytes.
 _CHECKPOINTS, _LENGTHS = 6, 32
-Identity = tuple[Hashable, ...]
+_LARGE = 100_000_000
+"""Bytes of a model whose loading is watched; a smaller one is there in a moment."""
+_MOST_ROWS = 1024
+"""Tokens that a model reads and writes in one decoding, at the most."""
 refused: TTLCache[Hashable, TransformerVizError] = TTLCache(_CHECKPOINTS, ttl=20)
 """What could not be loaded a moment ago: a page asks for its model more than once."""
 # What takes seconds of all that the machine has: strangers wait for each other, not on top of each other.
@@ -62,12 +72,36 @@ def _load_model(name: str, device: str, entry: readers.Entry) -> LoadedModel:
     key = (name, device, stamp(entry.folder))
     if key in refused:
         raise refused[key]
-    with st.spinner(f"Loading {literal(name)}: {size_words(entry)} …"):
-        try:
-            return model_cache.held(key, entry.description.memory, lambda: readers.load_named(name, device))
-        except TransformerVizError as error:
-            refused[key] = error
-            raise
+    if (found := model_cache.found(key)) is not None:
+        return found
+    words, needed = f"Loading {name}: {size_words(entry)}", entry.description.memory
+    if needed >= _LARGE:
+        return watched.made(("load", *key), words, lambda run: _read_model(key, needed, run))
+    with st.spinner(literal(words)):
+        return _read_model(key, needed)
+
+
+def _read_model(key: tuple[str, str, float], needed: int, run: Run | None = None) -> LoadedModel:
+    name, device, _ = key
+
+    def say(words: str, share: float | None) -> None:
+        if run is not None:
+            run.goes_on(Loading(words, share))
+
+    try:
+        return model_cache.held(key, needed, lambda: readers.load_named(name, device, say))
+    except TransformerVizError as error:
+        refused[key] = error
+        raise
+
+
+def is_to_be_loaded(name: str, device: str) -> bool:
+    """Whether it takes a while until `load_any` has this model, and the page ends with how far it is."""
+    entry = models().get(name)
+    if entry is None or entry.description is None or entry.description.memory < _LARGE:
+        return False
+    key = (name, device, stamp(entry.folder))
+    return key not in refused and model_cache.found(key) is None
 
 
 def size_words(entry: readers.Entry) -> str:
@@ -87,10 +121,10 @@ def identity(model: LoadedModel, device: str) -> Identity:
     return model.name, device, _stamp_of(model), model.switches
 
 
-def run(checkpoint: LoadedModel, device: str, text: str, how: tuple[tuple[str, Any], ...] = ()) -> Trace:
+def run(checkpoint: LoadedModel, device: str, text: str, how: Keywords = ()) -> Trace:
     """The decoding of a text with keywords of `decode`; greedy without any."""
     name = identity(checkpoint, device)
-    return limits.within(checkpoint, lambda kept: _run(name, text, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
+    return limits.within(checkpoint, lambda kept: _decoded(checkpoint, name, text, how + kept))
 
 
 def what_if(
@@ -103,17 +137,17 @@ def what_if(
 ) -> Trace:
     """The greedy decoding of a run's text with a forced beginning and banned tokens, or one pass over a target; as much
     is kept of it as of the run."""
-    name, kept = identity(checkpoint, device), limits.kept(as_in(trace))
+    name = identity(checkpoint, device)
     how = (("prefix", prefix), ("ban", ban)) if target is None else (("target", target),)
-    return _run(name, trace.source, how, kept, limits.MAX_TRACE_BYTES, checkpoint)
+    return _decoded(checkpoint, name, trace.source, how + limits.kept(as_in(trace)))
 
 
-def side(checkpoint: LoadedModel, device: str, text: str, snapshot: int | None, how: tuple[tuple[str, Any], ...]) -> Trace:
+def side(checkpoint: LoadedModel, device: str, text: str, snapshot: int | None, how: Keywords) -> Trace:
     """A decoding with keywords of `decode`, by the finished model or by a snapshot of its training, which the Trace names."""
     if snapshot is None or not isinstance(checkpoint, Checkpoint):
         return run(checkpoint, device, text, how)
     name = (*identity(checkpoint, device), *_snapshot_stamps(checkpoint))
-    return limits.within(checkpoint, lambda kept: _side(name, text, snapshot, how, kept, limits.MAX_TRACE_BYTES, checkpoint))
+    return limits.within(checkpoint, lambda kept: _decoded(checkpoint, name, text, how + kept, snapshot))
 
 
 def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
@@ -175,37 +209,50 @@ def _load(name: str, device: str, stamp: float) -> Checkpoint:
     return checkpoints.load_checkpoint(name, device)
 
 
+def _decoded(checkpoint: LoadedModel, name: Identity, text: str, how: Keywords, snapshot: int | None = None) -> Trace:
+    cost = cost_of(checkpoint, [text], how)
+    return watched.decoded(_run, cost, name, text, how, snapshot, limits.MAX_TRACE_BYTES, _checkpoint=checkpoint)
+
+
 @held
 def _run(
     name: Identity,
     text: str,
-    how: tuple[tuple[str, Any], ...],
-    kept: Kept,
+    how: Keywords,
+    snapshot: int | None,
     most: int,
+    *,
     _checkpoint: LoadedModel,
+    max_length: int | None = None,
+    _on_token: OnToken | None = None,
 ) -> Trace:
-    options: Any = {"max_trace_bytes": most, **dict(how), **dict(kept)}
-    return decode(_checkpoint, text, **options)
+    options: Any = {"max_trace_bytes": most, "on_token": _on_token, **dict(how)}
+    if max_length is not None:
+        options["max_length"] = max_length
+    if snapshot is None or not isinstance(_checkpoint, Checkpoint):
+        return decode(_checkpoint, text, **options)
+    trace = decode(checkpoints.load_snapshot(_checkpoint, snapshot), text, **options)
+    return replace(trace, made_by={**trace.made_by, "snapshot": snapshot})
+
+
+def cost_of(model: LoadedModel, texts: Sequence[str], how: Keywords = ()) -> float:
+    """Multiplications that a decoding takes, at the most: for each token one with every parameter. Nothing where the page
+    would refuse it as too large: that is said at once."""
+    options: Any = dict(how)
+    width = (options.get("beam_size") or 5) if options.get("strategy") == "beam" else 1
+    if len(texts) * width * _MOST_ROWS * model.n_parameters < watched.QUICK:
+        return 0.0
+    if not trace_size(model, list(texts), **options).fits(limits.MAX_TRACE_BYTES):
+        return 0.0
+    n_read = max(len(model.tokenizer.source(text)) for text in texts)
+    most = options.get("max_length") or model.default_max_length
+    n_written = width * most if model.model.sizes.writes and "target" not in options else 0
+    return len(texts) * float(n_read + n_written) * model.n_parameters
 
 
 @held
 def _untrained(name: Identity, run: tuple[object, ...], *, _checkpoint: Checkpoint, _trace: Trace) -> Trace:
     return untrained_run(_checkpoint, _trace)
-
-
-@held
-def _side(
-    name: Identity,
-    text: str,
-    snapshot: int,
-    how: tuple[tuple[str, Any], ...],
-    kept: Kept,
-    most: int,
-    _checkpoint: Checkpoint,
-) -> Trace:
-    options: Any = {"max_trace_bytes": most, **dict(how), **dict(kept)}
-    trace = decode(checkpoints.load_snapshot(_checkpoint, snapshot), text, **options)
-    return replace(trace, made_by={**trace.made_by, "snapshot": snapshot})
 
 
 @st.cache_resource(max_entries=_LENGTHS, show_spinner="Decoding strings of every length …")

@@ -77,6 +77,8 @@ def show(
     _start([*usable, *listed])
     state = st.session_state
     is_served = with_models or state.checkpoint not in listed
+    if instead is None and is_served and runs.is_to_be_loaded(state.checkpoint, state.device):
+        _while_it_is_loaded(usable, listed)
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         if instead is not None:
             instead([*usable, *(name for name in listed if with_models or name == state.checkpoint)])
@@ -97,6 +99,17 @@ def show(
         link.write(link.values())
     now = display_options.current()
     return Bar(state.text, model, state.device, is_large=now.is_large, with_answer=now.with_answer)
+
+
+def _while_it_is_loaded(usable: list[str], listed: dict[str, str]) -> None:
+    """A bar in which another model can be chosen; the page ends with how far the loading is."""
+    with st.container(horizontal=True, vertical_alignment="center", key="bar"):
+        _choice(usable, listed)
+        _device()
+    link.write(link.values())
+    if _loaded(st.session_state.checkpoint, st.session_state.device) is not None:
+        st.rerun()
+    st.stop()
 
 
 def _usable(entries: list[Entry]) -> list[str]:
@@ -182,22 +195,30 @@ def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:
         checkpoint: likewise of the checkpoint that reads it.
     """
     state, known = st.session_state, f"{text}_checkpoint"
-    given = link.linked(text)
     before = state.get(known)
     if text in state and before == state[checkpoint]:
         return
+    if runs.is_to_be_loaded(state[checkpoint], state.device):
+        return
     state[known] = state[checkpoint]
+    given = link.linked(text)
     model = _model_of(state[checkpoint])
     task = None if model is None else model.task
     if given is not None:
         state[text] = given
-    elif text not in state or (before and _is_example(state[text], before) and not _has_answer(state[text], task)):
+    elif (
+        text not in state
+        or not (before or state[text])
+        or (before and _is_example(state[text], before) and not _has_answer(state[text], task))
+    ):
         state[text] = default_text(model) if model else DEFAULT_TEXT
 
 
 def _model_of(name: str) -> LoadedModel | None:
+    """None where it cannot be loaded, and while that takes a while."""
     try:
-        return runs.load_any(name, st.session_state.device)
+        device = st.session_state.device
+        return None if runs.is_to_be_loaded(name, device) else runs.load_any(name, device)
     except TransformerVizError:
         return None
 
@@ -268,8 +289,11 @@ def _examples() -> None:
 
 def made(chosen: Bar, checkpoint: LoadedModel, make: Callable[[], T]) -> T | None:
     """What a page shows of the text, or None after saying why it cannot be; what was typed stays in the box and in the link."""
+    is_made = False
     try:
-        return make()
+        found = make()
+        is_made = True
+        return found
     except InputError as error:
         say = st.error if chosen.text else st.info
         say(literal(str(error)), icon=":material/keyboard:")
@@ -280,8 +304,11 @@ def made(chosen: Bar, checkpoint: LoadedModel, make: Callable[[], T]) -> T | Non
         limits.refuse(error)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
-    link.say(chosen.text)
-    link.write(link.values())
+    finally:
+        # Also where the page ends here, since it takes a while.
+        if not is_made:
+            link.say(chosen.text)
+            link.write(link.values())
     return None
 
 

@@ -14,9 +14,9 @@ from transformer_viz.views.cache import runs
 from transformer_viz.views.components import chart, code, screen, style, word_list
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.snippets import training as programs
-from transformer_viz.views.state import link
+from transformer_viz.views.state import link, visitor
 from transformer_viz.views.state.controls import LONGEST_NAME
-from transformer_viz.views.train import embeddings, form, progress, visitor
+from transformer_viz.views.train import embeddings, form, progress
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 

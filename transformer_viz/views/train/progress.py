@@ -19,7 +19,7 @@ from transformer_viz.training.jobs import Job
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import chart, figure_file, screen, style
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.train import visitor
+from transformer_viz.views.state import visitor
 
 _MOST_MOMENTS = 12
 _STATE_WORDS: dict[jobs.State, tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]] = {

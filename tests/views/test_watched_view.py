@@ -1,0 +1,207 @@
+"""Long runs on the pages: what is seen while one waits and writes, Stop, another text, and that quick ones have none of it."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer_viz as tv
+from tests.until import until
+from tests.views.drawn import pictures
+from tests.views.widgets import link_of, widgets
+from transformer_viz.checkpoints import load_checkpoint
+from transformer_viz.errors import DeviceError
+from transformer_viz.serving import Limits
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache import runs, watched
+from transformer_viz.views.cache.line import Line
+
+Start = Callable[..., AppTest]
+PATIENT = 60
+TEXT = "hello"
+
+
+class Slow:
+    """`decode`, whose every token waits until it is let go on."""
+
+    def __init__(self) -> None:
+        self.tokens = threading.Semaphore(0)
+        self.texts: list[str] = []
+
+    def __call__(self, model: Any, text: str, *, on_token: Any = None, **options: Any) -> Trace:
+        self.texts.append(text)
+
+        def slow(written: Any) -> Any:
+            assert self.tokens.acquire(timeout=PATIENT)
+            return on_token(written)
+
+        return tv.decode(model, text, on_token=slow, **options)
+
+
+@pytest.fixture
+def line(monkeypatch: pytest.MonkeyPatch) -> Line:
+    """Every run is a long one, and the line is empty."""
+    line = Line(Limits(runs_per_visitor=2))
+    monkeypatch.setattr(watched, "line", lambda: line)
+    monkeypatch.setattr(watched, "QUICK", 0.0)
+    monkeypatch.setattr(watched, "AT_FIRST", 0.01)
+    return line
+
+
+@pytest.fixture
+def slow(line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+    slow = Slow()
+    monkeypatch.setattr(runs, "decode", slow)
+    yield slow
+    slow.tokens.release(10_000)
+    until(lambda: line.is_idle)
+
+
+@pytest.fixture
+def whole(own_folder: Path) -> Trace:
+    return tv.decode(load_checkpoint(str(own_folder / "reverse")), TEXT)
+
+
+def words(at: AppTest) -> str:
+    assert not at.exception
+    kinds = ("markdown", "caption", "text", "info", "warning", "error")
+    return "\n".join(str(getattr(element, "value", "")) for kind in kinds for element in at.get(kind)).replace("\\", "")
+
+
+def output(at: AppTest) -> list[str]:
+    """The tokens of the player's strip."""
+    (player,) = (json.loads(widget.node.proto.json) for widget in widgets(at) if widget.key == "player")
+    return [token["text"] for token in player["output"]]
+
+
+def written(at: AppTest, n: int) -> None:
+    """The page's run has written so many tokens."""
+    until(lambda: at.session_state["long_run"].said is not None and at.session_state["long_run"].said.written.n_steps == n)
+
+
+def finished(at: AppTest) -> AppTest:
+    """The page after its run, which needs nobody any more."""
+    run = at.session_state["long_run"]
+    until(lambda: run.state == "done")
+    return at.run()
+
+
+def test_tokens_appear_and_then_the_page(start: Start, slow: Slow, whole: Trace) -> None:
+    at = start(text=TEXT)
+    assert "Reading the text" in words(at) and not pictures(at)
+    slow.tokens.release(2)
+    written(at, 2)
+    said = words(at.run())
+    assert "2 tokens" in said and "a second" in said and not pictures(at)
+    assert at.text[0].value == load_checkpoint("reverse").tokenizer.text(_ids(whole)[:2])
+    slow.tokens.release(1000)
+    finished(at)
+    assert pictures(at) and output(at) == [*whole.output_tokens]
+    assert not [button for button in at.button if (button.key or "").startswith("long-run")]
+    assert slow.texts == [TEXT], "it is decoded once"
+
+
+def test_stopped_it_is_shown_as_far_as_it_is_and_goes_on(start: Start, slow: Slow, whole: Trace) -> None:
+    at = start(text=TEXT)
+    slow.tokens.release(2)
+    written(at, 2)
+    at.button(key="long-run-stop").click().run()
+    slow.tokens.release(1)
+    finished(at)
+    assert "Stopped after 3 tokens." in words(at)
+    assert at.session_state["step"] <= 2 and pictures(at)
+    # It stays so, on this page and after another click, and is not decoded again.
+    at.run()
+    assert "Stopped after 3 tokens." in words(at) and slow.texts == [TEXT]
+    at.button(key="go-on-0").click().run()
+    slow.tokens.release(1000)
+    finished(at)
+    assert "Stopped after" not in words(at)
+    assert output(at) == [*whole.output_tokens]
+
+
+def test_two_wait_for_each_other_and_see_their_own(start: Start, slow: Slow) -> None:
+    first, second = start(text="hello"), start(text="abc")
+    until(lambda: slow.texts == ["hello"])
+    assert "2nd in line; 1 run before yours" in words(second.run())
+    slow.tokens.release(1)
+    written(first, 1)
+    first.run()
+    assert "1 token" in words(first)
+    slow.tokens.release(1000)
+    finished(first)
+    finished(second)
+    for at, text in ((first, "hello"), (second, "abc")):
+        assert at.session_state["text"] == text
+        assert output(at) == [*tv.decode(load_checkpoint("reverse"), text).output_tokens]
+        assert link_of(at)["text"] == text
+
+
+def test_another_text_takes_the_place_of_the_former(start: Start, slow: Slow) -> None:
+    at = start(text="hello")
+    former = at.session_state["long_run"]
+    at.text_input(key="text").set_value("abc").run()
+    assert former.is_given_up
+    slow.tokens.release(1000)
+    finished(at)
+    assert slow.texts == ["hello", "abc"]
+    assert at.session_state["text"] == "abc" and pictures(at)
+
+
+def test_who_leaves_the_line_may_come_back(start: Start, slow: Slow) -> None:
+    first, second = start(text="hello"), start(text="abc")
+    until(lambda: slow.texts == ["hello"])
+    second.button(key="long-run-stop").click().run()
+    assert first.session_state["long_run"].ask() == "at work"
+    assert second.session_state["long_run"].is_given_up and not second.get("text")
+    second.button(key="long-run-again").click().run()
+    assert "2nd in line" in words(second)
+    slow.tokens.release(1000)
+    finished(second)
+    assert pictures(second)
+
+
+def test_another_page_frees_the_place(start: Start, visit: Callable[[AppTest, str], AppTest], slow: Slow) -> None:
+    at = start(text="hello")
+    run = at.session_state["long_run"]
+    visit(at, "open")
+    assert run.is_given_up and "long_run" not in at.session_state
+
+
+def test_too_many_are_refused_in_a_sentence(
+    start: Start, slow: Slow, browser: Callable[[str | None], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser("a" * 43)
+    pages = [start(text=text) for text in ("hello", "abc", "de")]
+    assert "This browser has 2 long runs waiting or at work" in words(pages[2])
+    assert pages[2].session_state["text"] == "de"
+
+
+def test_what_fails_in_the_thread_is_said_on_the_page(
+    start: Start, line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise DeviceError("cpu ran out of memory. Shorten the text.")
+
+    monkeypatch.setattr(runs, "decode", fail)
+    monkeypatch.setattr(watched, "AT_FIRST", PATIENT)
+    at = start(text=TEXT)
+    assert "cpu ran out of memory. Shorten the text." in words(at)
+
+
+@pytest.mark.parametrize("page", [None, "search", "masks", "compare"])
+def test_quick_runs_stand_in_no_line(start: Start, folder: Path, page: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> Line:
+        raise AssertionError("a quick run waits")
+
+    monkeypatch.setattr(watched, "line", nobody)
+    at = start(page)
+    assert not at.exception and pictures(at)
+
+
+def _ids(trace: Trace) -> list[int]:
+    return load_checkpoint("reverse").tokenizer.named("output", trace.output_tokens)

@@ -1,0 +1,230 @@
+"""Long runs on a page: while one waits or writes, the page ends with how far it is; then it is drawn with what came of it.
+
+The work is done in the thread of the line (`line.py`), so the page answers meanwhile. A fragment asks how it is until it is
+done, and then makes the whole page anew. A session has one long run at a time: a page ends at the first that is not there yet,
+and another text in the box asks for another run, for which the former is given up.
+"""
+
+import time
+from collections.abc import Callable, Generator, Hashable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import streamlit as st
+
+from transformer_viz import serving
+from transformer_viz.views.cache.line import Line, Run
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state import visitor
+
+if TYPE_CHECKING:
+    from transformer_viz.tracing.watching import Written
+    from transformer_viz.views.cache.run_cache import Held
+
+QUICK = 1e9
+"""Multiplications of a run that nobody waits for: a tenth of a second and less. It is made in the page's own run."""
+AT_FIRST, _EVERY = 0.3, 0.25
+"""Seconds that a page waits for the first word of a run before it shows that there is none yet, and between two looks."""
+_MOST_STOPPED = 16
+"""Of the runs that somebody has stopped, so many are remembered in a session."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Writing:
+    """What a decoding has written so far, and in how many seconds since its first token."""
+
+    written: "Written"
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        """`12 tokens · 9.8 a second`."""
+        n = self.written.n_steps
+        rate = f" · {(n - 1) / self.seconds:.3g} a second" if n > 1 and self.seconds > 0 else ""
+        return f"{n} token{'s' * (n > 1)}{rate}"
+
+
+@dataclass(frozen=True)
+class Loading:
+    """How far the loading of a model is: in words, and as a share where that is known."""
+
+    words: str
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """Where a decoding was ended before it ended by itself: by somebody, or since it took too long."""
+
+    n_steps: int
+    is_late: bool
+
+    @property
+    def words(self) -> str:
+        """For the person."""
+        tokens = f"{self.n_steps} token{'s' * (self.n_steps != 1)}"
+        late = f", since a run may take {line().limits.run_seconds} s here" if self.is_late else ""
+        return f"Stopped after {tokens}{late}."
+
+
+@cache
+def line() -> Line:
+    """The one of the server."""
+    return Line(serving.limits())
+
+
+def decoded(make: "Held[P, T]", cost: float, *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a function of the store makes with `decode`: held, made at once where that is quick, or watched.
+
+    Args:
+        make: takes beside its own arguments `max_length` and `_on_token`, as `decode` has them.
+        cost: multiplications that it takes, at the most.
+        args: what it is made of.
+        kwargs: likewise.
+    """
+    key = make.key(*args, **kwargs)
+    ended = _ended().get(key)
+    limit: Any = {} if ended is None else {"max_length": ended.n_steps}
+    found = make.found(*args, **kwargs, **limit)
+    if found is None and cost < QUICK:
+        found = make(*args, **kwargs, **limit)
+    elif found is None:
+        found, ended_now = made(key, "Reading the text …", lambda run: _written(run, make, *args, **kwargs, **limit))
+        ended = ended_now or ended
+        _remember(key, ended)
+    if ended is not None:
+        _offer_to_go_on(key, ended)
+    return found
+
+
+def _written(run: Run, make: "Held[P, T]", *args: P.args, **kwargs: P.kwargs) -> tuple[T, Ended | None]:
+    """In the thread of the line: what is made, and where it was ended; None where it ended by itself."""
+    # Somebody may have waited for the same.
+    if (found := make.found(*args, **kwargs)) is not None:
+        return found, None
+    begun_at: list[float] = []
+    ended: list[Ended] = []
+
+    def on_token(written: "Written") -> bool:
+        begun_at[:] = begun_at or [time.monotonic()]
+        if run.goes_on(Writing(written, time.monotonic() - begun_at[0])):
+            return True
+        ended.append(Ended(written.n_steps, run.is_late))
+        return False
+
+    own: Any = {"_on_token": on_token}
+    thing = make.make(*args, **kwargs, **own)
+    limit: Any = {"max_length": ended[0].n_steps} if ended else {}
+    kwargs.update(limit)
+    make.keep(thing, *args, **kwargs)
+    return thing, ended[0] if ended else None
+
+
+def made(key: Hashable, words: str, work: Callable[[Run], T]) -> T:
+    """The result of a long run. Until it is there the page ends here.
+
+    Args:
+        key: what it is made of, by value.
+        words: what it does before it says something itself.
+        work: is called in the thread of the line, and says how far it is to the run that it is given.
+
+    Raises:
+        BusyError: too many wait already.
+        Exception: what the work raised.
+    """
+    state = st.session_state
+    run: Run | None = state.get("long_run")
+    if run is not None and run.key != key:
+        run.give_up()
+    if state.get("left_line") == key:
+        _offer_again()
+        st.stop()
+    state.left_line = None
+    if run is None or run.key != key or run.is_given_up:
+        run = state.long_run = line().join(key, visitor.of_session().mark, work)
+    run.ask()
+    if not run.wait(AT_FIRST):
+        _watch(words)
+        st.stop()
+    del state["long_run"]
+    return run.take()
+
+
+@contextmanager
+def whole_page() -> Generator[None]:
+    """Around a whole page. One that is drawn to its end has asked for every long run that it needs; another is given up."""
+    st.session_state.n_go_on = 0
+    yield
+    run: Run | None = st.session_state.pop("long_run", None)
+    if run is not None:
+        run.give_up()
+
+
+@st.fragment(run_every=_EVERY)
+def _watch(words: str) -> None:
+    """How far the session's run is, until it is done."""
+    run: Run | None = st.session_state.get("long_run")
+    if run is None or run.ask() == "done":
+        st.rerun()
+    with st.container(key="long-run"):
+        if run.state == "waiting":
+            _row(run, "Leave the line", _place(run.n_before), ":material/hourglass_top:")
+        elif isinstance(run.said, Writing):
+            _row(run, "Stop", run.said.words, ":material/edit_note:")
+            for text in run.said.written.texts:
+                st.text(text)
+        elif isinstance(run.said, Loading):
+            st.progress(run.said.share or 0.0, literal(f"{words}: {run.said.words}"))
+        else:
+            _row(run, "Stop", words, ":material/menu_book:")
+
+
+def _row(run: Run, button: str, words: str, icon: str) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(button, key="long-run-stop", icon=":material/stop:", on_click=_stop, args=(run,), disabled=run.is_stopped)
+        st.markdown(f"{icon} {literal(words)}", width="content")
+
+
+def _place(n_before: int) -> str:
+    """`2nd in line; 1 run before yours`."""
+    nth = {1: "1st", 2: "2nd", 3: "3rd"}.get(n_before + 1, f"{n_before + 1}th")
+    return f"{nth} in line; {n_before} run{'s' * (n_before != 1)} before yours"
+
+
+def _stop(run: Run) -> None:
+    run.stop()
+    if run.is_given_up:
+        st.session_state.left_line = run.key
+
+
+def _offer_again() -> None:
+    st.button("Stand in line again", key="long-run-again", icon=":material/play_arrow:", on_click=_stand_again)
+
+
+def _stand_again() -> None:
+    st.session_state.left_line = None
+
+
+def _offer_to_go_on(key: Hashable, ended: Ended) -> None:
+    icon, words = ":material/play_arrow:", "It is written again from its beginning, to its end"
+    # By its number, since a page may show the same run twice.
+    state = st.session_state
+    with st.container(key=f"stopped-{state.n_go_on}", horizontal=True, vertical_alignment="center"):
+        st.caption(ended.words, width="content")
+        st.button("Go on", key=f"go-on-{state.n_go_on}", icon=icon, on_click=_remember, args=(key, None), help=words)
+    state.n_go_on += 1
+
+
+def _remember(key: Hashable, ended: Ended | None) -> None:
+    """Where this one was ended, in this session; None: it goes on to its end."""
+    others = {other: where for other, where in _ended().items() if other != key}
+    st.session_state.ended_runs = dict([*others.items(), *([(key, ended)] if ended else [])][-_MOST_STOPPED:])
+
+
+def _ended() -> dict[Hashable, Ended]:
+    return st.session_state.get("ended_runs", {})
