@@ -6,6 +6,7 @@ import numpy as np
 from playwright.sync_api import Locator, Page, TimeoutError
 
 FOCUS = ".st-key-focus .js-plotly-plot"
+TREE = ".st-key-search-tree .js-plotly-plot"
 AT_REST = """() => new Promise((resolve, reject) => {
   const look = LOOK, end = performance.now() + PATIENCE_MS;
   const isIdle = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
@@ -72,6 +73,20 @@ def bring_into_view(box: Locator) -> None:
           look();
         })"""
     )
+
+
+def click_point(page: Page, chart: str, x: float, y: float) -> None:
+    """Clicks on a chart where these values of its axes are."""
+    right, down = page.evaluate(
+        """([selector, x, y]) => {
+          const chart = document.querySelector(selector), plot = chart._fullLayout._plots.xy;
+          const box = chart.querySelector('.nsewdrag').getBoundingClientRect();
+          return [box.left + plot.xaxis.d2p(x), box.top + plot.yaxis.d2p(y)];
+        }""",
+        [chart, x, y],
+    )
+    page.mouse.move(right, down)
+    page.mouse.click(right, down)
 
 
 def wait_until_drawn(page: Page, chart: str = FOCUS) -> None:

@@ -1,19 +1,22 @@
-"""Explore with Hugging Face models in a real browser: type, step, change a token, open the link again."""
+"""Explore and Search with Hugging Face models in a real browser: type, step, change a token, open the link again."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import ConsoleMessage, Page, expect
 
 import transformer_viz as tv
 from benchmarks import served
 from tests import tiny_models
-from tests.browser.charts import at_rest, bring_into_view, wait_for_step, wait_until_drawn
+from tests.browser.charts import TREE, at_rest, bring_into_view, click_point, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.drawn import DRAWN as PAGE_DRAWN
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from transformer_viz.terms import visible
+from transformer_viz.trace.hypotheses import at_node
 
 pytestmark = [pytest.mark.browser, needs("transformers")]
 
@@ -130,3 +133,51 @@ def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models
     expect(page.locator("[data-part=output] .attended")).to_have_count(len(trace.rows))
     expect(page).to_have_url(re.compile(r"pin=2\b"))
     expect(page.get_by_role("tab", name="What if")).to_have_count(0)
+
+
+def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
+    quiet: Page, another: Page, url: str, models: Path, open_page: Callable[..., Page]
+) -> None:
+    page, model = quiet, tv.load_model(str(models / GPT2), "cpu")
+    page.goto(f"{url}/search?checkpoint={GPT2}&length=5")
+    wait_until_drawn(page, TREE)
+    box = page.get_by_label("Source text")
+    box.fill("The house is")
+    box.press("Enter")
+    expect(page).to_have_url(re.compile("text=The"))
+    size = page.get_by_role("spinbutton", name="Beam size")
+    size.fill("2")
+    size.press("Enter")
+    expect(page).to_have_url(re.compile("beam=2"))
+    trace = tv.decode(model, "The house is", strategy="beam", beam_size=2, max_length=5)
+    assert trace.search is not None
+    number = next(n for n, node in enumerate(trace.search.nodes) if node.step == 3 and node.state == "pruned")
+    node, branch = trace.search.nodes[number], at_node(trace, number)
+    at_rest(page)
+    click_point(page, TREE, node.step + 1, node.rank)
+    expect(page).to_have_url(re.compile(rf"node={number + 1}\b"))
+    expect(page.locator("[data-part=output] .token")).to_have_count(branch.n_steps)
+    assert strip(page, "output") == [visible(token) for token in branch.output_tokens]
+    wait_for_step(page, branch.n_given)
+    page.keyboard.press("ArrowRight")
+    wait_for_step(page, branch.n_given + 1)
+    expect(page).to_have_url(re.compile(rf"step={branch.n_given + 2}\b"))
+    assert branch.decoder_attentions is not None
+    so_far = np.where(branch.masks["decoder"], np.nan, branch.decoder_attentions[0, 0])
+    so_far[branch.n_given + 2 :] = np.nan
+    wait_for_weights(page, so_far, 1e-6)
+    sentence = page.locator("[data-part=sentence]").inner_text()
+    page.get_by_role("tab", name="Export").click()
+    page.get_by_role("button", name="Prepare the file").click()
+    with page.expect_download() as event:
+        page.get_by_role("button", name=re.compile("Download attention-The_house_is-tiny")).click()
+    exported = open_page(event.value.path().read_text(encoding="utf-8"))
+    exported.wait_for_function(PAGE_DRAWN)
+    assert strip(exported, "output") == strip(page, "output")
+    assert exported.locator("[data-part=sentence]").inner_text() == sentence
+    # The link in another browser: the same branch, at the same step.
+    another.goto(page.url)
+    wait_for_step(another, branch.n_given + 1)
+    assert strip(another, "output") == strip(page, "output")
+    wait_for_weights(another, so_far, 1e-6)
+    expect(another.get_by_role("tab", name="Export")).to_have_attribute("aria-selected", "true")

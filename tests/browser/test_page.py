@@ -96,7 +96,16 @@ def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> N
     page.wait_for_function(DRAWN)
     same_as_the_figure(page, alone, "encoder", 0, 0, 0)
     page.keyboard.press("ArrowRight")
-    assert "The encoder alone" in page.locator("[data-part=sentence]").inner_text()
+    expect(page.locator("[data-part=sentence]")).to_contain_text("The encoder alone, token 2 of 5")
+    # Its tokens are the strip that one steps through, and the only one.
+    expect(page.locator("[data-part=output] button")).to_have_text(list("abcde"))
+    expect(page.locator("[data-part=source], .arrow").locator("visible=true")).to_have_count(0)
+    expect(page.get_by_role("slider", name="Token")).to_have_value("1")
+    page.locator("[data-part=output] button").nth(3).click()
+    expect(page.locator("[data-part=output] .now")).to_have_text("d")
+    expect(page.locator("[data-part=output] .later")).to_have_count(0)
+    page.wait_for_function("() => location.hash.includes('step=4')")
+    same_as_the_figure(page, alone, "encoder", 0, 0, 3)
     masked = np.zeros((5, 5), dtype=bool)
     masked[:, 3] = True
     decoder = Trace.from_arrays(

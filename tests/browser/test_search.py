@@ -6,12 +6,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, bring_into_view, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import FOCUS, TREE, bring_into_view, click_point, wait_for_step, wait_for_weights, wait_until_drawn
 from transformer_viz.trace.hypotheses import at_node
 
 pytestmark = pytest.mark.browser
-
-TREE = ".st-key-search-tree .js-plotly-plot"
 
 
 @pytest.fixture(scope="module")
@@ -38,16 +36,7 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     wait_until_drawn(page, TREE)
     number = next(n for n, node in enumerate(trace.search.nodes) if node.step == 7 and node.state == "pruned")
     node = trace.search.nodes[number]
-    x, y = page.evaluate(
-        """([selector, step, rank]) => {
-          const chart = document.querySelector(selector), plot = chart._fullLayout._plots.xy;
-          const box = chart.querySelector('.nsewdrag').getBoundingClientRect();
-          return [box.left + plot.xaxis.d2p(step), box.top + plot.yaxis.d2p(rank)];
-        }""",
-        [TREE, node.step + 1, node.rank],
-    )
-    page.mouse.move(x, y)
-    page.mouse.click(x, y)
+    click_point(page, TREE, node.step + 1, node.rank)
     branch = at_node(trace, number)
     expect(page.locator(".stMain")).to_contain_text(re.compile(f"The hypothesis {branch.text} \\(.*\\): pruned."))
     expect(page.locator("[data-part=output] button")).to_have_count(len(branch.output_tokens))

@@ -1,0 +1,77 @@
+"""Every export of runs with less, or more, in them than those of a task: a prompt, an encoder alone, a search after one."""
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import transformer_viz as tv
+from tests.export.test_pages import array, data_of
+from tests.trace import planted
+from tests.trace.conftest import is_same
+from transformer_viz.analysis.sentences import plain, step_sentence
+from transformer_viz.export import frames
+from transformer_viz.export.drawings import WHATS, Place, figure_of
+from transformer_viz.export.pages import html
+from transformer_viz.terms import visible
+from transformer_viz.trace.trace import Trace
+
+RUNS = {
+    "a prompt": planted.run((1, 5, 6)),
+    "a source": planted.run((1, 2), has_source=True),
+    "an encoder alone": planted.filled(),
+    "a search": planted.search(is_windowed=True),
+}
+
+
+@pytest.fixture(params=RUNS)
+def run(request: pytest.FixtureRequest) -> Trace:
+    return RUNS[request.param]
+
+
+def test_the_page_has_every_sentence_and_number(run: Trace) -> None:
+    page = data_of(html(run, plotlyjs=False))
+    assert [cell["text"] for cell in page["source"]] == ([visible(t) for t in run.source_tokens] if run.writes else [])
+    assert [cell["text"] for cell in page["output"]] == [visible(t) for t in run.output_tokens or run.source_tokens]
+    assert (page["first"], page["grows"]) == (run.n_given, run.writes)
+    for kind in run.kinds:
+        np.testing.assert_array_equal(array(page["kinds"][kind]["weights"]), run.attentions(kind))
+        sentences = page["kinds"][kind]["sentences"]
+        layer = run.layer_numbers(kind)[len(sentences) - 1]
+        for t in range(len(run.rows)):
+            pieces = tuple((style, text) for style, text in (page["pieces"][number] for number in sentences[-1][0][t]))
+            assert plain(pieces) == plain(step_sentence(run, kind, layer, 0, t))
+
+
+def test_a_notebook_shows_the_page(run: Trace) -> None:
+    shown = frames.shown(run)
+    assert shown is not None and "srcdoc" in shown
+    assert tv.show_in_notebook(run) == shown
+
+
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_a_table_has_the_ids_too(run: Trace, format: str) -> None:
+    data, frame = io.BytesIO(tv.export.table(run, format)), run.to_frame()
+    read = pd.read_csv(data, keep_default_na=False) if format == "csv" else pd.read_parquet(data)
+    assert set(read.kind) == set(run.kinds)
+    for name in ("query_id", "key_id", "query", "key"):
+        assert read[name].tolist() == frame[name].tolist()
+    ids = run.query_ids(run.kinds[0])
+    assert ids is not None
+    assert read[read.kind == run.kinds[0]].groupby("query").query_id.first().tolist() == list(ids)
+
+
+def test_npz_is_the_run(run: Trace, tmp_path: Path) -> None:
+    tv.export.save(run, tmp_path / "run.npz")
+    assert is_same(tv.load_trace(tmp_path / "run.npz"), run)
+
+
+@pytest.mark.parametrize("what", WHATS)
+def test_every_figure_of_a_run_is_drawn(run: Trace, what: str) -> None:
+    if what == "search" and run.search is None:
+        with pytest.raises(tv.TransformerVizError, match="no beam search"):
+            figure_of(run, what, Place())
+        return
+    assert figure_of(run, what, Place()).data
