@@ -25,6 +25,10 @@ class Term:
 _VASWANI = "Vaswani et al. 2017"
 TERMS: dict[str, Term] = {
     "token": Term("What the model reads and writes one of at a time: here a letter, a word, a sign, or one like <end>", PAGES),
+    "tokens or words": Term(
+        "A model reads pieces of words; by words, what a word is looked at is the sum over its pieces, how it looks their mean",
+        ("explore", "search", "compare", "open"),
+    ),
     "checkpoint": Term("A trained model as files: its weights, its settings, its vocabulary and how it was evaluated", PAGES),
     "device": Term("The processor that runs the model; auto takes CUDA, then Apple's MPS, then the CPU"),
     "attention": Term(
@@ -56,6 +60,10 @@ TERMS: dict[str, Term] = {
     "beam size": Term("Continuations kept at each step; 1 is greedy decoding", ("search", "compare")),
     "length penalty α": Term("score = sum of log-probabilities / lengthᵅ", ("search",)),
     "stop when": Term("When the search ends: nothing better is possible, enough are finished, or at the limit", ("search",)),
+    "as transformers does it": Term(
+        "The beam is kept full where hypotheses end, and stops where generate(num_beams=…) of transformers would",
+        ("search",),
+    ),
     "log p": Term("Sum of the log-probabilities of a hypothesis's tokens", ("search",)),
     "decoding": Term("How the next token is chosen: the likeliest, by beam search, or drawn", ("compare",)),
     "hypothesis": Term("One beginning of an output in the search tree, with its score", ("search", "open")),

@@ -74,9 +74,9 @@ def head_label(layer: int, head: int) -> str:
     return f"L{layer + 1} H{head + 1}"
 
 
-def place_words(place: int) -> str:
-    """`token 3`: the place of a token among all that are read or written, in a sentence."""
-    return f"token {place + 1}"
+def place_words(place: int, noun: str = "token") -> str:
+    """`token 3`: the place of a token, or of a word, among all that are read or written, in a sentence."""
+    return f"{noun} {place + 1}"
 
 
 def cell_words(query: int, key: int) -> str:

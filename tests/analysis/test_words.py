@@ -191,6 +191,8 @@ def test_when_there_is_something_to_pool() -> None:
     assert has_pieces(trace) and not has_pieces(by_words(trace)) and is_by_words(by_words(trace))
     assert not has_pieces(prompted([" a", " b", " c"])), "words already"
     assert not has_pieces(prompted(["a", "b"])), "one word has no map"
+    assert not has_pieces(prompted(["<start>", "a", "b", "c", "<end>"])), "nor has one between special tokens"
+    assert has_pieces(prompted(["<start>", "a", " ", "c", "<end>"]))
     with pytest.raises(OptionError, match="by words already"):
         by_words(by_words(trace))
 

@@ -55,7 +55,7 @@ def test_a_long_call_is_broken() -> None:
 
 
 def programs_with(text: str) -> list[str]:
-    run, file = Run(text, text, text, {"strategy": "beam"}, 3), File(text, 3)
+    run, file = Run(text, text, text, {"strategy": "beam"}, node=3), File(text, node=3)
     asked = compare.Side(None, text, text, text, 8, {"strategy": "beam"}, reads_the_other=True)
     batch = Batch(text, (text, text), (text, None), (text,), text, text)
     at = masks.Focus(1, "decoder", 1, "mean")

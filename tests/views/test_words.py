@@ -19,6 +19,8 @@ EVERYDAY = {
     *(
         "what if it had …",
         "at step",
+        "at most",
+        "edits",
         "tinted by",
         "edits as text",
         "colours",

@@ -11,6 +11,7 @@ import numpy as np
 
 from transformer_viz.analysis.heads import Head, head_row
 from transformer_viz.analysis.true_key import best_head
+from transformer_viz.analysis.words import is_by_words, noun
 from transformer_viz.errors import shortened
 from transformer_viz.terms import Kind, head_label, head_title, place_words, visible_text
 from transformer_viz.trace.covered import between
@@ -45,7 +46,7 @@ def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *
 def _of_encoder_alone(trace: Trace, kind: Kind, layer: int, head: Head, token: int) -> list[tuple[Style, str]]:
     """Where a token of the source looks, and at a mask token what would stand there."""
     pieces: list[tuple[Style, str]] = [
-        ("strong", f"The encoder alone, token {token + 1} of {len(trace.rows)}: "),
+        ("strong", f"The encoder alone, {place_words(token, noun(trace))} of {len(trace.rows)}: "),
         ("plain", f"{head_title(layer, head)}, "),
         of_run(trace.source_tokens[token]),
         ("plain", " "),
@@ -98,9 +99,9 @@ def best_head_words(trace: Trace) -> str | None:
 
 
 def source_unit(trace: Trace) -> str:
-    """`letter` where the source is made of them, and else `token`; the frame and what is no part of the text aside."""
-    if trace.source_ids is not None:
-        return "token"
+    """`letter` where the source is made of them, `word` where pooled, else `token`; what is no part of the text aside."""
+    if trace.source_ids is not None or is_by_words(trace):
+        return noun(trace)
     own = [token for token, letter in zip(trace.source_tokens, trace.source_letters, strict=True) if letter is not None]
     return unit(own or trace.source_tokens)
 
@@ -166,7 +167,7 @@ def look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tu
     return [
         ("plain", f"looks {percent_words(float(row[key]))} at "),
         of_run(looked_at),
-        ("plain", f" ({place_words(key)})"),
+        ("plain", f" ({place_words(key, noun(trace))})"),
     ]
 
 

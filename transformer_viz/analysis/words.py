@@ -14,13 +14,12 @@ import numpy as np
 
 from transformer_viz.analysis.word_starts import groups, is_special, spelt, word_starts
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import Kind
+from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Fill, Step, Trace
 
 Places = list[list[int]]
 UNIT = "word"
 """What `made_by["unit"]` says of such a run."""
-POOLED = "by words: keys summed, queries averaged"
 
 
 class Words:
@@ -67,16 +66,41 @@ class Words:
 
 
 def has_pieces(trace: Trace) -> bool:
-    """Whether a run by words would be another one than by tokens, and not a single word."""
+    """Whether a side of the run by words is another one than by tokens, and more than a single word between special tokens."""
     words = Words(trace)
-    n_source = len(trace.source_tokens) - len(words.source)
-    n_target = len(trace.target_tokens) - len(words.rows) if trace.target_tokens else 0
-    return n_source + n_target > 0 and max(len(words.source), len(words.rows) if trace.target_tokens else 0) > 1
+    sides = ((trace.source_tokens, words.source), (trace.target_tokens, words.columns if trace.target_tokens else []))
+    return any(_is_pooled(tokens, places) for tokens, places in sides)
+
+
+def _is_pooled(tokens: Sequence[str], places: Places) -> bool:
+    return len(places) < len(tokens) and sum(not is_special(tokens[word[0]]) for word in places) > 1
 
 
 def is_by_words(trace: Trace) -> bool:
     """Whether `by_words` made this."""
     return trace.made_by.get("unit") == UNIT
+
+
+def noun(trace: Trace) -> str:
+    """What rows and columns of this run are: tokens, or words."""
+    return UNIT if is_by_words(trace) else "token"
+
+
+def axis_noun(trace: Trace) -> str:
+    """For an axis: `word`, or nothing where the tokens themselves tell what they are."""
+    return UNIT if is_by_words(trace) else ""
+
+
+def kind_title(trace: Trace, kind: Kind, *, in_full: bool = True) -> str:
+    """What an attention is called over a map of this run, and how it was pooled.
+
+    Args:
+        trace: the run.
+        kind: `encoder`, `decoder` or `cross`.
+        in_full: with what pooling does; else its name alone, where there is little room.
+    """
+    how = " (keys summed, queries averaged)" if in_full else ""
+    return f"{KIND_TITLES[kind]} by words{how}" if is_by_words(trace) else KIND_TITLES[kind]
 
 
 def by_words(trace: Trace) -> Trace:

@@ -13,10 +13,11 @@ import numpy as np
 from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, layer_or_first, n_layers_heads
 from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
+from transformer_viz.analysis.words import kind_title
 from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import templates
-from transformer_viz.terms import KIND_TITLES, Kind, head_label, head_title, place_labels, row_labels, visible
+from transformer_viz.terms import Kind, head_label, head_title, place_labels, row_labels, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.version import __version__
 
@@ -120,7 +121,7 @@ def _kind(trace: Trace, kind: Kind, words: _Words, large: bool, with_answer: boo
     weights = weights.astype(np.float32, copy=False)
     n_layers, n_heads = n_layers_heads(trace, kind)
     return {
-        "title": KIND_TITLES[kind],
+        "title": kind_title(trace, kind),
         "legend": legend(trace, kind),
         "layers": n_layers,
         "numbers": list(trace.layer_numbers(kind)),

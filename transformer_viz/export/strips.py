@@ -4,6 +4,7 @@ from typing import Any
 
 from transformer_viz.analysis.answer import answer, answer_words
 from transformer_viz.analysis.sentences import source_unit
+from transformer_viz.analysis.words import is_by_words, noun
 from transformer_viz.terms import Kind, place_words, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS, unit
@@ -16,11 +17,13 @@ _LEGENDS: dict[Kind, str] = {
 
 
 def legend(trace: Trace, kind: Kind) -> str:
-    """What rows, columns and rings are; `letter` where each token of a side is one, `token` elsewhere."""
-    written = unit(trace.target_tokens) if trace.target_ids is None else "token"
+    """What rows, columns and rings are; `letter` where each token of a side is one, `word` where pooled, else `token`."""
+    is_pooled = is_by_words(trace)
+    written = unit(trace.target_tokens) if trace.target_ids is None and not is_pooled else noun(trace)
     words = _LEGENDS[kind].format(read=source_unit(trace), written=written)
-    if trace.target_ids is not None:
+    if trace.target_ids is not None or (is_pooled and not any(key is not None for key in trace.alignment)):
         words = words.partition(" · ring")[0]
+    words += " · keys summed, queries averaged" if is_pooled else ""
     return words + (" · dotted = given" if trace.n_given else "")
 
 
@@ -47,7 +50,7 @@ def _source_tokens(trace: Trace) -> list[dict[str, Any]]:
     return [
         {
             "text": visible(token),
-            "title": f"{place_words(place)}: {visible(token)}{_id_words(trace.source_ids, place)}",
+            "title": f"{place_words(place, noun(trace))}: {visible(token)}{_id_words(trace.source_ids, place)}",
             "class": _class(token),
         }
         for place, token in enumerate(trace.source_tokens)

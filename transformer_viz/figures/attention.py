@@ -6,10 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
+from transformer_viz.analysis.words import axis_noun, kind_title
 from transformer_viz.figures import cells
 from transformer_viz.figures.plain import Plain
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, theme_of
-from transformer_viz.terms import KIND_TITLES, Kind, head_title
+from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 
@@ -38,9 +39,9 @@ def attention(
         {
             **base_layout(colours, size),
             "coloraxis": colour_axis(colours, size),
-            "title": {"text": f"{KIND_TITLES[kind]}, {head_title(layer, head)}", "font": {"size": size + 2}},
-            "xaxis": cells.key_axis(trace.keys(kind), kind, colours, size),
-            "yaxis": cells.query_axis(names, trace.queries(kind), kind, colours, size),
+            "title": {"text": f"{kind_title(trace, kind)}, {head_title(layer, head)}", "font": {"size": size + 2}},
+            "xaxis": cells.key_axis(trace.keys(kind), kind, colours, size, noun=axis_noun(trace)),
+            "yaxis": cells.query_axis(names, trace.queries(kind), kind, colours, size, noun=axis_noun(trace)),
             "height": 160 + max(240, 26 * len(names)),
             "margin": {"t": 48, "l": 8, "r": 8, "b": 8},
         },

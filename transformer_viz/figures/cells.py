@@ -118,10 +118,12 @@ def _sides(edges: np.ndarray) -> tuple[list[float], list[float]]:
     return (np.nonzero(edges == 1)[1] - 0.5).tolist(), (np.nonzero(edges == -1)[1] - 0.5).tolist()
 
 
-def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, **options: Any) -> dict[str, Any]:
-    """Numeric columns with labels, so that equal tokens stay apart."""
+def key_axis(
+    tokens: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, *, noun: str = "", **options: Any
+) -> dict[str, Any]:
+    """Numeric columns with labels, so that equal tokens stay apart; `noun` says what they are, where they do not."""
     return {
-        **_axis(labels(tokens), KEY_TITLES[kind].format(unit(tokens)), theme, font_size),
+        **_axis(labels(tokens), KEY_TITLES[kind].format(noun or unit(tokens)), theme, font_size),
         **({"tickangle": -90} if is_crowded(tokens) else {}),
         **options,
     }
@@ -133,10 +135,17 @@ def is_crowded(tokens: tuple[str, ...]) -> bool:
 
 
 def query_axis(
-    tick_labels: Sequence[str], queries: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, **options: Any
+    tick_labels: Sequence[str],
+    queries: tuple[str, ...],
+    kind: Kind,
+    theme: Theme,
+    font_size: int,
+    *,
+    noun: str = "",
+    **options: Any,
 ) -> dict[str, Any]:
-    """Numeric rows, row 0 on top, with the labels that `query_labels` made of `queries`."""
-    axis = _axis(tick_labels, QUERY_TITLES[kind].format(unit(queries)), theme, font_size)
+    """Numeric rows, row 0 on top, with the labels that `query_labels` made of `queries`; `noun` as for `key_axis`."""
+    axis = _axis(tick_labels, QUERY_TITLES[kind].format(noun or unit(queries)), theme, font_size)
     return {**axis, "range": axis["range"][::-1], **options}
 
 

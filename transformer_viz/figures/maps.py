@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 from transformer_viz.analysis.align import common
 from transformer_viz.analysis.heads import Head, head_map, reasons_map, scores_map
 from transformer_viz.analysis.softmax import Softmax
+from transformer_viz.analysis.words import axis_noun
 from transformer_viz.figures import cells
 from transformer_viz.figures.plain import Plain, heatmap
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
@@ -181,9 +182,20 @@ def _axes(
 ) -> dict[str, Any]:
     """Keys and queries of the panel with this number; `x` and `y` are its place in shares of the figure."""
     names = cells.query_labels(run.queries(kind), None if kind == "encoder" else run.output_tokens)
-    keys = cells.key_axis(run.keys(kind), kind, colours, size, domain=x, anchor=f"y{number}", automargin=False)
+    keys = cells.key_axis(
+        run.keys(kind), kind, colours, size, noun=axis_noun(run), domain=x, anchor=f"y{number}", automargin=False
+    )
     queries = cells.query_axis(
-        names, run.queries(kind), kind, colours, size, domain=y, anchor=f"x{number}", automargin=False, title=None
+        names,
+        run.queries(kind),
+        kind,
+        colours,
+        size,
+        noun=axis_noun(run),
+        domain=y,
+        anchor=f"x{number}",
+        automargin=False,
+        title=None,
     )
     return {f"xaxis{number}": keys, f"yaxis{number}": queries}
 

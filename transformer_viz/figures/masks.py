@@ -8,10 +8,11 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import layer_or_first
 from transformer_viz.analysis.mask_parts import MaskPart
+from transformer_viz.analysis.words import axis_noun, kind_title
 from transformer_viz.errors import OptionError, shortened
 from transformer_viz.figures import cells, reasons
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, escape, labels, theme_of
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 _TITLE, _LEGEND = 26, 34
@@ -48,7 +49,7 @@ def mask(
         matrix = matrix[trace.layer_place(kind, layer_or_first(trace, kind, layer)), head]
     codes = [0, *cells.codes_in(matrix)]
     frames = [] if before is None else [_frames(_differs(matrix > 0, before), colours)]
-    title = f"{KIND_TITLES[kind]}: {(matrix > 0).sum()} of {matrix.size} cells masked"
+    title = f"{kind_title(trace, kind, in_full=False)}: {(matrix > 0).sum()} of {matrix.size} cells masked"
     drawn = [reasons.cells(matrix, theme), *frames, *reasons.legend(codes, theme)]
     return go.Figure(drawn, mask_layout(trace, kind, title, colours, height))
 
@@ -66,8 +67,10 @@ def mask_layout(trace: Trace, kind: Kind, title: str, colours: Theme, height: in
             "yanchor": "top",
             "pad": {"t": 2},
         },
-        "xaxis": cells.key_axis(trace.keys(kind), kind, colours, 11, tickangle=-90),
-        "yaxis": cells.query_axis(cells.query_labels(trace.queries(kind), None), trace.queries(kind), kind, colours, 11),
+        "xaxis": cells.key_axis(trace.keys(kind), kind, colours, 11, noun=axis_noun(trace), tickangle=-90),
+        "yaxis": cells.query_axis(
+            cells.query_labels(trace.queries(kind), None), trace.queries(kind), kind, colours, 11, noun=axis_noun(trace)
+        ),
         "legend": _legend(1.0),
         "height": height,
         "margin": {"t": 84, "l": 8, "r": 8, "b": 8},
@@ -171,7 +174,7 @@ def _axes(
     colours: Theme,
     size: int,
 ) -> dict[str, Any]:
-    shared = {"automargin": False, "title": None, "showticklabels": shows}
+    shared: dict[str, Any] = {"automargin": False, "title": None, "showticklabels": shows}
     key_axis = cells.key_axis(part.keys, part.kind, colours, size, tickangle=-90, domain=x, anchor=f"y{number}", **shared)
     names = labels(part.queries)
     query_axis = cells.query_axis(names, part.queries, part.kind, colours, size, domain=y, anchor=f"x{number}", **shared)

@@ -13,6 +13,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
+from transformer_viz.analysis.words import axis_noun
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axis, map_traces
 from transformer_viz.figures.margins import margins
@@ -177,8 +178,10 @@ class _Picture:
             "height": place["height"],
             "margin": margins(labels(keys), names, self.size, upright=upright),
             "coloraxis": {**colour_axis(theme, self.size, place["x"][1] + 0.01), "showscale": place["scale"]},
-            "xaxis": cells.key_axis(keys, kind, theme, self.size, domain=place["x"]),
-            "yaxis": cells.query_axis(names, self.trace.queries(kind), kind, theme, self.size, domain=place["y"]),
+            "xaxis": cells.key_axis(keys, kind, theme, self.size, noun=axis_noun(self.trace), domain=place["x"]),
+            "yaxis": cells.query_axis(
+                names, self.trace.queries(kind), kind, theme, self.size, noun=axis_noun(self.trace), domain=place["y"]
+            ),
             **candidates,
             "meta": {
                 "kind": kind,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from transformer_viz.analysis.words import is_by_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import screen, style
 from transformer_viz.views.snippets.runs import Run
@@ -58,7 +59,8 @@ def run_of(
 ) -> Run:
     """How the run on the screen is made: with which keywords of `decode`; of a search, the branch that is shown."""
     kept = {name: trace.made_by[name] for name in ("kinds", "layers", "precision") if name in trace.made_by}
-    return Run(trace.source, model.name, device, {**(how or {}), **kept}, node, switches.of(model).calls())
+    how = {**(how or {}), **kept}
+    return Run(trace.source, model.name, device, how, switches.of(model).calls(), node=node, by_words=is_by_words(trace))
 
 
 def looks() -> dict[str, Any]:

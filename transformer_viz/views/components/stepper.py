@@ -71,11 +71,11 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus) -> None:
 def _map_beside_boxes(trace: Trace, chosen: DisplayOptions) -> Generator[None]:
     """The place of the large map, below the boxes of its focus; for a projector the map comes first."""
     if not chosen.is_large:
-        focus.controls(trace)
+        focus.controls(trace, with_words=True)
     with st.container(key=player.FOCUS_KEY):
         yield
     if chosen.is_large:
-        focus.controls(trace)
+        focus.controls(trace, with_words=True)
 
 
 @st.fragment

@@ -65,7 +65,7 @@ def show(shown: Shown) -> None:
     )
     st.caption(_FORMATS[chosen][2])
     with st.container(horizontal=True, vertical_alignment="center"):
-        _offer((shown.whole or trace) if chosen == "npz" else trace, at.run, chosen, now, looks)
+        _offer((shown.whole or shown.tokens) if chosen == "npz" else trace, at.run, chosen, now, looks)
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
         st.text(f"on the screen: {KIND_TITLES[now.kind]}, {head_title(now.layer, now.head)}, {step_name(trace)} {now.step + 1}")

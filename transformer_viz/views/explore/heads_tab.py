@@ -12,6 +12,7 @@ from transformer_viz.analysis.head_names import COVERAGE, MARGIN, PLACES, THRESH
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.true_key import head_mass
+from transformer_viz.analysis.words import by_words, is_by_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.grades import TINTS
 from transformer_viz.trace.trace import Trace
@@ -22,7 +23,6 @@ from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
-    from transformer_viz.checkpoints import Checkpoint
     from transformer_viz.loaded_model import LoadedModel
 
 TITLE, ORDER, OPENED_BY = "Heads", 2, ("tint",)
@@ -43,8 +43,8 @@ def default_tint(trace: Trace) -> str:
 
 def show(shown: Shown) -> None:
     """The tiles, what they say, the table, and the code."""
-    trace, checkpoint, theme = shown.trace, shown.checkpoint, shown.theme
-    grades = _graded(trace, checkpoint, shown.device)
+    checkpoint, theme = shown.checkpoint, shown.theme
+    grades = _graded(shown)
     # No line break between a number and its sign.
     st.markdown(literal(plain(grades_sentence(grades)).replace(" %", "\u00a0%")))
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -66,15 +66,17 @@ def show(shown: Shown) -> None:
     code.show(programs.heads(shown.run, st.session_state.tint, code.looks(), with_untrained=with_untrained), "code_of_tab")
 
 
-def _graded(trace: Trace, checkpoint: "Checkpoint | None", device: str) -> Grades:
+def _graded(shown: Shown) -> Grades:
     """With the untrained model where it can be run; without it after saying why not."""
+    trace, checkpoint = shown.trace, shown.checkpoint
     if checkpoint is None:
         return alignment(trace)
     # Here, because a trace from a file is graded where there is no model.
     from transformer_viz.views.cache import runs
 
     try:
-        return alignment(trace, runs.untrained(checkpoint, device, trace))
+        untrained = runs.untrained(checkpoint, shown.device, shown.tokens)
+        return alignment(trace, by_words(untrained) if is_by_words(trace) else untrained)
     except TransformerVizError as error:
         st.warning(f"Without the untrained model: {literal(str(error))}", icon=":material/warning:")
         return alignment(trace)

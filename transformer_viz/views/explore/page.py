@@ -11,7 +11,7 @@ from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.explore import by_length_tab, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import focus, link
+from transformer_viz.views.state import focus, link, words
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
 
@@ -29,7 +29,8 @@ def show() -> None:
     st.session_state.explore_last = (model.name, chosen.device, chosen.text)
     if link.is_bare():
         st.session_state.step = trace.n_given
-    focus.start(trace, model)
+    shown = words.shown(trace)
+    focus.start(shown, model)
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
     link.leave_out("step")
     tables.start(trace, model, chosen.device)
@@ -38,7 +39,7 @@ def show() -> None:
     link.write({**link.values(), **by_length_tab.link_values(model, chosen.device)})
 
     def program(at: focus.Focus) -> str:
-        return programs.player(code.run_of(trace, model, chosen.device), at.view, code.looks())
+        return programs.player(code.run_of(shown, model, chosen.device), at.view, code.looks())
 
     # What it does would tell a hidden answer.
     if model.task is not None and chosen.with_answer and not chosen.is_large:
@@ -46,9 +47,9 @@ def show() -> None:
             st.markdown(f"**{literal(model.task.about)}** It was never told how: watch where it looks.")
     if chosen.with_answer and not chosen.is_large:
         mask_tokens.show(trace, model)
-    stepper.show_with_code(trace, chosen, program)
+    stepper.show_with_code(shown, chosen, program)
     if not chosen.is_large:
-        _tables(trace, model, chosen.device)
+        _tables(shown, trace, model, chosen.device)
 
 
 def _last(chosen: bar.Bar) -> None:
@@ -58,7 +59,7 @@ def _last(chosen: bar.Bar) -> None:
     name, device, text = last
     try:
         model = runs.load_any(name, device)
-        trace = runs.run(model, device, text)
+        trace = words.shown(runs.run(model, device, text))
     except TransformerVizError:  # its checkpoint has gone meanwhile
         return
     focus.start(trace, model)
@@ -68,7 +69,7 @@ def _last(chosen: bar.Bar) -> None:
 
 
 @st.fragment
-def _tables(trace: Trace, model: LoadedModel, device: str) -> None:
+def _tables(shown: Trace, trace: Trace, model: LoadedModel, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(Shown(trace, code.run_of(trace, model, device), style.theme(), model, device))
+    tables.show(Shown(shown, code.run_of(shown, model, device), style.theme(), model, device, by_tokens=trace))
     link.update({**link.values(tables.KEYS), **by_length_tab.link_values(model, device)})

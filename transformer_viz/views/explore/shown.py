@@ -17,6 +17,7 @@ class Shown:
     """A run, and what is known of where it came from."""
 
     trace: Trace
+    """As it is shown: perhaps by words."""
     run: AnyRun
     """How the trace comes about, for “Show the code”."""
     theme: ThemeName
@@ -24,8 +25,15 @@ class Shown:
     """None for a file: it is looked at without the model."""
     device: str = ""
     """As chosen: `auto` or a device."""
+    by_tokens: Trace | None = None
+    """Where the trace is by words: what it was made of, for what goes on from tokens."""
     whole: Trace | None = None
     """The search that the trace is a branch of."""
+
+    @property
+    def tokens(self) -> Trace:
+        """The run by tokens."""
+        return self.by_tokens or self.trace
 
     @property
     def checkpoint(self) -> "Checkpoint | None":

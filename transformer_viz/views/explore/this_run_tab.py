@@ -28,11 +28,11 @@ _MOST_NOTES, _LONGEST_NOTE = 100, 300
 def show(shown: Shown) -> None:
     """Lines of text, or a table of a file's notes."""
     if shown.model is None:
-        _notes(shown.trace)
+        _notes(shown.tokens)
     else:
         if shown.trace.made_by.get("strategy") != "beam":  # of a search, one branch is shown here; the page says its size
-            limits.caption(shown.trace)
-        _run(shown.trace)
+            limits.caption(shown.tokens)
+        _run(shown.tokens)
         if shown.checkpoint is not None:
             _model(shown.checkpoint)
         else:

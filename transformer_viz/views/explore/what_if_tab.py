@@ -17,7 +17,7 @@ from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.vocabulary import Token, Vocabulary
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import controls, display_options, link
+from transformer_viz.views.state import controls, display_options, link, words
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -33,7 +33,7 @@ OPENED_BY = ("change", "at", "prefix", "begin", "ban", "target")
 
 def show(shown: Shown) -> None:
     """The controls, and both runs side by side."""
-    trace, model, device = shown.trace, shown.model, shown.device
+    trace, model, device = shown.tokens, shown.model, shown.device
     assert model is not None
     start(trace, model, device)
     state = st.session_state
@@ -89,7 +89,7 @@ def start(trace: Trace, model: "LoadedModel", device: str) -> None:
     if state.tables == "What if" and state.what_if_how == TOKEN:
         n, least = len(_so_far(trace, model, device).steps), trace.n_given + 1
         # It begins as the player's step, so a link says it wherever it is seen.
-        link.start("what_if_step", range(least, n + 1), max(least, min(state.step + 1, n)), fallback=n)
+        link.start("what_if_step", range(least, n + 1), max(least, min(words.token_step(trace) + 1, n)), fallback=n)
         link.leave_out("what_if_step")
 
 

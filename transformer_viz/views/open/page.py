@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from transformer_viz.analysis.words import is_by_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.terms import visible
 from transformer_viz.trace.hypotheses import at_node
@@ -14,7 +15,7 @@ from transformer_viz.views.open import opened
 from transformer_viz.views.search import hypotheses
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.snippets.runs import File
-from transformer_viz.views.state import display_options, focus, link
+from transformer_viz.views.state import display_options, focus, link, words
 
 TITLE, ICON, ORDER = "Open", ":material/folder_open:", 9
 
@@ -110,38 +111,40 @@ def _open_example() -> None:
 def _loaded() -> None:
     file, now = opened.get(_chooser()), display_options.current()
     link.take("opened")
-    shown, node = file.trace, None
+    by_tokens, node = file.trace, None
     search = file.trace.search
     if search is not None:
         node = hypotheses.start(search, file.run)
         try:
-            shown = at_node(file.trace, node)
+            by_tokens = at_node(file.trace, node)
         except TransformerVizError as error:
             st.error(literal(str(error)), icon=":material/error:")
             return
-    focus.start(shown, None, file.run if node is None else f"{file.run}n{node}")
-    tables.start(shown)
+    run = file.run if node is None else f"{file.run}n{node}"
+    shown = words.shown(by_tokens, run)
+    focus.start(shown, None, run)
+    tables.start(by_tokens)
     at = focus.current()
     link.say((at.run, at.kind, at.layer, at.head))
     # No other page has this name, which is the file's and not the one in the box; a run that is no search has no node.
     link.write({"opened": file.file_name, "node": None, **link.values()})
     if search is not None and node is not None and now.with_answer:
         hypotheses.show(file.trace, node, now)
-        hypotheses.say(shown, search, node)
-    _look(shown, file, node, now)
+        hypotheses.say(by_tokens, search, node)
+    made = File(file.file_name, node=node, by_words=is_by_words(shown))
+    _look(Shown(shown, made, style.theme(), by_tokens=by_tokens, whole=file.trace), now)
 
 
-def _look(shown: Trace, file: opened.Opened, node: int | None, now: display_options.DisplayOptions) -> None:
+def _look(shown: Shown, now: display_options.DisplayOptions) -> None:
     """The player, the code and the tabs of a run, or of the node of a search."""
-    run = File(file.file_name, node)
 
     def program(at: focus.Focus) -> str:
-        write = programs.player if node is None else programs.search
-        return write(run, at.view, code.looks())
+        write = programs.player if shown.run.node is None else programs.search
+        return write(shown.run, at.view, code.looks())
 
-    stepper.show_with_code(shown, now, program)
+    stepper.show_with_code(shown.trace, now, program)
     if not now.is_large:
-        _tables(shown, run, file.trace)
+        _tables(shown)
 
 
 def _chooser() -> str:
@@ -184,9 +187,11 @@ def _short(words: str) -> str:
 
 
 @st.fragment
-def _tables(shown: Trace, run: File, whole: Trace) -> None:
+def _tables(shown: Shown) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(Shown(shown, run, style.theme(), whole=whole))
+    tables.show(shown)
+    whole = shown.whole
+    assert whole is not None
     if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
         st.caption(f"Left out, since they run the model, which a file does not hold: {', '.join(left_out)}.")
     link.update(link.values(tables.KEYS))

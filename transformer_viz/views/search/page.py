@@ -19,7 +19,7 @@ from transformer_viz.views.explore import tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.search import hypotheses
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import display_options, focus, link
+from transformer_viz.views.state import display_options, focus, link, words
 from transformer_viz.views.state.controls import AUTO_LENGTH, LENGTHS, WIDEST
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
@@ -31,10 +31,6 @@ _WORDS = (
     "beginnings alive, and may find a text that is more probable as a whole."
 )
 _OF_A_PROMPT = 20
-_REFILL = (
-    "The width is kept full where hypotheses end: twice as many continuations are looked at, an end counts only among the "
-    "first *beam size*, and *nothing better is possible* is the estimate of `generate(num_beams=…)`."
-)
 _STOPS: tuple[Stop, ...] = get_args(Stop)
 _STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
 
@@ -99,23 +95,24 @@ def _show_search(chosen: bar.Bar, model: LoadedModel, greedy: Trace, trace: Trac
     search = trace.search
     assert search is not None
     node = hypotheses.start(search, (runs.identity(model, chosen.device), trace.source, *_how(model).values()))
-    shown = at_node(trace, node)
+    by_tokens = at_node(trace, node)
+    shown = words.shown(by_tokens)
     focus.start(shown, model)
-    tables.start(shown)
+    tables.start(by_tokens)
     now = focus.current()
     link.say((st.session_state.chosen_in, node, now.kind, now.layer, now.head))
     link.write(link.values())
     st.markdown(_comparison(greedy, trace, search))
     hypotheses.show(trace, node, chosen, greedy=greedy)
     limits.caption(trace)
-    hypotheses.say(shown, search, node)
+    hypotheses.say(by_tokens, search, node)
     run, by_greedy = (
         code.run_of(shown, model, chosen.device, _how(model), node),
         code.run_of(greedy, model, chosen.device, _length(model)),
     )
     stepper.show_with_code(shown, chosen, lambda at: programs.search(run, at.view, code.looks(), by_greedy))
     if not chosen.is_large:
-        _tables(Shown(shown, run, style.theme(), model, chosen.device, trace))
+        _tables(Shown(shown, run, style.theme(), model, chosen.device, by_tokens, trace))
 
 
 @st.fragment
@@ -155,7 +152,7 @@ def _controls(model: LoadedModel) -> None:
         st.selectbox("Stop when", _STOPS, key="stop", width=240, format_func=_STOP_WORDS.__getitem__, help=words)
         lengths = {AUTO_LENGTH: f"{suits} tokens (auto)"}
         st.selectbox("At most", LENGTHS, key="search_length", width=170, format_func=lambda n: lengths.get(n, f"{n} tokens"))
-        st.toggle("As transformers does it", key="refill", help=_REFILL)
+        st.toggle("As transformers does it", key="refill", help=glossary.sentence("As transformers does it"))
 
 
 def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:

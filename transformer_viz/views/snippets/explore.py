@@ -34,7 +34,7 @@ def search(run: AnyRun, now: View, given: DisplayOptions, by_greedy: Run | None 
         assigned("tree", "tv.figures.search_tree", _TRACE, run.node, **tree),
         "tree.show()",
         "",
-        assigned("trace", "trace.at_node", run.node),
+        *run.chosen(),
         *_pictures(now, given),
     )
 

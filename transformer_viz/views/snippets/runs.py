@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from transformer_viz.views.snippets.lines import Code, assigned, literal
 
@@ -17,8 +17,31 @@ def load(checkpoint: str, device: str, calls: Sequence[str] = ()) -> list[str]:
     return [IMPORT, "", loaded, *(f"checkpoint = checkpoint.{each}" for each in calls)]
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """What of a run is shown.
+
+    Attributes:
+        node: of a beam search, the node whose path is shown.
+        by_words: pieces are pooled to words.
+    """
+
+    node: int | None = None
+    by_words: bool = False
+
+    def chosen(self) -> list[str]:
+        """From `trace` to the `trace` that is shown."""
+        picked = [] if self.node is None else [assigned("trace", "trace.at_node", self.node)]
+        pooled = [assigned("trace", "tv.by_words", Code("trace"))] if self.by_words else []
+        return [*picked, *pooled]
+
+    def whole(self) -> Self:
+        """All hypotheses, by tokens."""
+        return replace(self, node=None, by_words=False)
+
+
 @dataclass(frozen=True)
-class Run:
+class Run(_Part):
     """How a run was made.
 
     Attributes:
@@ -26,7 +49,6 @@ class Run:
         checkpoint: a name that `load_model` knows.
         device: as it was asked for.
         decode: the other keywords of `decode`.
-        node: of a beam search, the node whose path is shown.
         calls: methods of the model that switch how it reads and writes.
     """
 
@@ -34,43 +56,30 @@ class Run:
     checkpoint: str
     device: str = "auto"
     decode: Mapping[str, Any] = field(default_factory=dict)
-    node: int | None = None
     calls: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
         """Up to `trace`."""
-        made = [*load(self.checkpoint, self.device, self.calls), self.made("trace")]
-        return made if self.node is None else [*made, assigned("trace", "trace.at_node", self.node)]
+        return [*load(self.checkpoint, self.device, self.calls), self.made("trace"), *self.chosen()]
 
     def made(self, name: str) -> str:
         """The line that decodes, into a variable of that name."""
         return assigned(name, "tv.decode", _CHECKPOINT, self.text, **self.decode)
 
-    def whole(self) -> "Run":
-        """Without a choice among the hypotheses."""
-        return replace(self, node=None)
-
 
 @dataclass(frozen=True)
-class File:
+class File(_Part):
     """A run that a trace file holds.
 
     Attributes:
         name: of the file.
-        node: of a beam search, the node whose path is shown.
     """
 
     name: str
-    node: int | None = None
 
     def lines(self) -> list[str]:
         """Up to `trace`."""
-        made = [IMPORT, "", assigned("trace", "tv.load_trace", self.name)]
-        return made if self.node is None else [*made, assigned("trace", "trace.at_node", self.node)]
-
-    def whole(self) -> "File":
-        """Without a choice among the hypotheses."""
-        return replace(self, node=None)
+        return [IMPORT, "", assigned("trace", "tv.load_trace", self.name), *self.chosen()]
 
 
 AnyRun = Run | File

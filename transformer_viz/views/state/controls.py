@@ -35,6 +35,7 @@ CLICKS = {
     "force": "forces the row onto the key",
 }
 REACHES = {"all": "all layers and heads", "layer": "this layer", "head": "this head"}
+UNITS = ("tokens", "words")
 STRATEGIES = ("greedy", "beam", "sample", "forced")
 A_RUN, FINISHED, SAME = "", "finished", "same"
 """What boxes of Compare hold where no file, no snapshot and no other layer or head is chosen: an empty box would hold None."""
@@ -99,6 +100,7 @@ FOCUS = (
     Control("kind", "kind", Words(), _SHOWN),
     Control("layer", "layer", Number(), _SHOWN, said_with=("head",)),
     Control("head", "head", Number(), _SHOWN, said_with=("layer",)),
+    Control("unit", "by", Words(), (*_STEPPED, "compare"), UNITS),
     Control("step", "step", Number(), _STEPPED, widget=None),
     Control("pin", "pin", Cell(), _STEPPED, widget=None),
     Control("lines", "lines", Words(), _STEPPED, ("auto", "on", "off"), widget=None),

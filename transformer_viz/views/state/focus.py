@@ -6,17 +6,21 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from transformer_viz import glossary
 from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
 from transformer_viz.analysis.sentences import best_head_words
 from transformer_viz.analysis.true_key import best_head
+from transformer_viz.analysis.words import has_pieces, is_by_words
 from transformer_viz.export.content import View, default_step
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import link
-from transformer_viz.views.state.controls import BY_KEY
+from transformer_viz.views.state.controls import BY_KEY, UNITS
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
+
+_OF_WORDS = " by words"
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> 
     """As `start_place`, and the step. `run` tells this run from others where its words alone do not, as those of a file."""
     start_place(trace, model)
     state = st.session_state
-    run = run or _fingerprint(trace)
+    run = run_of(trace, run)
     # With the answer hidden a step is how many are revealed: at first none, and all of them after the last.
     is_hidden = state.hide_answer and trace.writes
     least = trace.n_given if is_hidden else 0
@@ -93,6 +97,16 @@ def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> 
     if state.setdefault("pinned_in", (run, state.kind)) != (run, state.kind):
         state.pinned_in, state.pin = (run, state.kind), ()
     link.start("pin", _size(trace), ())
+
+
+def run_of(trace: Trace, run: str | None = None) -> str:
+    """What tells a run from others; a run by words is another one."""
+    return f"{run or _fingerprint(trace)}{_OF_WORDS if is_by_words(trace) else ''}"
+
+
+def is_of_words(run: str) -> bool:
+    """Whether this tells a run by words."""
+    return run.endswith(_OF_WORDS)
 
 
 def current() -> Focus:
@@ -145,13 +159,14 @@ def default_head(trace: Trace, model: "LoadedModel | None", kind: Kind) -> tuple
     return (best["layer"], best["head"]) if best else (0, 0)
 
 
-def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> None:
+def controls(trace: Trace, *, combined: bool = True, with_best: bool = True, with_words: bool = False) -> None:
     """Boxes for kind, layer and head: the keyboard's way to what a click on a tile does.
 
     Args:
         trace: the run.
         combined: offer the mean and the maximum of a layer's heads too.
         with_best: name the best head beside the boxes.
+        with_words: offer to pool the pieces of words, where there are any.
     """
     if not combined and not isinstance(st.session_state.head, int):
         st.session_state.head = 0
@@ -163,6 +178,9 @@ def controls(trace: Trace, *, combined: bool = True, with_best: bool = True) -> 
         st.selectbox(
             "Head", [*range(n_heads), *(COMBINED if combined else ())], key="head", format_func=_head_words, width=130, **quiet
         )
+        if with_words and (is_by_words(trace) or has_pieces(trace)):
+            about = glossary.sentence("Tokens or words")
+            st.segmented_control("Tokens or words", UNITS, key="unit", required=True, help=about, **quiet)
         if with_best and (words := best_head_words(trace)) is not None and (best := best_head(trace)) is not None:
             go_to_head_button(words, "best-head", ("cross", *best[:2]))
 

@@ -1,0 +1,50 @@
+"""Tokens or words: in which of the two every map, strip and sentence of a run is shown."""
+
+import weakref
+
+import streamlit as st
+
+from transformer_viz.analysis.words import by_words, has_pieces, step_of_tokens, step_of_words
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.state import focus
+
+_pooled: weakref.WeakKeyDictionary[Trace, Trace] = weakref.WeakKeyDictionary()
+"""By words, as long as somebody holds the run by tokens."""
+
+
+def shown(trace: Trace, run: str | None = None) -> Trace:
+    """The run as it is shown: by words where they are chosen and are not the tokens. A step stays at its word.
+
+    Args:
+        trace: the run by tokens.
+        run: as `focus.start` has it.
+    """
+    state = st.session_state
+    is_now, at = is_on(trace), state.get("run", "")
+    if not is_now and not focus.is_of_words(at):
+        return trace
+    pooled = pooled_of(trace)
+    tokens, words = focus.run_of(trace, run), focus.run_of(pooled, run)
+    if is_now and at == tokens:
+        state.step, state.run = step_of_words(trace, state.step), words
+    elif not is_now and at == words:
+        state.step, state.run = step_of_tokens(trace, state.step), tokens
+    return pooled if is_now else trace
+
+
+def token_step(trace: Trace) -> int:
+    """The player's step as one of the run by tokens."""
+    step = st.session_state.step
+    return step_of_tokens(trace, step) if is_on(trace) else step
+
+
+def is_on(trace: Trace) -> bool:
+    """Whether this run is shown by words."""
+    return st.session_state.unit == "words" and has_pieces(trace)
+
+
+def pooled_of(trace: Trace) -> Trace:
+    """The run by words, made once."""
+    if trace not in _pooled:
+        _pooled[trace] = by_words(trace)
+    return _pooled[trace]
