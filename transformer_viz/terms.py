@@ -104,7 +104,7 @@ def row_labels(read: Sequence[str], written: Sequence[str] | None) -> list[str]:
         return labels
     pairs = zip(labels, written, strict=True)
     # Some models begin with the symbol that pads.
-    is_padding = [place > 0 and token == PAD for place, token in enumerate(read)]
+    is_padding = [token == PAD and (place > 0 or written[0] == PAD) for place, token in enumerate(read)]
     return [label if is_pad else f"{label}→{visible(out)}" for is_pad, (label, out) in zip(is_padding, pairs, strict=True)]
 
 

@@ -73,7 +73,7 @@ def test_kinds_that_one_or_neither_has() -> None:
     a, b = run(1, 1, 1, 3, 2, ("encoder", "cross")), run(1, 1, 1, 3, 2, ("cross",))
     found = rows(a, b)
     assert found["encoder self-attention"] == ("", "has none", "not in both")
-    assert found["decoder self-attention"] == ("has none", "has none", "in neither")
+    assert "decoder self-attention" not in found, "neither has it"
     assert "No weight differs." not in said(run(1, 1, 1, 3, 2, ("encoder",)), run(1, 1, 1, 3, 2, ("decoder",)))
     assert "no kind of attention in common" in said(run(1, 1, 1, 3, 2, ("encoder",)), run(1, 1, 1, 3, 2, ("decoder",)))
 

@@ -40,7 +40,7 @@ def test_what_is_known_midway_is_of_strings_of_all_lengths(tiny):
     change = ["cross.1.1:zero"]
     running = EffectInProgress(tiny, FreshStrings(tiny, 130, seed=3), edits=change)
     while running.found is None:
-        running.step()
+        running.step(tiny)
     assert running.decoded == 100
     rng = np.random.default_rng([3, 78])
     lengths = rng.choice(tiny.task.evaluated_lengths, 130)
@@ -48,7 +48,7 @@ def test_what_is_known_midway_is_of_strings_of_all_lengths(tiny):
     alone = zip(tv.decode(tiny, texts), tv.decode(tiny, texts, edits=change), strict=True)
     assert running.found.changed == sum(a.output_tokens != b.output_tokens for a, b in alone) / 100 > 0
     while not running.is_done:
-        running.step()
+        running.step(tiny)
     assert running.found == effect(tiny, edits=change, samples=130, seed=3)
 
 
@@ -62,7 +62,7 @@ def test_the_unchanged_model_is_asked_once_for_all_changes(tiny, monkeypatch):
     for edit in ("cross.1.1:zero", "cross:1-1"):
         running = EffectInProgress(tiny, strings, edits=[edit])
         while not running.is_done:
-            running.step()
+            running.step(tiny)
     assert [tap is None for tap in asked] == [True, False, True, False, False, False]
 
 

@@ -56,7 +56,7 @@ def test_prompts_of_a_large_vocabulary_are_read_a_few_at_a_time(monkeypatch):
     assert GivenTexts(model, texts, LENGTH).batches == [[0, 1], [2], [3], [4]]
     together = EffectInProgress(model, GivenTexts(model, texts, LENGTH), edits=["decoder.1.1:zero"])
     while not together.is_done:
-        together.step()
+        together.step(model)
     assert together.found == tv.effect(model, texts, edits=["decoder.1.1:zero"], max_length=LENGTH)
 
 

@@ -25,6 +25,7 @@ IMPOSSIBLE: dict[str | None, dict[str, str]] = {
             "sources": "a" * 10_001,
             "targets": "a" * 10_001,
             "mask": "a" * 4_001,
+            "many": "a" * 10_001,
             "sentence": "9",
             "mistake": "big",
             "tab": "Attic",

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import charts, pictures
 from transformer_viz import decode, load_checkpoint
+from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.effect import EffectInProgress, effect
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.views.masks import over_many
@@ -129,8 +130,8 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     taken: list[int] = []
     step = EffectInProgress.step
 
-    def counted(running: EffectInProgress) -> None:
-        step(running)
+    def counted(running: EffectInProgress, model: LoadedModel) -> None:
+        step(running, model)
         taken.append(running.decoded)
         if len(taken) == 5:
             st.stop()

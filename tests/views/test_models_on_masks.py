@@ -14,7 +14,7 @@ from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.views.drawn import charts
 from tests.views.test_masks_view import TABS, said, titles
 from tests.views.widgets import link_of
-from transformer_viz import check_masks, decode, decode_batch, load_model
+from transformer_viz import check_masks, decode, decode_batch, effect, load_model
 from transformer_viz.terms import visible_text
 from transformer_viz.vocabulary import PAD
 
@@ -134,3 +134,20 @@ def test_a_line_that_cannot_be_read_is_named(start: Start) -> None:
     at = start("masks", checkpoint=GPT2, sources="The\n" + "x" * 90)
     assert not at.exception
     assert "this model reads at most 63" in said(at)
+
+
+def test_a_change_is_tried_on_many_texts_of_the_persons_own(start: Start, models: Path) -> None:
+    edit, many = "decoder:off", "The house is\nThe capital\nParis\nsmall"
+    at = start("masks", checkpoint=GPT2, sources=TEXTS, tab=TABS[2], mask=edit, many=many, asked="effect")
+    found = effect(load_model(str(models / GPT2), "cpu"), texts=many.split("\n"), edits=[edit], max_length=8)
+    assert found.changed > 0
+    assert f"Of 4 texts, **{found.changed:.1%}** come out differently" in said(at)
+    at.text_area(key="lab_many").set_value("").run()
+    assert "The effect over 2 texts" in [button.label for button in at.button]
+
+
+def test_an_encoder_alone_needs_mask_tokens_in_the_many_texts(start: Start) -> None:
+    at = start("masks", checkpoint=BERT, sources="The house", tab=TABS[2], mask="encoder:*=1", asked="effect")
+    assert not at.exception
+    assert "Put [MASK] into each text" in said(at)
+    assert drawn(at, "lab-after").shape == (4, 4), "all else is there"

@@ -57,7 +57,8 @@ def table(comparison: Comparison) -> list[Row]:
         Row("decoding", how_words(a), how_words(b), _same(how_words(a) == how_words(b))),
         Row("writes", a_writes, b_writes, _outputs_apart(comparison)),
     ]
-    return [*plain_rows, *answers, *(_kind_row(comparison, kind) for kind in KINDS), *_mask_rows(comparison)]
+    kinds = [kind for kind in KINDS if kind in (*a.kinds, *b.kinds)]
+    return [*plain_rows, *answers, *(_kind_row(comparison, kind) for kind in kinds), *_mask_rows(comparison)]
 
 
 def change_words(found: LargestDifference) -> str:
@@ -219,9 +220,8 @@ def _same(is_same: bool) -> str:
 def _kind_row(comparison: Comparison, kind: Kind) -> Row:
     title = KIND_TITLES[kind]
     if kind not in comparison.kinds:
-        has = [kind in run.kinds for run in (comparison.a, comparison.b)]
-        a, b = ("" if there else "has none" for there in has)
-        return Row(title, a, b, "not in both" if any(has) else "in neither")
+        a, b = ("" if kind in run.kinds else "has none" for run in (comparison.a, comparison.b))
+        return Row(title, a, b, "not in both")
     found = comparison.farthest(kind)
     if found is None:
         return Row(title, "", "", "no weight differs")

@@ -195,7 +195,8 @@ class EffectInProgress:
         self._change = plain_edits.read(edits), None if mistake is None else mistakes.named(mistake)
         sizes = model.model.sizes
         plain_edits.check(self._change[0], kind_sizes(sizes), sizes.longest_source, sizes.longest_target)
-        self._model, self._strings, self._batch = model, strings, 0
+        # The model is given to each step: what holds a run for long need not hold a model.
+        self._strings, self._batch = strings, 0
         self._known = self._exact_before = self._exact_after = self._changed = 0
         self.decoded, self.seconds = 0, 0.0
         self.found: Effect | None = None
@@ -210,7 +211,7 @@ class EffectInProgress:
         """Whether all strings are decoded."""
         return self.decoded == self.samples
 
-    def step(self) -> None:
+    def step(self, model: LoadedModel) -> None:
         """Decodes the next batch without and with the change; does nothing once all are.
 
         Raises:
@@ -218,7 +219,7 @@ class EffectInProgress:
         """
         if self.is_done:
             return
-        model, strings, started = self._model, self._strings, time.perf_counter()
+        strings, started = self._strings, time.perf_counter()
         with devices.memory_errors(model.device), devices.few_threads(model.device, model.n_parameters):
             before = strings.unchanged(model, self._batch)
             after = strings.decoded(model, self._batch, *self._change)
@@ -271,6 +272,6 @@ def effect(
     strings = FreshStrings(checkpoint, samples, seed) if texts is None else GivenTexts(checkpoint, texts, max_length)
     running = EffectInProgress(checkpoint, strings, edits=edits, mistake=mistake)
     while not running.is_done:
-        running.step()
+        running.step(checkpoint)
     assert running.found is not None
     return running.found

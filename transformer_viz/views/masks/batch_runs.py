@@ -3,10 +3,9 @@
 import streamlit as st
 
 from transformer_viz.analysis.mask_report import MaskReport
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.check_masks import check_masks
-from transformer_viz.mask_checks.effect import EffectInProgress, FreshStrings
+from transformer_viz.mask_checks.effect import EffectInProgress, FreshStrings, GivenTexts, Strings
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.padded import decode_batch, own_target, read_batch
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
@@ -15,7 +14,8 @@ from transformer_viz.views.cache.runs import ONE_AT_A_TIME, Identity, identity
 from transformer_viz.views.masks.batch import Typed
 
 _REPORTS, _STRINGS = 128, 6
-SAMPLES = 500
+MOST_WRITTEN = 20
+"""Tokens for each of many texts: some models seldom end by themselves."""
 
 
 def decoded(model: LoadedModel, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
@@ -33,9 +33,16 @@ def report(model: LoadedModel, texts: tuple[str, ...] | None, edits: tuple[str, 
     return _report(_name(model), texts, edits, mistake, model)
 
 
-def over_many(model: LoadedModel, edits: tuple[str, ...], mistake: str | None) -> EffectInProgress:
-    """The effect over many strings, as far as somebody has decoded them."""
-    return _over_many(_name(model), edits, mistake, model)
+def over_many(
+    model: LoadedModel, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None
+) -> EffectInProgress:
+    """The effect over many strings, fresh ones of the task or a person's texts, as far as somebody has decoded them."""
+    return _over_many(_name(model), texts, edits, mistake, model)
+
+
+def most_written(model: LoadedModel) -> int:
+    """Tokens that are written for each of many texts."""
+    return min(MOST_WRITTEN, model.default_max_length)
 
 
 def _name(model: LoadedModel) -> Identity:
@@ -77,12 +84,14 @@ def _report(
 
 
 @st.cache_resource(max_entries=_REPORTS, show_spinner=False)
-def _over_many(name: Identity, edits: tuple[str, ...], mistake: str | None, _model: LoadedModel) -> EffectInProgress:
-    assert isinstance(_model, Checkpoint)
-    return EffectInProgress(_model, _strings(name, _model), edits=edits, mistake=mistake)
+def _over_many(
+    name: Identity, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None, _model: LoadedModel
+) -> EffectInProgress:
+    return EffectInProgress(_model, _strings(name, texts, _model), edits=edits, mistake=mistake)
 
 
 @st.cache_resource(max_entries=_STRINGS, show_spinner=False)
-def _strings(name: Identity, _model: LoadedModel) -> FreshStrings:
-    assert isinstance(_model, Checkpoint)
-    return FreshStrings(_model, SAMPLES)
+def _strings(name: Identity, texts: tuple[str, ...] | None, _model: LoadedModel) -> Strings:
+    if texts is None:
+        return FreshStrings(_model)
+    return GivenTexts(_model, texts, most_written(_model))

@@ -11,6 +11,7 @@ from transformer_viz.analysis.compare_words import change_words, fills_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
 from transformer_viz.errors import OptionError
+from transformer_viz.mask_checks.effect import SAMPLES
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
@@ -133,9 +134,19 @@ def _further(setup: Setup, after: Trace, many: OverMany) -> None:
     """The run as a file, and the same change over many strings."""
     if not setup.is_changed:
         return
-    if setup.model.task is not None:
-        many.controls(f"The effect over {batch_runs.SAMPLES} strings", "lab-many")
-        many.result("effect")
+    if setup.many is None:
+        words = f"The effect over {SAMPLES} strings"
+    else:
+        st.text_area(
+            "The effect over many texts, one a line",
+            key="lab_many",
+            height=90,
+            placeholder="Empty: the texts above",
+            help=f"At most {batch_runs.MOST_WRITTEN} tokens are written for each; edits count from a text's own first token.",
+        )
+        words = f"The effect over {len(setup.many)} texts"
+    many.controls(words, "lab-many")
+    many.result("effect")
     st.download_button(
         "This run as a file", to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
     )

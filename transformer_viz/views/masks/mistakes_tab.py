@@ -6,6 +6,7 @@ import streamlit as st
 
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.loss import losses
+from transformer_viz.mask_checks.effect import SAMPLES
 from transformer_viz.model.mistakes import MISTAKES, Mistake
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
@@ -33,7 +34,7 @@ def show(setup: Setup) -> None:
     right = batch_runs.decoded(setup.model, setup.typed), batch_runs.forced(setup.model, setup.typed)
     many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
-        many.controls(f"… and over {batch_runs.SAMPLES} strings", "lab-gallery-many")
+        many.controls(f"… and over {SAMPLES} strings", "lab-gallery-many")
         st.caption("Each mistake is really made by this model, on this batch, now; the numbers are from those runs.")
     cards = list(MISTAKES.values())
     for start in range(0, len(cards), 2):

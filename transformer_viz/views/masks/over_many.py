@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
+from transformer_viz.errors import TransformerVizError
 from transformer_viz.mask_checks.effect import COUNTED, EffectInProgress
 from transformer_viz.views.cache.runs import ONE_AT_A_TIME
+from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import on_demand
@@ -27,12 +29,18 @@ class OverMany:
     def __init__(self, name: str, setup: Setup, changes: Mapping[str, Change]) -> None:
         """Nothing is decoded yet. `name` is that of `on_demand`; `changes` have names by which `result` asks for them."""
         self._name, self._made_of, self._places = name, setup.made_of, {}
+        self._model, self._wrong, self._runs = setup.model, "", {}
         self.is_asked = on_demand.is_asked(name, self._made_of)
-        asked = changes if self.is_asked else {}
-        self._runs = {key: batch_runs.over_many(setup.model, *change) for key, change in asked.items()}
+        try:
+            for key, change in changes.items() if self.is_asked else ():
+                self._runs[key] = batch_runs.over_many(setup.model, setup.many, *change)
+        except TransformerVizError as error:
+            self._wrong, self.is_asked = str(error), False
 
     def controls(self, words: str, key: str) -> None:
         """The button that can be pressed now, of which the first says `words`, and how far it is."""
+        if self._wrong:
+            st.error(literal(self._wrong), icon=":material/keyboard:")
         with st.container(horizontal=True, vertical_alignment="center", key=f"{key}-row"):
             self._button, self._bar = st.empty(), st.empty()
         if not self.is_asked:
@@ -57,7 +65,7 @@ class OverMany:
                     self._say_how_far("waiting for what somebody else asked for")
                     continue
                 try:
-                    run.step()
+                    run.step(self._model)
                 finally:
                     ONE_AT_A_TIME.release()
                 self._say(key)
@@ -87,7 +95,7 @@ class OverMany:
             words = "stopped"
         elif not words and any(run.found for run in runs):
             words = f"about {sum(run.seconds for run in runs) / decoded * (samples - decoded):.0f} s left"
-        text = f"{decoded:,} of {samples:,} strings"
+        text = f"{decoded:,} of {samples:,} {'strings' if self._model.task is not None else 'texts'}"
         self._bar.progress(decoded / samples, f"{text} · {words}" if words else text)
 
     def _say(self, key: str) -> None:
@@ -100,6 +108,8 @@ def _words(run: EffectInProgress) -> str:
     if (found := run.found) is None:
         return f"Nothing is known before the first {COUNTED} strings are decoded."
     strings = f"{run.samples}" if run.is_done else f"the first {found.samples} of {run.samples}"
+    if found.exact_before is None or found.exact_after is None:
+        return f"Of {strings} texts, **{found.changed:.1%}** come out differently."
     return (
         f"Over {strings} fresh strings of all lengths, in padded batches: exact match "
         f"**{found.exact_before:.3f} → {found.exact_after:.3f}**; {found.changed:.1%} of the outputs changed."

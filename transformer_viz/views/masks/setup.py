@@ -47,7 +47,7 @@ class Setup:
         name = (self.model.name, self.model.switches)
         changed = (name, self.edits, self.mistake)
         return {
-            "effect": changed if self.is_changed else None,
+            "effect": (*changed, self.many) if self.is_changed else None,
             "certificate": (*changed, self.texts),
             "gallery": None if self.model.task is None else name,
         }
@@ -56,6 +56,14 @@ class Setup:
     def texts(self) -> tuple[str, ...] | None:
         """What is tried beyond this batch: the person's own texts, where no task draws others."""
         return self.typed.sources if self.model.task is None else None
+
+    @property
+    def many(self) -> tuple[str, ...] | None:
+        """The many texts that a change is tried on; None = fresh strings of the task."""
+        if self.model.task is not None:
+            return None
+        lines = tuple(line for line in st.session_state.lab_many.splitlines() if line.strip())
+        return lines or self.typed.sources
 
     @property
     def columns(self) -> int:
@@ -73,6 +81,7 @@ class Setup:
             self.mistake,
             self.device,
             self.texts,
+            {} if self.many is None else {"texts": list(self.many), "max_length": batch_runs.most_written(self.model)},
             switches.of(self.model).calls(),
         )
 
@@ -116,7 +125,7 @@ def reset() -> None:
 
 def long_texts() -> dict[str, str]:
     """What may be too long for a link, by what it is called."""
-    names = {"lab_sources": "the sources", "lab_targets": "the targets", "lab_edits": "the edits"}
+    names = {"lab_sources": "the sources", "lab_targets": "the targets", "lab_edits": "the edits", "lab_many": "the many texts"}
     return {name: st.session_state.get(key, "") for key, name in names.items()}
 
 

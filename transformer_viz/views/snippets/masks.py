@@ -80,7 +80,7 @@ def change(batch: Batch, at: Focus, height: int, given: DisplayOptions, *, with_
         "change.show()",
         "for run in (before, after):",
         f"    {call('tv.figures.attention', Code('run'), at.kind, **maps)}.show()",
-        *([f"print({call('tv.effect', _CHECKPOINT, **batch.change)})"] if with_effect else []),
+        *([f"print({call('tv.effect', _CHECKPOINT, **batch.effect, **batch.change)})"] if with_effect else []),
     )
 
 

@@ -96,7 +96,8 @@ class Batch:
         edits: as text.
         mistake: its name.
         device: as it was asked for.
-        texts: what a check beyond this batch is made with, or None.
+        texts: what the certificate is made with, or None.
+        effect: what a change over many texts is made with, beside the change, as keywords of `effect`.
         calls: methods of the model that switch how it reads and writes.
     """
 
@@ -107,6 +108,7 @@ class Batch:
     mistake: str | None = None
     device: str = "auto"
     texts: tuple[str, ...] | None = None
+    effect: Mapping[str, Any] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
 
     def loaded(self) -> list[str]:

@@ -129,6 +129,7 @@ MASKS = (
     Control("sentence", "sentence", Number(), ("masks",)),
     Control("mistake", "mistake", Words(), ("masks",)),
     Control("lab_edits", "mask", Text(MOST_OF_EDITS), ("masks",), default=""),
+    Control("lab_many", "many", Text(MOST_TYPED), ("masks",), default=""),
     Control("lab_tab", "tab", Words(), ("masks",)),
     Control("lab_view", "show", Words(), ("masks",), ("batch", "sentence")),
     Control("lab_fill", "fill", Words(), ("masks",), FILLS),
