@@ -41,6 +41,11 @@ def links(titles: Sequence[str]) -> None:
                 st.page_link(_page(view), width="content")
 
 
+def go(title: str) -> None:
+    """To another page; not from a callback, which has no page to leave."""
+    st.switch_page(_page(next(view for view in pages() if title == view.TITLE)))
+
+
 def _page(view: ModuleType) -> Any:
     return st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=view.TITLE.lower(), default=view.ORDER == 0)
 

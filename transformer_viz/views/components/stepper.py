@@ -20,8 +20,9 @@ from transformer_viz.views.state.display_options import DisplayOptions
 Program = Callable[[focus.Focus], str]
 
 
-def show_with_code(trace: Trace, chosen: DisplayOptions, program: Program) -> None:
-    """`show`, and below it the lines of Python that make what is shown; a projector shows none, nor does a hidden answer."""
+def show_with_code(trace: Trace, chosen: DisplayOptions, program: Program, beside: Callable[[], None] = lambda: None) -> None:
+    """`show`, and below it the lines of Python that make what is shown; a projector shows neither these nor `beside`, nor does
+    a hidden answer."""
     if chosen.is_large or not chosen.with_answer:
         show(trace, chosen)
         return
@@ -32,13 +33,19 @@ def show_with_code(trace: Trace, chosen: DisplayOptions, program: Program) -> No
             lines.code(program(at), language="python")
 
     with above:
-        show(trace, chosen, rested)
+        show(trace, chosen, rested, beside)
     if lines is None:
         code.closed()
 
 
-def show(trace: Trace, chosen: DisplayOptions, rested: Callable[[focus.Focus], None] = lambda at: None) -> None:
-    """Everything of one run that steps, for which `focus.start` has been called; `rested` hears where the player rests.
+def show(
+    trace: Trace,
+    chosen: DisplayOptions,
+    rested: Callable[[focus.Focus], None] = lambda at: None,
+    beside: Callable[[], None] = lambda: None,
+) -> None:
+    """Everything of one run that steps, for which `focus.start` has been called; `rested` hears where the player rests, and
+    `beside` draws what else stands in the row of the focus.
 
     With the answer hidden all of it is of the run as far as it is revealed, and there is something to guess.
     """
@@ -49,7 +56,7 @@ def show(trace: Trace, chosen: DisplayOptions, rested: Callable[[focus.Focus], N
             return
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), rested)
-    with _map_beside_boxes(trace, chosen):
+    with _map_beside_boxes(trace, chosen, beside):
         _focus_map(trace, chosen)
     mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace))
 
@@ -68,10 +75,10 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus) -> None:
 
 
 @contextmanager
-def _map_beside_boxes(trace: Trace, chosen: DisplayOptions) -> Generator[None]:
+def _map_beside_boxes(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None] = lambda: None) -> Generator[None]:
     """The place of the large map, below the boxes of its focus; for a projector the map comes first."""
     if not chosen.is_large:
-        focus.controls(trace, with_words=True)
+        focus.controls(trace, with_words=True, beside=beside)
     with st.container(key=player.FOCUS_KEY):
         yield
     if chosen.is_large:

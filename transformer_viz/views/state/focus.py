@@ -1,6 +1,7 @@
 """The focus: which kind, layer, head and step the page shows. It lives in the session under these names."""
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -159,7 +160,14 @@ def default_head(trace: Trace, model: "LoadedModel | None", kind: Kind) -> tuple
     return (best["layer"], best["head"]) if best else (0, 0)
 
 
-def controls(trace: Trace, *, combined: bool = True, with_best: bool = True, with_words: bool = False) -> None:
+def controls(
+    trace: Trace,
+    *,
+    combined: bool = True,
+    with_best: bool = True,
+    with_words: bool = False,
+    beside: Callable[[], None] = lambda: None,
+) -> None:
     """Boxes for kind, layer and head: the keyboard's way to what a click on a tile does.
 
     Args:
@@ -167,6 +175,7 @@ def controls(trace: Trace, *, combined: bool = True, with_best: bool = True, wit
         combined: offer the mean and the maximum of a layer's heads too.
         with_best: name the best head beside the boxes.
         with_words: offer to pool the pieces of words, where there are any.
+        beside: draws what else stands in the row.
     """
     if not combined and not isinstance(st.session_state.head, int):
         st.session_state.head = 0
@@ -183,6 +192,7 @@ def controls(trace: Trace, *, combined: bool = True, with_best: bool = True, wit
             st.segmented_control("Tokens or words", UNITS, key="unit", required=True, help=about, **quiet)
         if with_best and (words := best_head_words(trace)) is not None and (best := best_head(trace)) is not None:
             go_to_head_button(words, "best-head", ("cross", *best[:2]))
+        beside()
 
 
 def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int]) -> None:

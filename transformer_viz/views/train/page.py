@@ -11,7 +11,7 @@ from transformer_viz.training import estimate, jobs
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import runs
-from transformer_viz.views.components import chart, code, screen, style, word_list
+from transformer_viz.views.components import chart, code, navigation, screen, style, word_list
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.snippets import training as programs
 from transformer_viz.views.state import link, visitor
@@ -29,7 +29,7 @@ def show() -> None:
     link.open_page("train")
     state = st.session_state
     if state.pop("train_open", False):
-        _leave_for_explore()
+        navigation.go("Explore")
     left, right = st.columns([2, 3], gap="large")
     with left:
         word_list.popover("train")
@@ -171,9 +171,3 @@ def _free_name(recipe: Recipe) -> str:
 @st.cache_data(max_entries=64, show_spinner="Estimating …")
 def _estimate(recipe: Recipe) -> estimate.Estimate:
     return estimate.estimate(recipe)
-
-
-def _leave_for_explore() -> None:
-    from transformer_viz.views.explore import page as explore
-
-    st.switch_page(st.Page(explore.show, title=explore.TITLE, icon=explore.ICON, url_path="", default=True))

@@ -1,0 +1,82 @@
+"""Ways from Explore to Compare: what stands there, and that it is the same run."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.needs import needs
+from tests.tiny_models import BERT, GPT2, MARIAN
+from transformer_viz.views.compare.sides import A, B
+
+Start = Callable[..., AppTest]
+
+
+def offered(at: AppTest) -> list[str]:
+    keys = [button.key or "" for button in at.button]
+    return [key.removeprefix("compare-") for key in keys if key.startswith("compare-")]
+
+
+def gone(at: AppTest, way: str) -> AppTest:
+    at.button(key=f"compare-{way}").click().run()
+    assert not at.exception and not at.error and not at.warning, way
+    assert at.session_state["link_page"] == "compare"
+    return at
+
+
+def side(at: AppTest, keys: Any) -> dict[str, str]:
+    names = {"text": keys.text, "checkpoint": keys.checkpoint, "edits": keys.of("edits")}
+    return {name: at.session_state[key] for name, key in names.items()}
+
+
+@pytest.mark.parametrize(
+    ("way", "edits", "place"),
+    [
+        ("head", "", {"b_head": 0}),
+        ("layer", "", {"b_layer": 1}),
+        ("off", "cross.1.3:zero", {}),
+        ("uniform", "cross.1.3:*=uniform", {}),
+        ("unmasked-decoder", "decoder:off", {}),
+    ],
+)
+def test_each_way_leads_to_the_same_text_through_the_same_model(
+    start: Start, way: str, edits: str, place: dict[str, int]
+) -> None:
+    at = gone(start(text="hello", kind="cross", layer="1", head="3"), way)
+    same = {"text": "hello", "checkpoint": "reverse"}
+    assert (side(at, A), side(at, B)) == ({**same, "edits": ""}, {**same, "edits": edits})
+    state = at.session_state
+    assert (state["kind"], state["layer"], state["head"]) == ("cross", 0, 2)
+    assert (state["b_layer"], state["b_head"]) == (place.get("b_layer", "same"), place.get("b_head", "same"))
+    link = dict(at.query_params)
+    again = start("compare", **{name: value[0] if isinstance(value, list) else value for name, value in link.items()})
+    assert (side(again, A), side(again, B)) == (side(at, A), side(at, B))
+    assert (again.session_state["b_layer"], again.session_state["b_head"]) == (state["b_layer"], state["b_head"])
+
+
+def test_another_text_is_one_that_differs_a_little(start: Start, visit: Callable[[AppTest, None], AppTest]) -> None:
+    at = gone(start(text="hello"), "text")
+    assert side(at, A)["text"] == "hello" != side(at, B)["text"]
+    assert side(at, B)["checkpoint"] == "reverse"
+    at.text_input(key="b_text").set_value("mine").run()
+    again = gone(visit(at, None), "text")
+    assert side(again, B)["text"] not in ("mine", "hello"), "what was on B before is not what is asked for now"
+
+
+def test_what_a_run_does_not_have_is_not_offered(start: Start, folder: Path) -> None:
+    assert offered(start(kind="decoder", head="mean")) == ["layer", "unmasked-decoder", "text"]
+    assert offered(start(kind="cross")) == ["head", "layer", "off", "uniform", "unmasked-decoder", "text"]
+
+
+@needs("transformers")
+@pytest.mark.parametrize(("name", "text"), [(GPT2, "The house"), (MARIAN, "The house is small."), (BERT, "The house.")])
+def test_a_model_that_is_not_ours_goes_there_too(models: Path, start: Start, name: str, text: str) -> None:
+    at = start(checkpoint=name, text=text)
+    edits = ["off", "uniform", *(["unmasked-decoder"] if name != BERT else [])]
+    assert offered(at) == ["head", "layer", *edits, "text"]
+    at = gone(at, "off")
+    same = {"text": text, "checkpoint": name}
+    kind = at.session_state["kind"]
+    assert (side(at, A), side(at, B)) == ({**same, "edits": ""}, {**same, "edits": f"{kind}.1.1:zero"})

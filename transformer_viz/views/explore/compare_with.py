@@ -1,0 +1,76 @@
+"""Ways from Explore to Compare: the run beside itself at another head or layer, with an edit, or with another text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.analysis.heads import n_layers_heads
+from transformer_viz.edits import Edit, Force, HeadOff, MaskOff, Place, written
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.terms import KIND_TITLES, head_title
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.compare.sides import A, B, put
+from transformer_viz.views.components import navigation
+from transformer_viz.views.state import focus
+from transformer_viz.views.state.controls import SAME
+
+
+@dataclass(frozen=True)
+class Way:
+    """What B is.
+
+    Attributes:
+        name: of its button's key.
+        words: on the button.
+        edits: of B.
+        place: B's layer and head, where they are not A's.
+        has_text: whether B reads the same text.
+    """
+
+    name: str
+    words: str
+    edits: tuple[Edit, ...] = ()
+    place: dict[str, int] = field(default_factory=dict)
+    has_text: bool = True
+
+
+def popover(trace: Trace, model: LoadedModel) -> None:
+    """A button for each way."""
+    with st.popover("Compare with …", icon=":material/compare:", help="This run as A on the page Compare, beside it as B"):
+        for way in ways(trace, focus.current()):
+            key = f"compare-{way.name}"
+            if st.button(way.words, key=key, on_click=_put, args=(trace.source, model.name, way), width="stretch"):
+                navigation.go("Compare")
+
+
+def ways(trace: Trace, now: focus.Focus) -> Iterator[Way]:
+    """Those that this run has from where it is looked at."""
+    kind, layers, (_, n_heads) = now.kind, trace.layer_numbers(now.kind), n_layers_heads(trace, now.kind)
+    if isinstance(now.head, int) and n_heads > 1:
+        head = (now.head + 1) % n_heads
+        yield Way("head", f"another head: {head_title(now.layer, head)}", place={"b_head": head})
+    if len(layers) > 1:
+        layer = layers[(layers.index(now.layer) + 1) % len(layers)]
+        yield Way("layer", f"another layer: {head_title(layer, now.head)}", place={"b_layer": layer})
+    if isinstance(now.head, int):
+        place = Place(kind, now.layer, now.head)
+        yield Way("off", "an edit: this head switched off", (HeadOff(place),))
+        yield Way("uniform", "an edit: this head looks everywhere alike", (Force(place, None, ()),))
+    for masked in (each for each in trace.kinds if trace.mask_reasons[each].any()):
+        yield Way(f"unmasked-{masked}", f"an edit: {KIND_TITLES[masked]} without its mask", (MaskOff(Place(masked)),))
+    yield Way("text", "another text", has_text=False)
+
+
+def _put(text: str, checkpoint: str, way: Way) -> None:
+    """Both sides of Compare, which opens on them and not on its example; A's place is that of Explore."""
+    state, both = st.session_state, {"text": text, "checkpoint": checkpoint}
+    values: dict[str, Any] = {**both, **({"edits": written(way.edits)} if way.edits else {})}
+    put(A, both)
+    put(B, values)
+    if not way.has_text:  # Compare finds one
+        del state[B.text], state[f"{B.text}_checkpoint"]
+    state.compare_opened = True
+    for key in ("b_layer", "b_head"):
+        state[key] = way.place.get(key, SAME)
