@@ -13,6 +13,7 @@ from tests import tiny_models
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.views.test_compare_view import difference, said
+from tests.views.test_shown_code import programs, run_code  # noqa: F401
 from tests.views.widgets import link_of
 from transformer_viz.terms import Kind, visible_text
 from transformer_viz.trace.trace import Trace
@@ -93,6 +94,23 @@ def test_two_kinds_of_models_are_compared_in_what_both_have(
     assert laid.kinds == (kind,)
     same(difference(at), laid.difference(kind, 1, 0))
     assert ("read the same text in other tokens" in said(at)) == (a != b)
+
+
+def test_by_words_both_sides_are_pooled_and_so_do_the_lines(
+    start: Start,
+    run: Callable[..., Trace],
+    run_code,  # noqa: F811
+) -> None:
+    texts = "Unrelated houses are", "The houses are smaller"
+    at = start("compare", **pair(GPT2, GPT2, *texts), by="words", kind="decoder", layer="2", head="1", code="open")
+    a, b = (tv.by_words(run(GPT2, text)) for text in texts)
+    drawn, wanted = difference(at), tv.compare(a, b).difference("decoder", 1, 0)
+    # What one alone masks is drawn by itself.
+    np.testing.assert_array_equal(drawn, np.where(np.isnan(drawn), np.nan, wanted))
+    assert np.isfinite(drawn).sum() > len(a.target_tokens)
+    np.testing.assert_array_equal(run_code(programs(at)[0])["difference"], wanted)
+    at.segmented_control(key="unit").set_value("tokens").run()
+    assert difference(at).shape[1] > max(len(a.target_tokens), len(b.target_tokens))
 
 
 def test_a_shipped_checkpoint_beside_a_model(start: Start, run: Callable[..., Trace]) -> None:

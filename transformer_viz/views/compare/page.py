@@ -1,6 +1,6 @@
 """Compare: two runs side by side, and every map with its signed difference."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from transformer_viz.views.components import bar, chart, clicks, code, figure_fi
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.open import opened
 from transformer_viz.views.snippets.compare import lines
-from transformer_viz.views.state import display_options, link
+from transformer_viz.views.state import display_options, link, words
 
 TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
 
@@ -88,7 +88,8 @@ def show() -> None:
         _open_link()
         _alone(ran, chosen, looks)
         return
-    comparison = compare(ran[0].trace, ran[1].trace)
+    given = ran[0].trace, ran[1].trace
+    comparison = compare(*words.together(*given))
     if not comparison.kinds:
         _open_link()
         shown.show(shown.of_both(comparison, **looks))
@@ -97,8 +98,8 @@ def show() -> None:
     place.start(comparison)
     _open_link()
     shown.show(shown.of_both(comparison, **looks), on_kind=lambda: place.go_to_farthest(shown.asked_kind(), comparison))
-    _maps(comparison, chosen)
-    _code(comparison, chosen)
+    _maps(comparison, chosen, with_words=words.is_offered(*given))
+    _code(comparison, chosen, [run is not one for run, one in zip((comparison.a, comparison.b), given, strict=True)])
 
 
 # ---- the two sides
@@ -165,10 +166,10 @@ def _open_on_the_example() -> None:
 # ---- what differs
 
 
-def _maps(comparison: Comparison, chosen: bar.Bar) -> None:
+def _maps(comparison: Comparison, chosen: bar.Bar, *, with_words: bool) -> None:
     """The boxes, the three maps, and all heads' differences."""
     state, theme = st.session_state, style.theme()
-    place.controls(comparison)
+    place.controls(comparison, with_words=with_words)
     _say_sizes(comparison)
     limit = _limit(comparison)
     looks: dict[str, Any] = {"theme": theme, "large": chosen.is_large, "limit": limit}
@@ -277,13 +278,13 @@ def _alone(ran: tuple[side_runs.Ran, side_runs.Ran], chosen: bar.Bar, looks: dic
             chart.show(figure, "compare-alone-chart", words, zooms=False)
 
 
-def _code(comparison: Comparison, chosen: bar.Bar) -> None:
+def _code(comparison: Comparison, chosen: bar.Bar, pooled: Sequence[bool]) -> None:
     """The lines of Python that make the maps again."""
     if chosen.is_large:
         return
     looks = {"theme": style.theme(), "columns": 1 if screen.is_narrow() else 3, "limit": _limit(comparison)}
     made = recipe.of_sides(sides.asked(A), sides.asked(B), chosen.device)
-    code.show(lines(*made, *_focus(), **place.of_b(), looks=looks))
+    code.show(lines(*made, *_focus(), **place.of_b(), looks=looks, pooled=pooled))
 
 
 def _open_link() -> None:

@@ -26,7 +26,7 @@ def start(comparison: Comparison) -> None:
         link.leave_out(key)
 
 
-def controls(comparison: Comparison) -> None:
+def controls(comparison: Comparison, *, with_words: bool) -> None:
     """Boxes for kind, layer and head of both sides: the keyboard's way to what a click on a tile does."""
     state = st.session_state
     quiet: dict[str, Any] = {"label_visibility": "collapsed"}
@@ -46,6 +46,8 @@ def controls(comparison: Comparison) -> None:
             "B: head", [*same_head, *range(b_heads), *COMBINED], key="b_head", format_func=_b_head_words, width=132, **quiet
         )
         st.selectbox("Colours", list(_SCALE_WORDS), key="scale", format_func=_SCALE_WORDS.__getitem__, width=164, **quiet)
+        if with_words:
+            focus.unit_box()
 
 
 def go_to(kind: Kind, layer: int, head: Head) -> None:

@@ -1,6 +1,6 @@
 """Compare: two runs, and `difference`, A − B of the head in focus."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,7 @@ def lines(
     b_head: Head | None = None,
     *,
     looks: Mapping[str, Any] | None = None,
+    pooled: Sequence[bool] = (False, False),
 ) -> str:
     """A program that ends with `difference`, float32 (query, key), and `figure`, the three maps.
 
@@ -64,6 +65,7 @@ def lines(
         b_layer: of B; None is A's.
         b_head: likewise.
         looks: keywords of `figures.difference`; what is as by default is left out.
+        pooled: whether the pieces of A, and of B, become words.
     """
     ordered = [("a", a, "b"), ("b", b, "a")]
     if a.reads_the_other:
@@ -77,6 +79,7 @@ def lines(
         IMPORT,
         "",
         *made,
+        *(assigned(name, "tv.by_words", Code(name)) for name, is_pooled in zip("ab", pooled, strict=True) if is_pooled),
         assigned("difference", "tv.compare(a, b).difference", kind, **where),
         assigned("figure", "tv.figures.difference", Code("a"), Code("b"), kind, **where, **drawn),
         "figure.show()",

@@ -188,11 +188,16 @@ def controls(
             "Head", [*range(n_heads), *(COMBINED if combined else ())], key="head", format_func=_head_words, width=130, **quiet
         )
         if with_words and (is_by_words(trace) or has_pieces(trace)):
-            about = glossary.sentence("Tokens or words")
-            st.segmented_control("Tokens or words", UNITS, key="unit", required=True, help=about, **quiet)
+            unit_box()
         if with_best and (words := best_head_words(trace)) is not None and (best := best_head(trace)) is not None:
             go_to_head_button(words, "best-head", ("cross", *best[:2]))
         beside()
+
+
+def unit_box() -> None:
+    """Tokens or words."""
+    about = glossary.sentence("Tokens or words")
+    st.segmented_control("Tokens or words", UNITS, key="unit", required=True, help=about, label_visibility="collapsed")
 
 
 def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int]) -> None:

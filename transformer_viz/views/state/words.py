@@ -4,7 +4,7 @@ import weakref
 
 import streamlit as st
 
-from transformer_viz.analysis.words import by_words, has_pieces, step_of_tokens, step_of_words
+from transformer_viz.analysis.words import by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import focus
 
@@ -30,6 +30,18 @@ def shown(trace: Trace, run: str | None = None) -> Trace:
     elif not is_now and at == words:
         state.step, state.run = step_of_tokens(trace, state.step), tokens
     return pooled if is_now else trace
+
+
+def together(*runs: Trace) -> list[Trace]:
+    """Runs that are compared: all by words where that is chosen and one of them has pieces, or is by words in its file."""
+    if st.session_state.unit != "words" or not is_offered(*runs):
+        return list(runs)
+    return [run if is_by_words(run) else pooled_of(run) for run in runs]
+
+
+def is_offered(*runs: Trace) -> bool:
+    """Whether words are something else than the tokens of these runs."""
+    return any(has_pieces(run) for run in runs)
 
 
 def token_step(trace: Trace) -> int:
