@@ -85,6 +85,8 @@ ENCODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "distilbert": ("DistilBertForMaskedLM", SHARED | {"dim": 24, "n_layers": 3, "n_heads": 4, "hidden_dim": 40}),
     "electra": ("ElectraForMaskedLM", BERT | {"embedding_size": 16}),
     "albert": ("AlbertForMaskedLM", BERT | {"embedding_size": 16}),
+    # Every third layer sees all, and the others two tokens to each side.
+    "modernbert": ("ModernBertForMaskedLM", BERT | {"local_attention": 4, "global_attn_every_n_layers": 3}),
 }
 WRITERS = ENCODER_DECODERS | DECODERS
 ALL = WRITERS | ENCODERS

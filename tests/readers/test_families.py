@@ -11,7 +11,7 @@ transformers = pytest.importorskip("transformers")
 from tests.readers import families  # noqa: E402
 from tests.readers.families import DECODERS, ENCODERS, N_WRITTEN, TEXTS, WRITERS, family, own  # noqa: E402
 from transformer_viz import Trace, decode  # noqa: E402
-from transformer_viz.terms import Kind  # noqa: E402
+from transformer_viz.terms import Kind, Reason  # noqa: E402
 
 
 def written(trace: Trace) -> list[int]:
@@ -119,6 +119,14 @@ def test_an_encoder_alone(name):
         assert np.allclose([p for _, p in fill.candidates], logits[1].double().softmax(-1).topk(3).values)
         assert fill.candidate_ids == trace.fills[0].candidate_ids
         assert "generation" not in alone.made_by
+
+
+def test_the_local_layers_of_an_encoder_look_to_both_sides():
+    """ModernBERT: the first layer sees all, the others two tokens to each side, and what is further away says so."""
+    trace = decode(family("modernbert"), "w1 w2 w3 w4 w5 w6 w7")
+    apart = np.abs(np.subtract.outer(range(8), range(8)))
+    reasons = np.where(apart > 2, Reason.WINDOW, 0)
+    assert trace.mask_reasons["encoder"][:, 0].tolist() == [np.zeros((8, 8)).tolist(), reasons.tolist(), reasons.tolist()]
 
 
 @pytest.mark.parametrize("name", DECODERS)

@@ -22,7 +22,7 @@ TARGETS = ("w3 w4 w5", "w1", "w2 w2")
 @pytest.mark.parametrize("name", ["gpt2", "llama", "mistral", "gemma2"])
 def test_padding_before_a_prompt_is_drawn_as_the_model_has_it(name: str) -> None:
     model, traces = family(name), decode_batch(family(name), TEXTS)
-    windows = model.model.sizes.windows
+    windows = model.model.sizes.windows.get("decoder", {})
     for n_left, text, trace in zip(PADDED, TEXTS, traces, strict=True):
         n = trace.n_steps
         assert trace.target_tokens[:n_left] == (PAD,) * n_left

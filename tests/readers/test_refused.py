@@ -74,15 +74,18 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_family_that_is_not_seen(name):
+def test_a_family_that_is_not_seen(name, caplog):
+    """And nothing is said but our sentence."""
     class_name, config, why = REFUSED[name]
     made = getattr(transformers, class_name)
     torch.manual_seed(0)
     model = made(made.config_class(**config)).eval()
+    caplog.clear()
     with pytest.raises(ModelError) as caught:
         wrapped(model, families.tokenizer(), name)
     said = str(caught.value)
     assert said.startswith(f"A model of the family {name!r} ({class_name}) cannot be shown here: {why}"), said
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("damage", ["order", "value"])

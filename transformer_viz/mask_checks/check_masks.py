@@ -252,6 +252,6 @@ class _Check:
 def _outside_of_windows(sizes: Sizes, kind: Kind, masked: Tensor) -> Tensor:
     """Cells that a layer's window leaves out, bool (layer, 1, query, key); `masked` is (batch, layer, head, query, key)."""
     n_queries, n_keys = masked.shape[-2:]
-    back = torch.arange(n_queries)[:, None] - torch.arange(n_keys)
-    windows = sizes.windows if kind == "decoder" else {}
-    return torch.stack([back >= windows.get(layer, n_queries) for layer in sizes.layers[kind]])[:, None]
+    apart = (torch.arange(n_queries)[:, None] - torch.arange(n_keys)).abs()
+    windows = sizes.windows.get(kind, {})
+    return torch.stack([apart >= windows.get(layer, n_queries) for layer in sizes.layers[kind]])[:, None]

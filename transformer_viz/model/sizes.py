@@ -18,7 +18,8 @@ class Sizes:
         longest_source: the most tokens that the encoder reads; of a model without one, that the decoder does.
         longest_target: the most tokens that the decoder reads.
         cached: numbers that one position adds to the keys and values of all layers.
-        windows: of decoder layers that look back only so far: how many positions, the query's own included.
+        windows: for each kind with layers that look only so far: of these, how many positions, the query's own included. A
+            decoder looks back, an encoder to both sides.
         source_vocabulary: tokens that an encoder may read, where these are others than `vocabulary`; else 0.
     """
 
@@ -28,7 +29,7 @@ class Sizes:
     longest_source: int
     longest_target: int
     cached: int
-    windows: Mapping[int, int] = field(default_factory=dict)
+    windows: Mapping[Kind, Mapping[int, int]] = field(default_factory=dict)
     source_vocabulary: int = 0
 
     @property

@@ -121,7 +121,7 @@ def _settings(how: Beam) -> dict[str, Any]:
 def _windows(n: int, checkpoint: LoadedModel, rows: np.ndarray | None) -> np.ndarray | None:
     """Why cells of the decoder are masked where that is not the future alone, uint8 (layer, head, query, key)."""
     sizes = checkpoint.model.sizes
-    if not sizes.windows or rows is None:
+    if "decoder" not in sizes.windows or rows is None:
         return None
     codes = explained("decoder", reason_of_masked("decoder", 0, n, Padding(), None), sizes, is_changed=False)
     codes = np.where(codes == Reason.UNKNOWN, np.uint8(0), codes)

@@ -229,11 +229,11 @@ def explained(kind: Kind, reason: np.ndarray, sizes: Sizes, *, is_changed: bool)
     is_other = reason == Reason.EDITED
     if not is_changed:
         reason = np.where(is_other, np.uint8(Reason.UNKNOWN), reason)
-    if kind != "decoder" or not sizes.windows:
+    if not (windows := sizes.windows.get(kind)):
         return reason
     query, key = np.indices(reason.shape)
-    # A window of n holds the query's own position and the n - 1 before it.
-    outside = [is_other & (query - key >= sizes.windows.get(layer, len(reason) + 1)) for layer in sizes.layers[kind]]
+    # A window of n holds the query's own position and the n - 1 next to it.
+    outside = [is_other & (np.abs(query - key) >= windows.get(layer, len(reason) + 1)) for layer in sizes.layers[kind]]
     return np.stack([np.where(each, np.uint8(Reason.WINDOW), reason) for each in outside])[:, None]
 
 

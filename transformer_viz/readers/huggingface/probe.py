@@ -197,8 +197,6 @@ def _has_scores(calls: dict[Kind, list[Call]]) -> bool:
 
 def _sizes(places: list[tuple[Place, ...]], calls: dict[Kind, list[Call]], logits: Tensor | None, longest: int) -> Sizes:
     layers = {kind: tuple(layer for part in places for k, layer in part if k == kind) for kind in KINDS if calls[kind]}
-    numbers = [place[1] for place in places[1] if place[0] == "decoder"]
-    given = zip(numbers, calls["decoder"], strict=True)
     return Sizes(
         layers=layers,
         heads={kind: calls[kind][0].weights.shape[1] for kind in layers},
@@ -206,5 +204,11 @@ def _sizes(places: list[tuple[Place, ...]], calls: dict[Kind, list[Call]], logit
         longest_source=longest,
         longest_target=longest,
         cached=sum(2 * call.key.shape[1] * call.key.shape[3] for call in (*calls["decoder"], *calls["cross"])),
-        windows={number: int(window) for number, call in given if (window := call.options.get("sliding_window"))},
+        windows={kind: found for kind in layers if (found := _windows(layers[kind], calls[kind]))},
     )
+
+
+def _windows(layers: tuple[int, ...], calls: list[Call]) -> dict[int, int]:
+    """How far each layer with a window looks, as it is told; `layers` are the numbers of these calls."""
+    told = ((layer, call.options.get("sliding_window")) for layer, call in zip(layers, calls, strict=True))
+    return {layer: int(window) for layer, window in told if window}
