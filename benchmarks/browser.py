@@ -133,7 +133,7 @@ def step(page: Page, number: int) -> float:
     page.evaluate(
         """(key) => {
           document.activeElement?.blur();
-          const chart = document.querySelector('.st-key-focus .js-plotly-plot');
+          const chart = document.querySelector('.st-key-focus .chart');
           let painted = false;
           chart.addEventListener('step-drawn', () => { painted = true; }, { once: true });
           bench.watch({ drawn: () => painted });
@@ -148,16 +148,15 @@ def click_tile(page: Page, number: int) -> float:
     """Milliseconds from a click on a small map of cross-attention to its large map drawn; another map each time."""
     page.evaluate(
         """(n) => {
-          const mosaic = document.querySelector('.st-key-mosaic-cross .js-plotly-plot');
-          const grid = mosaic.layout.meta, axes = mosaic._fullLayout._plots.xy;
-          const area = mosaic.querySelector('.nsewdrag'), box = area.getBoundingClientRect();
+          const mosaic = document.querySelector('.st-key-mosaic-cross .chart');
+          const grid = mosaic.layout.meta, [area] = mosaic.__picture.areas();
           const layer = n % grid.layers, head = Math.floor(n / grid.layers) % grid.heads;
-          const focus = document.querySelector('.st-key-focus .js-plotly-plot'), before = focus.__drawn;
+          const focus = document.querySelector('.st-key-focus .chart'), before = focus.__drawn;
           bench.watch({ drawn: () => focus.__drawn && focus.__drawn !== before });
-          area.dispatchEvent(new MouseEvent('click', {
+          mosaic.dispatchEvent(new MouseEvent('click', {
             bubbles: true,
-            clientX: box.left + axes.xaxis.d2p((head + 0.4) * grid.pitch_x),
-            clientY: box.top + axes.yaxis.d2p((layer + 0.4) * grid.pitch_y),
+            clientX: area.right((head + 0.4) * grid.pitch_x),
+            clientY: area.down((layer + 0.4) * grid.pitch_y),
           }));
         }""",
         number,

@@ -34,7 +34,7 @@ def _switch(app: Page, name: str, own: str) -> float:
     """Milliseconds from the click until the page's own parts are there and every chart is drawn."""
     app.evaluate(
         """(own) => bench.on(document, 'click', () => true, () => ({ drawn: () => {
-          const charts = [...document.querySelectorAll('.stMain .js-plotly-plot')];
+          const charts = [...document.querySelectorAll('.stMain .chart')];
           const isDone = document.querySelector('[data-test-script-state="notRunning"]');
           return isDone && document.querySelector(`.st-key-${own}`) && charts.length && charts.every((chart) => chart.__drawn);
         } }))""",

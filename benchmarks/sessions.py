@@ -9,7 +9,7 @@ TITLE = "ten sessions at once"
 SESSIONS, ROUNDS, LENGTH = 10, 3, 14
 TARGETS = {}
 # Source labels of the focus map, from what the browser holds.
-_LABELS = """document.querySelector('.st-key-focus .js-plotly-plot')._fullLayout.xaxis.ticktext.join(' ')"""
+_LABELS = """document.querySelector('.st-key-focus .chart')?.layout?.xaxis.ticktext.join(' ')"""
 
 
 def measure(report: Report) -> None:

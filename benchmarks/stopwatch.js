@@ -39,7 +39,7 @@
   };
   // What stands in a chart; null while it is being drawn.
   const runOf = (chart) => chart.__drawn?.run ?? null;
-  const all = (key) => [...document.querySelectorAll(`[class*="st-key-${key}"] .js-plotly-plot`)];
+  const all = (key) => [...document.querySelectorAll(`[class*="st-key-${key}"] .chart`)];
   const only = (charts, count) => {
     const runs = new Set(charts.map(runOf));
     return charts.length === count && runs.size === 1 ? [...runs][0] : null;

@@ -30,7 +30,7 @@ SHOTS = (
 MOVING, TEXT = "step-by-step.webp", "reversethis"
 _STEP_MS, _LAST_MS = 900, 2500
 """How long a step of the moving picture stands, and the last one."""
-_MAPS_DRAWN = "document.querySelector('.js-plotly-plot .heatmaplayer image')"
+_MAPS_DRAWN = "document.querySelector('.st-key-focus .chart canvas')"
 
 
 def main(folder: Path) -> None:

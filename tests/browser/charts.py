@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from playwright.sync_api import Locator, Page, TimeoutError
 
-FOCUS = ".st-key-focus .js-plotly-plot"
-TREE = ".st-key-search-tree .js-plotly-plot"
+FOCUS = ".st-key-focus .chart"
+TREE = ".st-key-search-tree .chart"
 AT_REST = """() => new Promise((resolve, reject) => {
   const look = LOOK, end = performance.now() + PATIENCE_MS;
   const isIdle = () => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState === 'notRunning'
-    && [...document.querySelectorAll('.js-plotly-plot')].every((chart) => chart.__drawn || !chart.clientWidth);
+    && [...document.querySelectorAll('.chart')].every((chart) => chart.__drawn || !chart.clientWidth);
   let last = null, since = 0;
   const again = () => {
     const now = isIdle() ? JSON.stringify([location.href, look()]) : null;
@@ -25,10 +25,23 @@ AT_REST = """() => new Promise((resolve, reject) => {
 REST_MS = 400
 """A little more than the 300 that a step rests before it is reported."""
 PATIENCE_MS = 60_000
-NUMBERS = """([selector, wanted, tolerance]) => {
-  const rows = document.querySelector(selector)?._fullData?.[0]?.z;
+ROWS = """(chart) => {
+  const { z } = chart.data[0];
+  if (!z.bdata) return z;
+  const bytes = Uint8Array.from(atob(z.bdata), (letter) => letter.charCodeAt(0)), columns = Number(z.shape.split(',')[1]);
+  const numbers = new { f4: Float32Array, f8: Float64Array, u1: Uint8Array }[z.dtype](bytes.buffer);
+  const row = (place) => [...numbers.subarray(place * columns, (place + 1) * columns)];
+  return Array.from({ length: numbers.length / columns }, (_, place) => row(place));
+}"""
+"""The numbers of a chart's first map, row by row."""
+NUMBERS = f"""([selector, wanted, tolerance]) => {{
+  const chart = document.querySelector(selector), rows = chart?.data && ({ROWS})(chart);
   const isSame = (have, want) => want === null ? have === null || Number.isNaN(have) : Math.abs(have - want) <= tolerance;
   return rows?.length === wanted.length && wanted.every((row, i) => row.every((want, k) => isSame(rows[i][k], want)));
+}}"""
+TEXTS = """([selector, kind]) => {
+  const { texts } = document.querySelector(selector).__picture;
+  return texts.filter((each) => RegExp(`^(${kind})$`).test(each.kind));
 }"""
 
 
@@ -45,7 +58,7 @@ def at_rest(page: Page, look: str = "() => null") -> Any:
 
 def drawn(page: Page, chart: str = FOCUS) -> np.ndarray:
     """The weights that the browser holds, (query, key); what is blank or masked is NaN."""
-    z = page.evaluate(f"document.querySelector('{chart}')._fullData[0].z.map(row => [...row].map(w => isNaN(w) ? null : w))")
+    z = page.evaluate(f"({ROWS})(document.querySelector('{chart}')).map((row) => row.map((w) => (isNaN(w) ? null : w)))")
     return np.array([[np.nan if w is None else w for w in row] for row in z])
 
 
@@ -110,4 +123,18 @@ def wait_for_step(page: Page, step: int) -> None:
     page.wait_for_function(
         "([chart, step]) => { const found = document.querySelector(chart); return found?.__drawn && found.__step === step; }",
         arg=[FOCUS, step],
+    )
+
+
+def texts(page: Page, kind: str, chart: str = FOCUS) -> list[str]:
+    """The texts of a kind that a canvas has, as `xtick`; several kinds with a bar between them."""
+    return [text["text"] for text in page.evaluate(TEXTS, [chart, kind])]
+
+
+def area(page: Page, chart: str = FOCUS, name: str = "xy") -> dict[str, float]:
+    """Where on the screen a map on a canvas lies between its axes."""
+    box = "({ x, y, width, height }) => ({ x, y, width, height })"
+    return page.evaluate(
+        f"([chart, name]) => ({box})(document.querySelector(chart).__picture.areas().find((area) => area.name === name).box)",
+        [chart, name],
     )

@@ -215,8 +215,8 @@ def test_an_outline_is_around_the_cell(page: Page, server: str) -> None:
         page.keyboard.press(key)
     x, y = page.evaluate(
         f"""() => {{ const chart = document.querySelector('{FOCUS}'), box = chart.getBoundingClientRect();
-        const {{ xaxis, yaxis }} = chart._fullLayout;
-        return [box.x + xaxis._offset + xaxis.l2p(2), box.y + yaxis._offset + yaxis.l2p(1)]; }}"""
+        const {{ x, y }} = chart.__picture.axes;
+        return [box.x + x.from + (x.to - x.from) * 2.5 / 5, box.y + y.to + (y.from - y.to) * 1.5 / 4]; }}"""
     )
     cell = page.locator(f"{WALK} [role=gridcell]")
     box = cell.bounding_box()

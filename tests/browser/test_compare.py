@@ -13,7 +13,7 @@ from transformer_viz.checkpoints import load_snapshot
 
 pytestmark = pytest.mark.browser
 
-MAPS = ".st-key-compare-maps .js-plotly-plot"
+MAPS = ".st-key-compare-maps .chart"
 LINK = (
     "compare?text=reversethis&checkpoint=reverse-small&b_text=reversethat&b_checkpoint=reverse-small&b_snapshot=227"
     "&b_strategy=sample&b_seed=3&b_temperature=1.5&kind=decoder&layer=1&head=3&b_head=2&scale=largest"
@@ -67,14 +67,13 @@ def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads
     expected = comparison.difference("encoder", farthest.layer, farthest.head)
     np.testing.assert_array_equal(difference(page), expected)
     # The fourth tile of the first row, by the mouse.
-    tiles = ".st-key-mosaic-decoder .js-plotly-plot"
+    tiles = ".st-key-mosaic-decoder .chart"
     wait_until_drawn(page, tiles)
     page.locator(tiles).scroll_into_view_if_needed()
     x, y = page.evaluate(
         f"""() => {{
-          const chart = document.querySelector('{tiles}'), grid = chart.__drawn, plot = chart._fullLayout._plots.xy;
-          const box = chart.querySelector('.nsewdrag').getBoundingClientRect();
-          return [box.left + plot.xaxis.d2p(3.5 * grid.pitch_x), box.top + plot.yaxis.d2p(0.4 * grid.pitch_y)];
+          const chart = document.querySelector('{tiles}'), grid = chart.__drawn, [area] = chart.__picture.areas();
+          return [area.right(3.5 * grid.pitch_x), area.down(0.4 * grid.pitch_y)];
         }}"""
     )
     page.mouse.click(x, y)

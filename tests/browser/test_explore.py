@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, WebSocketRoute, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import FOCUS, at_rest, texts, wait_for_head, wait_for_step, wait_for_weights, wait_until_drawn
 from tests.until import until
 from transformer_viz.views.components import plotly_js
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.browser
 
 READY = """([chart, text]) => {
   const typed = document.querySelector('input[aria-label="Source text"]');
-  const mosaics = [...document.querySelectorAll('[class*="st-key-mosaic-"] .js-plotly-plot')];
+  const mosaics = [...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
   return typed?.value === text && document.querySelector(chart)?.__step !== undefined
     && mosaics.length === 3 && mosaics.every((mosaic) => mosaic.__drawn);
 }"""
@@ -70,15 +70,17 @@ def test_the_first_screen_shows_a_decoded_word(page: Page, server: str) -> None:
     assert "the model writes r" in sentence(page)
     # Nothing below the fold: what went in, what came out, where it looked, and all heads.
     lowest = page.evaluate(
-        "Math.max(...[...document.querySelectorAll('.js-plotly-plot')].slice(0, 4).map(c => c.getBoundingClientRect().bottom))"
+        "Math.max(...[...document.querySelectorAll('.chart')].slice(0, 4).map(c => c.getBoundingClientRect().bottom))"
     )
     assert lowest <= 900
 
 
-def test_plotly_is_asked_for_ahead_of_the_charts_and_loaded_once(page: Page, server: str) -> None:
+def test_plotly_is_asked_for_ahead_of_the_charts_that_need_it_and_loaded_once(page: Page, server: str) -> None:
     open_app(page, server)
+    page.wait_for_function("window.Plotly")
+    page.get_by_role("tab", name="Heads").click()
+    wait_until_drawn(page, "[role=tabpanel] .js-plotly-plot")
     fetched = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
-    # By the player, and by every chart.
     assert [url for url in fetched if "lotly" in url] == [f"{server}/{plotly_js.NAME}"]
 
 
@@ -144,7 +146,7 @@ def test_escape_gives_the_arrows_back_to_the_player(page: Page, server: str) -> 
     assert step_of(page) == before - 1
     page.get_by_label("Source text").focus()
     # Plotly keeps a press on a chart to itself, so the browser leaves the focus where it is.
-    page.locator(f"{FOCUS} .nsewdrag").first.click()
+    page.locator(FOCUS).click()
     page.keyboard.press("ArrowLeft")
     wait_for_step(page, before - 2)
 
@@ -171,7 +173,7 @@ def test_one_press_of_back_leaves_the_page(page: Page, server: str) -> None:
 def test_a_click_on_a_tile_makes_it_the_focus_and_keeps_the_step(page: Page, server: str) -> None:
     open_app(page, server)
     page.locator("[data-part=output] button").nth(7).click()
-    tile = page.locator(".st-key-mosaic-decoder .js-plotly-plot")
+    tile = page.locator(".st-key-mosaic-decoder .chart")
     box = tile.bounding_box()
     assert box is not None
     # Layer 2, head 3 of 2 x 4: the third column, the lower row.
@@ -234,7 +236,7 @@ def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(
     open_app(page, server)
     at_rest(page)
     for head in (0, 2):
-        box = page.locator(".st-key-mosaic-decoder .js-plotly-plot").bounding_box()
+        box = page.locator(".st-key-mosaic-decoder .chart").bounding_box()
         assert box is not None
         with between.answers_held():
             page.locator("[data-part=output] button").nth(head + 1).click()
@@ -268,7 +270,7 @@ def test_what_is_typed_shows_literally(page: Page, server: str) -> None:
         source = page.locator("[data-part=source] span").all_inner_texts()
         assert source == ["<start>", *text.replace(" ", "␣"), "<end>"]
         assert page.locator("[data-part=source] b, [data-part=source] img, .katex").count() == 0
-        ticks = page.locator(f"{FOCUS} .xaxislayer-above .xtick text").all_text_contents()
+        ticks = texts(page, "xtick")
         assert ticks[1:-1] == [f"{n}·{letter.replace(' ', '␣')}" for n, letter in enumerate(text, start=2)]
 
 
@@ -316,7 +318,7 @@ def test_a_phone_has_the_candidates_below_the_map(page: Page, server: str) -> No
 def test_candidates_in_the_browser_are_the_steps(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_app(page, server)
     trace = tv.decode(checkpoint, "reversethis")
-    bars = page.evaluate(f"document.querySelector('{FOCUS}')._fullData.find(t => t.type === 'bar').customdata.map(c => c[0])")
+    bars = page.evaluate(f"document.querySelector('{FOCUS}').data.find(t => t.type === 'bar').customdata.map(c => c[0])")
     assert bars == [token.replace("<", "&lt;").replace(">", "&gt;") for token, _ in trace.steps[10].candidates[:6]]
 
 
@@ -346,9 +348,10 @@ def test_a_projector_has_the_whole_map_and_its_player_on_one_screen(page: Page, 
     wait_for_step(page, 18)
     lowest = """() => {
       const all = (where) => [...document.querySelectorAll(where)].map((one) => one.getBoundingClientRect());
-      const chart = ".st-key-focus .js-plotly-plot";
-      const boxes = all(`${chart} :is(.xtick, .ytick, .x2tick) text, ${chart} :is(.xtitle, .ytitle, .x2title)`);
-      return [boxes.length, scrollY, Math.max(...boxes.map((box) => box.bottom))];
+      const chart = ".st-key-focus .chart";
+      const [{ top }] = all(chart), drawn = document.querySelector(chart).__picture.texts;
+      const boxes = drawn.filter(({ kind }) => /^([xy]|x2)(tick|title)$/.test(kind)).map(({ box }) => box);
+      return [boxes.length, scrollY, top + Math.max(...boxes.map(([, down, , height]) => down + height))];
     }"""
     n_boxes, scrolled, bottom = page.evaluate(lowest)
     assert n_boxes == 20 + 21 + 5 + 3

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import FOCUS, at_rest
+from tests.browser.charts import area, at_rest
 from tests.browser.test_explore import output
 
 pytestmark = pytest.mark.browser
@@ -21,8 +21,7 @@ def open_app_hidden(page: Page, server: str) -> None:
 
 def click_cell(page: Page, query: int, key: int) -> None:
     """Of the focus map."""
-    box = page.locator(f"{FOCUS} .nsewdrag[data-subplot=xy]").bounding_box()
-    assert box is not None
+    box = area(page)
     page.mouse.click(box["x"] + box["width"] * (key + 0.5) / 7, box["y"] + box["height"] * (query + 0.5) / 6)
 
 

@@ -5,7 +5,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, at_rest, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, TEXTS, area, at_rest, wait_for_step, wait_until_drawn
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -15,7 +15,7 @@ SOURCE, OUTPUT = "[data-part=source] .token", "[data-part=output] .token"
 BANDS = """(name) => {
   const all = (path) => [...(path?.getAttribute('d') ?? '').matchAll(/M(.*?) (.*?)h(.*?)v(.*?)h/g)];
   const boxes = (path) => all(path).map((box) => box.slice(1).map(Number));
-  return Object.fromEntries([...document.querySelectorAll('.js-plotly-plot')].slice(0, 4).map((chart) => {
+  return Object.fromEntries([...document.querySelectorAll('.chart')].slice(0, 4).map((chart) => {
     const { kind, pitch_x } = chart.layout.meta;
     return [pitch_x ? kind : 'focus', boxes(chart.querySelector(`.marks .${name}`))];
   }));
@@ -26,7 +26,7 @@ LINES = ".strips .lines path"
 def open_app(page: Page, server: str, query: str = "") -> None:
     page.goto(f"{server}/?text=hello&layer=1&head=2{query}")
     page.wait_for_function(
-        """() => { const mosaics = [...document.querySelectorAll('[class*="st-key-mosaic-"] .js-plotly-plot')];
+        """() => { const mosaics = [...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
         return mosaics.length === 3 && mosaics.every((mosaic) => mosaic.__drawn); }"""
     )
     wait_until_drawn(page)
@@ -39,9 +39,8 @@ def bands(page: Page, name: str = "pointed") -> dict[str, list[list[float]]]:
 
 
 def point_at_cell(page: Page, query: int, key: int, rows: int = 6, columns: int = 7) -> None:
-    area = page.locator(f"{FOCUS} .nsewdrag").first.bounding_box()
-    assert area is not None
-    page.mouse.move(area["x"] + area["width"] * (key + 0.5) / columns, area["y"] + area["height"] * (query + 0.5) / rows)
+    box = area(page)
+    page.mouse.move(box["x"] + box["width"] * (key + 0.5) / columns, box["y"] + box["height"] * (query + 0.5) / rows)
 
 
 def marked(page: Page, tokens: str, name: str) -> list[int]:
@@ -85,18 +84,15 @@ def test_what_is_pointed_at_is_marked_everywhere_without_a_word_to_the_server(pa
     over = bands(page)
     # One column of the large map, below which its label stands; one of each tile of those that read the source.
     assert {kind: len(boxes) for kind, boxes in over.items()} == {"focus": 1, "encoder": 8, "decoder": 0, "cross": 8}
-    (left, _, width, _), label = over["focus"][0], page.locator(f"{FOCUS} .xtick").nth(3).bounding_box()
-    chart = page.locator(FOCUS).bounding_box()
-    assert label is not None and chart is not None
-    assert abs(left + width / 2 - (label["x"] + label["width"] / 2 - chart["x"])) < 2
+    (left, _, width, _), label = over["focus"][0], page.evaluate(TEXTS, [FOCUS, "xtick"])[3]["box"]
+    assert abs(left + width / 2 - (label[0] + label[2] / 2)) < 2
     # A row, and the candidate that was written at this step.
     page.locator(OUTPUT).nth(4).hover()
     assert {kind: len(boxes) for kind, boxes in bands(page).items()} == {"focus": 2, "encoder": 0, "decoder": 8, "cross": 8}
     point_at_cell(page, 2, 5)
     assert (marked(page, SOURCE, "lit"), marked(page, OUTPUT, "lit")) == ([5], [2])
     assert len(bands(page)["cross"]) == 16
-    tile = page.locator(".st-key-mosaic-cross .nsewdrag").bounding_box()
-    assert tile is not None
+    tile = area(page, ".st-key-mosaic-cross .chart")
     # The lower right tile's last row and column: of 7 columns and 6 rows.
     page.mouse.move(tile["x"] + tile["width"] - 3, tile["y"] + tile["height"] - 3)
     assert (marked(page, SOURCE, "lit"), marked(page, OUTPUT, "lit")) == ([6], [5])

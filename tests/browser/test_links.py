@@ -17,9 +17,9 @@ SEEN = """() => {
   const numbers = (trace) => ['x', 'y', 'z', 'text'].map((name) => plain(trace[name] ?? null));
   const value = (box) => [box.ariaLabel, box.type === 'checkbox' ? box.checked : box.value];
   return {
-    charts: all('.js-plotly-plot', (chart) => chart._fullData.map(numbers)),
-    titles: all('.js-plotly-plot', (chart) => chart._fullLayout.title?.text ?? ''),
-    step: document.querySelector('.st-key-focus .js-plotly-plot')?.__step ?? null,
+    charts: all('.chart', (chart) => chart.data?.map(numbers)),
+    titles: all('.chart', (chart) => chart.layout?.title?.text ?? ''),
+    step: document.querySelector('.st-key-focus .chart')?.__step ?? null,
     boxes: all('.stMain input:not([type=range]), .stMain textarea', value),
     chosen: all('[role=tab][aria-selected=true], [aria-checked=true]', (one) => one.innerText),
     words: all('.stMain [data-testid=stMarkdownContainer], [data-part=sentence]', (one) => one.innerText),
@@ -40,7 +40,7 @@ def same_in_another(page: Page, another: Page, *keys: str) -> None:
         page.wait_for_function("(key) => new URLSearchParams(location.search).has(key)", arg=key)
     here = settled(page)
     another.goto(page.url)
-    expect(another.locator(".js-plotly-plot .main-svg:first-child")).to_have_count(len(here["charts"]))
+    expect(another.locator(".chart")).to_have_count(len(here["charts"]))
     there = settled(another)
     for what in here:
         assert there[what] == here[what], what
@@ -123,6 +123,7 @@ def test_train(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/train")
     choose(page, "Task", "sort")
     page.wait_for_function("location.search.includes('task=sort')")
+    page.get_by_text("Advanced: all settings").click()
     box = page.get_by_role("spinbutton", name="d_model")
     box.fill("64")
     box.press("Enter")
@@ -152,9 +153,9 @@ def test_the_button_copies_what_the_address_bar_says(page: Page, server: str) ->
 
 def test_the_code_follows_the_player_and_stays_open_in_a_link(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/?text=hello")
-    expect(page.locator(".js-plotly-plot .main-svg:first-child")).to_have_count(4)
+    expect(page.locator(".chart")).to_have_count(4)
     expect(page.locator("[data-testid=stCode]")).to_have_count(0)
-    charts = page.evaluate_handle("[...document.querySelectorAll('.js-plotly-plot')]")
+    charts = page.evaluate_handle("[...document.querySelectorAll('.chart')]")
     page.get_by_text("Show the code").first.click()
     shown = page.locator("[data-testid=stCode]")
     expect(shown).to_contain_text("hello")

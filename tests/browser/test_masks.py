@@ -13,8 +13,8 @@ from transformer_viz.terms import visible_text
 
 pytestmark = pytest.mark.browser
 
-EDIT = ".st-key-lab-edit .js-plotly-plot"
-SCORES = ".st-key-lab-scores .js-plotly-plot"
+EDIT = ".st-key-lab-edit .chart"
+SCORES = ".st-key-lab-scores .chart"
 
 
 def open_masks(page: Page, server: str, **query: str) -> None:
@@ -135,7 +135,7 @@ def test_a_mistake_in_the_gallery_and_the_certificate_that_names_it(page: Page, 
 
 
 PLACES = """() => ['lab-edit-chart', 'lab-change'].map((key) => {
-  const chart = document.querySelector(`.st-key-${key} .js-plotly-plot`);
+  const chart = document.querySelector(`.st-key-${key} .chart`);
   const { top, bottom } = chart.querySelector('.nsewdrag').getBoundingClientRect();
   return { top, bottom, end: chart.getBoundingClientRect().bottom, rows: chart._fullLayout.yaxis.range };
 })"""
@@ -172,8 +172,8 @@ def test_stop_is_heard(page: Page, server: str) -> None:
 def test_the_masks_are_drawn_on_a_phone_and_nothing_runs_off(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     open_masks(page, server, sources="hello\nab", show="sentence")
-    page.wait_for_function("document.querySelectorAll('.js-plotly-plot .heatmaplayer image').length >= 5")
+    page.wait_for_function("document.querySelectorAll('.chart .heatmaplayer image').length >= 5")
     page.wait_for_function(
-        "[...document.querySelectorAll('.js-plotly-plot')].every(c => c.getBoundingClientRect().right <= window.innerWidth + 1)"
+        "[...document.querySelectorAll('.chart')].every(c => c.getBoundingClientRect().right <= window.innerWidth + 1)"
     )
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.charts import FOCUS, PATIENCE_MS, at_rest, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, PATIENCE_MS, TEXTS, area, at_rest, texts, wait_for_step, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
@@ -14,6 +14,17 @@ OVERLAPS = """(selector) => {
   const over = ([one, a], i) => boxes.slice(i + 1).filter(([, b]) => meet(a, b)).map(([other]) => `${one} and ${other}`);
   return boxes.flatMap(over);
 }"""
+
+
+def overlapping(page: Page, kind: str) -> list[tuple[str, str]]:
+    """Pairs of the focus map's texts of a kind that lie over each other."""
+    drawn = [(text["text"], *text["box"]) for text in page.evaluate(TEXTS, [FOCUS, kind]) if text["text"].strip()]
+    return [
+        (one, other)
+        for i, (one, x, y, width, height) in enumerate(drawn)
+        for other, left, top, across, down in drawn[i + 1 :]
+        if x < left + across - 1 and left < x + width - 1 and y < top + down - 1 and top < y + height - 1
+    ]
 
 
 def test_a_phone_has_every_page_in_a_row_and_names_the_one_that_is_open(page: Page, server: str) -> None:
@@ -41,17 +52,17 @@ def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page
     page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small&step=9")
     wait_for_step(page, 8)
     at_rest(page)
-    assert page.evaluate(OVERLAPS, ".st-key-focus :is(.bars text, .ytick text)") == []
+    assert len(texts(page, "ytick|y2tick|text")) > 20
+    assert overlapping(page, "ytick|y2tick|text") == []
     assert page.evaluate(OVERLAPS, ".st-key-search-tree .scatterlayer text") == []
     sizes = page.locator("[data-part=output] button").evaluate_all("(all) => all.map((b) => [b.offsetWidth, b.offsetHeight])")
     assert min(min(size) for size in sizes) >= 24
     ring, cell = page.evaluate(
         """() => {
-          const chart = document.querySelector('.st-key-focus .js-plotly-plot');
-          const drawn = [...chart.querySelectorAll('.scatterlayer .points path')];
-          const rings = drawn.map((ring) => ring.getBoundingClientRect().width);
-          const { z } = chart._fullData[0], box = chart.querySelector('.heatmaplayer image').getBoundingClientRect();
-          return [Math.max(...rings), Math.min(box.width / z[0].length, box.height / z.length)];
+          const chart = document.querySelector('.st-key-focus .chart'), [{ box }] = chart.__picture.areas();
+          const rings = chart.data.find(({ mode }) => mode === 'markers').marker, { xaxis, yaxis } = chart.layout;
+          const count = ({ range: [first, last] }) => Math.abs(last - first);
+          return [rings.size + 3, Math.min(box.width / count(xaxis), box.height / count(yaxis))];
         }"""
     )
     assert ring <= cell
@@ -71,7 +82,7 @@ def test_a_finger_taps_cells_letters_small_maps_and_the_player(browser: Browser,
     wait_for_step(page, 1)
     tap(page, FOCUS, 3.5 / 7, 1.5 / 6)
     page.wait_for_url("**pin=2%2C4*")
-    tap(page, ".st-key-mosaic-decoder .js-plotly-plot", 0.6, 0.8)
+    tap(page, ".st-key-mosaic-decoder .chart", 0.6, 0.8)
     page.wait_for_url("**kind=decoder*layer=2*head=3*")
     phone.close()
 
@@ -79,10 +90,8 @@ def test_a_finger_taps_cells_letters_small_maps_and_the_player(browser: Browser,
 def tap(page: Page, chart: str, right: float, down: float) -> None:
     """At shares of what is drawn between the axes, with a finger."""
     at_rest(page)
-    area = page.locator(f"{chart} .nsewdrag").first
-    area.scroll_into_view_if_needed()
-    box = area.bounding_box()
-    assert box
+    page.locator(chart).scroll_into_view_if_needed()
+    box = area(page, chart)
     page.touchscreen.tap(box["x"] + right * box["width"], box["y"] + down * box["height"])
 
 

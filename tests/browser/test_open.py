@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, wait_for_head, wait_for_step
+from tests.browser.charts import drawn, texts, wait_for_head, wait_for_step
 from tests.browser.drawn import DRAWN as PAGE_DRAWN
 from transformer_viz.terms import visible
 from transformer_viz.trace.trace import Trace
@@ -47,8 +47,7 @@ def drop(page: Page, path: Path) -> None:
 
 def focus_map(page: Page) -> np.ndarray:
     """The numbers of the focus map that the browser has drawn; blank cells are NaN."""
-    z = page.evaluate(f"document.querySelector('{FOCUS}')._fullData[0].z.map(row => [...row])")
-    return np.array(z, dtype=float)
+    return drawn(page)
 
 
 def at_step(page: Page, step: int) -> None:
@@ -129,7 +128,7 @@ def test_markup_in_a_file_shows_as_it_is(page: Page, server: str, tmp_path: Path
         assert shown == [visible(token) for token in tokens]
     expect(page.locator("[data-part=sentence]")).to_contain_text(HOSTILE[2])
     expect(page.locator(".st-key-bar")).to_contain_text(HOSTILE[0])
-    labels = page.locator(f"{FOCUS} .ytick").all_text_contents()
+    labels = texts(page, "ytick")
     assert any("</script>" in label for label in labels)
     for tab in ("Heads", "Masks in force", "Table", "Export"):
         page.get_by_role("tab", name=tab).click()

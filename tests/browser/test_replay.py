@@ -50,7 +50,7 @@ def server(folder: Path) -> Iterator[str]:
 
 
 def candidates(page: Page) -> list[float]:
-    return page.evaluate(f"[...document.querySelector('{FOCUS}')._fullData.find(t => t.type === 'bar').x]")
+    return page.evaluate(f"[...document.querySelector('{FOCUS}').data.find(t => t.type === 'bar').x]")
 
 
 def test_arrow_keys_step_through_training_and_a_link_opens_the_same_moment(page: Page, server: str, folder: Path) -> None:
@@ -89,8 +89,8 @@ def test_a_click_on_a_tile_takes_the_moment_with_it(page: Page, server: str) -> 
     wait_for_step(page, 4)
     page.locator("[data-part=output] button").nth(1).click()
     expect(page.locator(".stMain")).to_contain_text("All heads. After 1 step of training")
-    wait_until_drawn(page, ".st-key-mosaic-cross .js-plotly-plot")
-    tile = page.locator(".st-key-mosaic-cross .js-plotly-plot")
+    wait_until_drawn(page, ".st-key-mosaic-cross .chart")
+    tile = page.locator(".st-key-mosaic-cross .chart")
     box = tile.bounding_box()
     assert box is not None
     # Layer 1, head 1 of 2 x 3.

@@ -153,6 +153,9 @@ def test_rings_are_on_the_true_keys_until_now(trace: Trace) -> None:
     rings = frames[4]["data"][-2]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(6, 0), (5, 1), (6, 2), (4, 3), (2, 4)]
     assert len(frames[6]["data"][-2]["x"]) == 6, "the end has no true key"
+    whole = spec(figures.player(trace, "cross", 0, 0, 4, narrow=True))
+    (drawn,) = (entry for entry in whole["data"] if entry.get("mode") == "markers")
+    assert drawn["marker"] == whole["frames"][4]["data"][-2]["marker"], "as large whether it was stepped to or not"
     hidden = spec(figures.player(trace, "cross", with_answer=False))["frames"][4]["data"][-2]
     assert hidden["x"] == []
 

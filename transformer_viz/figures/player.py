@@ -75,7 +75,7 @@ def plain_player(trace: Trace, kind: Kind, layer: int | None, head: Head, step: 
     n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
     is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
     picture = _picture(_CoveredPicture if is_large else _Picture, trace, kind, layer, head, looks)
-    return _figure(picture, step, looks, [picture.frame(t) for t in range(len(trace.rows))])
+    return _figure(picture, step, [picture.frame(t) for t in range(len(trace.rows))])
 
 
 def plain_guess(trace: Trace, kind: Kind, layer: int, head: Head, step: int, **looks: Unpack[Looks]) -> PlainFigure:
@@ -83,24 +83,24 @@ def plain_guess(trace: Trace, kind: Kind, layer: int, head: Head, step: int, **l
 
     The rows before the step are drawn, its own is an empty outline, and the candidates are those of the step before.
     """
-    return _figure(_picture(_GuessPicture, trace, kind, layer, head, looks), step - 1, looks, [])
+    return _figure(_picture(_GuessPicture, trace, kind, layer, head, looks), step - 1, [])
 
 
 def _picture(drawn_by: "type[_Picture]", trace: Trace, kind: Kind, layer: int, head: Head, looks: Looks) -> "_Picture":
     size = 17 if looks["large"] else 13
-    return drawn_by(trace, kind, layer, head, theme_of(looks["theme"]), size, looks["with_answer"])
+    picture = drawn_by(trace, kind, layer, head, theme_of(looks["theme"]), size, looks["with_answer"])
+    n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
+    arranged = _arrangement(n_queries, looks["large"], looks["narrow"]) if picture.steps else _alone(n_queries, looks["large"])
+    picture.place, picture.ring = arranged, ring_width(n_queries, n_keys, arranged, looks["narrow"])
+    return picture
 
 
-def _figure(picture: "_Picture", step: int, looks: Looks, frames: list[dict[str, Any]]) -> PlainFigure:
+def _figure(picture: "_Picture", step: int, frames: list[dict[str, Any]]) -> PlainFigure:
     """A picture as it is at a step, and what other steps change in it."""
-    trace = picture.trace
-    n_queries, n_keys = len(trace.queries(picture.kind)), len(trace.keys(picture.kind))
-    place = _arrangement(n_queries, looks["large"], looks["narrow"]) if picture.steps else _alone(n_queries, looks["large"])
-    picture.ring = ring_width(n_queries, n_keys, place, looks["narrow"])
     traces = picture.traces()
     for drawn, update in zip(traces, picture.updates(step), strict=True):
         drawn.update(update)
-    return PlainFigure(traces, picture.layout(step, place), frames)
+    return PlainFigure(traces, picture.layout(step), frames)
 
 
 def ring_width(n_queries: int, n_keys: int, place: dict[str, Any], narrow: bool) -> float:
@@ -114,8 +114,10 @@ def ring_width(n_queries: int, n_keys: int, place: dict[str, Any], narrow: bool)
 class _Picture:
     """One focus. `traces` is what never changes, `updates` what a step changes in each of them."""
 
-    ring = 24.0
-    """Of a ring, the width in pixels."""
+    place: dict[str, Any]
+    """Height and domains."""
+    ring: float
+    """The width of a ring, in pixels."""
 
     def __init__(self, trace: Trace, kind: Kind, layer: int, head: Head, theme: Theme, size: int, with_answer: bool) -> None:
         self.trace, self.theme, self.size = trace, theme, size
@@ -159,8 +161,8 @@ class _Picture:
         layout = {"layout": {"yaxis2": self._names(step)}} if self.steps else {}
         return {"name": str(step), "data": [*changes.values()], "traces": [*changes], **layout}
 
-    def layout(self, step: int, place: dict[str, Any]) -> dict[str, Any]:
-        kind, theme = self.kind, self.theme
+    def layout(self, step: int) -> dict[str, Any]:
+        kind, theme, place = self.kind, self.theme, self.place
         names = cells.query_labels(self.trace.queries(kind), self.trace.output_tokens if self.grows else None)
         candidates = (
             {
@@ -251,8 +253,8 @@ class _GuessPicture(_Picture):
     def _names(self, step: int) -> dict[str, Any]:
         return super()._names(step) if step >= 0 else {"tickvals": [], "ticktext": []}
 
-    def layout(self, step: int, place: dict[str, Any]) -> dict[str, Any]:
-        layout = super().layout(step, place)
+    def layout(self, step: int) -> dict[str, Any]:
+        layout = super().layout(step)
         if self.trace.steps:
             words = (
                 f"candidates of step {step + 1}: probability (log scale)" if step >= 0 else "candidates: after the first step"

@@ -14,7 +14,7 @@ from transformer_viz.figures import cells
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures import reasons as reason_cells
 from transformer_viz.figures.plain import Plain
-from transformer_viz.figures.player import _alone, _arrangement, _Picture, ring_width
+from transformer_viz.figures.player import Looks, _Picture, _picture
 from transformer_viz.figures.theme import LIGHT, ThemeName, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
@@ -91,10 +91,8 @@ def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[C
 
 def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_answer: bool, narrow: bool) -> dict[str, Any]:
     colours = theme_of(theme)
-    picture = _Picture(trace, kind, trace.layer_numbers(kind)[0], 0, colours, _size(large), with_answer)
-    n_queries = len(trace.queries(kind))
-    place = _arrangement(n_queries, large, narrow) if picture.steps else _alone(n_queries, large)
-    picture.ring = ring_width(n_queries, len(trace.keys(kind)), place, narrow)
+    looks: Looks = {"theme": theme, "large": large, "with_answer": with_answer, "narrow": narrow}
+    picture = _picture(_Picture, trace, kind, trace.layer_numbers(kind)[0], 0, looks)
     weights, *others = picture.traces()
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
     reasons, codes = _flattened(trace.mask_reasons[kind]), cells.codes_in(trace.mask_reasons[kind])
@@ -107,7 +105,7 @@ def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_
         "row": _without_numbers(picture.row_trace()) if picture.is_stepped else None,
         "rings": _without_numbers(rings),
         "bars": _without_numbers(bars[0]) if bars else None,
-        "layout": _plain(go.Figure(layout=picture.layout(0, place)))["layout"],
+        "layout": _plain(go.Figure(layout=picture.layout(0)))["layout"],
     }
 
 

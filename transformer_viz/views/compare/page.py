@@ -185,7 +185,7 @@ def _maps(comparison: Comparison, chosen: bar.Bar, *, with_words: bool) -> None:
             words = f"A − B of all layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
             heard = clicks.tiles(lambda tile: place.go_to_tile(tile, comparison))
             mosaic = plain_difference_mosaic(comparison.a, comparison.b, kind, tile, **looks)
-            chart.show(mosaic, f"mosaic-chart-{kind}", words, clicks=heard, zooms=False)
+            chart.show(mosaic, f"mosaic-chart-{kind}", words, clicks=heard, zooms=False, painted=True)
 
 
 def _focus() -> tuple[Kind, int, Any]:

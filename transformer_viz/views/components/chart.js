@@ -1,5 +1,5 @@
-// A chart that stands: another figure is drawn into what is there. `Plotly.react` draws only what differs, where Streamlit's
-// own chart is mounted anew and drawn twice.
+// A chart that stands: another figure is drawn into what is there, on a canvas of ours (picture.js) or by `Plotly.react`, which
+// draws only what differs, where Streamlit's own chart is mounted anew and drawn twice.
 //
 // Others find it as `.chart`. `__drawn` is null while a figure is being drawn, then {run, ...layout.meta}; the event
 // `chart-drawn` says when.
@@ -32,13 +32,15 @@ class Chart {
     this.host.setAttribute("aria-label", about.words);
     this.host.style.minHeight = `${figure.layout.height ?? 450}px`;
     this.host.style.cursor = about.clicks in CLICKED ? "pointer" : "";
-    try {
-      await plotlyFrom(about.plotly);
-    } catch {
-      this.host.textContent = "plotly.js could not be loaded, so nothing can be drawn. Is the server still there? Reload the page.";
-      return;
+    if (!about.painted) {
+      try {
+        await plotlyFrom(about.plotly);
+      } catch {
+        this.host.textContent = "plotly.js could not be loaded, so nothing can be drawn. Is the server still there? Reload the page.";
+        return;
+      }
+      if (text !== this.text) return;
     }
-    if (text !== this.text) return;
     this.waiting = figure;
     this.draw();
   }
@@ -51,7 +53,8 @@ class Chart {
     this.figure = figure;
     this.width = figure.layout.width = width;
     this.host.__drawn = null;
-    await window.Plotly.react(this.host, figure.data, figure.layout, this.about.config);
+    if (this.about.painted) (this.host.__picture ??= new Picture(this.host)).show(figure, width);
+    else await window.Plotly.react(this.host, figure.data, figure.layout, this.about.config);
     // Another one may have come meanwhile, which says by itself when it is drawn.
     if (figure !== this.figure) return;
     if (this.about.clicks === "point") this.hearPoints();
@@ -63,7 +66,13 @@ class Chart {
   fit() {
     const width = Math.floor(this.host.clientWidth);
     if (this.waiting) this.draw();
-    else if (this.host.__drawn && width && width !== this.width) window.Plotly.relayout(this.host, { width: (this.width = width) });
+    else if (this.host.__drawn && width && width !== this.width) this.widen(width);
+  }
+
+  widen(width) {
+    this.width = width;
+    if (this.about.painted) this.host.__picture.show(this.figure, width);
+    else window.Plotly.relayout(this.host, { width });
   }
 
   // A finger's click is made by Plotly, out of a touch event, which has no place: it is made again where the finger was.
@@ -94,6 +103,6 @@ class Chart {
 
   end() {
     this.sizes.disconnect();
-    window.Plotly?.purge(this.host);
+    this.host.__picture ? this.host.__picture.end() : window.Plotly?.purge(this.host);
   }
 }

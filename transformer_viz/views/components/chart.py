@@ -23,7 +23,14 @@ NAME = "transformer-viz-chart"
 
 
 def show(
-    figure: Any, key: str, words: str, *, run: str | None = None, clicks: Clicks | None = None, zooms: bool = True
+    figure: Any,
+    key: str,
+    words: str,
+    *,
+    run: str | None = None,
+    clicks: Clicks | None = None,
+    zooms: bool = True,
+    painted: bool = False,
 ) -> None:
     """Draws a figure into the chart `key`.
 
@@ -34,11 +41,13 @@ def show(
         run: tells the run that it shows from others, in the browser.
         clicks: what a click on it is, and who hears it.
         zooms: whether it can be dragged and clicked out of its ranges; False where a click means something else.
+        painted: on a canvas, without plotly.js, for what `picture.js` can draw; it neither zooms nor has points to click.
     """
     about = {
         "words": words,
         "run": run,
         "clicks": clicks.on if clicks else None,
+        "painted": painted,
         "config": _ZOOMS if zooms else _STILL,
         "plotly": plotly_js.NAME,
     }
@@ -51,7 +60,7 @@ def show(
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    parts = ("plotly", "clicks", "keyboard", "chart")
+    parts = ("plotly", "clicks", "keyboard", "picture", "chart")
     script = "\n".join([asset("arrays.js"), *((_FOLDER / f"{part}.js").read_text(encoding="utf-8") for part in parts)])
     html = '<div class="charted"><div class="chart" role="figure"></div></div>'
     css = (_FOLDER / "keyboard.css").read_text(encoding="utf-8")

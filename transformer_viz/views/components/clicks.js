@@ -31,6 +31,7 @@ const CLICKED = {
 // Where the subplots of a chart are on the screen, and where on their axes an event was. Plotly's events tell of neither labels
 // nor cells without a number. The layout has the ranges, but nothing public has the pixels: the areas that Plotly listens on do.
 function areas(chart) {
+  if (chart.__picture) return chart.__picture.areas();
   return [...chart.querySelectorAll(".nsewdrag[data-subplot]")].flatMap((area) => {
     const box = area.getBoundingClientRect(), [x, y] = area.dataset.subplot.slice(1).split("y");
     const [left, right] = chart.layout[`xaxis${x}`].range, [bottom, top] = chart.layout[`yaxis${y}`].range;

@@ -219,13 +219,16 @@ const OF_A_CELL = /^query %\{y\}<br>key %\{x\}<br>/;
 
 // What a hover says, as text. Plotly has no function for it.
 function hoverWords(template, values) {
-  const about = OF_A_CELL.test(template);
-  const filled = template.replace(OF_A_CELL, "").replace(/<extra>.*$/, "").replace(
+  const about = OF_A_CELL.test(template), words = plainText(filled(template.replace(OF_A_CELL, ""), values));
+  return about ? cellWords(values.y, values.x, words.replace(/^weight /, "")) : words;
+}
+
+// A hover's template with its values, still markup.
+function filled(template, values) {
+  return template.replace(/<extra>.*$/, "").replace(
     /%\{(\w+)(?:\[(\d+)\])?(?::([^}]*))?\}/g,
     (_, name, place, format) => formatted(place === undefined ? values[name] : values[name]?.[place], format),
   );
-  const words = plainText(filled);
-  return about ? cellWords(values.y, values.x, words.replace(/^weight /, "")) : words;
 }
 
 function formatted(value, format) {

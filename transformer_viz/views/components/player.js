@@ -8,8 +8,8 @@ export default function ({ parentElement, data, setStateValue }) {
   const me = root.__player ?? (root.__player = new ChartPlayer(root));
   me.setStateValue = setStateValue;
   me.update(data);
-  // plotly.js is asked for with the first chart. Once the text is painted, the browser can as well load and evaluate it.
-  requestAnimationFrame(() => setTimeout(() => plotlyFrom(data.plotly).catch(() => {})));
+  // The charts of this page need no plotly.js, but those of its tabs and of other pages do: it is there once nothing else is done.
+  requestIdleCallback(() => plotlyFrom(data.plotly).catch(() => {}));
   me.arrange();
   return () => me.pause();
 }
@@ -94,13 +94,18 @@ class ChartPlayer extends Player {
   }
 }
 
-// What `Plotly.animate` does with a frame, in one drawing: it would compute and draw everything, and then once more.
+// A frame, in one drawing: `Plotly.animate` would compute and draw everything, and then once more.
 async function apply(frame, chart) {
+  if (chart.__picture) chart.__picture.update(frame);
+  else await updated(frame, chart);
+  chart.dispatchEvent(new CustomEvent("step-drawn"));
+}
+
+function updated(frame, chart) {
   const each = frame.data.map(({ type, ...changes }) => flat(changes));
   const names = new Set(each.flatMap(Object.keys));
   const changes = Object.fromEntries([...names].map((name) => [name, each.map((one) => one[name])]));
-  await window.Plotly.update(chart, changes, flat(frame.layout ?? {}), frame.traces);
-  chart.dispatchEvent(new CustomEvent("step-drawn"));
+  return window.Plotly.update(chart, changes, flat(frame.layout ?? {}), frame.traces);
 }
 
 // {a: {b: 1}} -> {"a.b": 1}; arrays, also those of bytes, stay whole.

@@ -69,7 +69,7 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus) -> None:
         looks: Looks = {"theme": theme, "large": chosen.is_large, "with_answer": False, "narrow": screen.is_narrow()}
         figure = plain_guess(trace, at.kind, at.layer, at.head, step, **looks)
         heard = guess.on_map(trace, at) if at.kind != "encoder" and step < trace.n_steps else None
-        chart.show(figure, "focus-chart", _alt(trace, at.kind), run=at.run, clicks=heard, zooms=False)
+        chart.show(figure, "focus-chart", _alt(trace, at.kind), run=at.run, clicks=heard, zooms=False, painted=True)
     # What the browser knows of steps is from before the answer was hidden.
     mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
 
@@ -121,7 +121,7 @@ def _focus_map(trace: Trace, chosen: DisplayOptions) -> None:
     now = focus.current()
     looks: Looks = {"theme": style.theme(), "large": chosen.is_large, "with_answer": True, "narrow": screen.is_narrow()}
     figure = plain_player(trace, now.kind, now.layer, now.head, now.step, **looks)
-    chart.show(figure, "focus-chart", _alt(trace, now.kind), run=now.run, zooms=False)
+    chart.show(figure, "focus-chart", _alt(trace, now.kind), run=now.run, zooms=False, painted=True)
 
 
 def _alt(trace: Trace, kind: Kind) -> str:
@@ -137,4 +137,4 @@ def mosaics(trace: Trace, chosen: DisplayOptions, now: focus.Focus, on_tile: Cal
             figure = plain_mosaic(trace, kind, tile, theme=style.theme(), large=chosen.is_large)
             words = f"All layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
             heard = clicks.tiles(on_tile)
-            chart.show(figure, f"mosaic-chart-{kind}", words, run=now.run, clicks=heard, zooms=False)
+            chart.show(figure, f"mosaic-chart-{kind}", words, run=now.run, clicks=heard, zooms=False, painted=True)
