@@ -35,6 +35,7 @@ def test_the_page_has_every_sentence_and_number(run: Trace) -> None:
     page = data_of(html(run, plotlyjs=False))
     assert [cell["text"] for cell in page["source"]] == ([visible(t) for t in run.source_tokens] if run.writes else [])
     assert [cell["text"] for cell in page["output"]] == [visible(t) for t in run.output_tokens or run.source_tokens]
+    assert ("→" in page["title"]) == run.writes
     assert (page["first"], page["grows"]) == (run.n_given, run.writes)
     for kind in run.kinds:
         np.testing.assert_array_equal(array(page["kinds"][kind]["weights"]), run.attentions(kind))

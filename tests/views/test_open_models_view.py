@@ -81,7 +81,9 @@ def test_groups_are_kept_and_named(start: Start) -> None:
     assert np.array_equal(found.trace.groups["norms"].arrays["of"], np.ones((2, 3)))
     table = dict(zip(at.dataframe[0].value["what"], at.dataframe[0].value["as the file says"], strict=True))
     assert (table["more arrays"], table["guesses at mask tokens"]) == ("norms", "1")
-    assert not {"written", "ended"} & set(table)
+    assert not {"written", "ended", "made by: strategy", "made by: max_length"} & set(table)
+    at.session_state["open_tables"] = "Heads"
+    assert not {"right key", "on top"} & set(at.run().dataframe[0].value)
 
 
 def test_two_files_of_different_models(start: Start) -> None:

@@ -171,7 +171,8 @@ def packed(array: np.ndarray) -> dict[str, Any]:
 
 def page_title(trace: Trace) -> str:
     """What a page of this run is called."""
-    return f"{visible(trace.source, _LONGEST_TEXT)} → {visible(trace.text, _LONGEST_TEXT)}"
+    read = visible(trace.source, _LONGEST_TEXT)
+    return f"{read} → {visible(trace.text, _LONGEST_TEXT)}" if trace.writes else read
 
 
 def _made(trace: Trace) -> list[str]:

@@ -6,9 +6,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import OptionError, shortened
 from transformer_viz.figures.margins import text_width
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, shown, theme_of
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, escape, shown, theme_of
 from transformer_viz.terms import visible
 from transformer_viz.trace.search import STATE_WORDS, Search, SearchNode, State
 from transformer_viz.trace.trace import Trace
@@ -76,7 +76,7 @@ def search_tree(
         [
             *_lines(search, path, colours, labels),
             *_points(search, path, colours, size, labels, narrow),
-            *_greedy(trace, greedy, colours, size),
+            *_greedy(trace, greedy, colours, size, max(1, int(_WIDEST_LABEL * labels.step / (0.6 * size)))),
         ],
         {
             **base_layout(colours, size),
@@ -101,7 +101,7 @@ def _step_ticks(search: Search, path: tuple[SearchNode, ...], labels: "_Labels",
     names = [str(place + search.n_given) for place in places]
     if labels.reach:
         return {"tickvals": [*places], "ticktext": names}
-    tokens = [shown(path[place - 1].token, _LONGEST_UPRIGHT) if place <= len(path) else "" for place in places]
+    tokens = [_cut(path[place - 1].token, _LONGEST_UPRIGHT) if place <= len(path) else "" for place in places]
     upright = [f"{token} {name}" for token, name in zip(tokens, names, strict=True)]
     return {"tickvals": [*places], "ticktext": upright, "tickangle": -90}
 
@@ -138,8 +138,13 @@ def _labels(search: Search, path: tuple[SearchNode, ...], size: int, narrow: boo
         is_named = labelled or id(node) in on_path
         # Half of `<end>` says nothing, and its node is a square.
         fits = node.token != END or text_width(shown(node.token), size) <= room
-        texts.append(shown(node.token, max(1, most)) if is_named and fits else "")
+        texts.append(_cut(node.token, max(1, most)) if is_named and fits else "")
     return _Labels(texts, min(room, max(text_width(text, size) for text in texts)) / step / 2, step)
+
+
+def _cut(token: str, most: int) -> str:
+    """A label of at most so many signs, as they are drawn."""
+    return escape(shortened(visible(token), most))
 
 
 def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme, labels: _Labels) -> list[go.Scatter]:
@@ -250,13 +255,14 @@ def _words(search: Search, node: SearchNode) -> str:
     return "<br>".join(lines)
 
 
-def _greedy(trace: Trace, greedy: Trace | None, colours: Theme, size: int) -> list[go.Scatter]:
+def _greedy(trace: Trace, greedy: Trace | None, colours: Theme, size: int, most: int) -> list[go.Scatter]:
     """The greedy tokens in a line of their own; the first one that differs has a mark."""
     if greedy is None:
         return []
     best, written = (run.output_tokens[run.n_given :] for run in (trace, greedy))
     parted = next((t for t, (a, b) in enumerate(zip(best, written, strict=False)) if a != b), None)
-    tokens = [f"<b>{shown(token)}</b>" if t == parted else shown(token) for t, token in enumerate(written)]
+    names = [_cut(token, most) for token in written]
+    tokens = [f"<b>{name}</b>" if t == parted else name for t, name in enumerate(names)]
     shades = [colours.accent if t == parted else colours.muted for t in range(len(tokens))]
     return [
         go.Scatter(

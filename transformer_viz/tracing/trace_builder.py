@@ -248,17 +248,17 @@ def not_finite(checkpoint: LoadedModel) -> CheckpointError:
 def made_by(
     checkpoint: LoadedModel, strategy: str, max_length: int, seconds: float, choosing: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What a Trace says of its making; `choosing` are the keywords of its strategy that were given."""
+    """What a Trace says of its making, of an encoder alone nothing about what is written; `choosing` are the keywords of its
+    strategy that were given."""
     given = {name: list(value) if name in ("prefix", "ban") else value for name, value in (choosing or {}).items()}
+    writes = {"strategy": strategy, **given, "max_length": max_length} if checkpoint.model.sizes.writes else {}
     return {
         "checkpoint": checkpoint.name,
         "variant": checkpoint.variant,
         **({} if checkpoint.task is None else {"task": checkpoint.task.name}),
         **({"generation": dict(checkpoint.generation)} if checkpoint.generation else {}),
         "device": checkpoint.device_title,
-        "strategy": strategy,
-        **given,
-        "max_length": max_length,
+        **writes,
         "seconds": round(seconds, 6),
         "versions": dict(_VERSIONS),
     }

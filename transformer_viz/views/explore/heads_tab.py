@@ -92,7 +92,8 @@ def _table(grades: Grades, has_model: bool) -> pd.DataFrame:
         "name": frame.name,
         "fit": frame.score,
     }
-    for name, measure in MEASURES.items():
+    # Of a run without right keys some are not known of any head.
+    for name, measure in ((name, measure) for name, measure in MEASURES.items() if frame[name].notna().any()):
         for prefix, more in _BASELINES.items():
             is_known = prefix == "even_" and measure.of_uniform is not None
             if not is_known and (has_model or prefix != "untrained_"):
