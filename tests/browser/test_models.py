@@ -15,6 +15,7 @@ from tests.browser.charts import TREE, at_rest, bring_into_view, click_point, wa
 from tests.browser.drawn import DRAWN as PAGE_DRAWN
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
+from transformer_viz.switches import Switches
 from transformer_viz.terms import visible
 from transformer_viz.trace.hypotheses import at_node
 
@@ -181,3 +182,47 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     assert strip(another, "output") == strip(page, "output")
     wait_for_weights(another, so_far, 1e-6)
     expect(another.get_by_role("tab", name="Export")).to_have_attribute("aria-selected", "true")
+
+
+def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(quiet: Page, url: str, models: Path) -> None:
+    page = quiet
+    page.goto(f"{url}/?checkpoint={BERT}&text=The+house+is+small.")
+    wait_until_drawn(page)
+    page.get_by_role("button", name="Mask a word").press("Enter")
+    page.get_by_test_id("stPopoverBody").get_by_role("button", name="house").press("Enter")
+    box = page.get_by_label("Source text")
+    expect(box).to_have_value("The [MASK] is small.")
+    page.keyboard.press("Escape")
+    page.locator(".st-key-fills button").first.press("Enter")
+    expect(box).not_to_have_value("The [MASK] is small.")
+    page.get_by_role("button", name="Back", exact=True).press("Enter")
+    expect(box).to_have_value("The [MASK] is small.")
+    wait_until_drawn(page)
+    page.get_by_role("button", name="Compare with").press("Enter")
+    page.get_by_role("button", name="an edit: this head switched off").press("Enter")
+    expect(page).to_have_url(re.compile("/compare.*b_edits=encoder"))
+    open_again(page)
+    expect(page.get_by_label("B: edits")).to_have_value("encoder.1.1:zero")
+    for side in "AB":
+        expect(page.get_by_label(f"{side}: source text")).to_have_value("The [MASK] is small.")
+
+    page.goto(f"{url}/?checkpoint={GPT2}&text=The+house")
+    wait_until_drawn(page)
+    page.get_by_role("button", name="How it writes").click()
+    for switch, said in (
+        ("The text as a message in its chat template", "chat=on"),
+        ("As its generation config", "generation=off"),
+    ):
+        page.get_by_text(switch).click()
+        expect(page).to_have_url(re.compile(said))
+    open_again(page)
+    trace = tv.decode(tv.load_model(str(models / GPT2), "cpu").switched(Switches(chat=True, generation=False)), "The house")
+    expect(page.locator("[data-part=output] .given")).to_have_count(trace.n_given)
+    assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
+
+
+def open_again(page: Page) -> None:
+    """In a session that knows nothing but the link."""
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)

@@ -5,7 +5,7 @@ import streamlit as st
 from transformer_viz.analysis.generation_words import generation_words
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.switches import Switches
-from transformer_viz.views.components.markdown import literal, said
+from transformer_viz.views.components.markdown import said
 from transformer_viz.views.state.switches import OWN
 
 
@@ -35,4 +35,4 @@ def _say_rules(model: LoadedModel) -> None:
 
 def _languages(model: LoadedModel) -> None:
     for which, does in (("source_language", "reads"), ("target_language", "writes")):
-        st.selectbox(f"It {does}", [OWN, *model.languages], key=which, format_func=lambda code: literal(code) or "its own")
+        st.selectbox(f"It {does}", [OWN, *model.languages], key=which, format_func=lambda code: code or "its own")

@@ -26,7 +26,9 @@ class Lines {
   offer(linked) {
     this.button.hidden = !linked;
     this.first.textContent = linked?.first;
-    this.first.classList.toggle("prompt", Boolean(linked?.isPrompt));
+    for (const [name, isIt] of [["prompt", true], ["given", true], ["special", false]]) {
+      this.first.classList.toggle(name, Boolean(linked?.isPrompt) === isIt);
+    }
     this.first.classList.toggle("read", linked?.kind === "decoder" && linked.read[0] === null);
     // What was chosen here is further than what Python heard of it.
     if (linked && this.heard !== linked.lines) this.choose((this.heard = linked.lines));

@@ -8,12 +8,15 @@ import streamlit as st
 from transformer_viz.analysis.word_starts import groups, word_starts
 from transformer_viz.terms import place_words
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import screen
 from transformer_viz.views.components.markdown import of_run
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel, Tokenizer
 
-_MOST_WORDS, _MOST_FILLS, _MOST_CANDIDATES, _MOST_UNDONE = 60, 8, 6, 50
+_MOST_WORDS, _MOST_FILLS, _MOST_UNDONE = 60, 8, 50
+_MOST_CANDIDATES = {False: 6, True: 3}
+"""Whether for a phone: as many as stand in a row or two."""
 
 
 def spelt(model: "LoadedModel") -> str | None:
@@ -47,7 +50,7 @@ def show(trace: Trace, model: "LoadedModel") -> None:
                 st.caption(f"At {place_words(fill.place)} may stand", width="content")
                 both = zip(fill.candidates, fill.candidate_ids, strict=True)
                 # A special token spells nothing.
-                best = [each for each in both if model.tokenizer.text([each[1]])][:_MOST_CANDIDATES]
+                best = [each for each in both if model.tokenizer.text([each[1]])][: _MOST_CANDIDATES[screen.is_narrow()]]
                 for rank, ((token, p), other) in enumerate(best):
                     changed = filled(model.tokenizer, trace.source, ids, mask, number, other)
                     words, key = f"{of_run(token)} {p:.2g}", f"fill-{number}-{rank}"
