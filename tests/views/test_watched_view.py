@@ -12,12 +12,12 @@ from streamlit.testing.v1 import AppTest
 import transformer_viz as tv
 from tests.until import until
 from tests.views.drawn import pictures
-from tests.views.widgets import link_of, widgets
+from tests.views.widgets import link_of, seen, widgets
 from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.errors import DeviceError
 from transformer_viz.serving import Limits
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import runs, watched
+from transformer_viz.views.cache import run_cache, runs, watched
 from transformer_viz.views.cache.line import Line
 
 Start = Callable[..., AppTest]
@@ -201,6 +201,23 @@ def test_quick_runs_stand_in_no_line(start: Start, folder: Path, page: str | Non
     monkeypatch.setattr(watched, "line", nobody)
     at = start(page)
     assert not at.exception and pictures(at)
+
+
+@pytest.mark.parametrize("page", [None, "search", "masks", "compare"])
+def test_every_page_shows_the_same_through_the_line(
+    start: Start, line: Line, own_folder: Path, page: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, n_waits = start(page), 0
+    while "long_run" in at.session_state:
+        finished(at)
+        n_waits += 1
+    assert not at.exception and pictures(at)
+    monkeypatch.setattr(watched, "QUICK", 1e9)
+    run_cache.store.clear()
+    again = start(page)
+    for what in ("values", "charts"):
+        assert seen(again)[what] == seen(at)[what]
+    assert n_waits > 0
 
 
 def _ids(trace: Trace) -> list[int]:

@@ -9,6 +9,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.framing import Target, ids_of_target
+from transformer_viz.tracing.watching import OnToken
 
 
 def decode_batch(
@@ -17,7 +18,9 @@ def decode_batch(
     *,
     edits: Iterable[Edit | str] = (),
     mistake: str | None = None,
+    max_length: int | None = None,
     max_trace_bytes: int | None = None,
+    on_token: OnToken | None = None,
 ) -> list[Trace]:
     """What the model writes for each source, decoded as one batch, every source padded to the longest: a prompt before its
     first token, what an encoder reads behind its last.
@@ -27,13 +30,15 @@ def decode_batch(
         sources: the source texts.
         edits: as in `decode`.
         mistake: as in `decode`.
-        max_trace_bytes: as in `decode`; None is its default.
+        max_length: as in `decode`; None is its default.
+        max_trace_bytes: likewise.
+        on_token: as in `decode`.
 
     Raises:
         InputError: a text that cannot be read, or none at all.
     """
-    width = _width(checkpoint, sources)
-    return decode(checkpoint, list(sources), pad_to=width, edits=edits, mistake=mistake, max_trace_bytes=max_trace_bytes)
+    limits: Any = {"max_length": max_length, "max_trace_bytes": max_trace_bytes, "on_token": on_token}
+    return decode(checkpoint, list(sources), pad_to=_width(checkpoint, sources), edits=edits, mistake=mistake, **limits)
 
 
 def read_batch(

@@ -12,23 +12,28 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from cachetools import LRUCache, cached
 
+from transformer_viz.analysis.mask_report import MaskReport
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.trace_size import held_bytes
 
 MOST_BYTES = 512_000_000
+_REPORT = 100_000
+"""Bytes of what a check of masks has found, roughly."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def size_of(thing: Any) -> int:
-    """Bytes of a run, of several, of moments, or of a file."""
+    """Bytes of a run, of several, of moments, of a certificate, or of a file."""
     if isinstance(thing, bytes):
         return len(thing)
     if isinstance(thing, Trace):
         return held_bytes(thing)
     if isinstance(thing, TrainingSnapshot):
         return held_bytes(thing.written) + held_bytes(thing.forced)
+    if isinstance(thing, MaskReport):
+        return _REPORT
     assert isinstance(thing, list | tuple), f"the size of {type(thing).__name__} is not known"
     return sum(map(size_of, thing))
 

@@ -18,7 +18,7 @@ from cachetools import TTLCache
 from transformer_viz import checkpoints, readers, reading
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.checkpoints import Checkpoint, Entry
-from transformer_viz.errors import ModelError, TransformerVizError
+from transformer_viz.errors import BusyError, ModelError, TransformerVizError
 from transformer_viz.evaluation.by_length import accuracy_by_length
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.snapshots import TrainingSnapshot
@@ -134,12 +134,27 @@ def what_if(
     prefix: tuple[str | int, ...],
     ban: tuple[str | int, ...],
     target: str | None,
+    *,
+    waits: bool = True,
 ) -> Trace:
     """The greedy decoding of a run's text with a forced beginning and banned tokens, or one pass over a target; as much
-    is kept of it as of the run."""
+    is kept of it as of the run.
+
+    Raises:
+        BusyError: `waits` is False, and it is not there yet and takes a while.
+    """
     name = identity(checkpoint, device)
     how = (("prefix", prefix), ("ban", ban)) if target is None else (("target", target),)
-    return _decoded(checkpoint, name, trace.source, how + limits.kept(as_in(trace)))
+    how += limits.kept(as_in(trace))
+    if waits:
+        # In a fragment, which is drawn again without the page.
+        watched.say_anew()
+        return _decoded(checkpoint, name, trace.source, how)
+    cost, most = cost_of(checkpoint, [trace.source], how), limits.MAX_TRACE_BYTES
+    found = watched.at_once(_run, cost, name, trace.source, how, None, most, _checkpoint=checkpoint)
+    if found is None:
+        raise BusyError("The changed run is not there yet.")
+    return found
 
 
 def side(checkpoint: LoadedModel, device: str, text: str, snapshot: int | None, how: Keywords) -> Trace:
@@ -210,8 +225,8 @@ def _load(name: str, device: str, stamp: float) -> Checkpoint:
 
 
 def _decoded(checkpoint: LoadedModel, name: Identity, text: str, how: Keywords, snapshot: int | None = None) -> Trace:
-    cost = cost_of(checkpoint, [text], how)
-    return watched.decoded(_run, cost, name, text, how, snapshot, limits.MAX_TRACE_BYTES, _checkpoint=checkpoint)
+    cost, most = cost_of(checkpoint, [text], how), limits.MAX_TRACE_BYTES
+    return watched.decoded(_run, cost, name, text, how, snapshot, most, _checkpoint=checkpoint)
 
 
 @held

@@ -102,6 +102,30 @@ def decoded(make: "Held[P, T]", cost: float, *args: P.args, **kwargs: P.kwargs) 
     return found
 
 
+def at_once(make: "Held[P, T]", cost: float, *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """The same where nobody has to wait for it; otherwise None."""
+    ended = _ended().get(make.key(*args, **kwargs))
+    limit: Any = {} if ended is None else {"max_length": ended.n_steps}
+    return make(*args, **kwargs, **limit) if cost < QUICK else make.found(*args, **kwargs, **limit)
+
+
+def computed(words: str, make: "Held[P, T]", cost: float, *args: P.args, **kwargs: P.kwargs) -> T:
+    """What a function of the store makes in one go: held, made at once where that is quick, or at its turn.
+
+    Args:
+        words: what it does.
+        make: of the store.
+        cost: multiplications that it takes, at the most.
+        args: what it is made of.
+        kwargs: likewise.
+    """
+    if (found := make.found(*args, **kwargs)) is not None:
+        return found
+    if cost < QUICK:
+        return make(*args, **kwargs)
+    return made(make.key(*args, **kwargs), words, lambda run: make(*args, **kwargs))
+
+
 def _written(run: Run, make: "Held[P, T]", *args: P.args, **kwargs: P.kwargs) -> tuple[T, Ended | None]:
     """In the thread of the line: what is made, and where it was ended; None where it ended by itself."""
     # Somebody may have waited for the same.
@@ -159,6 +183,7 @@ def made(key: Hashable, words: str, work: Callable[[Run], T]) -> T:
 def whole_page() -> Generator[None]:
     """Around a whole page. One that is drawn to its end has asked for every long run that it needs; another is given up."""
     st.session_state.n_go_on = 0
+    say_anew()
     yield
     run: Run | None = st.session_state.pop("long_run", None)
     if run is not None:
@@ -212,12 +237,19 @@ def _stand_again() -> None:
 
 def _offer_to_go_on(key: Hashable, ended: Ended) -> None:
     icon, words = ":material/play_arrow:", "It is written again from its beginning, to its end"
-    # By its number, since a page may show the same run twice.
     state = st.session_state
+    if key in state.said_ended:
+        return
+    state.said_ended.add(key)
     with st.container(key=f"stopped-{state.n_go_on}", horizontal=True, vertical_alignment="center"):
         st.caption(ended.words, width="content")
         st.button("Go on", key=f"go-on-{state.n_go_on}", icon=icon, on_click=_remember, args=(key, None), help=words)
     state.n_go_on += 1
+
+
+def say_anew() -> None:
+    """Where runs were ended is said once, though a page may ask for them several times; from here on once more."""
+    st.session_state.said_ended = set()
 
 
 def _remember(key: Hashable, ended: Ended | None) -> None:

@@ -96,7 +96,7 @@ def start(trace: Trace, model: "LoadedModel", device: str) -> None:
 def _so_far(trace: Trace, model: "LoadedModel", device: str) -> Trace:
     """The run in which the next token is changed: the changed one, once there is one."""
     try:
-        return _run(trace, model, device) or trace
+        return _run(trace, model, device, waits=False) or trace
     except TransformerVizError:
         return trace
 
@@ -158,7 +158,7 @@ def _undo() -> None:
     state.what_if_begin = state.what_if_target = ""
 
 
-def _run(trace: Trace, model: "LoadedModel", device: str) -> Trace | None:
+def _run(trace: Trace, model: "LoadedModel", device: str, *, waits: bool = True) -> Trace | None:
     """The other run, or None where nothing is asked for."""
     change = _change(model)
     if not change:
@@ -167,7 +167,7 @@ def _run(trace: Trace, model: "LoadedModel", device: str) -> Trace | None:
     # Here, because a file has the other tabs where there is no model.
     from transformer_viz.views.cache import runs
 
-    return runs.what_if(model, device, trace, *asked)
+    return runs.what_if(model, device, trace, *asked, waits=waits)
 
 
 def _change(model: "LoadedModel") -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """The runs behind the Masks page, shared by all sessions, and the queue in which the long ones stand."""
 
+from typing import Any
+
 import streamlit as st
 
 from transformer_viz.analysis.mask_report import MaskReport
@@ -7,30 +9,42 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.check_masks import check_masks
 from transformer_viz.mask_checks.effect import EffectInProgress, FreshStrings, GivenTexts, Strings
 from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.framing import Target
 from transformer_viz.tracing.padded import decode_batch, own_target, read_batch
+from transformer_viz.tracing.watching import OnToken
+from transformer_viz.views.cache import watched
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
 from transformer_viz.views.cache.run_cache import held
-from transformer_viz.views.cache.runs import ONE_AT_A_TIME, Identity, identity
+from transformer_viz.views.cache.runs import ONE_AT_A_TIME, Identity, cost_of, identity
 from transformer_viz.views.masks.batch import Typed
 
-_REPORTS, _STRINGS = 128, 6
+_EFFECTS, _STRINGS = 128, 6
 MOST_WRITTEN = 20
 """Tokens for each of many texts: some models seldom end by themselves."""
+_CHECKED = 1000
+"""Tokens that a check reads, roughly."""
 
 
 def decoded(model: LoadedModel, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
     """What the model writes for each source, decoded as one padded batch with its padding kept."""
-    return _decoded(_name(model), typed.sources, edits, mistake, model)
+    cost = cost_of(model, typed.sources)
+    return watched.decoded(_decoded, cost, _name(model), typed.sources, edits, mistake, MAX_TRACE_BYTES, _model=model)
 
 
 def forced(model: LoadedModel, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
     """One pass over sources and targets, with scores and with the padding of both sides kept."""
-    return _forced(_name(model), typed.sources, typed.targets, edits, mistake, model)
+    # What `read_batch` would decode for itself, from the cache.
+    written = decoded(model, typed)
+    given = tuple(own_target(one) if target is None else target for one, target in zip(written, typed.targets, strict=True))
+    cost = cost_of(model, typed.sources, (("target", given),) if model.model.sizes.writes else ())
+    changed, words = (edits, mistake, MAX_TRACE_BYTES), "Reading the texts …"
+    return watched.computed(words, _forced, cost, _name(model), typed.sources, given, *changed, _model=model)
 
 
 def report(model: LoadedModel, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None) -> MaskReport:
     """The certificate."""
-    return _report(_name(model), texts, edits, mistake, model)
+    words, cost = "Replacing what must not be seen …", float(_CHECKED * model.n_parameters)
+    return watched.computed(words, _report, cost, _name(model), texts, edits, mistake, _model=model)
 
 
 def over_many(
@@ -51,39 +65,48 @@ def _name(model: LoadedModel) -> Identity:
 
 @held
 def _decoded(
-    name: Identity, sources: tuple[str, ...], edits: tuple[str, ...], mistake: str | None, _model: LoadedModel
+    name: Identity,
+    sources: tuple[str, ...],
+    edits: tuple[str, ...],
+    mistake: str | None,
+    most: int,
+    *,
+    _model: LoadedModel,
+    max_length: int | None = None,
+    _on_token: OnToken | None = None,
 ) -> list[Trace]:
-    return decode_batch(_model, sources, edits=edits, mistake=mistake, max_trace_bytes=MAX_TRACE_BYTES)
+    options: Any = {"max_length": max_length, "max_trace_bytes": most, "on_token": _on_token}
+    return decode_batch(_model, sources, edits=edits, mistake=mistake, **options)
 
 
 @held
 def _forced(
     name: Identity,
     sources: tuple[str, ...],
-    targets: tuple[str | None, ...],
+    targets: tuple[Target, ...],
     edits: tuple[str, ...],
     mistake: str | None,
+    most: int,
+    *,
     _model: LoadedModel,
 ) -> list[Trace]:
-    # What `read_batch` would decode for itself, from the cache.
-    written = _decoded(name, sources, (), None, _model)
-    given = [own_target(trace) if target is None else target for trace, target in zip(written, targets, strict=True)]
-    return read_batch(_model, sources, given, edits=edits, mistake=mistake, max_trace_bytes=MAX_TRACE_BYTES)
+    return read_batch(_model, sources, targets, edits=edits, mistake=mistake, max_trace_bytes=most)
 
 
-@st.cache_resource(max_entries=_REPORTS, show_spinner="Replacing what must not be seen …")
+@held
 def _report(
     name: Identity,
     texts: tuple[str, ...] | None,
     edits: tuple[str, ...],
     mistake: str | None,
+    *,
     _model: LoadedModel,
 ) -> MaskReport:
     with ONE_AT_A_TIME:
         return check_masks(_model, texts=texts, edits=edits, mistake=mistake)
 
 
-@st.cache_resource(max_entries=_REPORTS, show_spinner=False)
+@st.cache_resource(max_entries=_EFFECTS, show_spinner=False)
 def _over_many(
     name: Identity, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None, _model: LoadedModel
 ) -> EffectInProgress:
