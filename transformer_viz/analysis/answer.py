@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from transformer_viz.analysis.sentences import Sentence, Style, of_run
+from transformer_viz.analysis.words import is_by_words, noun
 from transformer_viz.errors import shortened
 from transformer_viz.terms import KINDS, place_words
 from transformer_viz.trace.trace import Trace
@@ -36,7 +37,8 @@ def answer(trace: Trace) -> Answer | None:
 
 
 def _has_no_task(trace: Trace) -> bool:
-    return trace.output_ids is not None and trace.expected is None
+    is_a_tokenizers = trace.output_ids is not None or (is_by_words(trace) and "task" not in trace.made_by)
+    return is_a_tokenizers and trace.expected is None
 
 
 def hypothesis_answer(trace: Trace, number: int) -> Answer | None:
@@ -90,4 +92,4 @@ def _too_short(trace: Trace) -> Sentence:
     key = trace.alignment[trace.first_wrong_step]
     assert key is not None
     token: tuple[Style, str] = of_run(shortened(trace.source_tokens[key]))
-    return (("strong", "wrong"), ("plain", ", ends before "), token, ("plain", f" ({place_words(key)}) is read"))
+    return (("strong", "wrong"), ("plain", ", ends before "), token, ("plain", f" ({place_words(key, noun(trace))}) is read"))

@@ -8,6 +8,7 @@ from transformer_viz.analysis.align import places_apart
 from transformer_viz.analysis.answer import answer, answer_words, is_given
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
 from transformer_viz.analysis.sentences import Sentence, Style, of_run, percent_words, plain
+from transformer_viz.analysis.words import noun
 from transformer_viz.terms import (
     KIND_TITLES,
     KINDS,
@@ -52,7 +53,7 @@ def table(comparison: Comparison) -> list[Row]:
     a_writes, b_writes = map(written_words, (a, b))
     answers = [_answer_row(a, b)] if answer(a) or answer(b) else []
     plain_rows = [
-        Row("reads", a_reads, b_reads, _first_apart(a.source_tokens, b.source_tokens)),
+        Row("reads", a_reads, b_reads, _first_apart(a.source_tokens, b.source_tokens, noun(a))),
         Row("model", model_words(a), model_words(b), _same(model_words(a) == model_words(b))),
         Row("decoding", how_words(a), how_words(b), _same(how_words(a) == how_words(b))),
         Row("writes", a_writes, b_writes, _outputs_apart(comparison)),
@@ -183,18 +184,19 @@ def _look(run: Trace, found: LargestDifference, weight: float) -> list[tuple[Sty
     if math.isnan(weight):
         return [("plain", " has no number")]
     token: tuple[Style, str] = of_run(run.keys(found.kind)[found.key])
-    return [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(found.key)})")]
+    return [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(found.key, noun(run))})")]
 
 
 # ---- the table
 
 
-def _first_apart(a: tuple[str, ...], b: tuple[str, ...]) -> str:
+def _first_apart(a: tuple[str, ...], b: tuple[str, ...], noun: str) -> str:
     apart = places_apart(a, b)
     if not apart:
         return "same"
     n = len(apart)
-    return f"{n} tokens, from {place_words(apart[0])} on" if n > 1 else place_words(apart[0])
+    first = place_words(apart[0], noun)
+    return f"{n} {noun}s, from {first} on" if n > 1 else first
 
 
 def _outputs_apart(comparison: Comparison) -> str:
