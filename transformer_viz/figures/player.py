@@ -89,9 +89,10 @@ def plain_guess(trace: Trace, kind: Kind, layer: int, head: Head, step: int, **l
 def _picture(drawn_by: "type[_Picture]", trace: Trace, kind: Kind, layer: int, head: Head, looks: Looks) -> "_Picture":
     size = 17 if looks["large"] else 13
     picture = drawn_by(trace, kind, layer, head, theme_of(looks["theme"]), size, looks["with_answer"])
-    n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
-    arranged = _arrangement(n_queries, looks["large"], looks["narrow"]) if picture.steps else _alone(n_queries, looks["large"])
-    picture.place, picture.ring = arranged, ring_width(n_queries, n_keys, arranged, looks["narrow"])
+    n_queries, keys = len(trace.queries(kind)), trace.keys(kind)
+    below = margins(labels(keys), (), size, upright=cells.is_crowded(keys))["b"]
+    arranged = _arrangement(n_queries, below, looks) if picture.steps else _alone(n_queries, looks["large"])
+    picture.place, picture.ring = arranged, ring_width(n_queries, len(keys), arranged, looks["narrow"])
     return picture
 
 
@@ -277,14 +278,22 @@ class _CoveredPicture(_Picture):
         return [{"z": np.where(to_come, np.float32(1), np.float32(np.nan))}, *({} for _ in super().map_types())]
 
 
-def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
-    """Height and domains: the map beside the candidates, or above them."""
+def _arrangement(n_queries: int, below: int, looks: Looks) -> dict[str, Any]:
+    """Height and domains: the map beside the candidates, or above them; `below` is what the keys' labels need, in pixels."""
     rows = min(max(12, n_queries), _MOST_TALL)
-    if narrow:
-        tall = 330 + 14 * rows
-        below = 170 / tall
-        return {"height": tall, "x": [0, 1], "y": [below + 120 / tall, 1], "x2": [0.02, 0.97], "y2": [0, below], "scale": False}
-    return {"height": _height(rows, large), "x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.79, 1], "y2": [0, 1], "scale": True}
+    if looks["narrow"]:
+        between = max(120, below + 40)
+        tall = 210 + between + 14 * rows
+        share, first = 170 / tall, (170 + between) / tall
+        return {"height": tall, "x": [0, 1], "y": [first, 1], "x2": [0.02, 0.97], "y2": [0, share], "scale": False}
+    return {
+        "height": _height(rows, looks["large"]),
+        "x": [0, _MAP_SHARE],
+        "y": [0, 1],
+        "x2": [0.79, 1],
+        "y2": [0, 1],
+        "scale": True,
+    }
 
 
 def _alone(n_queries: int, large: bool) -> dict[str, Any]:
