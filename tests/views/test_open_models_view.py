@@ -49,7 +49,8 @@ def test_a_run_comes_back_as_it_was(
     tmp_path: Path,
 ) -> None:
     page, query = RUNS[name]
-    before = export(start(page, **query), "tables" if page is None else "search_tables")
+    before = export(start(page, **query, **OPEN), "tables" if page is None else "search_tables")
+    assert shown(run_code(programs(before)[0])) == [picture_of(chart) for chart in pictures(before)]
     (file, data), *_ = offered.items()
     place = {key: value for key, value in query.items() if key not in ("checkpoint", "beam")}
     after = drop(start("open", opened=file, **place, **OPEN), file, data)
@@ -59,7 +60,7 @@ def test_a_run_comes_back_as_it_was(
     assert played(after) == played(before)
     (tmp_path / file).write_bytes(data)
     (found,) = after.session_state["opened"].values()
-    assert is_same(found.trace, load_trace(data_of := tmp_path / file)), data_of
+    assert is_same(found.trace, load_trace(tmp_path / file))
     for tab in OF_A_FILE:
         after.session_state["open_tables"] = tab
         after.run()

@@ -9,11 +9,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.needs import needs
-from tests.tiny_models import BERT, GPT2, MARIAN
+from tests.tiny_models import BERT, GPT2, MARIAN, MBART
 from tests.views.drawn import picture_of, pictures
 from tests.views.test_search_view import said, tree
 from tests.views.test_shown_code import programs, run_code, shown  # noqa: F401
 from transformer_viz import decode, load_model
+from transformer_viz.switches import Switches
 from transformer_viz.terms import visible, visible_text
 from transformer_viz.views.components import code
 
@@ -73,3 +74,37 @@ def test_an_encoder_alone_is_said_to_write_nothing(models: Path, start: Start) -
     assert f"{BERT} is an encoder alone: it reads a text and writes nothing" in said(at)
     assert not pictures(at) and not at.number_input
     assert at.query_params["checkpoint"] == BERT
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "switches"),
+    [
+        (GPT2, {"chat": "on", "generation": "off", "length": "5"}, Switches(chat=True, generation=False)),
+        (
+            MBART,
+            {"reads": "fr_XX", "writes": "de_DE", "refill": "on"},
+            Switches(source_language="fr_XX", target_language="de_DE"),
+        ),
+    ],
+)
+def test_a_switched_model_is_searched_so_in_the_lines_too(
+    models: Path,
+    start: Start,
+    name: str,
+    query: dict[str, str],
+    switches: Switches,
+    run_code,  # noqa: F811
+) -> None:
+    at = start("search", checkpoint=name, text="The house", beam="2", **query, **OPEN)
+    assert not at.exception and not at.warning
+    assert {key: at.query_params[key] for key in query} == query
+    how: Any = {"refill": True} if "refill" in query else {"max_length": 5}
+    trace = decode(load_model(name, "cpu").switched(switches), "The house", strategy="beam", beam_size=2, **how)
+    assert trace.search is not None
+    assert list(at.dataframe[0].value["log p"]) == [round(trace.search.nodes[n].total, 3) for n in trace.search.best]
+    of_page, of_tab = programs(at)
+    assert shown(run_code(of_page)) == [picture_of(chart) for chart in pictures(at)]
+    # Names as they are listed, and no place on a machine.
+    assert str(models) not in of_page + of_tab
+    again = run_code(of_tab)["trace"]
+    assert again.output_tokens == trace.output_tokens and again.made_by["generation"] == trace.made_by["generation"]
