@@ -11,7 +11,17 @@ from playwright.sync_api import ConsoleMessage, Page, expect
 import transformer_viz as tv
 from benchmarks import served
 from tests import tiny_models
-from tests.browser.charts import TREE, at_rest, bring_into_view, click_point, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import (
+    FOCUS,
+    TREE,
+    area,
+    at_rest,
+    bring_into_view,
+    click_point,
+    wait_for_step,
+    wait_for_weights,
+    wait_until_drawn,
+)
 from tests.browser.drawn import DRAWN as PAGE_DRAWN
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
@@ -219,6 +229,11 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(quie
     trace = tv.decode(tv.load_model(str(models / GPT2), "cpu").switched(Switches(chat=True, generation=False)), "The house")
     expect(page.locator("[data-part=output] .given")).to_have_count(trace.n_given)
     assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
+    at_rest(page)
+    box, n = area(page), trace.n_steps
+    page.mouse.move(box["x"] + box["width"] * 0.5 / n, box["y"] + box["height"] * 0.5 / n)
+    first, second = (trace.target_ids or ())[:2]
+    expect(page.locator(f"{FOCUS} .tip")).to_contain_text(f"(id {first} → {second})")
 
 
 def open_again(page: Page) -> None:

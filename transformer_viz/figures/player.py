@@ -192,8 +192,19 @@ class _Picture:
                 "head": self.head,
                 "steps": len(self.trace.rows),
                 "step": step,
+                **self._ids(),
             },
         }
+
+    def _ids(self) -> dict[str, Any]:
+        """For the hover, what stands behind the labels of columns and rows where the run has ids."""
+        source, target, written = self.trace.source_ids, self.trace.target_ids, self.trace.output_ids
+        rows, columns = (source if self.kind == "encoder" else target), (target if self.kind == "decoder" else source)
+        if rows is None or columns is None:
+            return {}
+        arrows = [f" → {number}" for number in written] if self.grows and written else [""] * len(rows)
+        named = [f" (id {number}{arrow})" for number, arrow in zip(rows, arrows, strict=True)]
+        return {"ids": {"x": [f" (id {number})" for number in columns], "y": named}}
 
     def _until(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows that have happened; later ones are NaN and not masked, so that nothing is drawn there."""

@@ -338,6 +338,8 @@ class Picture {
     });
     if (!area) return null;
     const [column, row] = [area.x(event), area.y(event)].map(Math.round), { data, layout } = this.host;
+    // Labels alone may not tell tokens apart.
+    const named = (axis, name, place) => label(axis, place) + (layout.meta?.ids?.[name][place] ?? "");
     for (const trace of data.filter((trace) => areaOf(trace) === area.name && trace.hoverinfo !== "skip")) {
       const [x, y] = axesOf(this.host, trace);
       if (trace.type === "bar" && trace.customdata?.[row]) return filled(trace.hovertemplate, { customdata: trace.customdata[row] });
@@ -345,7 +347,7 @@ class Picture {
       const { values, rows, columns } = cellsOf(trace.z), place = columns === 1 ? 0 : column;
       const z = row >= 0 && row < rows && place >= 0 && place < columns ? values[row * columns + place] : NaN;
       if (Number.isNaN(z)) continue;
-      return trace.hoverinfo === "none" ? null : filled(trace.hovertemplate, { x: label(x, column), y: label(y, row), z });
+      return trace.hoverinfo === "none" ? null : filled(trace.hovertemplate, { x: named(x, "x", column), y: named(y, "y", row), z });
     }
     return null;
   }
