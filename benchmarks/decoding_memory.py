@@ -9,32 +9,39 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from benchmarks.measure import Skipped
 
 _STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
-def in_process(way: str, size: str) -> list[int] | None:
-    """Bytes above the loaded model for each length, or None where this way needs a package that is not there.
+def in_process(module: str, *arguments: str) -> list[Any] | None:
+    """What a module of benchmarks prints as JSON, here bytes above the loaded model for each length; None where it needs a
+    package that is not there.
 
     Raises:
         Skipped: the system does not say.
     """
     if not _CLEAR.exists():
         raise Skipped("only Linux tells the peak of a process")
-    command = [sys.executable, "-m", "benchmarks.decoding_memory", way, size]
+    command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).resolve().parents[1])
     if done.returncode:
-        raise Skipped(f"{way} {size} ended with {done.stderr.strip().splitlines()[-1:]}")
+        raise Skipped(f"{module} {' '.join(arguments)} ended with {done.stderr.strip().splitlines()[-1:]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _bytes(field: str) -> int:
+def bytes_of(field: str) -> int:
     """`VmRSS`, what is in memory now, or `VmHWM`, the most since the mark was set back."""
     found = re.search(rf"^{field}:\s+(\d+) kB", _STATUS.read_text(), re.MULTILINE)
     assert found is not None, f"{field} is not in {_STATUS}"
     return 1024 * int(found[1])
+
+
+def set_mark() -> None:
+    """From now on `VmHWM` counts anew."""
+    _CLEAR.write_text("5")
 
 
 def _main(way: str, size_name: str) -> None:
@@ -56,12 +63,12 @@ def _main(way: str, size_name: str) -> None:
     else:
         work = {n: cases.ways(checkpoint, n)[way] for n in (4, *cases.LENGTHS)}
     work[4]()
-    before = _bytes("VmRSS")
-    _CLEAR.write_text("5")
+    before = bytes_of("VmRSS")
+    set_mark()
     peaks = []
     for n in cases.LENGTHS:
         kept = work[n]()
-        peaks.append(_bytes("VmHWM") - before)
+        peaks.append(bytes_of("VmHWM") - before)
         del kept
     print(json.dumps(peaks))
 

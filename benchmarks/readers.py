@@ -2,6 +2,7 @@
 
 Marian with random weights, and SmolLM2 where `benchmarks.smollm2` has made it and a variable says where it is. Ours ends in a
 whole Trace, theirs in tuples of tensors. Nothing ends before its last token.
+Memory is the kernel's high-water mark, against what `trace_size` predicts before anything is run.
 """
 
 import os
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 
 import transformer_viz as tv
-from benchmarks import marian
+from benchmarks import marian, reader_memory
 from benchmarks.cases import SIZES
 from benchmarks.measure import Line, Number, Report, Skipped, Target, in_turns
 from transformer_viz.loaded_model import LoadedModel
@@ -24,6 +25,8 @@ TARGETS = {
         "tracing a Hugging Face model, 32 tokens: times its own generate with all attentions", "at most", 1.3, "×"
     ),
     "beam": Target("likewise a beam of 4", "at most", 1.5, "×"),
+    "memory": Target("peak memory of a run of 32 and of 200 tokens: share of what was predicted", "at most", 1.0, "×"),
+    "too-much": Target("what was predicted, times the peak", "at most", 3.0, "×"),
 }
 SMOLLM2 = "TRANSFORMER_VIZ_SMOLLM2"
 """The variable with the folder of SmolLM2."""
@@ -32,7 +35,8 @@ _BUDGET = 20.0
 
 
 def measure(report: Report) -> None:
-    """Each model greedily and with a beam."""
+    """Each model greedily and with a beam, and the memory of models of their sizes."""
+    _memory(report)
     for name, made in (("Marian, 6+6 layers", _marian), ("SmolLM2-135M", _smollm2)):
         try:
             ours, theirs, text = made()
@@ -50,6 +54,20 @@ def measure(report: Report) -> None:
             )
             report.add(Line(f"{name}, {N_TOKENS} tokens, {key}", mine, other, "ms", len(seconds["ours"])))
             report.worst(key, mine.value / other.value, "at most")
+
+
+def _memory(report: Report) -> None:
+    for name, words in reader_memory.NAMES.items():
+        try:
+            found = reader_memory.measured(name)
+        except Skipped as reason:
+            report.remark(f"{words}: memory skipped: {reason}")
+            continue
+        for n, (peak, predicted) in zip(reader_memory.LENGTHS, found, strict=False):
+            mine, other = Number("peak", peak / 1e6), Number("predicted", predicted / 1e6)
+            report.add(Line(f"{words}, {n} tokens, memory", mine, other, "MB", 1))
+            report.worst("memory", peak / predicted, "at most")
+            report.worst("too-much", predicted / peak, "at most")
 
 
 def _marian() -> tuple[LoadedModel, Any, str]:

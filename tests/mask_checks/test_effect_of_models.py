@@ -51,7 +51,7 @@ def test_of_an_encoder_alone_it_is_what_it_fills():
 def test_prompts_of_a_large_vocabulary_are_read_a_few_at_a_time(monkeypatch):
     """Logits at every place of 25 prompts of 512 tokens would be 2.5 GB of a vocabulary of 49,152."""
     model = families.family("gpt2")
-    monkeypatch.setattr("transformer_viz.mask_checks.effect._MOST_LOGITS", families.SIZE * 7)
+    monkeypatch.setattr("transformer_viz.mask_checks.effect.MOST_LOGITS", families.SIZE * 7)
     texts = [" ".join(["w1"] * n) for n in (3, 3, 3, 7, 7)]
     assert GivenTexts(model, texts, LENGTH).batches == [[0, 1], [2], [3], [4]]
     together = EffectInProgress(model, GivenTexts(model, texts, LENGTH), edits=["decoder.1.1:zero"])

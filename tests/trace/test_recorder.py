@@ -1,5 +1,6 @@
 """A recorder returns what it sees, keeps what was asked for, and puts the steps together again."""
 
+import weakref
 from typing import Any
 
 import pytest
@@ -67,3 +68,20 @@ def test_one_masked_cell_among_masks_that_mask_nothing_is_seen():
         recorder(Site("decoder", 0, t), "mask", mask.index_fill(-1, torch.tensor([0]), t == 2))
     assert not recorder.is_open("decoder")
     assert recorder.gathered("decoder", "mask", fill=False)[0, 0, 0].nonzero().tolist() == [[2, 0]]
+
+
+def test_pieces_of_a_long_run_lie_together():
+    """Few are kept where they were made, since nothing else fits between them; and they say what was seen."""
+    recorder, generator = Recorder(), torch.Generator().manual_seed(0)
+    seen = torch.rand(1, 3, 90, 90, generator=generator).tril()
+    masked = torch.ones(90, 90, dtype=torch.bool).triu(1)[None, None]
+    made = []
+    for t in range(90):
+        for name, whole in (("weights", seen), ("mask", masked)):
+            made.append(weakref.ref(piece := whole[..., t : t + 1, : t + 1].clone()))
+            recorder(Site("decoder", 0, t), name, piece)
+    del piece
+    assert sum(piece() is not None for piece in made) == 2 * 32
+    weights, hidden = recorder.gathered("decoder", "weights"), recorder.gathered("decoder", "mask", fill=True)
+    assert weights is not None and torch.equal(weights[:, 0], seen)
+    assert hidden is not None and torch.equal(hidden[:, 0], masked)

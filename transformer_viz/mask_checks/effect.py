@@ -32,7 +32,7 @@ COUNTED = 100
 """Strings after which the numbers are those of a fair sample again: within them the short ones are decoded first."""
 # Strings of about one length end together, so few rows are decoded beyond their end; more at once take no less time.
 _TOGETHER = 25
-_MOST_LOGITS = 2**26
+MOST_LOGITS = 2**26
 """Of what is read first, at once: a prompt has logits at each of its places."""
 # Keeps the strings apart from those of training and of `evaluate`.
 _STREAM = 78
@@ -170,7 +170,7 @@ def _batches(ordered: Sequence[int], ids: Sequence[list[int]], model: LoadedMode
     groups = [list(group) for _, group in groupby(ordered, key=lambda i: len(ids[i]))] if has_prompts else [ordered]
     for group in groups:
         n_logits = len(ids[group[-1]]) * model.model.sizes.vocabulary
-        together = max(1, min(_TOGETHER, _MOST_LOGITS // max(1, n_logits)))
+        together = max(1, min(_TOGETHER, MOST_LOGITS // max(1, n_logits)))
         for first in range(0, len(group), together):
             yield list(group[first : first + together])
 

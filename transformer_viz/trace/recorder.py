@@ -11,6 +11,10 @@ from transformer_viz.model import masks
 from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import Kind
 
+_LONG, _ROOM = 32, 2**18
+"""Steps after which pieces are copied into rooms of so many numbers. What a model computes grows with every step, and does not
+fit between pieces that stay where they were made: 200 tokens of 30 layers took 470 MB where 100 are needed."""
+
 
 class Recorder:
     """Keeps the named intermediates of every attention it sees; returns all of them unchanged.
@@ -34,6 +38,7 @@ class Recorder:
         self.kinds = None if kinds is None else frozenset(kinds)
         self.layers = None if layers is None else frozenset(layers)
         self.half = half
+        self._rooms: dict[torch.dtype, tuple[Tensor, int]] = {}
         self._pieces: dict[tuple[Kind, TapName], dict[int, list[Tensor]]] = defaultdict(lambda: defaultdict(list))
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
@@ -43,8 +48,18 @@ class Recorder:
                 # A pass that begins anew, as in decoding without a cache, replaces what was seen.
                 pieces.clear()
             kept = value.detach() if value.requires_grad else value
-            pieces.append(kept.half() if self.half and name == "weights" else kept)
+            kept = kept.half() if self.half and name == "weights" else kept
+            # A mask of nothing is one cell in memory, and known by it.
+            pieces.append(self._together(kept) if site.first_query >= _LONG and kept.is_contiguous() else kept)
         return value
+
+    def _together(self, piece: Tensor) -> Tensor:
+        """A copy beside the others."""
+        n, (room, n_used) = piece.numel(), self._rooms.get(piece.dtype, (piece, piece.numel()))
+        if n_used + n > room.numel():
+            room, n_used = piece.new_empty(max(n, _ROOM)), 0
+        self._rooms[piece.dtype] = room, n_used + n
+        return room[n_used : n_used + n].view(piece.shape).copy_(piece)
 
     def _is_kept(self, site: Site) -> bool:
         return (self.kinds is None or site.kind in self.kinds) and (self.layers is None or site.layer in self.layers)
