@@ -9,6 +9,7 @@ import random
 import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,8 @@ def _load_model(name: str, device: str, entry: readers.Entry) -> LoadedModel:
         return found
     words, needed = f"Loading {name}: {size_words(entry)}", entry.description.memory
     if needed >= _LARGE:
-        return watched.made(("load", *key), words, lambda run: _read_model(key, needed, run))
+        work, is_there = partial(_read_model, key, needed), lambda: model_cache.found(key) is not None
+        return watched.made(("load", *key), words, work, is_there)
     with st.spinner(literal(words)):
         return _read_model(key, needed)
 

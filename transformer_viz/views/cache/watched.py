@@ -94,7 +94,12 @@ def decoded(make: "Held[P, T]", cost: float, *args: P.args, **kwargs: P.kwargs) 
     if found is None and cost < QUICK:
         found = make(*args, **kwargs, **limit)
     elif found is None:
-        found, ended_now = made(key, "Reading the text …", lambda run: _written(run, make, *args, **kwargs, **limit))
+        found, ended_now = made(
+            key,
+            "Reading the text …",
+            lambda run: _written(run, make, *args, **kwargs, **limit),
+            lambda: make.found(*args, **kwargs, **limit) is not None,
+        )
         ended = ended_now or ended
         _remember(key, ended)
     if ended is not None:
@@ -123,7 +128,8 @@ def computed(words: str, make: "Held[P, T]", cost: float, *args: P.args, **kwarg
         return found
     if cost < QUICK:
         return make(*args, **kwargs)
-    return made(make.key(*args, **kwargs), words, lambda run: make(*args, **kwargs))
+    key, is_there = make.key(*args, **kwargs), lambda: make.found(*args, **kwargs) is not None
+    return made(key, words, lambda run: make(*args, **kwargs), is_there)
 
 
 def _written(run: Run, make: "Held[P, T]", *args: P.args, **kwargs: P.kwargs) -> tuple[T, Ended | None]:
@@ -149,13 +155,14 @@ def _written(run: Run, make: "Held[P, T]", *args: P.args, **kwargs: P.kwargs) ->
     return thing, ended[0] if ended else None
 
 
-def made(key: Hashable, words: str, work: Callable[[Run], T]) -> T:
+def made(key: Hashable, words: str, work: Callable[[Run], T], is_there: Callable[[], bool]) -> T:
     """The result of a long run. Until it is there the page ends here.
 
     Args:
         key: what it is made of, by value.
         words: what it does before it says something itself.
         work: is called in the thread of the line, and says how far it is to the run that it is given.
+        is_there: whether somebody else's run has brought the same meanwhile, and the page need not wait for its turn.
 
     Raises:
         BusyError: too many wait already.
@@ -173,7 +180,7 @@ def made(key: Hashable, words: str, work: Callable[[Run], T]) -> T:
         run = state.long_run = line().join(key, visitor.of_session().mark, work)
     run.ask()
     if not run.wait(AT_FIRST):
-        _watch(words)
+        _watch(words, is_there)
         st.stop()
     del state["long_run"]
     return run.take()
@@ -191,10 +198,10 @@ def whole_page() -> Generator[None]:
 
 
 @st.fragment(run_every=_EVERY)
-def _watch(words: str) -> None:
+def _watch(words: str, is_there: Callable[[], bool]) -> None:
     """How far the session's run is, until it is done."""
     run: Run | None = st.session_state.get("long_run")
-    if run is None or run.ask() == "done":
+    if run is None or run.ask() == "done" or (run.state == "waiting" and is_there()):
         st.rerun()
     with st.container(key="long-run"):
         if run.state == "waiting":
