@@ -172,8 +172,17 @@ def test_stop_is_heard(page: Page, server: str) -> None:
 def test_the_masks_are_drawn_on_a_phone_and_nothing_runs_off(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     open_masks(page, server, sources="hello\nab", show="sentence")
-    page.wait_for_function("document.querySelectorAll('.chart .heatmaplayer image').length >= 5")
+    page.wait_for_function("document.querySelectorAll('.chart .heatmaplayer image').length >= 1")
     page.wait_for_function(
         "[...document.querySelectorAll('.chart')].every(c => c.getBoundingClientRect().right <= window.innerWidth + 1)"
     )
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+
+
+def test_at_twice_the_size_the_kinds_of_attention_are_whole(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 720, "height": 450})
+    open_masks(page, server, sources="hello\nab", tab="Change and run again")
+    ready(page, EDIT)
+    row = page.get_by_role("radiogroup", name="Attention")
+    assert row.evaluate("row => row.scrollWidth <= row.clientWidth && row.scrollLeft === 0")
+    assert row.get_by_role("radio").count() == 3

@@ -53,7 +53,7 @@ def table(comparison: Comparison) -> list[Row]:
     a_writes, b_writes = map(written_words, (a, b))
     answers = [_answer_row(a, b)] if answer(a) or answer(b) else []
     plain_rows = [
-        Row("reads", a_reads, b_reads, _first_apart(a.source_tokens, b.source_tokens, noun(a))),
+        Row("reads", a_reads, b_reads, _first_apart(tokens_read(a), tokens_read(b), noun(a))),
         Row("model", model_words(a), model_words(b), _same(model_words(a) == model_words(b))),
         Row("decoding", how_words(a), how_words(b), _same(how_words(a) == how_words(b))),
         Row("writes", a_writes, b_writes, _outputs_apart(comparison)),
@@ -102,6 +102,11 @@ def written_words(run: Trace) -> str:
     if is_given(run):
         return f"{visible_text(_short(run.text)) or 'nothing'} (given)"
     return visible_text(_short(run.text)) or "nothing"
+
+
+def tokens_read(run: Trace) -> tuple[str, ...]:
+    """Of its text: what its encoder read, or its prompt."""
+    return run.source_tokens or run.target_tokens[: run.n_given + 1]
 
 
 def writes_nothing(run: Trace) -> bool:

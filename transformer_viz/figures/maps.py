@@ -10,10 +10,14 @@ from transformer_viz.analysis.heads import Head, head_map, reasons_map, scores_m
 from transformer_viz.analysis.softmax import Softmax
 from transformer_viz.analysis.words import axis_noun
 from transformer_viz.figures import cells
+from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.plain import Plain, heatmap
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
+
+_WIDTH, _NARROW = 1400, 350
+"""Pixels of the page, on a desk and on a phone: what labels need is a share of it."""
 
 
 def softmax_maps(
@@ -161,10 +165,14 @@ def _side_by_side(
     height = max(220, min(34 * max(len(run.queries(kind)) for run in runs), 460)) + 110
     layout: dict[str, Any] = {**base_layout(colours, size), "height": height * n_rows, "annotations": [], "shapes": []}
     layout["margin"] = {"l": 4, "r": 8, "t": 30, "b": 8}
+    # At least a share of 0.06; what is longer than a third of a panel is cut.
+    names = [label for run in runs for label in _row_names(run, kind)]
+    room = max(text_width(label, size - 1) for label in names) / (_WIDTH if columns > 1 else _NARROW)
+    room = min(max(room, 0.06 if columns > 1 else 0.2), 0.36 / columns)
     drawn: list[Any] = []
     for place, ((title, traces), run) in enumerate(zip(panels, runs, strict=True)):
         line, column = divmod(place, columns)
-        x = column / columns + (0.06 if columns > 1 else 0.2), (column + 1) / columns - 0.01
+        x = column / columns + room, (column + 1) / columns - 0.01
         y = 1 - (line + 1) / n_rows + 78 / (height * n_rows), 1 - line / n_rows - 4 / height
         layout |= _axes(run, kind, place + 1, x, y, colours, size - 1)
         words = {"text": f"<b>{title}</b>", "x": x[0], "y": y[1], "xref": "paper", "yref": "paper", "showarrow": False}
@@ -177,11 +185,16 @@ def _side_by_side(
     return go.Figure(drawn, layout)
 
 
+def _row_names(run: Trace, kind: Kind) -> list[str]:
+    """The labels of the rows."""
+    return cells.query_labels(run.queries(kind), None if kind == "encoder" else run.output_tokens)
+
+
 def _axes(
     run: Trace, kind: Kind, number: int, x: tuple[float, float], y: tuple[float, float], colours: Theme, size: int
 ) -> dict[str, Any]:
     """Keys and queries of the panel with this number; `x` and `y` are its place in shares of the figure."""
-    names = cells.query_labels(run.queries(kind), None if kind == "encoder" else run.output_tokens)
+    names = _row_names(run, kind)
     keys = cells.key_axis(
         run.keys(kind), kind, colours, size, noun=axis_noun(run), domain=x, anchor=f"y{number}", automargin=False
     )

@@ -8,6 +8,7 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz import figures
+from transformer_viz.analysis.compare_words import tokens_read
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
 from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.export.strips import legend
@@ -236,7 +237,7 @@ def _say_sizes(comparison: Comparison) -> None:
     kind: Kind = st.session_state.kind
     shapes = [n_layers_heads(run, kind) for run in (comparison.a, comparison.b)]
     words = []
-    if comparison.a.source == comparison.b.source and _read(comparison.a) != _read(comparison.b):
+    if comparison.a.source == comparison.b.source and tokens_read(comparison.a) != tokens_read(comparison.b):
         words.append("A and B read the same text in other tokens: cells lie upon each other by position.")
     if shapes[0] != shapes[1]:
         sizes = [f"{layers} layer{'s' * (layers != 1)} of {heads} heads" for layers, heads in shapes]
@@ -248,11 +249,6 @@ def _say_sizes(comparison: Comparison) -> None:
             words.append(f"Only {name} has {' and '.join(only)}.")
     if words:
         st.caption(" ".join(words))
-
-
-def _read(run: Trace) -> tuple[str, ...]:
-    """The tokens of its text."""
-    return run.source_tokens or run.target_tokens[: run.n_given + 1]
 
 
 def _say_nothing_in_common(comparison: Comparison) -> None:

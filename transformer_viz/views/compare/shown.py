@@ -8,9 +8,10 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.align import places_apart
-from transformer_viz.analysis.compare_words import table, verdict
+from transformer_viz.analysis.compare_words import table, tokens_read, verdict
 from transformer_viz.analysis.comparison import Comparison
 from transformer_viz.export.strips import output_strip, source_strip
+from transformer_viz.terms import place_words, visible
 from transformer_viz.trace.trace import Trace
 
 _FOLDER = Path(__file__).parent
@@ -31,7 +32,7 @@ def asked_kind() -> object:
 def of_both(comparison: Comparison, *, large: bool, dark: bool) -> dict[str, Any]:
     """What it is sent of two runs."""
     a, b = comparison.a, comparison.b
-    apart = (places_apart(a.source_tokens, b.source_tokens), places_apart(a.output_tokens, b.output_tokens))
+    apart = (places_apart(tokens_read(a), tokens_read(b)), places_apart(a.output_tokens, b.output_tokens))
     rows = [
         {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind}
         for row in table(comparison)
@@ -56,7 +57,9 @@ def of_one(name: str, trace: Trace, *, large: bool, dark: bool) -> dict[str, Any
 
 def _strips(sides: tuple[tuple[str, Trace], ...], apart: tuple[list[int], list[int]]) -> list[dict[str, Any]]:
     names = " and ".join(name for name, _ in sides)
-    reads = [{"name": name, "tokens": source_strip(run)} for name, run in sides]
+    # Of prompts alone the strip below has every token.
+    has_source = any(run.source_tokens for _, run in sides)
+    reads = [{"name": name, "tokens": source_strip(run) or _prompt_strip(run) if has_source else []} for name, run in sides]
     writes = [{"name": name, "tokens": output_strip(run)} for name, run in sides]
     is_known = all(run.output_tokens for _, run in sides)
     # Of a run whose outputs are not recorded the strip has what its decoder read.
@@ -66,6 +69,12 @@ def _strips(sides: tuple[tuple[str, Trace], ...], apart: tuple[list[int], list[i
         {"label": label, "sides": writes, "apart": apart[1], "hint": f"what {names} write, step by step"},
     ]
     return [strip for strip in found if any(side["tokens"] for side in strip["sides"])]
+
+
+def _prompt_strip(run: Trace) -> list[dict[str, Any]]:
+    """What a decoder without an encoder read of its text."""
+    tokens = map(visible, tokens_read(run))
+    return [{"text": token, "title": f"{place_words(place)}: {token}", "class": "given"} for place, token in enumerate(tokens)]
 
 
 @cache

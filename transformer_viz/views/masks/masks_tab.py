@@ -36,9 +36,10 @@ def show(setup: Setup) -> None:
     chosen = range(len(traces)) if is_batch else [setup.sentence]
     layer, head = st.session_state.layer, st.session_state.head
     head = head if isinstance(head, int) else 0
-    columns = 1 if setup.is_narrow else 5 if is_batch else 3
+    parts = [_parts(setup, traces[i], layer, head) for i in chosen]
+    columns = 1 if setup.is_narrow else max(3, len(parts[0])) if is_batch else 3
     figure = figures.mask_grid(
-        [_parts(setup, traces[i], layer, head) for i in chosen],
+        parts,
         [f"{i + 1}: {visible_text(traces[i].source)}" for i in chosen],
         columns=columns,
         theme=setup.theme,

@@ -64,9 +64,11 @@ def show(setup: Setup) -> None:
 
 def start(setup: Setup) -> None:
     """The row, from the link or by default; before the link is written."""
-    trace = setup.forced(changed=False)[setup.sentence]
-    n_rows = len(trace.queries(st.session_state.kind))
-    link.start("lab_row", range(n_rows), fallback=n_rows - 1)
+    trace, kind = setup.forced(changed=False)[setup.sentence], st.session_state.kind
+    rows = range(len(trace.queries(kind)))
+    # Padding before a prompt looks at nothing.
+    looks = (trace.mask_reasons[kind] == 0).any(-1).reshape(-1, len(rows)).any(0)
+    link.start("lab_row", rows, int(looks.argmax()), fallback=rows[-1])
 
 
 def _place(trace: Trace) -> tuple[Kind, int, int, int]:
