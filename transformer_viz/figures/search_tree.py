@@ -23,7 +23,7 @@ _LABELLED_UP_TO = 300
 """With more nodes than this only those on the chosen path have labels; the hover has them all."""
 _LEAST_WIDE, _LEAST_NARROW = 620, 320
 """Pixels between the first and the last step of a figure that is as small as it gets."""
-_LEAST_LABEL, _LONGEST_UPRIGHT = 3, 16
+_LEAST_LABEL, _LONGEST_UPRIGHT = 4, 16
 """Signs of a token that must fit between two steps, where it has as many; and that stand upright at most."""
 _WIDEST_LABEL = 0.75
 """Share of the way from one step to the next that a label may take; the lines change their height in the rest."""
