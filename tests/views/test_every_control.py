@@ -36,7 +36,7 @@ EXCEPTIONS = {
 """Widgets that have no key of their own in a link, and why. Buttons and downloads need none."""
 OF_OTHER_MODELS = {
     "what_if_find": "it narrows what the box beside it offers; what was chosen there is `prefix` or `ban`",
-    **dict.fromkeys(("generation", "chat", "source_language", "target_language"), "in a link; only such models have it"),
+    **dict.fromkeys(("generation", "chat", "source_language", "target_language", "lab_many"), "in a link; only they have it"),
 }
 """Likewise of models that are not ours, which the rooms here do not have; test_models_view.py has them."""
 
