@@ -132,7 +132,7 @@ def _beam(report: Report) -> None:
 def _memory(name: str, size: dict[str, int], report: Report) -> None:
     """Peak memory over the loaded model, each way in a process of its own."""
     try:
-        peaks = {way: decoding_memory.in_process(way, name) for way in ("traced", *_OTHERS)}
+        peaks = {way: decoding_memory.in_process("decoding_memory", way, name) for way in ("traced", *_OTHERS)}
     except Skipped as reason:
         report.remark(f"peak memory: skipped: {reason}")
         return

@@ -1,6 +1,7 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017), one implementation for every variant."""
 
 import math
+from functools import cached_property
 
 import torch
 import torch.nn.functional as F
@@ -44,9 +45,10 @@ class Transformer(nn.Module):
         self.output = _output(config)
         self._initialize()
 
-    @property
+    @cached_property
     def sizes(self) -> Sizes:
         """Of both stacks."""
+        # Asked for at every step.
         return sizes_of(self.config)
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
