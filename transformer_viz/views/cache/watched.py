@@ -176,7 +176,7 @@ def made(key: Hashable, words: str, work: Callable[[Run], T], is_there: Callable
         _offer_again()
         st.stop()
     state.left_line = None
-    if run is None or run.key != key or run.is_given_up:
+    if run is None or run.is_given_up:
         run = state.long_run = line().join(key, visitor.of_session().mark, work)
     run.ask()
     if not run.wait(AT_FIRST):
