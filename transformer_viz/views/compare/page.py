@@ -1,7 +1,7 @@
 """Compare: two runs side by side, and every map with its signed difference."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -279,8 +279,9 @@ def _code(comparison: Comparison, chosen: bar.Bar, pooled: Sequence[bool]) -> No
     if chosen.is_large:
         return
     looks = {"theme": style.theme(), "columns": 1 if screen.is_narrow() else 3, "limit": _limit(comparison)}
-    made = recipe.of_sides(sides.asked(A), sides.asked(B), chosen.device)
-    code.show(lines(*made, *_focus(), **place.of_b(), looks=looks, pooled=pooled))
+    found = recipe.of_sides(sides.asked(A), sides.asked(B), chosen.device)
+    made = (replace(side, by_words=is_pooled) for side, is_pooled in zip(found, pooled, strict=True))
+    code.show(lines(*made, *_focus(), **place.of_b(), looks=looks))
 
 
 def _open_link() -> None:

@@ -1,6 +1,6 @@
 """Compare: two runs, and `difference`, A − B of the head in focus."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ class Side:
         reads_the_other: whether it reads the output of the other side, which must not do the same.
         has_task: whether the model is one of ours.
         calls: methods of the model that switch how it reads and writes.
+        by_words: pieces are pooled to words.
     """
 
     file: str | None = None
@@ -40,6 +41,7 @@ class Side:
     reads_the_other: bool = False
     has_task: bool = True
     calls: tuple[str, ...] = ()
+    by_words: bool = False
 
 
 def lines(
@@ -52,7 +54,6 @@ def lines(
     b_head: Head | None = None,
     *,
     looks: Mapping[str, Any] | None = None,
-    pooled: Sequence[bool] = (False, False),
 ) -> str:
     """A program that ends with `difference`, float32 (query, key), and `figure`, the three maps.
 
@@ -65,7 +66,6 @@ def lines(
         b_layer: of B; None is A's.
         b_head: likewise.
         looks: keywords of `figures.difference`; what is as by default is left out.
-        pooled: whether the pieces of A, and of B, become words.
     """
     ordered = [("a", a, "b"), ("b", b, "a")]
     if a.reads_the_other:
@@ -79,7 +79,7 @@ def lines(
         IMPORT,
         "",
         *made,
-        *(assigned(name, "tv.by_words", Code(name)) for name, is_pooled in zip("ab", pooled, strict=True) if is_pooled),
+        *(assigned(name, "tv.by_words", Code(name)) for name, run in (("a", a), ("b", b)) if run.by_words),
         assigned("difference", "tv.compare(a, b).difference", kind, **where),
         assigned("figure", "tv.figures.difference", Code("a"), Code("b"), kind, **where, **drawn),
         "figure.show()",
