@@ -280,8 +280,8 @@ def _code(comparison: Comparison, chosen: bar.Bar, pooled: Sequence[bool]) -> No
         return
     looks = {"theme": style.theme(), "columns": 1 if screen.is_narrow() else 3, "limit": _limit(comparison)}
     found = recipe.of_sides(sides.asked(A), sides.asked(B), chosen.device)
-    made = (replace(side, by_words=is_pooled) for side, is_pooled in zip(found, pooled, strict=True))
-    code.show(lines(*made, *_focus(), **place.of_b(), looks=looks))
+    a, b = (replace(side, by_words=is_pooled) for side, is_pooled in zip(found, pooled, strict=True))
+    code.show(lines(a, b, *_focus(), **place.of_b(), looks=looks))
 
 
 def _open_link() -> None:
