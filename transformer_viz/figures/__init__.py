@@ -19,6 +19,7 @@ from transformer_viz.figures.losses import token_losses
 from transformer_viz.figures.maps import before_and_after, softmax_maps
 from transformer_viz.figures.masks import mask, mask_grid
 from transformer_viz.figures.mosaic import mosaic
+from transformer_viz.figures.overview import overview
 from transformer_viz.figures.player import player
 from transformer_viz.figures.search_tree import search_tree
 from transformer_viz.figures.snapshot_maps import snapshot_maps
@@ -42,6 +43,7 @@ __all__ = [
     "mask",
     "mask_grid",
     "mosaic",
+    "overview",
     "player",
     "search_tree",
     "snapshot_maps",

@@ -7,15 +7,23 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.analysis.words import axis_noun, kind_title
-from transformer_viz.figures import cells
-from transformer_viz.figures.plain import Plain
+from transformer_viz.figures import cells, shades
+from transformer_viz.figures.plain import Plain, scatter
+from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, theme_of
 from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 
 def attention(
-    trace: Trace, kind: Kind, layer: int | None = None, head: Head = 0, *, theme: ThemeName = "light", large: bool = False
+    trace: Trace,
+    kind: Kind,
+    layer: int | None = None,
+    head: Head = 0,
+    *,
+    scale: Scale = "fixed",
+    theme: ThemeName = "light",
+    large: bool = False,
 ) -> go.Figure:
     """The map of one head: rows are queries, row 0 on top; columns are keys; range 0 to 1.
 
@@ -24,6 +32,8 @@ def attention(
         kind: `encoder`, `decoder` or `cross`.
         layer: from 0; by default the first that the run has.
         head: from 0, or `mean` or `max` over the heads of the layer.
+        scale: what has the strongest colour: `fixed` is a weight of 1, `head` the head's own largest, `log` is 1 on a
+            logarithmic scale that begins at 0.0001.
         theme: `light` or `dark`.
         large: bigger letters, for a projector.
 
@@ -34,11 +44,12 @@ def attention(
     size = 17 if large else 13
     written = None if kind == "encoder" else trace.output_tokens
     names = cells.query_labels(trace.queries(kind), written)
+    weights, reasons = head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head)
     return go.Figure(
-        map_traces(head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head), colours),
+        [*map_traces(weights, reasons, colours), *bar_traces(scale)],
         {
             **base_layout(colours, size),
-            "coloraxis": colour_axis(colours, size),
+            **colour_axes(colours, size, scale=scale, most=most_of(weights, reasons)),
             "title": {"text": f"{kind_title(trace, kind)}, {head_title(layer, head)}", "font": {"size": size + 2}},
             "xaxis": cells.key_axis(trace.keys(kind), kind, colours, size, noun=axis_noun(trace)),
             "yaxis": cells.query_axis(names, trace.queries(kind), kind, colours, size, noun=axis_noun(trace)),
@@ -56,22 +67,34 @@ def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme) -> list[P
     return [cells.weights_trace(weights, masked), *grey, *hatch]
 
 
-def colour_axis(theme: Theme, size: int, x: float = 1.01) -> dict[str, Any]:
-    """The fixed range 0 to 1, with a thin bar at `x` (share of the figure's width)."""
-    return {
-        "cmin": 0,
-        "cmax": 1,
-        "colorscale": even(theme.scale),
-        "colorbar": {
-            "x": x,
-            "xanchor": "left",
-            "len": 0.6,
-            "y": 1,
-            "yanchor": "top",
-            "thickness": 10,
-            "outlinewidth": 0,
-            "tickvals": [0, 0.5, 1],
-            "tickfont": {"size": size - 1, "color": theme.muted},
-            "title": {"text": "weight", "font": {"size": size - 1, "color": theme.muted}},
-        },
-    }
+def colour_axes(
+    theme: Theme, size: int, x: float = 1.01, *, scale: Scale = "fixed", most: float = 1.0, shows: bool = True
+) -> dict[str, Any]:
+    """The colours of a map, with a thin bar at `x` (share of the figure's width), which says the scale; `most` is the head's
+    largest weight. A logarithmic bar has an axis of its own, since a map's is one of weights."""
+    words = {"size": size - 1, "color": theme.muted}
+    bar: dict[str, Any] = {
+        "x": x, "xanchor": "left", "len": 0.6, "y": 1, "yanchor": "top", "thickness": 10, "outlinewidth": 0, "tickfont": words,
+    }  # fmt: skip
+    top = most if scale == "head" else 1
+    colours = {"cmin": 0, "cmax": top, "colorscale": shades.stops(theme, scale)}
+    if scale == "log":
+        bar |= {"tickvals": [-4, -3, -2, -1, 0], "ticktext": ["≤ 0.0001", "0.001", "0.01", "0.1", "1"]}
+        bar["title"] = {"text": "weight (log scale)", "font": words}
+        decades = {"cmin": -4, "cmax": 0, "colorscale": even(theme.scale), "colorbar": bar, "showscale": shows}
+        return {"coloraxis": {**colours, "showscale": False}, "coloraxis2": decades}
+    ends = {} if scale == "fixed" else {"ticktext": ["0", f"{top / 2:.2g}", f"{top:.2g}"]}
+    bar |= {"tickvals": [0, top / 2, top], **ends}
+    bar["title"] = {"text": "weight" if scale == "fixed" else "weight (to maximum)", "font": words}
+    return {"coloraxis": {**colours, "colorbar": bar, "showscale": shows}}
+
+
+def bar_traces(scale: Scale) -> list[Plain]:
+    """What holds the logarithmic bar: Plotly draws none of which no trace has colours."""
+    marker = {"color": [0], "coloraxis": "coloraxis2"}
+    return [scatter(x=[None], y=[None], mode="markers", marker=marker, hoverinfo="skip")] if scale == "log" else []
+
+
+def most_of(weights: np.ndarray, reasons: np.ndarray) -> float:
+    """A head's largest weight, or 1 where it has none."""
+    return float(np.where((reasons > 0) | np.isnan(weights), 0, weights).max(initial=0)) or 1.0

@@ -9,14 +9,18 @@ the bytes. Maps with more cells than the picture has pixels are thinned out, eac
 and the title says so: the browser would draw every second cell and leave the others out.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.analysis.head_order import ordered
 from transformer_viz.analysis.heads import Head
+from transformer_viz.figures import shades
 from transformer_viz.figures.plain import Plain, PlainFigure, heatmap, scatter
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
+from transformer_viz.figures.shades import Scale
+from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
 from transformer_viz.terms import KIND_TITLES, Kind, head_label
 from transformer_viz.trace.trace import Trace
 
@@ -31,7 +35,7 @@ _LONGEST_SIDE, _SHORTEST_SIDE = 128, 16
 _TITLE_BELOW = 6.3
 """Pixels above the title."""
 _LEAST_OF_A_ROW = 32
-"""Pixels of a row of tiles in a deep model."""
+"""Pixels of a row of tiles of all layers of a deep model; a page of some layers asks for more."""
 _CELLS_ACROSS, _CELLS_DOWN = 512, 384
 """About as many cells as a mosaic has pixels where three stand side by side on a page 1440 wide."""
 _EMPTY, _MASKED, _FIRST_SHADE, _LAST_SHADE = 0, 2, 5, 255
@@ -44,6 +48,9 @@ def mosaic(
     kind: Kind,
     focus: tuple[int, Head] | None = None,
     *,
+    heads: Sequence[tuple[int, int]] | None = None,
+    columns: int | None = None,
+    scale: Scale = "fixed",
     theme: ThemeName = "light",
     large: bool = False,
     height: int | None = None,
@@ -54,46 +61,69 @@ def mosaic(
         trace: the run.
         kind: `encoder`, `decoder` or `cross`.
         focus: layer and head to outline; `mean` and `max` outline the whole layer.
+        heads: layer and head of those that are drawn, in their order; by default all, by layers.
+        columns: how many stand side by side; by default as many as a layer has.
+        scale: what has the strongest colour: `fixed` is a weight of 1, `head` each head's own largest, `log` is 1 on a
+            logarithmic scale that begins at 0.0001.
         theme: `light` or `dark`.
         large: bigger letters, for a projector.
         height: in pixels; by default as many rows of tiles as layers need.
 
     `layout.meta["block"]` says how many queries and keys one cell stands for.
     """
-    return plain_mosaic(trace, kind, focus, theme=theme, large=large, height=height).to_plotly()
+    looks: MosaicLooks = {"heads": heads, "columns": columns, "scale": scale, "theme": theme, "large": large, "height": height}
+    return plain_mosaic(trace, kind, focus, **looks).to_plotly()
 
 
-def plain_mosaic(
-    trace: Trace,
-    kind: Kind,
-    focus: tuple[int, Head] | None = None,
-    *,
-    theme: ThemeName,
-    large: bool,
-    height: int | None = None,
-) -> PlainFigure:
+class MosaicLooks(TypedDict):
+    """What a mosaic has, and how it looks; see `mosaic`."""
+
+    heads: NotRequired[Sequence[tuple[int, int]] | None]
+    columns: NotRequired[int | None]
+    scale: NotRequired[Scale]
+    theme: ThemeName
+    large: bool
+    height: NotRequired[int | None]
+
+
+def plain_mosaic(trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None, **looks: Unpack[MosaicLooks]) -> PlainFigure:
     """The same as plain data."""
     weights = trace.attentions(kind)
     assert weights is not None, f"the run has no {kind} attention"
-    weights = weights.astype(np.float32, copy=False)
-    colours, size = theme_of(theme), 15 if large else 12
+    colours, size, scale = theme_of(looks["theme"]), 15 if looks["large"] else 12, looks.get("scale", "fixed")
     masked = np.broadcast_to(trace.masks[kind], weights.shape)
+    tiles, columns = looks.get("heads"), looks.get("columns")
+    if tiles is not None or columns is not None:
+        tiles = tiles or ordered(trace, kind)
+        weights, masked = (_chosen(trace, kind, of_all, tiles, columns) for of_all in (weights, masked))
+    weights = shades.scaled(weights.astype(np.float32, copy=False), masked, scale)
     blocks = block_sizes(weights.shape)
     if blocks != (1, 1):
         weights, masked = _thinned(weights, masked, blocks)
-    grid = Grid(trace.layer_numbers(kind), *weights.shape[1:])
+    grid = Grid(trace.layer_numbers(kind), *weights.shape[1:], tiles=tiles)
+    title = KIND_TITLES[kind] + shades.TITLES[scale] + _thinned_words(blocks)
     return PlainFigure(
         [
-            *_heatmaps(grid, weights, masked, colours),
+            *_heatmaps(grid, weights, masked, colours, scale),
             *grid.outlines(colours, focus),
             grid.captions(colours, size, focus),
         ],
         {
-            **grid.layout(KIND_TITLES[kind] + _thinned_words(blocks), colours, size, height),
+            **grid.layout(title, colours, size, looks.get("height")),
             "meta": {"kind": kind, **grid.meta(), "block": list(blocks)},
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
         },
     )
+
+
+def _chosen(trace: Trace, kind: Kind, of_all: np.ndarray, heads: Sequence[tuple[int, int]], columns: int | None) -> np.ndarray:
+    """(layer, head, …) -> (row of tiles, column, …), in the order of `heads`; tiles that are missing in the last row are
+    not masked, and no numbers."""
+    width = columns or of_all.shape[1]
+    found = [of_all[trace.layer_place(kind, layer), head] for layer, head in heads]
+    empty = np.zeros_like(found[0]) if of_all.dtype == bool else np.full_like(found[0], np.nan)
+    found += [empty] * (-len(found) % width)
+    return np.stack(found).reshape(-1, width, *of_all.shape[2:])
 
 
 def block_sizes(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -118,19 +148,19 @@ def _thinned_words(blocks: tuple[int, int]) -> str:
     return "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
 
 
-def _heatmaps(grid: "Grid", weights: np.ndarray, masked: np.ndarray, colours: Theme) -> list[Plain]:
+def _heatmaps(grid: "Grid", weights: np.ndarray, masked: np.ndarray, colours: Theme, scale: Scale) -> list[Plain]:
     """Weights and masked cells: two exact traces for small maps, one of bytes for larger ones."""
     if max(weights.shape[2:]) <= EXACT_UP_TO and weights.size <= _EXACT_CELLS:
         drawn = grid.canvas(np.where(masked, np.float32(np.nan), weights), np.float32(np.nan))
-        maps = [heatmap(z=drawn, zmin=0, zmax=1, colorscale=even(colours.scale), **_QUIET)]
+        maps = [heatmap(z=drawn, zmin=0, zmax=1, colorscale=shades.stops(colours, scale), **_QUIET)]
         if masked.any():
             grey = grid.canvas(np.where(masked, np.float32(1), np.float32(np.nan)), np.float32(np.nan))
             maps.append(heatmap(z=grey, colorscale=flat(colours.masked), **_QUIET))
         return maps
     span = _LAST_SHADE - _FIRST_SHADE
     known: np.ndarray = np.clip(np.nan_to_num(weights, nan=0), 0, 1)
-    shades = np.rint(known * span + _FIRST_SHADE).astype(np.uint8)
-    codes = np.where(masked, np.uint8(_MASKED), np.where(np.isnan(weights), np.uint8(_EMPTY), shades))
+    found = np.rint(shades.share(known, scale) * span + _FIRST_SHADE).astype(np.uint8)
+    codes = np.where(masked, np.uint8(_MASKED), np.where(np.isnan(weights), np.uint8(_EMPTY), found))
     return [heatmap(z=grid.canvas(codes, np.uint8(_EMPTY)), zmin=0, zmax=255, colorscale=_coded(colours), **_QUIET)]
 
 
@@ -146,20 +176,30 @@ def _coded(colours: Theme) -> list[list[Any]]:
 class Grid:
     """Where each tile stands on the canvas, in cells."""
 
-    def __init__(self, layers: tuple[int, ...], n_heads: int, n_queries: int, n_keys: int) -> None:
-        self.layers, self.n_heads, self.n_queries, self.n_keys = layers, n_heads, n_queries, n_keys
+    def __init__(
+        self,
+        layers: tuple[int, ...],
+        n_heads: int,
+        n_queries: int,
+        n_keys: int,
+        tiles: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        self.n_heads, self.n_queries, self.n_keys = n_heads, n_queries, n_keys
+        self.tiles = tiles or [(layer, head) for layer in layers for head in range(n_heads)]
+        """Layer and head of each tile, row after row."""
+        self.n_rows = -(-len(self.tiles) // n_heads)
         self.gap = max(1, round(n_keys * 0.06))
         self.caption = max(1, round(n_queries * _CAPTION_SHARE))
         self.pitch_x, self.pitch_y = n_keys + self.gap, n_queries + self.caption
         self.width = n_heads * self.pitch_x - self.gap
-        self.height = len(layers) * self.pitch_y - self.caption
-        # Row of tiles, head.
-        self.places = [(row, head) for row in range(len(layers)) for head in range(n_heads)]
+        self.height = self.n_rows * self.pitch_y - self.caption
+        # Row of tiles, column.
+        self.places = [divmod(place, n_heads) for place in range(len(self.tiles))]
 
     def canvas(self, tiles: np.ndarray, between: np.generic) -> np.ndarray:
         """(layer, head, query, key) -> one matrix with `between` between the tiles."""
         padded = np.pad(tiles, ((0, 0), (0, 0), (0, self.caption), (0, self.gap)), constant_values=between)
-        whole = padded.transpose(0, 2, 1, 3).reshape(len(self.layers) * self.pitch_y, self.n_heads * self.pitch_x)
+        whole = padded.transpose(0, 2, 1, 3).reshape(self.n_rows * self.pitch_y, self.n_heads * self.pitch_x)
         return np.ascontiguousarray(whole[: self.height, : self.width], dtype=tiles.dtype)
 
     def captions(self, theme: Theme, size: int, focus: tuple[int, Head] | None) -> Plain:
@@ -167,11 +207,11 @@ class Grid:
         return scatter(
             x=[head * self.pitch_x + (self.n_keys - 1) / 2 for _, head in self.places],
             y=[row * self.pitch_y - 0.5 - self.caption / 2 for row, _ in self.places],
-            text=[head_label(self.layers[row], head) for row, head in self.places],
+            text=[head_label(*tile) for tile in self.tiles],
             mode="text",
             textfont={
                 "size": max(_SMALLEST_CAPTION, min(size, _CAPTIONS_ACROSS // self.n_heads)),
-                "color": [theme.accent if self._is_in(place, focus) else theme.muted for place in self.places],
+                "color": [theme.accent if self._is_in(tile, focus) else theme.muted for tile in self.tiles],
             },
             hoverinfo="skip",
             cliponaxis=False,
@@ -183,12 +223,12 @@ class Grid:
         One line and not shapes, each of which would be an element of its own in the browser.
         """
         frames = [self._rectangles(self.places, theme.grid, 1)]
-        chosen = [place for place in self.places if self._is_in(place, focus)]
+        chosen = [place for place, tile in zip(self.places, self.tiles, strict=True) if self._is_in(tile, focus)]
         return [*frames, self._rectangles(chosen, theme.accent, 2.5)] if chosen else frames
 
     def layout(self, title: str, theme: Theme, size: int, height: int | None) -> dict[str, Any]:
         """Title, height and axes of a figure that is this grid; without a height what the rows of tiles need."""
-        height = height or 28 + max(min(4, len(self.layers)) * 98, _LEAST_OF_A_ROW * len(self.layers))
+        height = height or 28 + max(min(4, self.n_rows) * 98, _LEAST_OF_A_ROW * self.n_rows)
         return {
             **base_layout(theme, size),
             "height": height,
@@ -205,14 +245,13 @@ class Grid:
         }
 
     def meta(self) -> dict[str, Any]:
-        """The grid, for turning a click into layer and head; `numbers` are those of the layers, from 0."""
+        """The grid, for turning a click into layer and head: layer and head of each tile, row after row."""
         pitch = {"pitch_x": self.pitch_x, "pitch_y": self.pitch_y}
-        return {"layers": len(self.layers), "numbers": list(self.layers), "heads": self.n_heads, **pitch}
+        return {"layers": self.n_rows, "tiles": [list(tile) for tile in self.tiles], "heads": self.n_heads, **pitch}
 
-    def _is_in(self, place: tuple[int, int], focus: tuple[int, Head] | None) -> bool:
-        if focus is None or self.layers[place[0]] != focus[0]:
-            return False
-        return focus[1] == place[1] or isinstance(focus[1], str)
+    @staticmethod
+    def _is_in(tile: tuple[int, int], focus: tuple[int, Head] | None) -> bool:
+        return focus is not None and tile[0] == focus[0] and (focus[1] == tile[1] or isinstance(focus[1], str))
 
     def _rectangles(self, places: list[tuple[int, int]], colour: str, width: float) -> Plain:
         """One line for all tiles, broken between two: a trace for each costs the browser more than the map."""

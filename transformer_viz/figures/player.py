@@ -7,7 +7,7 @@ once for every step (256 tokens: 107 MB), so its frames only move a cover over t
 A run whose probabilities were not recorded has the map alone.
 """
 
-from typing import Any, TypedDict, Unpack
+from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,9 +15,10 @@ import plotly.graph_objects as go
 from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.analysis.words import axis_noun
 from transformer_viz.figures import candidates, cells
-from transformer_viz.figures.attention import colour_axis, map_traces
+from transformer_viz.figures.attention import bar_traces, colour_axes, map_traces, most_of
 from transformer_viz.figures.margins import margins
 from transformer_viz.figures.plain import Plain, PlainFigure, scatter
+from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, labels, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -27,7 +28,7 @@ _MOST_TALL = 58
 """Rows that the figure grows with: about 900 pixels. More rows are lower ones."""
 _LEAST_OF_MAP = {False: (90, 400), True: (110, 250)}
 """Whether for a phone: pixels that the labels take from the figure's height, and the least width of the map between them."""
-COVERED_FROM = 1_000_000
+COVERED_FROM = 250_000
 """Cells of all frames together from which the map is sent once, under a cover."""
 
 
@@ -42,6 +43,7 @@ def player(
     large: bool = False,
     with_answer: bool = True,
     narrow: bool = False,
+    scale: Scale = "fixed",
 ) -> go.Figure:
     """The focus head's map with the row of the step outlined, and what could have been written.
 
@@ -55,8 +57,10 @@ def player(
         large: bigger letters, for a projector.
         with_answer: ring the true key of each row.
         narrow: the candidates below the map, for a phone, instead of beside it.
+        scale: what has the strongest colour: `fixed` is a weight of 1, `head` the head's own largest, `log` is 1 on a
+            logarithmic scale that begins at 0.0001.
     """
-    looks: Looks = {"theme": theme, "large": large, "with_answer": with_answer, "narrow": narrow}
+    looks: Looks = {"theme": theme, "large": large, "with_answer": with_answer, "narrow": narrow, "scale": scale}
     return plain_player(trace, kind, layer, head, step, **looks).to_plotly()
 
 
@@ -67,6 +71,7 @@ class Looks(TypedDict):
     large: bool
     with_answer: bool
     narrow: bool
+    scale: NotRequired[Scale]
 
 
 def plain_player(trace: Trace, kind: Kind, layer: int | None, head: Head, step: int, **looks: Unpack[Looks]) -> PlainFigure:
@@ -93,6 +98,7 @@ def _picture(drawn_by: "type[_Picture]", trace: Trace, kind: Kind, layer: int, h
     below = margins(labels(keys), (), size, upright=cells.is_crowded(keys))["b"]
     arranged = _arrangement(n_queries, below, looks) if picture.steps else _alone(n_queries, looks["large"])
     picture.place, picture.ring = arranged, ring_width(n_queries, len(keys), arranged, looks["narrow"])
+    picture.scale = looks.get("scale", "fixed")
     return picture
 
 
@@ -101,7 +107,7 @@ def _figure(picture: "_Picture", step: int, frames: list[dict[str, Any]]) -> Pla
     traces = picture.traces()
     for drawn, update in zip(traces, picture.updates(step), strict=True):
         drawn.update(update)
-    return PlainFigure(traces, picture.layout(step), frames)
+    return PlainFigure([*traces, *bar_traces(picture.scale)], picture.layout(step), frames)
 
 
 def ring_width(n_queries: int, n_keys: int, place: dict[str, Any], narrow: bool) -> float:
@@ -117,6 +123,7 @@ class _Picture:
 
     place: dict[str, Any]
     """Height and domains."""
+    scale: Scale
     ring: float
     """The width of a ring, in pixels."""
 
@@ -126,6 +133,7 @@ class _Picture:
         self.weights = head_map(trace, kind, layer, head)
         self.reasons = reasons_map(trace, kind, layer, head)
         self.codes = cells.codes_in(self.reasons)
+        self.most = most_of(self.weights, self.reasons)
         self.steps = trace.steps or candidates.at_masks(trace)
         # The encoder has read everything before the first step; its map never grows.
         self.grows = kind != "encoder"
@@ -180,7 +188,7 @@ class _Picture:
             **base_layout(theme, self.size),
             "height": place["height"],
             "margin": margins(labels(keys), names, self.size, upright=upright),
-            "coloraxis": {**colour_axis(theme, self.size, place["x"][1] + 0.01), "showscale": place["scale"]},
+            **colour_axes(theme, self.size, place["x"][1] + 0.01, scale=self.scale, most=self.most, shows=place["scale"]),
             "xaxis": cells.key_axis(keys, kind, theme, self.size, noun=axis_noun(self.trace), domain=place["x"]),
             "yaxis": cells.query_axis(
                 names, self.trace.queries(kind), kind, theme, self.size, noun=axis_noun(self.trace), domain=place["y"]

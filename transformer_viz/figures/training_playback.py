@@ -15,7 +15,7 @@ from transformer_viz.analysis.sentences import percent_words, source_unit
 from transformer_viz.analysis.snapshots import Course, course
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
-from transformer_viz.figures.attention import colour_axis, map_traces
+from transformer_viz.figures.attention import colour_axes, map_traces
 from transformer_viz.figures.plain import Plain, PlainFigure, scatter
 from transformer_viz.figures.player import Looks
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
@@ -215,7 +215,7 @@ class _Playback:
             **base_layout(theme, size),
             "height": place["height"],
             "margin": {"l": 8, "r": 14, "t": 8 if narrow else 28, "b": 6},
-            "coloraxis": {**colour_axis(theme, size, _MAP_SHARE + 0.01), "showscale": not narrow},
+            **colour_axes(theme, size, _MAP_SHARE + 0.01, shows=not narrow),
             "xaxis": keys,
             "yaxis": queries,
             "xaxis2": {**self._time_axis(place["width"]), "domain": place["x2"]},

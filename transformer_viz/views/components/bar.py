@@ -98,7 +98,7 @@ def show(
         st.info(f"This page has the checkpoints alone so far; {literal(state.checkpoint)} is on Explore.")
         link.write(link.values())
     now = display_options.current()
-    return Bar(state.text, model, state.device, is_large=now.is_large, with_answer=now.with_answer)
+    return Bar(state.text, model, state.device, is_large=now.is_large, with_answer=now.with_answer, scale=now.scale)
 
 
 def _while_it_is_loaded(usable: list[str], listed: dict[str, str]) -> None:

@@ -6,11 +6,12 @@ const CLICKED = {
     const grid = chart.layout.meta, [area] = areas(chart);
     if (!grid || !area) return null;
     const head = Math.floor((area.x(event) + 0.5) / grid.pitch_x);
-    // Not every run has all layers, so a row of tiles is not the layer's number.
+    // Not every run has all layers, and heads may stand in another order.
     const row = Math.max(0, Math.floor((area.y(event) + 0.5) / grid.pitch_y));
-    if (head < 0 || head >= grid.heads || row >= grid.layers) return null;
+    const tile = head >= 0 && head < grid.heads && grid.tiles[row * grid.heads + head];
+    if (!tile) return null;
     const step = document.querySelector(".st-key-focus .chart")?.__step;
-    return { kind: grid.kind, layer: grid.numbers[row], head, step };
+    return { kind: grid.kind, layer: tile[0], head: tile[1], step };
   },
 
   // The query and key under the pointer; a label alone names a row (key null) or a column (query null).

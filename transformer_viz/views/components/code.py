@@ -13,7 +13,7 @@ from transformer_viz.analysis.words import is_by_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import screen, style
 from transformer_viz.views.snippets.runs import Run
-from transformer_viz.views.state import link, switches
+from transformer_viz.views.state import display_options, link, switches
 from transformer_viz.views.state.controls import CODE
 
 if TYPE_CHECKING:
@@ -70,4 +70,5 @@ def looks() -> dict[str, Any]:
         "theme": style.theme(),
         "large": bool(state.get("projector")),
         "narrow": screen.is_narrow(),
+        "scale": display_options.scale(),
     }

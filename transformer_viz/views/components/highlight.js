@@ -311,12 +311,12 @@ function placeOnTile(chart, area, event) {
 
 // The maps on a chart, in cells: all tiles of a mosaic, or the one large map.
 function tilesOn(chart) {
-  const { pitch_x, pitch_y, heads, layers, block } = chart.layout.meta, { xaxis, yaxis } = chart.layout;
+  const { pitch_x, pitch_y, heads, tiles, block } = chart.layout.meta, { xaxis, yaxis } = chart.layout;
   const [left, right] = xaxis.range, [bottom, top] = yaxis.range;
   if (!pitch_x) return [{ x: 0, y: 0, rows: bottom - top, columns: right - left, block: [1, 1] }];
   const gap = heads * pitch_x - (right - left), caption = -0.5 - top;
   const size = { rows: pitch_y - caption, columns: pitch_x - gap, block };
-  return Array.from({ length: layers * heads }, (_, place) => {
+  return tiles.map((_, place) => {
     return { x: (place % heads) * pitch_x, y: Math.floor(place / heads) * pitch_y, ...size };
   });
 }

@@ -106,12 +106,13 @@ function sectionsOf(chart) {
   return [...[...maps.values()].map((map) => mapOf(chart, map)), ...lines.flatMap((trace) => linesOf(chart, trace))];
 }
 
-function tilesOf({ layers, numbers, heads, pitch_x, pitch_y }) {
+function tilesOf({ layers, tiles, said, heads, pitch_x, pitch_y }) {
+  const name = (tile) => (tile ? `layer ${tile[0] + 1} head ${tile[1] + 1}` : "nothing");
   return {
     area: "xy",
     rows: layers,
     columns: heads,
-    words: (row, column) => `layer ${numbers[row] + 1} head ${column + 1}`,
+    words: (row, column) => name(tiles[row * heads + column]) + (said ? `: ${said[row * heads + column]}` : ""),
     edges: (row, column) => [column * pitch_x - 0.5, row * pitch_y - 0.5, (column + 1) * pitch_x - 0.5, (row + 1) * pitch_y - 0.5],
   };
 }

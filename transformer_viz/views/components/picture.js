@@ -154,11 +154,11 @@ class Picture {
     const size = [Math.min(columns, Math.max(1, Math.ceil(across * this.ratio))), Math.min(rows, Math.max(1, Math.ceil(down * this.ratio)))];
     const strongest = size[0] < columns || size[1] < rows ? pooled(values, rows, columns, size) : values;
     const image = new ImageData(...size), dots = new Uint32Array(image.data.buffer);
-    const { table, least, most } = this.colours(trace), scale = (table.length - 1) / (most - least || 1);
+    const { shade, least, most } = this.colours(trace);
     for (let i = 0; i < dots.length; i += 1) {
       // No number draws nothing: its dot stays transparent.
       const value = strongest[i];
-      if (value === value) dots[i] = table[Math.max(0, Math.min(table.length - 1, Math.round((value - least) * scale)))];
+      if (value === value) dots[i] = shade(Math.max(0, Math.min(1, (value - least) / (most - least || 1))));
     }
     this.context.imageSmoothingEnabled = false;
     this.context.drawImage(small(image), 0, 0, ...size, box[0], box[1], across, down);
@@ -167,7 +167,7 @@ class Picture {
   colours(trace) {
     const axis = trace.coloraxis ? this.host.layout[trace.coloraxis] : null;
     const { colorscale } = axis ?? trace;
-    return { table: tableOf(colorscale), least: axis?.cmin ?? trace.zmin ?? 0, most: axis?.cmax ?? trace.zmax ?? 1 };
+    return { shade: shadeOf(colorscale), least: axis?.cmin ?? trace.zmin ?? 0, most: axis?.cmax ?? trace.zmax ?? 1 };
   }
 
   // What lies between the cells is paper.
@@ -185,6 +185,7 @@ class Picture {
   scatter(trace) {
     const [x, y] = this.axesOf(trace), { context } = this;
     const points = (trace.x ?? []).map((value, place) => (value === null ? null : [this.at(x, value), this.at(y, trace.y[place])]));
+    if (!points.some(Boolean)) return;
     if (trace.mode === "text") points.forEach(([left, top], place) => this.write(trace.text[place], left, top, each(trace.textfont, place)));
     else if (trace.mode === "markers") points.forEach(([left, top], place) => this.mark(left, top, trace.marker, place));
     else {
@@ -270,7 +271,7 @@ class Picture {
     context.fillRect(left, top, thickness, height);
     this.write(title.text, left, area.top + LINE * title.font.size / 2, title.font, { align: "left", kind: "bar" });
     colorbar.tickvals.forEach((value, place) => {
-      const text = colorbar.ticktext?.[place] ?? String(value), down = top + height * (cmax - value) / (cmax - cmin);
+      const text = colorbar.ticktext?.[place] ?? String(value), down = top + height * (cmax - value) / (cmax - cmin || 1);
       this.write(text, left + thickness + TEXT_GAP, down, tickfont, { align: "left", kind: "bar" });
     });
   }
@@ -396,16 +397,19 @@ function pooled(values, rows, columns, [across, down]) {
   return found;
 }
 
-const TABLES = new Map();
+const SHADES = new Map();
 
-// 1,021 shades of a colour scale, as the dots of a picture; the codes of a byte, 0 to 255, are every fourth of them.
-function tableOf(scale) {
+// A colour scale as a function of a share from 0 to 1, which gives the dot of a picture. 1,021 shades are made beforehand, of which
+// the codes of a byte, 0 to 255, are every fourth; a scale whose colours lie closer together is asked for each dot.
+function shadeOf(scale) {
   const name = JSON.stringify(scale);
-  if (!TABLES.has(name)) {
+  if (!SHADES.has(name)) {
     const stops = scale.map(([share, colour]) => [share, partsOf(colour)]);
-    TABLES.set(name, Uint32Array.from({ length: 1021 }, (_, i) => shadeAt(stops, i / 1020)));
+    const isFine = stops.some(([share], i) => i && share > stops[i - 1][0] && share - stops[i - 1][0] < 1 / 300);
+    const table = Uint32Array.from({ length: 1021 }, (_, i) => shadeAt(stops, i / 1020));
+    SHADES.set(name, isFine ? (share) => shadeAt(stops, share) : (share) => table[Math.round(share * 1020)]);
   }
-  return TABLES.get(name);
+  return SHADES.get(name);
 }
 
 function shadeAt(stops, share) {

@@ -13,8 +13,9 @@ from transformer_viz.figures.player import Looks, plain_guess, plain_player
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.covered import covered
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, code, guess, player, screen, style
-from transformer_viz.views.state import focus, link
+from transformer_viz.views.components import chart, code, deep_mosaic, guess, player, screen, style
+from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
+from transformer_viz.views.state import deep, focus, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
 Program = Callable[[focus.Focus], str]
@@ -67,6 +68,7 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus) -> None:
         guess.show(trace, at, large=chosen.is_large, dark=theme == "dark")
     with _map_beside_boxes(trace, chosen):
         looks: Looks = {"theme": theme, "large": chosen.is_large, "with_answer": False, "narrow": screen.is_narrow()}
+        looks["scale"] = chosen.scale
         figure = plain_guess(trace, at.kind, at.layer, at.head, step, **looks)
         heard = guess.on_map(trace, at) if at.kind != "encoder" and step < trace.n_steps else None
         chart.show(figure, "focus-chart", _alt(trace, at.kind), run=at.run, clicks=heard, zooms=False, painted=True)
@@ -120,6 +122,7 @@ def _lines_switched() -> None:
 def _focus_map(trace: Trace, chosen: DisplayOptions) -> None:
     now = focus.current()
     looks: Looks = {"theme": style.theme(), "large": chosen.is_large, "with_answer": True, "narrow": screen.is_narrow()}
+    looks["scale"] = chosen.scale
     figure = plain_player(trace, now.kind, now.layer, now.head, now.step, **looks)
     chart.show(figure, "focus-chart", _alt(trace, now.kind), run=now.run, zooms=False, painted=True)
 
@@ -129,12 +132,13 @@ def _alt(trace: Trace, kind: Kind) -> str:
     return f"{KIND_TITLES[kind]} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
-def mosaics(trace: Trace, chosen: DisplayOptions, now: focus.Focus, on_tile: Callable[[dict[str, Any]], None]) -> None:
-    """All heads of every kind, side by side; `on_tile` hears of a click on one."""
+def mosaics(trace: Trace, chosen: DisplayOptions, now: focus.Focus, on_tile: OnTile) -> None:
+    """All heads of every kind, side by side, or a page of those of a deep model; `on_tile` hears of a click on one."""
+    if deep.is_deep(trace) and deep.is_started():
+        deep_mosaic.show(trace, chosen, now, on_tile)
+        return
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
-        with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
+        with column:
             tile = (now.layer, now.head) if kind == now.kind else None
-            figure = plain_mosaic(trace, kind, tile, theme=style.theme(), large=chosen.is_large)
-            words = f"All layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
-            heard = clicks.tiles(on_tile)
-            chart.show(figure, f"mosaic-chart-{kind}", words, run=now.run, clicks=heard, zooms=False, painted=True)
+            looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large, "scale": chosen.scale}
+            show_mosaic(plain_mosaic(trace, kind, tile, **looks), kind, now, on_tile)

@@ -127,7 +127,7 @@ def file(run: AnyRun, name: str, options: Mapping[str, Any]) -> str:
 def _pictures(now: View, given: DisplayOptions) -> list[str]:
     """The focus map, and under it the mosaics with the focus outlined."""
     place = {"layer": now.layer, "head": now.head, "step": now.step}
-    drawn = looks(given, "theme", "large", "narrow")
+    drawn = looks(given, "theme", "large", "narrow", "scale")
     return [
         assigned("figure", "tv.figures.player", _TRACE, now.kind, **place, **drawn),
         "figure.show()",
@@ -137,7 +137,7 @@ def _pictures(now: View, given: DisplayOptions) -> list[str]:
 
 def mosaics(trace: str, kind: Kind, layer: int, head: Head, given: DisplayOptions) -> list[str]:
     """All heads of every kind of a trace, by the name of its variable."""
-    tile = call("tv.figures.mosaic", Code(trace), _KIND, Code("tile"), **looks(given, "theme", "large"))
+    tile = call("tv.figures.mosaic", Code(trace), _KIND, Code("tile"), **looks(given, "theme", "large", "scale"))
     return [
         f"for kind in {trace}.kinds:",
         f"    tile = {literal((layer, head))} if kind == {literal(kind)} else None",

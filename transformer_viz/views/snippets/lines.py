@@ -54,4 +54,4 @@ def looks(given: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: given[name] for name in names if name in given and given[name] != _DEFAULTS[name]}
 
 
-_DEFAULTS = {"theme": "light", "large": False, "narrow": False}
+_DEFAULTS = {"theme": "light", "large": False, "narrow": False, "scale": "fixed"}

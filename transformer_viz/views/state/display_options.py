@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from transformer_viz.analysis.answer import answer_words
+from transformer_viz.figures.shades import SCALES, Scale
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import copy_link, word_list
 from transformer_viz.views.components.markdown import said
@@ -18,11 +19,20 @@ class DisplayOptions:
 
     is_large: bool
     with_answer: bool
+    scale: Scale = "fixed"
+    """What has the strongest colour in the maps of weights."""
 
 
 def current() -> DisplayOptions:
     """As they stand."""
-    return DisplayOptions(is_large=st.session_state.projector, with_answer=not st.session_state.hide_answer)
+    state = st.session_state
+    return DisplayOptions(is_large=state.projector, with_answer=not state.hide_answer, scale=scale())
+
+
+def scale() -> Scale:
+    """What has the strongest colour; on a page that does not offer it, a weight of 1."""
+    state = st.session_state
+    return state.colours if "colours" in state.link_started else "fixed"
 
 
 def is_hidden(what: str) -> bool:
@@ -64,5 +74,15 @@ def popover(texts: Mapping[str, str] | None = None) -> None:
             help="Nothing tells what the model writes and where it looks, until a step is guessed or revealed",
             on_change=_begin_anew,
         )
+        if "colours" in st.session_state.link_started:
+            st.segmented_control(
+                "Colours of the maps",
+                list(SCALES),
+                key="colours",
+                format_func=SCALES.__getitem__,
+                required=True,
+                help="What has the strongest colour: a weight of 1, each head's own largest, or 1 on a scale where each step "
+                "down is a tenth",
+            )
         copy_link.show(link.too_long(texts or {}))
     word_list.popover(st.session_state.link_page)

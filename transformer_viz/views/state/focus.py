@@ -15,7 +15,7 @@ from transformer_viz.analysis.words import has_pieces, is_by_words
 from transformer_viz.export.content import View, default_step
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.state import link
+from transformer_viz.views.state import deep, link
 from transformer_viz.views.state.controls import BY_KEY, UNITS
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> 
     if state.setdefault("pinned_in", (run, state.kind)) != (run, state.kind):
         state.pinned_in, state.pin = (run, state.kind), ()
     link.start("pin", _size(trace), ())
+    deep.start(trace)
 
 
 def run_of(trace: Trace, run: str | None = None) -> str:

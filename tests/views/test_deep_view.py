@@ -1,0 +1,90 @@
+"""A deep model on a page: six layers at a time (here one, of a tiny model), in an order, beside an overview; the colours."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.figures.test_figures import numbers
+from tests.needs import needs
+from tests.tiny_models import GPT2
+from tests.views.drawn import charts
+from transformer_viz import decode, load_model
+from transformer_viz.analysis.head_order import ordered, statistic
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.state import deep
+
+pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
+Start = Callable[..., AppTest]
+TEXT = "The house is small."
+
+
+@pytest.fixture(autouse=True)
+def _one_layer_is_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deep, "LAYERS_A_PAGE", 1)
+
+
+@pytest.fixture
+def trace() -> Trace:
+    found = decode(load_model(GPT2, "cpu"), TEXT)
+    assert isinstance(found, Trace)
+    return found
+
+
+def chart(at: AppTest, key: str) -> dict[str, Any]:
+    return next(drawn.figure for drawn in charts(at) if drawn.key == key)
+
+
+def tiles(at: AppTest) -> list[list[int]]:
+    return chart(at, "mosaic-chart-decoder")["layout"]["meta"]["tiles"]
+
+
+def test_a_page_has_some_layers_and_follows_the_focus(start: Start) -> None:
+    at = start(checkpoint=GPT2, text=TEXT)
+    assert tiles(at) == [[0, 0], [0, 1]]
+    at.selectbox(key="layer").set_value(1).run()
+    assert tiles(at) == [[1, 0], [1, 1]]
+    assert "heads" not in at.query_params, "the page of the focus needs no word"
+    at.selectbox(key="heads_page").set_value(0).run()
+    assert tiles(at) == [[0, 0], [0, 1]]
+    assert (at.query_params["heads"], at.session_state["layer"]) == ("1", 1)
+    again = start(checkpoint=GPT2, text=TEXT, layer="2", heads="1")
+    assert tiles(again) == [[0, 0], [0, 1]]
+    at.selectbox(key="head").set_value(1).run()
+    assert tiles(at) == [[1, 0], [1, 1]], "who chooses a head sees it"
+
+
+def test_heads_in_another_order_and_the_overview_of_all(start: Start, trace: Trace) -> None:
+    at = start(checkpoint=GPT2, text=TEXT, order="first_key", overview="distance")
+    assert not at.exception and not at.error and not at.warning
+    order = [list(place) for place in ordered(trace, "decoder", "first_key")]
+    assert tiles(at) in (order[:2], order[2:])
+    assert [0, 0] in tiles(at), "the page of the focus"
+    overview = chart(at, "overview-chart")
+    np.testing.assert_allclose(numbers(overview["data"][0]["z"]), statistic(trace, "decoder", "distance"), rtol=1e-5)
+    assert at.query_params["order"] == "first_key"
+    assert "heads 1 to 2 by weight on the first token" in at.selectbox(key="heads_page").options
+
+
+def test_with_the_answer_hidden_nothing_is_said_of_the_whole_run(start: Start) -> None:
+    at = start(checkpoint=GPT2, text=TEXT, answer="hidden", order="first_key")
+    assert not at.exception
+    assert not [drawn for drawn in charts(at) if drawn.key == "overview-chart"]
+    assert tiles(at) == [[0, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(("scale", "says"), [("head", "weight (to maximum)"), ("log", "weight (log scale)")])
+def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start: Start, trace: Trace, scale: str, says: str) -> None:
+    at = start(checkpoint=GPT2, text=TEXT, code="open")
+    at.segmented_control(key="colours").set_value(scale).run()
+    assert at.query_params["colours"] == scale
+    layout = chart(at, "focus-chart")["layout"]
+    bar = layout["coloraxis2" if scale == "log" else "coloraxis"]
+    assert bar["colorbar"]["title"]["text"] == says
+    if scale == "head":
+        assert trace.decoder_attentions is not None
+        assert layout["coloraxis"]["cmax"] == pytest.approx(trace.decoder_attentions[0, 0].max())
+    assert "decoder self-attention, " in chart(at, "mosaic-chart-decoder")["layout"]["title"]["text"]
+    assert any(f"scale='{scale}'" in code.value for code in at.code)

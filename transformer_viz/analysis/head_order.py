@@ -1,0 +1,66 @@
+"""All heads of a kind by one number each, and in the order of it: the way through a model of many layers."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from transformer_viz.analysis.head_names import PLACES, WIDTHS, names
+from transformer_viz.analysis.measure import Judged
+from transformer_viz.analysis.measures import MEASURES
+from transformer_viz.analysis.rows import allowed_keys, judged_rows
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
+
+LAYERS, ROLE = "layers", "role"
+"""The order of the model, and heads of one name (`head_names`) side by side."""
+_NAMES = [*(place.name for place in PLACES), *WIDTHS]
+
+
+def offered(trace: Trace, kind: Kind) -> tuple[str, ...]:
+    """The measures that heads of this kind have."""
+    first = next(_by_layer(trace, kind))
+    return tuple(name for name, measure in MEASURES.items() if measure.of(first) is not None)
+
+
+def statistic(trace: Trace, kind: Kind, name: str) -> np.ndarray:
+    """A measure of every head, (layer, head) float64; NaN where a head has none. One layer after the other, since all of a deep
+    model's weights in float64 would be several times the run.
+
+    Raises:
+        OptionError: heads of this kind have no such measure.
+    """
+    if name not in (known := offered(trace, kind)):
+        raise OptionError(f"measure {name!r} is not possible for {kind} attention here; choose one of {listed(known)}")
+    rows = (MEASURES[name].of(judged) for judged in _by_layer(trace, kind))
+    return np.concatenate([row for row in rows if row is not None])
+
+
+def ordered(trace: Trace, kind: Kind, by: str = LAYERS) -> list[tuple[int, int]]:
+    """Layer and head of every head, lowest number first; equal ones, and those without a number at the end, as in the model.
+
+    Args:
+        trace: the run.
+        kind: `encoder`, `decoder` or `cross`.
+        by: `layers`, `role`, or a measure of `offered`.
+    """
+    weights = trace.attentions(kind)
+    assert weights is not None
+    places = list(np.ndindex(*weights.shape[:2]))
+    if by == ROLE:
+        named = names(trace, kind)
+        places.sort(key=lambda at: (_NAMES.index(named[at[0]][at[1]].name), -(named[at[0]][at[1]].score or 0)))
+    elif by != LAYERS:
+        values = statistic(trace, kind, by)
+        places.sort(key=lambda at: (np.isnan(values[at]), values[at]))
+    numbers = trace.layer_numbers(kind)
+    return [(numbers[place], head) for place, head in places]
+
+
+def _by_layer(trace: Trace, kind: Kind) -> Iterator[Judged]:
+    weights = trace.attentions(kind)
+    assert weights is not None
+    rows, allowed = judged_rows(trace, kind), allowed_keys(trace, kind)
+    for place in range(len(weights)):
+        one = slice(place, place + 1)
+        yield Judged(trace, kind, np.where(rows[one, ..., None], weights[one], 0).astype(np.float64), allowed[one], rows[one])

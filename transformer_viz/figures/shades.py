@@ -1,0 +1,47 @@
+"""What has the strongest colour of a map of weights: 1, a head's own largest weight, or 1 on a logarithmic scale."""
+
+from typing import Any, Literal
+
+import numpy as np
+
+from transformer_viz.figures.theme import Theme, even
+
+Scale = Literal["fixed", "head", "log"]
+SCALES: dict[Scale, str] = {"fixed": "0 to 1", "head": "this head's maximum", "log": "logarithmic"}
+TITLES: dict[Scale, str] = {"fixed": "", "head": ", each head to its own maximum", "log": ", logarithmic colours"}
+"""Behind a title."""
+_DECADES = 4
+"""The logarithmic scale begins at 0.0001; what is less has its first colour."""
+_STOPS = 33
+
+
+def scaled(weights: np.ndarray, masked: np.ndarray, scale: Scale) -> np.ndarray:
+    """(…, query, key) weights as shares of the strongest colour's: of each head's largest, or as they are."""
+    if scale != "head":
+        return weights
+    seen = np.where(masked | np.isnan(weights), np.float32(0), weights)
+    most = seen.max((-2, -1), keepdims=True, initial=0)
+    return weights / np.where(most > 0, most, np.float32(1))
+
+
+def share(weights: np.ndarray, scale: Scale) -> np.ndarray:
+    """How far along the colours a weight from 0 to 1 is, 0 to 1."""
+    if scale != "log":
+        return weights
+    return 1 + np.log10(np.clip(weights, 10.0**-_DECADES, 1)) / _DECADES
+
+
+def stops(colours: Theme, scale: Scale) -> list[list[Any]]:
+    """The colour scale of weights from 0 to the strongest colour's."""
+    if scale != "log":
+        return even(colours.scale)
+    found = [[10.0 ** (_DECADES * (i / (_STOPS - 1) - 1)), _between(colours.scale, i / (_STOPS - 1))] for i in range(_STOPS)]
+    return [[0.0, found[0][1]], *found]
+
+
+def _between(colours: list[str], place: float) -> str:
+    """The colour at a share of the way through `rgb(r, g, b)` colours."""
+    parts = np.array([[int(part) for part in colour[4:-1].split(",")] for colour in colours])
+    at = np.linspace(0, 1, len(colours))
+    red, green, blue = (round(float(np.interp(place, at, parts[:, channel]))) for channel in range(3))
+    return f"rgb({red}, {green}, {blue})"

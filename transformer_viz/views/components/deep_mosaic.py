@@ -1,0 +1,70 @@
+"""The heads of a deep model: an overview of all by one number, and beside it the small maps of six layers' worth of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.analysis.head_order import LAYERS, ROLE
+from transformer_viz.analysis.heads import n_layers_heads
+from transformer_viz.figures.mosaic import plain_mosaic
+from transformer_viz.figures.overview import plain_overview
+from transformer_viz.figures.plain import PlainFigure
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import chart, clicks, player, screen, style
+from transformer_viz.views.state import deep
+from transformer_viz.views.state.display_options import DisplayOptions
+from transformer_viz.views.state.focus import Focus
+
+OnTile = Callable[[dict[str, Any]], None]
+_PHONE, _BESIDE, _LEAST_TILE, _LEAST_ROW, _HIGHEST_ROW = 350, 1000, 62, 76, 112
+"""Pixels: what tiles have side by side on a phone, and beside the overview; the least width of one; the heights of a row."""
+
+
+def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile) -> None:
+    """Of the kind in focus alone. With the answer hidden there is no overview: its numbers are of the whole run."""
+    is_covered = deep.is_covered(trace)
+    _controls(trace, is_covered)
+    left, right = st.columns([1, 3])
+    if not is_covered:
+        with left:
+            _overview(trace, chosen, now, on_tile)
+    with right:
+        heads = deep.heads(trace, st.session_state.heads_page)
+        width = _PHONE if screen.is_narrow() else _BESIDE
+        columns = min(n_layers_heads(trace, now.kind)[1], width // _LEAST_TILE)
+        height = 28 + -(-len(heads) // columns) * max(_LEAST_ROW, min(_HIGHEST_ROW, width // columns))
+        place: dict[str, Any] = {"heads": heads, "columns": columns, "height": height}
+        looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large, "scale": chosen.scale}
+        figure = plain_mosaic(trace, now.kind, (now.layer, now.head), **place, **looks)
+        show_mosaic(figure, now.kind, now, on_tile)
+
+
+def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile) -> None:
+    """A mosaic whose tiles hear clicks."""
+    words = f"Layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
+    with st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
+        heard = clicks.tiles(on_tile)
+        chart.show(figure, f"mosaic-chart-{kind}", words, run=now.run, clicks=heard, zooms=False, painted=True)
+
+
+def _controls(trace: Trace, is_covered: bool) -> None:
+    measures = deep.known_measures(trace)
+    orders = [name for name in deep.ORDERS if name in (LAYERS, ROLE, *measures)]
+    pages = {page: deep.page_words(trace, page) for page in range(deep.n_pages(trace))}
+    with st.container(horizontal=True, vertical_alignment="bottom", key="deep-controls"):
+        if not is_covered:
+            st.selectbox("Overview by", measures, key="overview_of", format_func=deep.ORDERS.__getitem__, width=270)
+            st.selectbox("Heads in the order of", orders, key="head_order", format_func=deep.ORDERS.__getitem__, width=270)
+        st.selectbox("Small maps of", [*pages], key="heads_page", format_func=pages.__getitem__, width=320)
+
+
+def _overview(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile) -> None:
+    name, place = st.session_state.overview_of, (now.layer, now.head)
+    looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large}
+    figure = plain_overview(trace, now.kind, deep.values(trace), name, place, **looks)
+    said = f"Every head of the {KIND_TITLES[now.kind]} by {deep.ORDERS[name]}. A click makes it the focus."
+    with st.container(key="overview"):
+        heard = clicks.tiles(on_tile)
+        chart.show(figure, "overview-chart", said, run=now.run, clicks=heard, zooms=False, painted=True)

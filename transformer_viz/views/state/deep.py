@@ -1,0 +1,99 @@
+"""A deep model's heads on a page: six layers' worth of them at a time, in an order, with an overview of all by one number."""
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.analysis.head_order import LAYERS, ROLE, offered, ordered, statistic
+from transformer_viz.analysis.heads import n_layers_heads
+from transformer_viz.analysis.measures import MEASURES
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.state import link
+
+LAYERS_A_PAGE = 6
+ORDERS = {LAYERS: "layer", **{name: measure.title for name, measure in MEASURES.items()}, ROLE: "role"}
+"""What an order is called, and an overview."""
+
+
+def is_deep(trace: Trace) -> bool:
+    """Whether the heads of a kind are too many for one picture."""
+    return any(n_layers_heads(trace, kind)[0] > LAYERS_A_PAGE for kind in trace.kinds)
+
+
+def start(trace: Trace) -> None:
+    """Order, page and overview, after the focus. The page is the one that has the focus, until another is asked for."""
+    state = st.session_state
+    if not is_deep(trace):
+        return
+    measures = known_measures(trace)
+    link.start("head_order", (LAYERS, *measures, ROLE), LAYERS)
+    link.start("overview_of", measures, "entropy_share")
+    here = next((page for page in range(n_pages(trace)) if (state.layer, _one(state.head)) in heads(trace, page)), 0)
+    at = (state.run, state.kind, state.layer, state.head, _order(trace))
+    if state.get("heads_at", at) != at:
+        state.heads_page = here
+    state.heads_at = at
+    link.start("heads_page", range(n_pages(trace)), here)
+
+
+def is_started() -> bool:
+    """Whether the page has these controls."""
+    return "heads_page" in st.session_state.link_started
+
+
+def known_measures(trace: Trace) -> tuple[str, ...]:
+    """The measures that heads of the focus' kind have."""
+    kind = st.session_state.kind
+    return _kept(("measures", kind), lambda: offered(trace, kind))
+
+
+def values(trace: Trace) -> Any:
+    """The overview's number of every head, (layer, head)."""
+    kind, name = st.session_state.kind, st.session_state.overview_of
+    return _kept((name, kind), lambda: statistic(trace, kind, name))
+
+
+def heads(trace: Trace, page: int) -> list[tuple[int, int]]:
+    """Layer and head of those on a page."""
+    kind, by = st.session_state.kind, _order(trace)
+    size = LAYERS_A_PAGE * n_layers_heads(trace, kind)[1]
+    return _kept(("order", kind, by), lambda: ordered(trace, kind, by))[page * size : (page + 1) * size]
+
+
+def n_pages(trace: Trace) -> int:
+    """How many there are."""
+    return -(-n_layers_heads(trace, st.session_state.kind)[0] // LAYERS_A_PAGE)
+
+
+def page_words(trace: Trace, page: int) -> str:
+    """`layers 7 to 12`, or `heads 55 to 108 by entropy`."""
+    found, by = heads(trace, page), _order(trace)
+    if by == LAYERS:
+        first, last = found[0][0] + 1, found[-1][0] + 1
+        return f"layer {first}" if first == last else f"layers {first} to {last}"
+    first = page * LAYERS_A_PAGE * n_layers_heads(trace, st.session_state.kind)[1] + 1
+    return f"heads {first} to {first + len(found) - 1} by {ORDERS[by]}"
+
+
+def is_covered(trace: Trace) -> bool:
+    """Whether the answer is hidden, which the numbers of a whole run would tell."""
+    return st.session_state.hide_answer and trace.writes
+
+
+def _order(trace: Trace) -> str:
+    return LAYERS if is_covered(trace) else st.session_state.head_order
+
+
+def _one(head: Any) -> int:
+    return head if isinstance(head, int) else 0
+
+
+def _kept(key: tuple[str, ...], compute: Callable[[], Any]) -> Any:
+    """What was computed of this run before: half a second for a run of many layers and tokens."""
+    state = st.session_state
+    if state.get("heads_of") != state.run:
+        state.heads_of, state.heads_known = state.run, {}
+    if key not in state.heads_known:
+        state.heads_known[key] = compute()
+    return state.heads_known[key]
