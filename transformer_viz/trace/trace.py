@@ -4,7 +4,6 @@ Numpy and plain Python only. Whatever looks at a run (analysis, figures, views, 
 looks at this and at nothing else; whatever runs a model makes one of these.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 import transformer_viz
-from transformer_viz.errors import OptionError, TraceError, listed
+from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Kind
-from transformer_viz.trace.groups import Group, check_groups
-from transformer_viz.trace.search import PRECISIONS, Precision, Search, check_codes
+from transformer_viz.trace.checks import check
+from transformer_viz.trace.groups import Group
+from transformer_viz.trace.search import Precision, Search
 from transformer_viz.vocabulary import END, PAD
 
 if TYPE_CHECKING:
@@ -141,23 +141,9 @@ class Trace:
     groups: Mapping[str, Group] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._check_lengths()
-        self._check_ids()
-        self._check_fills()
-        self._check_layers()
-        check_groups(self.groups)
-        for kind in KINDS:
-            if (weights := self.attentions(kind)) is not None:
-                self._check_attentions(kind, weights)
-            elif kind in self.mask_reasons:
-                raise TraceError(f"{kind}: there is a mask but no attention")
-            elif kind in self.scores:
-                raise TraceError(f"{kind}: there are scores but no attention")
-
-        if len(found := {weights.dtype for _, weights in self._present()}) > 1:
-            raise TraceError(f"the kinds of attention are {listed(sorted(map(str, found)))}; one precision is needed for all")
-        if self.search is not None:
-            self._check_search(self.search)
+        check(self)
+        for array in (*(weights for _, weights in self._present()), *self.mask_reasons.values(), *self.scores.values()):
+            _frozen(array)
 
     @classmethod
     def from_arrays(
@@ -395,118 +381,6 @@ class Trace:
 
     def _present(self) -> list[tuple[Kind, np.ndarray]]:
         return [(kind, weights) for kind in KINDS if (weights := self.attentions(kind)) is not None]
-
-    def _check_lengths(self) -> None:
-        n_steps = len(self.steps) or self.n_steps
-        for name in ("target_tokens", "output_tokens", "alignment"):
-            n = len(getattr(self, name))
-            is_unknown = name == "output_tokens" and n == 0 and not self.steps
-            if n != n_steps and not is_unknown:
-                raise TraceError(f"{name} has {n} entries for {n_steps} steps")
-        if len(self.source_letters) != len(self.source_tokens):
-            raise TraceError(
-                f"source_letters has {len(self.source_letters)} entries for {len(self.source_tokens)} source tokens"
-            )
-        for t, (step, token) in enumerate(zip(self.steps, self.output_tokens, strict=False)):
-            if step.token != token:
-                raise TraceError(f"steps[{t}] says {step.token[:40]!r} where output_tokens has {token[:40]!r}")
-        for t, key in enumerate(self.alignment):
-            if key is not None and not 0 <= key < len(self.source_tokens):
-                raise TraceError(f"alignment[{t}] is {key}; it is None, or a position below {len(self.source_tokens)}")
-        if not 0 <= self.n_given <= len(self.output_tokens):
-            raise TraceError(
-                f"n_given is {self.n_given}; it is from 0 to the number of output_tokens, {len(self.output_tokens)}"
-            )
-
-    def _check_ids(self) -> None:
-        for side in ("source", "target", "output"):
-            ids, n = getattr(self, f"{side}_ids"), len(getattr(self, f"{side}_tokens"))
-            if ids is not None and (len(ids) != n or any(number < 0 for number in ids)):
-                raise TraceError(f"{side}_ids has {len(ids)} entries for {n} {side}_tokens, or a negative one")
-        for t, step in enumerate(self.steps):
-            if step.candidate_ids and len(step.candidate_ids) != len(step.candidates):
-                raise TraceError(f"steps[{t}] has {len(step.candidate_ids)} ids for {len(step.candidates)} candidates")
-            if self.output_ids is not None and step.token_id not in (None, self.output_ids[t]):
-                raise TraceError(f"steps[{t}] says id {step.token_id} where output_ids has {self.output_ids[t]}")
-
-    def _check_fills(self) -> None:
-        """In the order of the source, each place once."""
-        places = [fill.place for fill in self.fills]
-        if places != sorted(set(places)) or not all(0 <= place < len(self.source_tokens) for place in places):
-            raise TraceError(
-                f"fills are at {listed(places[:100])}; ascending places below {len(self.source_tokens)} are needed"
-            )
-        for fill in self.fills:
-            if fill.candidate_ids and len(fill.candidate_ids) != len(fill.candidates):
-                raise TraceError(
-                    f"the fill at {fill.place} has {len(fill.candidate_ids)} ids for {len(fill.candidates)} candidates"
-                )
-
-    def _check_layers(self) -> None:
-        """Numbers ascend, one for each layer that is there."""
-        for kind, numbers in self.layers.items():
-            weights = self.attentions(kind)
-            is_ascending = all(a < b for a, b in zip((-1, *numbers), numbers, strict=False))
-            if weights is None or len(weights) != len(numbers) or not is_ascending:
-                n = 0 if weights is None else len(weights)
-                raise TraceError(f"{kind}: layers are numbered {listed(numbers[:100])}; {n} ascending numbers are needed")
-
-    def _check_search(self, search: Search) -> None:
-        """Any hypothesis must make a Trace of its own."""
-        n_source = len(self.source_tokens)
-        if search.cross_rows is not None and search.cross_rows.shape[-1] != n_source:
-            raise TraceError(f"search: cross-attention over {search.cross_rows.shape[-1]} keys for {n_source} source tokens")
-        alike = [reasons for kind, reasons in self.mask_reasons.items() if kind != "decoder" or search.decoder_reasons is None]
-        if any(reasons.ndim != 2 for reasons in alike):
-            raise TraceError("search: a mask is not (query, key) for all heads alike")
-        self._check_given(search)
-        if {"decoder", "cross"} & set(self.kinds) != set(search.rows):
-            raise TraceError(f"search: it has rows of {listed(search.rows) or 'nothing'} in a run with {listed(self.kinds)}")
-        for kind, rows in search.rows.items():
-            weights = self.attentions(kind)
-            assert weights is not None
-            if rows.dtype != weights.dtype or rows.shape[1:3] != weights.shape[:2]:
-                raise TraceError(
-                    f"search: rows of {kind} are {rows.dtype} with {rows.shape[1]} layers and {rows.shape[2]} heads; "
-                    f"{weights.dtype} with {weights.shape[0]} and {weights.shape[1]} is needed"
-                )
-
-    def _check_given(self, search: Search) -> None:
-        """What all hypotheses share stands in this run, at its beginning."""
-        n = search.n_given
-        is_alike = self.n_given == n and self.output_tokens[:n] == search.opening[1:] and (not n or len(self.steps) >= n)
-        ids = None if self.output_ids is None else self.output_ids[:n]
-        if not is_alike or (n and ids != (search.opening_ids and search.opening_ids[1:])):
-            raise TraceError(
-                f"search: its opening has {n + 1} tokens; a run with n_given {n} is needed whose output_tokens, output_ids and "
-                "steps begin with the others of them"
-            )
-
-    def _check_attentions(self, kind: Kind, weights: np.ndarray) -> None:
-        want = (len(self.queries(kind)), len(self.keys(kind)))
-        if weights.ndim != 4 or weights.shape[2:] != want or 0 in weights.shape:
-            raise TraceError(
-                f"{kind}: attention of shape {weights.shape} for {want[0]} query and {want[1]} key tokens; "
-                f"(layer, head, {want[0]}, {want[1]}) is needed"
-            )
-        if weights.dtype not in PRECISIONS:
-            raise TraceError(f"{kind}: attention is {weights.dtype}; {' or '.join(PRECISIONS)} is needed")
-        reasons = self.mask_reasons.get(kind)
-        if reasons is None or reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
-            given = "missing" if reasons is None else f"{reasons.dtype} {reasons.shape}"
-            raise TraceError(f"{kind}: the mask is {given}; uint8 {want} is needed")
-        check_codes(f"{kind}: the mask", reasons)
-        # A number that is none is the lowest and the highest at once, so two cells are enough to look at.
-        lowest, highest = weights.item(weights.argmin()), weights.item(weights.argmax())
-        if self.mistake is None and not (math.isfinite(lowest) and math.isfinite(highest)):
-            raise TraceError(f"{kind}: attention holds numbers that are not finite")
-        if lowest < 0 or (math.isnan(lowest) and (weights < 0).any()):
-            raise TraceError(f"{kind}: attention holds negative numbers")
-        scores = self.scores.get(kind)
-        if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):
-            raise TraceError(f"{kind}: the scores are {scores.dtype} {scores.shape}; float32 {weights.shape} is needed")
-        for array in (weights, reasons, *(() if scores is None else (scores,))):
-            _frozen(array)
 
 
 def _short(text: str, most: int = 40) -> str:
