@@ -1,4 +1,4 @@
-"""Checkpoint folders: a round trip, and every way in which one can be missing, damaged or hostile."""
+"""Every way in which a checkpoint folder can be missing, damaged or hostile: it is refused, and the others are not."""
 
 import json
 import os
@@ -11,45 +11,9 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from transformer_viz import checkpoints, load_checkpoint, places
-from transformer_viz.errors import CheckpointError, DeviceError, OptionError
-from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.transformer import Transformer
-from transformer_viz.tasks.reverse import Reverse
-
-TASK = Reverse("abcd", 7, (1, 5))
-
-
-def tiny_model(seed: int = 0) -> Transformer:
-    torch.manual_seed(seed)
-    sizes: dict[str, Any] = {
-        "d_model": 6,
-        "n_heads": 3,
-        "d_ff": 5,
-        "n_encoder_layers": 1,
-        "n_decoder_layers": 2,
-        "max_positions": 11,
-    }
-    return Transformer(ModelConfig(source_vocabulary_size=8, target_vocabulary_size=8, **sizes))
-
-
-def save(folder: Path, **changes: Any) -> None:
-    arguments: dict[str, Any] = {
-        "variant": "pre-norm",
-        "recipe": {"steps": 3, "note": "ä␣"},
-        "metrics": {"exact_match": 0.5},
-        "history": [{"step": 1, "loss": 0.25, "entropy": None}],
-    }
-    checkpoints.save_checkpoint(folder, tiny_model(), TASK, **{**arguments, **changes})
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch) -> Path:
-    """A folder of checkpoints that names are looked up in; nothing shipped is in the way."""
-    monkeypatch.setattr(places, "ROOT", tmp_path / "root")
-    monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(tmp_path / "home"))
-    save(tmp_path / "home" / "good")
-    return tmp_path / "home"
+from tests.checkpoints.tiny import tiny_model
+from transformer_viz import checkpoints, load_checkpoint
+from transformer_viz.errors import CheckpointError
 
 
 def edited(home: Path, **changes: Any) -> Path:
@@ -69,37 +33,6 @@ def refusal(home: Path, name: str = "bad") -> str:
     assert load_checkpoint("good", device="cpu").name == "good"
     assert name in str(caught.value)
     return str(caught.value)
-
-
-def test_round_trip(home):
-    checkpoint = load_checkpoint("good", device="cpu")
-    want = tiny_model().state_dict()
-    got = checkpoint.model.state_dict()
-    assert want.keys() == got.keys()
-    assert all(torch.equal(want[name], got[name]) for name in want)
-    assert checkpoint.model.config == tiny_model().config
-    assert checkpoint.task.options() == TASK.options()
-    assert (checkpoint.variant, checkpoint.name) == ("pre-norm", "good")
-    assert checkpoint.recipe == {"steps": 3, "note": "ä␣"}
-    assert checkpoint.metrics == {"exact_match": 0.5}
-    assert checkpoint.folder == home / "good"
-    assert checkpoint.n_parameters == sum(p.numel() for p in tiny_model().parameters())
-    assert checkpoint.device_title == "cpu"
-    assert not checkpoint.model.training
-    assert (home / "good" / "history.csv").read_text(encoding="utf-8") == "step,loss,entropy\n1,0.25,\n"
-    assert sorted(path.name for path in (home / "good").iterdir()) == ["config.json", "history.csv", "model.safetensors"]
-    assert sorted(path.name for path in home.iterdir()) == ["good"]
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
-def test_other_precisions_load_as_float32(home, dtype):
-    path = home / "good" / "model.safetensors"
-    save_file({name: tensor.to(dtype) for name, tensor in load_file(path).items()}, path)
-    model = load_checkpoint("good", device="cpu").model
-    assert {p.dtype for p in model.parameters()} == {torch.float32}
-
-
-# Missing, damaged, foreign
 
 
 @pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
@@ -303,148 +236,10 @@ def test_snapshots_that_are_no_files_are_no_snapshots(home):
     assert list(checkpoints.snapshots(home / "good")) == [3, 7]
 
 
-def test_a_checkpoint_may_be_linked(home, tmp_path):
-    """The whole folder, or its files."""
-    save(tmp_path / "elsewhere" / "mine")
-    (home / "linked").symlink_to(tmp_path / "elsewhere" / "mine")
-    (home / "parts").mkdir()
-    for name in ("config.json", "model.safetensors"):
-        (home / "parts" / name).symlink_to(tmp_path / "elsewhere" / "mine" / name)
-    assert {entry.name: entry.error for entry in checkpoints.entries()} == {"good": None, "linked": None, "parts": None}
-    assert load_checkpoint("linked", "cpu").n_parameters == load_checkpoint("parts", "cpu").n_parameters
-
-
 def test_an_absurdly_large_description_is_not_read(home, monkeypatch):
     monkeypatch.setattr(checkpoints, "LARGEST_CONFIG", 10_000)
     edited(home, metrics={"x": "y" * 20_000})
     assert "at most 10,000 are read" in refusal(home)
-
-
-# Names
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        ".",
-        "..",
-        "../x",
-        "../home/good",
-        "a/../../b",
-        "/etc",
-        "good/",
-        "./good",
-        "good\n",
-        "~",
-        "C:\\x",
-        "good\x00",
-        "a" * 300,
-    ],
-    ids=repr,
-)
-def test_a_name_never_becomes_a_path(home, name, monkeypatch):
-    """What the app takes from its URL."""
-    monkeypatch.chdir(home)
-    with pytest.raises(CheckpointError, match="Known are good"):
-        checkpoints.find_name(name)
-
-
-def test_an_unknown_name_lists_the_known(home):
-    save(home / "better")
-    with pytest.raises(CheckpointError, match="Known are better, good") as caught:
-        load_checkpoint("best")
-    assert "'best'" in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["no/where", "../x", "x/\x00", "a" * 300 + "/b"], ids=lambda n: repr(n)[:20])
-def test_a_folder_that_is_not_there(home, name):
-    with pytest.raises(CheckpointError):
-        load_checkpoint(name)
-
-
-def test_a_folder_needs_a_separator(home, monkeypatch, tmp_path):
-    save(tmp_path / "elsewhere" / "mine")
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    with pytest.raises(CheckpointError, match=r"\./mine"):
-        load_checkpoint("mine")
-    assert load_checkpoint("./mine", device="cpu").name == "mine"
-    assert load_checkpoint(str(tmp_path / "elsewhere" / "mine"), device="cpu").name == "mine"
-
-
-def test_look_up_order_is_shipped_then_trained_then_the_variable(home, tmp_path):
-    root = tmp_path / "root"
-    assert checkpoints.find_name("good") == home / "good"
-    save(root / "trained" / "good", variant="post-norm")
-    assert checkpoints.find_name("good") == root / "trained" / "good"
-    save(root / "checkpoints" / "good")
-    assert checkpoints.find_name("good") == root / "checkpoints" / "good"
-    assert [entry.folder for entry in checkpoints.entries()] == [root / "checkpoints" / "good"]
-
-
-def test_without_the_variable_or_with_a_wrong_one(home, monkeypatch, tmp_path):
-    monkeypatch.delenv("TRANSFORMER_VIZ_CHECKPOINTS")
-    assert checkpoints.entries() == []
-    with pytest.raises(CheckpointError, match="Known are none"):
-        load_checkpoint("good")
-    for wrong in (tmp_path / "nowhere", home / "good" / "config.json"):
-        monkeypatch.setenv("TRANSFORMER_VIZ_CHECKPOINTS", str(wrong))
-        assert checkpoints.entries() == []
-
-
-def test_impossible_devices(home, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    with pytest.raises(DeviceError, match="cuda"):
-        load_checkpoint("good", device="cuda")
-    with pytest.raises(OptionError, match="tpu"):
-        load_checkpoint("good", device="tpu")
-
-
-# Saving
-
-
-def test_an_existing_folder_is_refused_without_replace(home):
-    before = (home / "good" / "config.json").read_bytes()
-    with pytest.raises(CheckpointError, match=r"good exists already.*--force"):
-        save(home / "good", variant="post-norm")
-    assert (home / "good" / "config.json").read_bytes() == before
-    (home / "good" / "stale.txt").write_text("x")
-    save(home / "good", variant="post-norm", replace=True)
-    assert load_checkpoint("good", device="cpu").variant == "post-norm"
-    assert sorted(path.name for path in home.iterdir()) == ["good"]
-    assert not (home / "good" / "stale.txt").exists()
-
-
-@pytest.mark.parametrize("replace", [False, True])
-def test_a_failed_save_leaves_nothing_half_written(home, monkeypatch, replace):
-    """Disk full, a metric that is no JSON, a rename that fails: the old folder stays, and nothing lies beside it."""
-
-    def fail(*args, **kwargs):
-        raise OSError("No space left on device")
-
-    name = "good" if replace else "new"
-    before = {path.name: path.read_bytes() for path in (home / "good").iterdir()}
-    with pytest.raises(TypeError):
-        save(home / name, metrics={"x": object()}, replace=replace)
-    with monkeypatch.context() as patch:
-        patch.setattr(checkpoints, "write_tensors", fail)
-        with pytest.raises(OSError, match="No space"):
-            save(home / name, replace=replace)
-    rename, calls = Path.rename, []
-
-    def last_rename_fails(self, target):
-        calls.append(target)
-        if self.name.endswith(".partial"):
-            fail()
-        return rename(self, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "rename", last_rename_fails)
-        with pytest.raises(OSError, match="No space"):
-            save(home / name, replace=replace)
-    assert calls
-    assert [path.name for path in home.iterdir()] == ["good"]
-    assert {path.name: path.read_bytes() for path in (home / "good").iterdir()} == before
 
 
 @pytest.mark.parametrize(

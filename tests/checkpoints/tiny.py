@@ -1,0 +1,36 @@
+"""A tiny untrained checkpoint, written to a folder."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transformer_viz import checkpoints
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.transformer import Transformer
+from transformer_viz.tasks.reverse import Reverse
+
+TASK = Reverse("abcd", 7, (1, 5))
+
+
+def tiny_model(seed: int = 0) -> Transformer:
+    torch.manual_seed(seed)
+    sizes: dict[str, Any] = {
+        "d_model": 6,
+        "n_heads": 3,
+        "d_ff": 5,
+        "n_encoder_layers": 1,
+        "n_decoder_layers": 2,
+        "max_positions": 11,
+    }
+    return Transformer(ModelConfig(source_vocabulary_size=8, target_vocabulary_size=8, **sizes))
+
+
+def save(folder: Path, **changes: Any) -> None:
+    arguments: dict[str, Any] = {
+        "variant": "pre-norm",
+        "recipe": {"steps": 3, "note": "ä␣"},
+        "metrics": {"exact_match": 0.5},
+        "history": [{"step": 1, "loss": 0.25, "entropy": None}],
+    }
+    checkpoints.save_checkpoint(folder, tiny_model(), TASK, **{**arguments, **changes})
