@@ -14,6 +14,8 @@ ROOT = _PACKAGE / "shipped" if IS_INSTALLED else _PACKAGE.parent
 """The folder of `app.py`, of Streamlit's settings and of `checkpoints/`."""
 FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
 """The environment variable that names a folder with more checkpoints."""
+MODELS_VARIABLE = "TRANSFORMER_VIZ_MODELS"
+"""The one that names folders with Hugging Face models, or models, one after the other as in PATH."""
 
 
 def trained() -> Path:

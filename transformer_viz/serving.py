@@ -13,6 +13,8 @@ from transformer_viz.errors import OptionError
 HOSTS_VARIABLE = "TRANSFORMER_VIZ_ALLOW_HOSTS"
 NO_TRAINING_VARIABLE = "TRANSFORMER_VIZ_NO_TRAINING"
 OWNER_VARIABLE = "TRANSFORMER_VIZ_OWNER"
+OPENS_VARIABLE = "TRANSFORMER_VIZ_OPENS"
+"""The model that the browser of whoever starts the app opens with."""
 _MB = 2**20
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")

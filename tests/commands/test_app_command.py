@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.needs import needs
+from tests.readers import saved_models
 from transformer_viz import places, serving
 from transformer_viz.commands import app
+from transformer_viz.views.server import greeting
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -74,6 +77,25 @@ def test_a_relative_folder_of_checkpoints_is_seen_from_where_the_command_was_typ
     monkeypatch.setenv(places.FOLDERS_VARIABLE, "mine")
     assert cli("app", "--port", str(free_port)).code == 0
     assert os.environ[places.FOLDERS_VARIABLE] == str(tmp_path / "mine")
+
+
+@needs("transformers")
+def test_a_folder_with_a_model_is_known_on_every_page_and_opened(cli, mistake, started, monkeypatch, free_port, tmp_path):
+    mine, port = saved_models.save(tmp_path / "mine"), str(free_port)
+    monkeypatch.setenv(places.MODELS_VARIABLE, os.pathsep.join(["", "more", "even/more"]))
+    monkeypatch.setenv(serving.OPENS_VARIABLE, "")
+    assert cli("app", "--port", port, "--model", "./mine").code == 0
+    assert os.environ[places.MODELS_VARIABLE].split(os.pathsep) == [
+        str(mine),
+        *(f"{tmp_path}/{each}" for each in ("more", "even/more")),
+    ]
+    assert len(started) == 1
+    assert greeting.here().endswith("/?checkpoint=mine")
+    (tmp_path / "empty").mkdir()
+    assert "no model in" in mistake("app", "--port", port, "--model", "mine", "--model", "empty")
+    (mine / "model.safetensors").unlink()
+    assert "mine" in mistake("app", "--port", port, "--model", "mine")
+    assert len(started) == 1
 
 
 def test_a_port_in_use_is_said(mistake, started):

@@ -217,6 +217,9 @@ def test_the_terminal_and_the_first_browser_have_the_owners_address(options, mon
     opening._open()
     assert len(opened) == 1
     assert opened[0].endswith(f"?owner={owner.secret()}")
+    monkeypatch.setenv(serving.OPENS_VARIABLE, "mine/a b")
+    opening._open()
+    assert opened[1].endswith(f"/?checkpoint=mine%2Fa+b&owner={owner.secret()}")
     options["server.address"] = "localhost"
     assert "owner" not in greeting.words()
 

@@ -5,12 +5,14 @@ import os
 import runpy
 import socket
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from transformer_viz import places, serving
 from transformer_viz.commands import _shared
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import ModelError, OptionError
 
 HELP = "start the app"
 
@@ -27,6 +29,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME",
         help="a name under which the app may be opened, beside this machine's own; may be given several times",
+    )
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="a folder with a Hugging Face model, which the app opens with and has on every page; may be given several times",
     )
     parser.add_argument("--no-training", action="store_true", help="nobody can start a training from the page")
     parser.add_argument(
@@ -55,6 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     serving.chosen_secret()
     serving.allow_hosts(arguments.allow_host)
     _check_free(arguments.address, arguments.port)
+    _seen_from_here(places.FOLDERS_VARIABLE)
+    _seen_from_here(places.MODELS_VARIABLE)
+    if arguments.model:
+        _add_models([str(Path(folder).absolute()) for folder in arguments.model])
     options = [f"--server.port={arguments.port}", f"--server.address={arguments.address}", *arguments.streamlit]
     return _become(["run", "app.py", *options])
 
@@ -70,11 +83,46 @@ def _check_free(address: str, port: int) -> None:
         raise OptionError(f"The app cannot listen on {address}, port {port}: {reason}. Choose another with --port.") from error
 
 
+def _seen_from_here(variable: str) -> None:
+    """Folders that a variable lists are those of where the command was typed: the app runs elsewhere."""
+    given = os.environ.get(variable, "").split(os.pathsep)
+    if any(given):
+        os.environ[variable] = os.pathsep.join(str(Path(folder).absolute()) for folder in given if folder)
+
+
+def _add_models(folders: list[str]) -> None:
+    """Puts them before the folders that the app knows; it opens with the first model in them.
+
+    Raises:
+        OptionError: a folder has none.
+        ModelError: none of a folder can be used; the message says why.
+    """
+    known = os.environ.get(places.MODELS_VARIABLE)
+    os.environ[places.MODELS_VARIABLE] = os.pathsep.join([*folders, *([known] if known else [])])
+    # Here, since it imports torch.
+    from transformer_viz.readers import entries
+
+    found = entries()
+    firsts = [_first(folder, [entry for entry in found if entry.folder.is_relative_to(folder)]) for folder in folders]
+    os.environ[serving.OPENS_VARIABLE] = firsts[0]
+
+
+def _first(folder: str, found: Sequence[Any]) -> str:
+    """The name of the first model, of those in a folder, that can be used. `found` are `readers.Entry`."""
+    if not found:
+        raise OptionError(
+            f"There is no model in {folder}, given as --model: a folder with config.json, or one of such folders. "
+            "Models in the Hugging Face cache are in the app without it."
+        )
+    usable = [entry.name for entry in found if entry.error is None]
+    if not usable:
+        raise ModelError(found[0].error)
+    return usable[0]
+
+
 def _become(arguments: list[str]) -> int:
     """Runs Streamlit in this process, where `app.py` lies and it finds its settings. So a signal stops the app and leaves
     nothing behind, and one that comes while Streamlit is still being loaded is as quiet as any other (`__main__`)."""
-    if more := os.environ.get(places.FOLDERS_VARIABLE):
-        os.environ[places.FOLDERS_VARIABLE] = str(Path(more).absolute())  # seen from where the command was typed
     os.chdir(places.ROOT)
     sys.argv = ["streamlit", *arguments]
     runpy.run_module("streamlit", run_name="__main__")

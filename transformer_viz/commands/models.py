@@ -3,6 +3,7 @@
 import argparse
 from typing import Any
 
+from transformer_viz import places
 from transformer_viz.commands import _shared
 
 HELP = "list the Hugging Face models of this machine"
@@ -16,14 +17,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0, also when some cannot be loaded."""
-    from transformer_viz.readers.models import FOLDERS_VARIABLE, entries
+    from transformer_viz.readers import entries
 
     rows = [_row(entry) for entry in entries()]
     if arguments.json:
         _shared.print_json({"models": rows})
     else:
         _print_table(rows)
-        print(f"from the folders in {FOLDERS_VARIABLE} and the Hugging Face cache; decode TEXT --model NAME takes one")
+        print(f"from the folders in {places.MODELS_VARIABLE} and the Hugging Face cache; decode TEXT --model NAME takes one")
     return 0
 
 

@@ -10,11 +10,10 @@ from transformer_viz import checkpoints, reading
 from transformer_viz.checkpoints import Checkpoint, load_checkpoint
 from transformer_viz.errors import FileError, ModelError, listed
 from transformer_viz.model import devices
+from transformer_viz.places import MODELS_VARIABLE
 from transformer_viz.readers.huggingface.folder import Description, described, name_of
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, Say, in_silence, load
 
-FOLDERS_VARIABLE = "TRANSFORMER_VIZ_MODELS"
-"""The environment variable that names folders with models, or models, one after the other as in PATH."""
 _LARGEST_CONFIG = 2**22
 
 
@@ -105,7 +104,7 @@ def _known() -> str:
 
 
 def _in_folders() -> Iterator[tuple[str, Path]]:
-    for given in filter(None, os.environ.get(FOLDERS_VARIABLE, "").split(os.pathsep)):
+    for given in filter(None, os.environ.get(MODELS_VARIABLE, "").split(os.pathsep)):
         parent = Path(given)
         for folder in [parent] if _is_model(parent) else reading.inside(parent):
             name = folder.name or name_of(folder)

@@ -16,7 +16,7 @@ from typing import Any
 import streamlit as st
 from cachetools import TTLCache
 
-from transformer_viz import checkpoints, readers, reading
+from transformer_viz import checkpoints, places, readers, reading
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import BusyError, ModelError, TransformerVizError
@@ -204,7 +204,7 @@ def entries() -> list[Entry]:
 
 def models() -> dict[str, readers.Entry]:
     """The models of this machine that are not ours, by name."""
-    return {entry.name: entry for entry in _models(os.environ.get(readers.models.FOLDERS_VARIABLE))}
+    return {entry.name: entry for entry in _models(os.environ.get(places.MODELS_VARIABLE))}
 
 
 @st.cache_data(ttl=30, show_spinner=False)

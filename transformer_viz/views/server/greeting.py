@@ -3,10 +3,13 @@
 Streamlit's own greeting is off (`logger.hideWelcomeMessage`): for it, Streamlit asks the internet for this machine's address.
 """
 
+import os
 import socket
+from urllib.parse import urlencode
 
 import streamlit as st
 
+from transformer_viz import serving
 from transformer_viz.views.server import owner
 
 _EVERY_ADDRESS = {"0.0.0.0", "::"}
@@ -23,8 +26,10 @@ def words() -> str:
 
 
 def here() -> str:
-    """The address of the app for a browser on this machine."""
-    return url("localhost" if _address() in _EVERY_ADDRESS else _address())
+    """The address of the app for a browser on this machine, with the model that it is to open with."""
+    model = os.environ.get(serving.OPENS_VARIABLE)
+    query = f"?{urlencode({'checkpoint': model})}" if model else ""
+    return url("localhost" if _address() in _EVERY_ADDRESS else _address()) + query
 
 
 def url(host: str) -> str:

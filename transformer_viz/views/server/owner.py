@@ -69,7 +69,7 @@ def cookie_value() -> str:
 
 def with_secret(url: str) -> str:
     """The address by which a browser becomes the owner's; the same where it is that already."""
-    return url if is_local() else f"{url}?{PARAMETER}={secret()}"
+    return url if is_local() else f"{url}{'&' if '?' in url else '?'}{PARAMETER}={secret()}"
 
 
 def _is_direct(headers: Mapping[str, str]) -> bool:
