@@ -11,12 +11,13 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare
 from transformer_viz.analysis.heads import Head
+from transformer_viz.analysis.words import kind_title
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.difference import absent_pattern, crossed_pattern
 from transformer_viz.figures.mosaic import EXACT_UP_TO, Grid, block_sizes
 from transformer_viz.figures.plain import Plain, PlainFigure, heatmap
 from transformer_viz.figures.theme import Theme, ThemeName, even, flat, theme_of
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 _QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}
@@ -90,7 +91,7 @@ def plain_difference_mosaic(
             grid.captions(colours, size, focus),
         ],
         {
-            **grid.layout(f"{KIND_TITLES[kind]}, A − B{words}", colours, size, height),
+            **grid.layout(f"{kind_title(a, kind, in_full=False)}, A − B{words}", colours, size, height),
             "meta": {"kind": kind, **grid.meta(), "block": list(blocks)},
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
         },

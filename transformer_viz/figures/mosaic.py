@@ -17,11 +17,12 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.head_order import ordered
 from transformer_viz.analysis.heads import Head
+from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures import shades
 from transformer_viz.figures.plain import Plain, PlainFigure, heatmap, scatter
 from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
-from transformer_viz.terms import KIND_TITLES, Kind, head_label
+from transformer_viz.terms import Kind, head_label
 from transformer_viz.trace.trace import Trace
 
 _CAPTION_SHARE = 0.17
@@ -101,7 +102,7 @@ def plain_mosaic(trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None
     if blocks != (1, 1):
         weights, masked = _thinned(weights, masked, blocks)
     grid = Grid(trace.layer_numbers(kind), *weights.shape[1:], tiles=tiles)
-    title = KIND_TITLES[kind] + shades.TITLES[scale] + _thinned_words(blocks)
+    title = kind_title(trace, kind, in_full=False) + shades.TITLES[scale] + _thinned_words(blocks)
     return PlainFigure(
         [
             *_heatmaps(grid, weights, masked, colours, scale),

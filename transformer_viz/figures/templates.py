@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures import cells
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures import reasons as reason_cells
 from transformer_viz.figures.plain import Plain
 from transformer_viz.figures.player import Looks, _Picture, _picture
 from transformer_viz.figures.theme import LIGHT, ThemeName, theme_of
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 Change = tuple[list[str | int], Any]
@@ -112,7 +113,9 @@ def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_
 def _mask_parts(trace: Trace, kind: Kind, codes: list[int], theme: ThemeName) -> dict[str, Any]:
     # One cell stands for all, since numbers are left out. Where heads have masks of their own, the legend is of them all.
     drawn = [reason_cells.cells(np.zeros((1, 1), np.uint8), theme), *reason_cells.legend(codes, theme)]
-    plain = _plain(go.Figure(drawn, masks_figure.mask_layout(trace, kind, KIND_TITLES[kind], theme_of(theme))))
+    plain = _plain(
+        go.Figure(drawn, masks_figure.mask_layout(trace, kind, kind_title(trace, kind, in_full=False), theme_of(theme)))
+    )
     heatmap, *legend = plain["data"]
     del heatmap["z"], heatmap["text"]
     return {"heatmap": heatmap, "legend": legend, "layout": plain["layout"]}

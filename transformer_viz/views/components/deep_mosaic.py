@@ -7,6 +7,7 @@ import streamlit as st
 
 from transformer_viz.analysis.head_order import LAYERS, ROLE
 from transformer_viz.analysis.heads import n_layers_heads
+from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures.mosaic import plain_mosaic
 from transformer_viz.figures.overview import plain_overview
 from transformer_viz.figures.plain import PlainFigure
@@ -64,7 +65,7 @@ def _overview(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile)
     name, place = st.session_state.overview_of, (now.layer, now.head)
     looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large}
     figure = plain_overview(trace, now.kind, deep.values(trace), name, place, **looks)
-    said = f"Every head of the {KIND_TITLES[now.kind]} by {deep.ORDERS[name]}. A click makes it the focus."
+    said = f"Every head of the {kind_title(trace, now.kind, in_full=False)} by {deep.ORDERS[name]}. A click makes it the focus."
     with st.container(key="overview"):
         heard = clicks.tiles(on_tile)
         chart.show(figure, "overview-chart", said, run=now.run, clicks=heard, zooms=False, painted=True)

@@ -7,10 +7,11 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.analysis.words import kind_title
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.mosaic import plain_mosaic
 from transformer_viz.figures.player import Looks, plain_guess, plain_player
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import Kind
 from transformer_viz.trace.covered import covered
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, deep_mosaic, guess, player, screen, style
@@ -129,7 +130,7 @@ def _focus_map(trace: Trace, chosen: DisplayOptions) -> None:
 
 def _alt(trace: Trace, kind: Kind) -> str:
     size = f"{len(trace.queries(kind))} query rows by {len(trace.keys(kind))} key columns"
-    return f"{KIND_TITLES[kind]} of the focus head, {size}, and the candidates of this step. The sentence above says it."
+    return f"{kind_title(trace, kind)} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
 def mosaics(trace: Trace, chosen: DisplayOptions, now: focus.Focus, on_tile: OnTile) -> None:
