@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, ViewportSize, expect, sync_playwright
 
 from benchmarks import served
+from tests import tiny_models
 from tests.needs import skip_without
 from transformer_viz.serving import OWNER_VARIABLE
 
@@ -27,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Under pytest-xdist two processes, each with a server and a Chromium, begin with them: the largest groups come first."""
     files = sorted({item.path for item in items if item.get_closest_marker("browser")})
     for item in items:
-        if item.get_closest_marker("browser"):
+        if item.get_closest_marker("browser") and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(f"browser {files.index(item.path) % 2}"))
 
 
@@ -44,6 +45,18 @@ def chromium() -> str:
 def server() -> Iterator[str]:
     # With a secret of its owner nobody is the owner just for being on this machine.
     with served.server(environment={OWNER_VARIABLE: OWNER_SECRET}) as running:
+        yield running.url
+
+
+@pytest.fixture(scope="package")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_models.save(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="package")
+def url(models: Path) -> Iterator[str]:
+    """Another server, which finds tiny models of transformers too; tests that ask for it are in one process."""
+    with served.server(environment={"TRANSFORMER_VIZ_MODELS": str(models)}) as running:
         yield running.url
 
 

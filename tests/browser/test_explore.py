@@ -227,7 +227,7 @@ class Between:
         self.held.clear()
 
 
-@pytest.mark.parametrize("is_reported_first", [False, True])
+@pytest.mark.parametrize("is_reported_first", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(
     new_page: Page, server: str, is_reported_first: bool
 ) -> None:

@@ -9,8 +9,6 @@ import pytest
 from playwright.sync_api import ConsoleMessage, Page, expect
 
 import transformer_viz as tv
-from benchmarks import served
-from tests import tiny_models
 from tests.browser.charts import (
     FOCUS,
     TREE,
@@ -29,18 +27,7 @@ from transformer_viz.switches import Switches
 from transformer_viz.terms import visible
 from transformer_viz.trace.hypotheses import at_node
 
-pytestmark = [pytest.mark.browser, needs("transformers")]
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_models.save(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def url(models: Path) -> Iterator[str]:
-    with served.server(environment={"TRANSFORMER_VIZ_MODELS": str(models)}) as running:
-        yield running.url
+pytestmark = [pytest.mark.browser, needs("transformers"), pytest.mark.xdist_group("browser 1")]
 
 
 @pytest.fixture

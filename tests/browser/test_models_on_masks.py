@@ -1,7 +1,6 @@
 """A Hugging Face model in a real browser: two texts, their masks, an edit by click, its comparison, the link elsewhere."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -9,25 +8,12 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import transformer_viz as tv
-from benchmarks import served
-from tests import tiny_models
 from tests.browser.charts import wait_until_drawn
 from tests.browser.test_masks import EDIT, click_cell, edits
 from tests.needs import needs
 from tests.tiny_models import GPT2
 
-pytestmark = [pytest.mark.browser, needs("transformers")]
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_models.save(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def url(models: Path) -> Iterator[str]:
-    with served.server(environment={"TRANSFORMER_VIZ_MODELS": str(models)}) as running:
-        yield running.url
+pytestmark = [pytest.mark.browser, needs("transformers"), pytest.mark.xdist_group("browser 1")]
 
 
 def test_from_two_texts_to_a_link_of_a_model_beside_its_edit(page: Page, browser: Browser, url: str, models: Path) -> None:
