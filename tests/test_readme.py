@@ -17,7 +17,11 @@ _READ = ("README.md", "CONTRIBUTING.md", "docs/guide.md", "docs/command-line.md"
 README, CONTRIBUTING, GUIDE, COMMAND_LINE = ((ROOT / name).read_text(encoding="utf-8") for name in _READ)
 LINES = re.findall(r"^python -m transformer_viz (.+)$", COMMAND_LINE, flags=re.MULTILINE)
 # What would take minutes, or not end, is asked for a little less.
-LESS = {"evaluate": ["--samples", "128"], "train": ["--steps", "2", "--samples", "128", "-o", "trained-here"]}
+LESS = {
+    "check-masks": ["--replacements", "1"],
+    "evaluate": ["--samples", "128"],
+    "train": ["--steps", "2", "--samples", "128", "-o", "trained-here"],
+}
 
 
 @pytest.mark.parametrize(("text", "n_values"), [(README, 4), (GUIDE, 7)], ids=["README.md", "docs/guide.md"])

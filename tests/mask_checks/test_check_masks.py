@@ -1,6 +1,7 @@
 """The certificate: passes what is sound, fails for every mistake, and names the right one."""
 
 import json
+from functools import partial
 
 import pytest
 import torch
@@ -11,9 +12,10 @@ from transformer_viz.errors import OptionError
 from transformer_viz.model.mistakes import MISTAKES
 
 V = 11
+slow = partial(pytest.param, marks=pytest.mark.slow)
 
 
-@pytest.fixture(scope="module", params=["reverse-small", pytest.param("reverse", marks=pytest.mark.slow)])
+@pytest.fixture(scope="module", params=["reverse-small", slow("reverse")])
 def shipped(request):
     return tv.load_checkpoint(request.param, "cpu")
 
@@ -40,7 +42,7 @@ def test_it_fails_for_every_mistake_and_names_it(shipped, mistake):
     json.dumps(report.to_json(), allow_nan=False)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *map(slow, (2, 3))])
 @pytest.mark.parametrize("mistake", [None, *MISTAKES])
 def test_on_random_models_and_several_seeds_too(random_checkpoint, mistake, seed):
     report = tv.check_masks(random_checkpoint, mistake=mistake, seed=seed, replacements=1)
@@ -117,7 +119,7 @@ def test_torchs_transformer_with_its_masks_is_sound():
 @quiet
 @pytest.mark.parametrize(("causal", "cause"), [(None, "no-causal"), (2, "causal-off-by-one")])
 def test_torchs_transformer_without_tgt_mask_is_caught(causal, cause):
-    report = tv.check_masks(Other(causal=causal).eval(), vocabulary_size=V, pad_id=0, replacements=1)
+    report = tv.check_masks(Other(causal=causal).eval(), vocabulary_size=V, pad_id=0, max_length=5, replacements=1)
     assert report.verdict == "leaking"
     assert "future" in {finding.rule for finding in report.findings}
     assert report.causes == (cause,)
@@ -126,9 +128,9 @@ def test_torchs_transformer_without_tgt_mask_is_caught(causal, cause):
 @quiet
 def test_a_callable_that_sees_padding_is_caught_unless_it_knows_none():
     model = Other(padding=False).eval()
-    report = tv.check_masks(model, vocabulary_size=V, pad_id=0, replacements=1)
+    report = tv.check_masks(model, vocabulary_size=V, pad_id=0, max_length=5, replacements=1)
     assert {finding.rule for finding in report.findings} == {"source padding", "company"}
-    assert tv.check_masks(model, vocabulary_size=V, pad_id=None, replacements=1).sound
+    assert tv.check_masks(model, vocabulary_size=V, pad_id=None, max_length=5, replacements=1).sound
 
 
 def test_two_answers_to_one_question_are_no_leak():

@@ -1,6 +1,7 @@
 """The certificate is right about every animal in the zoo: nothing broken passes, nothing sound is accused."""
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from transformer_viz.tasks.reverse import Reverse
 OURS = [*BROKEN, *SOUND]
 # torch tells everybody that its nested tensors are a prototype.
 quiet = pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+slow = partial(pytest.param, marks=pytest.mark.slow)
 
 
 def judge(case: Case) -> None:
@@ -50,7 +52,7 @@ def test_the_zoo_is_large():
     assert faults == {"future", "target length", "source padding", "target padding", "company", "finite"}
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, *map(slow, (torch.float64, torch.float16))], ids=str)
 @pytest.mark.parametrize("variant", variants.names())
 def test_our_own_variants_are_sound_in_every_precision(variant, dtype, make_tiny):
     torch.manual_seed(3)

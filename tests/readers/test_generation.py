@@ -32,6 +32,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 NAMES = ("bart", "t5", "gpt2", "qwen2")
 TWO = ("bart", "qwen2")
+SEEDS = range(3)
 
 
 def pair(name: str, seed: int = 1, **settings: Any) -> tuple[HuggingFaceModel, Any]:
@@ -51,8 +52,7 @@ def test_each_setting_is_theirs(name, setting):
     beams = decode(reader, list(TEXTS), max_length=N_WRITTEN, strategy="beam", beam_size=3, refill=True)
     for text, trace, beam in zip(TEXTS, several, beams, strict=True):
         ids = reader.tokenizer.source(text)
-        assert written(decode(reader, text, max_length=N_WRITTEN)) == theirs(model, ids)
-        assert written(trace) == theirs(model, ids)
+        assert written(decode(reader, text, max_length=N_WRITTEN)) == written(trace) == theirs(model, ids)
         found = theirs(model, ids, num_beams=3, early_stopping=False, length_penalty=0.6)
         assert written(beam) == without_pads(found, written(beam))
 
@@ -66,13 +66,15 @@ def without_pads(found: list[int], like: list[int]) -> list[int]:
 def test_settings_change_what_is_written():
     """Guards parity of settings that do nothing."""
     for setting, options in SETTINGS.items():
-        found = []
-        for name in TWO:
-            reader, _ = pair(name, **options)
-            for text in TEXTS:
-                on, off = (decode(each, text, max_length=N_WRITTEN) for each in (reader, reader.with_generation(False)))
-                found.append(written(on) != written(off) or set(options) == {"eos_token_id"})
-        assert any(found), setting
+        readers = (pair(name, **options)[0] for name in TWO)
+        assert set(options) == {"eos_token_id"} or any(map(is_changed, readers)), setting
+
+
+def is_changed(reader: HuggingFaceModel) -> bool:
+    """Whether its generation config changes what it writes to any text."""
+    both = (reader, reader.with_generation(False))
+    runs = ([written(decode(each, text, max_length=N_WRITTEN)) for each in both] for text in TEXTS)
+    return any(on != off for on, off in runs)
 
 
 def test_what_is_in_force_is_said(tmp_path):
@@ -146,7 +148,7 @@ def test_minus_infinity_is_never_written_nor_listed(name):
             assert set(step.candidate_ids) == set(allowed) and len(step.candidates) == 3
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_refill_is_their_beam_search(name, seed):
     """Sequence and score, whichever the length penalty."""
@@ -170,7 +172,7 @@ def test_refill_is_another_search():
     """Guards parity that any beam search would show, and runs in which nothing ends."""
     differing, n_ended = 0, 0
     for name in NAMES:
-        for seed in range(6):
+        for seed in SEEDS:
             reader, _ = pair(name, seed)
             ours, their = (
                 decode(reader, TEXTS[1], strategy="beam", beam_size=4, length_penalty=1.0, max_length=N_WRITTEN, refill=refill)
@@ -181,7 +183,7 @@ def test_refill_is_another_search():
             n_ended += their.finished == "end" and len(their.steps) < N_WRITTEN
             for step in range(1, 1 + max(node.step for node in their.search.nodes)):
                 assert sum(node.step == step - 1 and node.state in ("kept", "stopped") for node in their.search.nodes) == 4
-    assert differing >= 2 and 6 <= n_ended <= 18
+    assert differing >= 2 and 3 <= n_ended <= 9
 
 
 def test_refill_belongs_to_beams():

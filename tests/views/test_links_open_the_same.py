@@ -79,7 +79,7 @@ def test_where_the_player_rests(start: Start, everything: Path, page: str | None
         (None, {"text": "ab", "tables": "By length", "samples": "20"}, "by-length-run"),
         ("masks", {"sources": "hello\nab", "tab": "Certificate", "mistake": "no-causal"}, "lab-check"),
         ("masks", {"sources": "hello\nab", "tab": "Change and run again", "mask": "cross:1-2"}, "lab-many"),
-        ("masks", {"sources": "hello\nab", "tab": "Mistakes"}, "lab-gallery-many"),
+        pytest.param("masks", {"sources": "hello\nab", "tab": "Mistakes"}, "lab-gallery-many", marks=pytest.mark.slow),
     ],
 )
 def test_what_was_asked_for(start: Start, everything: Path, page: str | None, query: dict[str, str], button: str) -> None:

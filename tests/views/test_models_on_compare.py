@@ -9,7 +9,6 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer_viz as tv
-from tests import tiny_models
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.views.test_compare_view import difference, said
@@ -18,21 +17,9 @@ from tests.views.widgets import link_of
 from transformer_viz.terms import Kind, visible_text
 from transformer_viz.trace.trace import Trace
 
-pytestmark = needs("transformers")
+pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
 Start = Callable[..., AppTest]
 TEXT = "The capital of France is"
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_models.save(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(autouse=True)
-def models(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(made))
-    monkeypatch.setenv("HF_HUB_CACHE", str(made / "none"))
-    return made
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests import tiny_models
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.views.drawn import charts
@@ -18,21 +17,9 @@ from transformer_viz import check_masks, decode, decode_batch, effect, load_mode
 from transformer_viz.terms import visible_text
 from transformer_viz.vocabulary import PAD
 
-pytestmark = needs("transformers")
+pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
 Start = Callable[..., AppTest]
 TEXTS = "The capital of France is\nThe house"
-
-
-@pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_models.save(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(autouse=True)
-def models(made: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(made))
-    monkeypatch.setenv("HF_HUB_CACHE", str(made / "none"))
-    return made
 
 
 @pytest.mark.parametrize("tab", TABS)
