@@ -301,7 +301,7 @@ def test_a_screen_reader_hears_which_page_is_open_and_what_is_pinned(page: Page,
     assert links.evaluate_all(current) == [None, "page"] + 5 * [None]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
 def test_the_keyboard_sees_where_it_is(eyes: Page, server: str, scheme: Any) -> None:
     eyes.emulate_media(color_scheme=scheme)
     open_explore(eyes, server)

@@ -95,6 +95,7 @@ def test_a_closed_tab_keeps_what_was_typed(page: Page, server: str) -> None:
     assert "begin=xy" in page.url
 
 
+@pytest.mark.slow
 def test_masks(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/masks?sources=hello%0Aab&mask=cross:1-2")
     page.get_by_role("tab", name="Change and run again").click()

@@ -76,7 +76,10 @@ def test_a_thousand_runs_of_the_app_leave_memory_flat():
     assert done["things"] < 300
 
 
-@pytest.mark.parametrize("name", ["greedy", "half", "cross", "scores", "recomputed", "beam", "batch"])
+QUICK, SLOW = ("greedy", "beam", "batch"), ("half", "cross", "scores", "recomputed")
+
+
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
 def test_a_large_run_takes_no_more_than_predicted(name):
     """The most that the process took, against the prediction; which is not three times too high either."""
     done = measured("peak", name)

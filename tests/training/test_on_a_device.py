@@ -16,11 +16,19 @@ from transformer_viz.training.loop import Trainer
 from transformer_viz.training.make_checkpoint import make_model
 
 META = torch.device("meta")
+EVEN, PADDED = ["hello", "world"], ["hello", "you"]
 SIZES = {"d_model": 12, "n_heads": 3, "d_ff": 13, "d_k": None, "d_v": None, "n_encoder_layers": 2, "n_decoder_layers": 2}
 
 
-@pytest.mark.parametrize("texts", [["hello", "world"], ["hello", "you"]], ids=["even", "padded"])
-@pytest.mark.parametrize("sharpness", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("texts", "sharpness"),
+    [
+        (EVEN, 0.0),
+        (PADDED, 0.3),
+        pytest.param(EVEN, 0.3, marks=pytest.mark.slow),
+        pytest.param(PADDED, 0.0, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("variant", variants.names())
 def test_a_step_asks_the_device_for_nothing(variant, texts, sharpness):
     settings: dict[str, Any] = {"optimizer": "sgd", "clip": 1.0, "label_smoothing": 0.1, "sharpness": sharpness}
