@@ -88,3 +88,18 @@ def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start: Start, t
         assert layout["coloraxis"]["cmax"] == pytest.approx(trace.decoder_attentions[0, 0].max())
     assert "decoder self-attention, " in chart(at, "mosaic-chart-decoder")["layout"]["title"]["text"]
     assert any(f"scale='{scale}'" in code.value for code in at.code)
+
+
+def test_compare_has_the_layers_around_the_one_that_is_shown_and_how_far_each_head_differs(start: Start) -> None:
+    texts = (TEXT, "The house is large.")
+    sides = dict(zip(("text", "b_text"), texts, strict=True))
+    at = start("compare", checkpoint=GPT2, b_checkpoint=GPT2, **sides, kind="decoder", layer="2", head="1")
+    assert not at.exception
+    assert tiles(at) == [[1, 0], [1, 1]]
+    runs = [decode(load_model(GPT2, "cpu"), text) for text in texts]
+    a, b = (np.array(run.decoder_attentions) for run in runs if isinstance(run, Trace))
+    n = min(a.shape[-1], b.shape[-1])
+    farthest = np.abs(a[..., :n, :n] - b[..., :n, :n]).max((-2, -1))
+    np.testing.assert_allclose(numbers(chart(at, "overview-chart")["data"][0]["z"]), farthest, atol=1e-6)
+    at.selectbox(key="layer").set_value(0).run()
+    assert tiles(at) == [[0, 0], [0, 1]]

@@ -192,6 +192,11 @@ class Comparison:
         """The cell that differs most, of the layers and heads that both have; None where nothing differs."""
         return self._farthest.get(kind)
 
+    def by_head(self, kind: Kind) -> np.ndarray:
+        """How much the cell of each head differs that differs most, (layer of `layers`, head)."""
+        pairs = zip(*common(*self.weights(kind)), strict=True)
+        return np.stack([distances(a, b).max((-2, -1)) for a, b in pairs])
+
     @property
     def largest(self) -> LargestDifference | None:
         """Of all kinds, the cell that differs most; None where no weight differs."""

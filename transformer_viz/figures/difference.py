@@ -199,10 +199,9 @@ def _laid_out(
     panels: list[_Panel], framed: tuple[int, int] | None, limit: float, colours: Theme, size: int, columns: int
 ) -> go.Figure:
     lines = -(-len(panels) // columns)
-    foot = 10 + _turned_height(panels, size)
     inner = max(180, min(27 * max(len(panel.rows) for panel in panels), 430))
-    height = _HEAD + inner + foot
     width = _PAGE_WIDTH if columns > 1 else _PHONE_WIDTH
+    height = _HEAD + inner + 10 + _turned_height(panels, size, width / columns)
     layout: dict[str, Any] = {**base_layout(colours, size), "height": height * lines, "annotations": [], "shapes": []}
     layout["margin"] = {"l": 0, "r": 4, "t": 0, "b": 0}
     drawn: list[Any] = []
@@ -220,7 +219,7 @@ def _laid_out(
         layout[f"yaxis{number}"] = {**rows, "range": rows["range"][::-1], "domain": (bottom, top), "anchor": f"x{number}"}
         if _is_turned(panel, size):
             layout[f"xaxis{number}"]["tickangle"] = -90
-        layout["annotations"].append(_title(panel.title, left, top, colours, size))
+        layout["annotations"].append(_title(panel.title, column / columns, top, colours, size))
         if place in (0, 2):
             is_signed = place == 2
             corner = (right - (2 * size / width if is_signed else 0), top)
@@ -235,7 +234,7 @@ def _laid_out(
 def _axis(names: Sequence[str], colours: Theme, size: int, room: float) -> dict[str, Any]:
     """Positions with their labels, in smaller letters where a cell has little `room`, in pixels."""
     n = len(names)
-    letters = int(min(size, max(_SMALLEST, room - 1)))
+    letters = _letters(size, room)
     every = max(1, -(-int(letters + 1) // max(1, int(room))))
     return {
         "range": [-0.5, n - 0.5],
@@ -252,18 +251,26 @@ def _axis(names: Sequence[str], colours: Theme, size: int, room: float) -> dict[
     }
 
 
+def _letters(size: int, room: float) -> int:
+    """Their size where a cell has `room`, in pixels."""
+    return int(min(size, max(_SMALLEST, room - 1)))
+
+
 def _is_turned(panel: _Panel, size: int) -> bool:
     """Whether the column labels stand upright: where they would not fit side by side."""
     room = (_PHONE_WIDTH - 60) / max(1, len(panel.columns))
     return max(map(_length, panel.columns)) * 0.6 * size > room
 
 
-def _turned_height(panels: Sequence[_Panel], size: int) -> int:
-    turned = [max(map(_length, panel.columns)) for panel in panels if _is_turned(panel, size)]
-    return round(0.52 * size * max(turned)) if turned else size
+def _turned_height(panels: Sequence[_Panel], size: int, width: float) -> int:
+    """Pixels of the longest upright label, in maps of at most this width."""
+    turned = [panel.columns for panel in panels if _is_turned(panel, size)]
+    heights = (0.52 * _letters(size, width / len(names)) * max(map(_length, names)) for names in turned)
+    return round(max(heights, default=size))
 
 
 def _title(words: str, left: float, top: float, colours: Theme, size: int) -> dict[str, Any]:
+    """Above the row labels: above the map is the colour bar, and no room for both where labels are long."""
     place = {"x": left, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "yshift": 6}
     return {"text": f"<b>{words}</b>", "showarrow": False, "font": {"size": size + 2, "color": colours.ink}, **place}
 

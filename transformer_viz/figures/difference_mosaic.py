@@ -4,7 +4,8 @@ As there: float32 for small maps, one byte a cell for larger ones, and maps with
 a block shows its difference farthest from 0, and of two as far the first, so that A − B is B − A with the other sign.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NotRequired, TypedDict, Unpack
 
 import numpy as np
 import plotly.graph_objects as go
@@ -32,6 +33,8 @@ def difference_mosaic(
     kind: Kind,
     focus: tuple[int, Head] | None = None,
     *,
+    heads: Sequence[tuple[int, int]] | None = None,
+    columns: int | None = None,
     limit: float = 1.0,
     theme: ThemeName = "light",
     large: bool = False,
@@ -44,6 +47,8 @@ def difference_mosaic(
         b: the run that is subtracted.
         kind: `encoder`, `decoder` or `cross`; both must have it.
         focus: layer and head to outline; `mean` and `max` outline the whole layer.
+        heads: layer and head of those that are drawn, of those that both have; by default all, by layers.
+        columns: how many stand side by side; by default as many as a layer has.
         limit: the difference that has the strongest colour; larger ones have it too.
         theme: `light` or `dark`.
         large: bigger letters, for a projector.
@@ -54,48 +59,66 @@ def difference_mosaic(
     Raises:
         OptionError: not both have this kind, or an impossible limit.
     """
-    return plain_difference_mosaic(a, b, kind, focus, limit=limit, theme=theme, large=large, height=height).to_plotly()
+    tiles: dict[str, Any] = {"heads": heads, "columns": columns, "height": height}
+    return plain_difference_mosaic(a, b, kind, focus, limit=limit, theme=theme, large=large, **tiles).to_plotly()
+
+
+class DifferenceLooks(TypedDict):
+    """What such a mosaic has, and how it looks; see `difference_mosaic`."""
+
+    heads: NotRequired[Sequence[tuple[int, int]] | None]
+    columns: NotRequired[int | None]
+    limit: float
+    theme: ThemeName
+    large: bool
+    height: NotRequired[int | None]
 
 
 def plain_difference_mosaic(
-    a: Trace,
-    b: Trace,
-    kind: Kind,
-    focus: tuple[int, Head] | None,
-    *,
-    limit: float,
-    theme: ThemeName,
-    large: bool,
-    height: int | None = None,
+    a: Trace, b: Trace, kind: Kind, focus: tuple[int, Head] | None, **looks: Unpack[DifferenceLooks]
 ) -> PlainFigure:
     """The same as plain data."""
+    limit, colours, size = looks["limit"], theme_of(looks["theme"]), 15 if looks["large"] else 12
     if not 0 < limit <= 1:
         raise OptionError(f"limit={limit!r} is not possible; it is above 0 and at most 1")
-    comparison, colours, size = compare(a, b), theme_of(theme), 15 if large else 12
-    laid = comparison.all_heads(kind)
+    comparison = compare(a, b)
+    laid, layers, tiles = comparison.all_heads(kind), comparison.layers(kind), looks.get("heads")
+    if tiles is not None:
+        laid = _of_heads(laid, [(layers.index(layer), head) for layer, head in tiles], looks.get("columns"))
     blocks = block_sizes(laid.difference.shape)
     if blocks != (1, 1):
         laid = thinned(laid, blocks)
-    grid = Grid(comparison.layers(kind), *laid.difference.shape[1:])
-    corners = [(head * grid.pitch_x, row * grid.pitch_y) for row, head in grid.places]
+    grid = Grid(layers, *laid.difference.shape[1:], tiles=tiles)
+    corners = [(column * grid.pitch_x, row * grid.pitch_y) for row, column in grid.places]
     patterns = absent_pattern(laid.present, colours, corners)
     if _is_exact(laid):
         patterns += crossed_pattern(_canvas_mask(grid, (laid.masked == IN_A) | (laid.masked == IN_B)), colours)
-    outlines = grid.outlines(colours, focus)
     words = "" if blocks == (1, 1) else f", each cell the farthest from 0 of {blocks[0]} × {blocks[1]}"
     return PlainFigure(
         [
             *_heatmaps(grid, laid, limit, colours),
             *patterns,
-            *outlines,
+            *grid.outlines(colours, focus),
             grid.captions(colours, size, focus),
         ],
         {
-            **grid.layout(f"{kind_title(a, kind, in_full=False)}, A − B{words}", colours, size, height),
+            **grid.layout(f"{kind_title(a, kind, in_full=False)}, A − B{words}", colours, size, looks.get("height")),
             "meta": {"kind": kind, **grid.meta(), "block": list(blocks)},
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
         },
     )
+
+
+def _of_heads(laid: AlignedMaps, places: list[tuple[int, int]], columns: int | None) -> AlignedMaps:
+    """(layer, head, …) -> (row of tiles, column, …); nothing differs in tiles that are missing in the last row."""
+    width = columns or laid.difference.shape[1]
+
+    def chosen(cells: np.ndarray) -> np.ndarray:
+        found = [cells[place] for place in places]
+        found += [np.zeros_like(found[0])] * (-len(found) % width)
+        return np.stack(found).reshape(-1, width, *cells.shape[2:])
+
+    return AlignedMaps(chosen(laid.difference), laid.present, chosen(laid.masked))
 
 
 def thinned(laid: AlignedMaps, blocks: tuple[int, int]) -> AlignedMaps:

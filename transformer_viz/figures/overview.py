@@ -43,32 +43,32 @@ def overview(
         OptionError: heads of this kind have no such measure.
     """
     values = statistic(trace, kind, measure)
-    return plain_overview(trace, kind, values, measure, focus, theme=theme, large=large).to_plotly()
+    title, layers = MEASURES[measure].title, trace.layer_numbers(kind)
+    return plain_overview(kind, layers, values, title, focus, theme=theme, large=large).to_plotly()
 
 
 def plain_overview(
-    trace: Trace,
     kind: Kind,
+    layers: tuple[int, ...],
     values: np.ndarray,
-    measure: str,
+    title: str,
     focus: tuple[int, Head] | None = None,
     *,
     theme: ThemeName,
     large: bool,
 ) -> PlainFigure:
-    """The same as plain data, of (layer, head) values that are known."""
-    colours, size, layers = theme_of(theme), 15 if large else 12, trace.layer_numbers(kind)
-    known, (n_layers, n_heads) = MEASURES[measure], values.shape
+    """The same as plain data, of (layer, head) values that are known, and of what they are called."""
+    colours, size, (n_layers, n_heads) = theme_of(theme), 15 if large else 12, values.shape
     found = values[np.isfinite(values)]
     ends = (float(found.min()), float(found.max())) if found.size else (0.0, 1.0)
-    title = {"text": known.title, "font": {"size": size + 2, "color": colours.ink}, "x": 0.5, "y": 0.985, "yanchor": "top"}
+    above = {"text": title, "font": {"size": size + 2, "color": colours.ink}, "x": 0.5, "y": 0.985, "yanchor": "top"}
     return PlainFigure(
-        [_cells(values, known.title), *_outline(layers, n_heads, focus, colours)],
+        [_cells(values, title), *_outline(layers, n_heads, focus, colours)],
         {
             **base_layout(colours, size),
             "height": _AROUND + max(_LEAST, n_layers * _ROW),
             "margin": {"l": 40, "r": 58, "t": 26, "b": 30},
-            "title": title,
+            "title": above,
             "coloraxis": _colour_axis(colours, size, ends),
             "xaxis": _axis(range(n_heads), "head", colours, size),
             "yaxis": {**_axis(layers, "layer", colours, size), "range": [n_layers - 0.5, -0.5]},

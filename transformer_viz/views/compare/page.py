@@ -14,16 +14,17 @@ from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.difference_mosaic import plain_difference_mosaic
 from transformer_viz.figures.mosaic import plain_mosaic
+from transformer_viz.figures.overview import plain_overview
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.compare import place, recipe, shown, side_runs, sides
 from transformer_viz.views.compare.sides import A, B
-from transformer_viz.views.components import bar, chart, clicks, code, figure_file, player, screen, style
+from transformer_viz.views.components import bar, chart, clicks, code, deep_mosaic, figure_file, player, screen, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.open import opened
 from transformer_viz.views.snippets.compare import lines
-from transformer_viz.views.state import display_options, link, words
+from transformer_viz.views.state import deep, display_options, link, words
 
 TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
 
@@ -169,7 +170,7 @@ def _open_on_the_example() -> None:
 
 def _maps(comparison: Comparison, chosen: bar.Bar, *, with_words: bool) -> None:
     """The boxes, the three maps, and all heads' differences."""
-    state, theme = st.session_state, style.theme()
+    theme = style.theme()
     place.controls(comparison, with_words=with_words)
     _say_sizes(comparison)
     limit = _limit(comparison)
@@ -180,13 +181,39 @@ def _maps(comparison: Comparison, chosen: bar.Bar, *, with_words: bool) -> None:
         chart.show(figure, "compare-chart", _alt(comparison), zooms=False)
         figure_file.offer(figure, "difference")
     st.caption(_legend(comparison))
+    if any(len(comparison.layers(kind)) > deep.LAYERS_A_PAGE for kind in comparison.kinds):
+        _deep_mosaic(comparison, looks)
+        return
     for column, kind in zip(st.columns(len(comparison.kinds)), comparison.kinds, strict=True):
-        with column, st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
-            tile = (state.layer, state.head) if kind == state.kind and place.is_same() else None
-            words = f"A − B of all layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
-            heard = clicks.tiles(lambda tile: place.go_to_tile(tile, comparison))
-            mosaic = plain_difference_mosaic(comparison.a, comparison.b, kind, tile, **looks)
-            chart.show(mosaic, f"mosaic-chart-{kind}", words, clicks=heard, zooms=False, painted=True)
+        with column:
+            _mosaic(comparison, kind, looks)
+
+
+def _mosaic(comparison: Comparison, kind: Kind, looks: dict[str, Any], **some: Any) -> None:
+    """A − B of all heads of a kind, or of those of some layers."""
+    tile = (st.session_state.layer, st.session_state.head) if kind == st.session_state.kind and place.is_same() else None
+    words = f"A − B of layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
+    heard = clicks.tiles(lambda tile: place.go_to_tile(tile, comparison))
+    mosaic = plain_difference_mosaic(comparison.a, comparison.b, kind, tile, **looks, **some)
+    with st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
+        chart.show(mosaic, f"mosaic-chart-{kind}", words, clicks=heard, zooms=False, painted=True)
+
+
+def _deep_mosaic(comparison: Comparison, looks: dict[str, Any]) -> None:
+    """Of the kind in focus: how far each head of all differs, and beside it the six layers around the one that is shown."""
+    kind, layer, head = _focus()
+    layers = comparison.layers(kind)
+    first = (layers.index(layer) if layer in layers else 0) // deep.LAYERS_A_PAGE * deep.LAYERS_A_PAGE
+    left, right = st.columns([1, 3])
+    with left:
+        shown_of = {"theme": looks["theme"], "large": looks["large"]}
+        figure = plain_overview(kind, layers, comparison.by_head(kind), "largest |A − B|", (layer, head), **shown_of)
+        words = f"The largest difference of every head of the {KIND_TITLES[kind]}"
+        deep_mosaic.show_overview(figure, words, lambda tile: place.go_to_tile(tile, comparison))
+    with right:
+        n_heads = comparison.n_heads(kind)
+        heads = [(number, head) for number in layers[first : first + deep.LAYERS_A_PAGE] for head in range(n_heads)]
+        _mosaic(comparison, kind, looks, heads=heads, **deep_mosaic.room(len(heads), n_heads))
 
 
 def _focus() -> tuple[Kind, int, Any]:

@@ -33,13 +33,17 @@ def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile) -> N
             _overview(trace, chosen, now, on_tile)
     with right:
         heads = deep.heads(trace, st.session_state.heads_page)
-        width = _PHONE if screen.is_narrow() else _BESIDE
-        columns = min(n_layers_heads(trace, now.kind)[1], width // _LEAST_TILE)
-        height = 28 + -(-len(heads) // columns) * max(_LEAST_ROW, min(_HIGHEST_ROW, width // columns))
-        place: dict[str, Any] = {"heads": heads, "columns": columns, "height": height}
+        place = room(len(heads), n_layers_heads(trace, now.kind)[1])
         looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large, "scale": chosen.scale}
-        figure = plain_mosaic(trace, now.kind, (now.layer, now.head), **place, **looks)
+        figure = plain_mosaic(trace, now.kind, (now.layer, now.head), heads=heads, **place, **looks)
         show_mosaic(figure, now.kind, now, on_tile)
+
+
+def room(n_tiles: int, most: int) -> dict[str, Any]:
+    """How many tiles stand side by side, at most so many, and how high all are; for `mosaic` and `difference_mosaic`."""
+    width = _PHONE if screen.is_narrow() else _BESIDE
+    columns = min(most, width // _LEAST_TILE)
+    return {"columns": columns, "height": 28 + -(-n_tiles // columns) * max(_LEAST_ROW, min(_HIGHEST_ROW, width // columns))}
 
 
 def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile) -> None:
@@ -64,8 +68,14 @@ def _controls(trace: Trace, is_covered: bool) -> None:
 def _overview(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile) -> None:
     name, place = st.session_state.overview_of, (now.layer, now.head)
     looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large}
-    figure = plain_overview(trace, now.kind, deep.values(trace), name, place, **looks)
-    said = f"Every head of the {kind_title(trace, now.kind, in_full=False)} by {deep.ORDERS[name]}. A click makes it the focus."
+    figure = plain_overview(now.kind, trace.layer_numbers(now.kind), deep.values(trace), deep.ORDERS[name], place, **looks)
+    title = kind_title(trace, now.kind, in_full=False)
+    show_overview(figure, f"Every head of the {title} by {deep.ORDERS[name]}", on_tile, now.run)
+
+
+def show_overview(figure: PlainFigure, words: str, on_tile: OnTile, run: str | None = None) -> None:
+    """An overview that hears clicks; `words` say what it is."""
     with st.container(key="overview"):
         heard = clicks.tiles(on_tile)
-        chart.show(figure, "overview-chart", said, run=now.run, clicks=heard, zooms=False, painted=True)
+        said = f"{words}. A click makes it the focus."
+        chart.show(figure, "overview-chart", said, run=run, clicks=heard, zooms=False, painted=True)

@@ -28,6 +28,9 @@ _CSS = """
 /* What was shown before a text that cannot be read: it can be looked at, and is not what was asked for. */
 /* All kinds of attention side by side: what stands beside the boxes goes below them first. */
 :has(> .st-key-focus-controls) { min-width: min(100%, 34rem); }
+.st-key-focus-controls { gap: 0.6rem; }
+/* It draws nothing, and a row gives it room. */
+[class*="st-key-prompt-keys"] { position: absolute; }
 .st-key-last-picture { opacity: 0.4; filter: grayscale(1); pointer-events: none; }
 /* Where the keyboard is. Streamlit's own ring is half transparent, and its navigation has none. */
 :is(a, button, summary, [role="tab"], [role="radio"], [tabindex="0"]):focus-visible {
