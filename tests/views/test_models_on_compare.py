@@ -11,11 +11,13 @@ from streamlit.testing.v1 import AppTest
 import transformer_viz as tv
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
+from tests.until import until
 from tests.views.test_compare_view import difference, said
 from tests.views.test_shown_code import programs, run_code  # noqa: F401
 from tests.views.widgets import link_of
 from transformer_viz.terms import Kind, visible_text
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache import model_cache, runs
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
 Start = Callable[..., AppTest]
@@ -138,3 +140,22 @@ def test_two_texts_begin_unlike_each_other(start: Start) -> None:
     at = start("compare", checkpoint=GPT2)
     assert at.text_area(key="text").value == TEXT
     assert at.text_area(key="b_text").value == TEXT.replace("France", "Spain")
+
+
+def test_models_that_take_a_while_are_loaded_one_after_the_other(
+    start: Start, run: Callable[..., Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "_LARGE", 1)
+    model_cache.models.clear()
+    at = start("compare", **pair(GPT2, MARIAN), kind="decoder", layer="1", head="1")
+
+    def both_are_there() -> bool:
+        assert not at.exception
+        at.run()
+        return [model.name for model in model_cache.models.values()] == [GPT2, MARIAN]
+
+    until(both_are_there)
+    at.run()
+    assert not at.exception and not at.error
+    same(difference(at), tv.compare(run(GPT2, TEXT), run(MARIAN, TEXT)).difference("decoder", 0, 0))
+    assert (at.query_params["b_checkpoint"], at.query_params["b_text"]) == (MARIAN, TEXT)

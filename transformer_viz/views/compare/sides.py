@@ -242,6 +242,9 @@ def _start_b(usable: list[str]) -> None:
     """B's checkpoint and text: the link's, or those of A with one sign changed."""
     state = st.session_state
     link.start(B.checkpoint, usable, state[A.checkpoint])
+    if runs.is_to_be_loaded(state[B.checkpoint], state.device):
+        _model(B)  # says how far it is; A's is there by now
+        st.rerun()
     is_first = B.text not in state and not link.is_waiting(B.text)
     bar.start_text(B.text, B.checkpoint)
     if is_first:

@@ -77,7 +77,7 @@ def show(
     _start([*usable, *listed])
     state = st.session_state
     is_served = with_models or state.checkpoint not in listed
-    if instead is None and is_served and runs.is_to_be_loaded(state.checkpoint, state.device):
+    if is_served and runs.is_to_be_loaded(state.checkpoint, state.device):
         _while_it_is_loaded(usable, listed)
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         if instead is not None:
