@@ -12,6 +12,7 @@ from tests.figures.conftest import build
 from transformer_viz.analysis.answer import answer_words
 from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.sentences import step_sentence
+from transformer_viz.figures.shades import TITLES, Scale
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -54,6 +55,16 @@ def test_dark_and_narrow_are_the_figures_own(open_page: Callable[..., Page]) -> 
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.get_by_role("button", name="Light or dark").click()
     same_as_the_figure(page, trace, "decoder", 2, 1, 4, theme="light", narrow=True)
+
+
+@pytest.mark.parametrize("colours", ["head", "log"])
+def test_other_colours_are_the_figures_own(open_page: Callable[..., Page], edited: Trace, colours: Scale) -> None:
+    """The head's maximum is of what is not masked; small maps say which colours they have."""
+    page = open_page(tv.export.html(edited, colours=colours))
+    for kind, layer, head in (("cross", 1, 2), ("decoder", 1, "mean")):
+        go(page, kind, layer, head, 5)
+        same_as_the_figure(page, edited, kind, layer, head, 5, scale=colours)
+    expect(page.get_by_role("heading", name=f"cross-attention{TITLES[colours]}")).to_be_visible()
 
 
 def test_heads_with_masks_of_their_own(open_page: Callable[..., Page], edited: Trace) -> None:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 HELP = "make a page, picture or table of a trace"
 _ENDINGS = ("html", "png", "svg", "pdf", "csv", "parquet")
 _TABLES = ("csv", "parquet")
-_OF_PICTURES = ("what", "kind", "layer", "head", "step", "theme", "large", "hide_answer")
+_OF_PICTURES = ("what", "kind", "layer", "head", "step", "theme", "large", "hide_answer", "colours")
+_COLOURS = ("fixed", "head", "log")
 _HIGHEST = 100_000
 
 
@@ -41,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--large", action="store_true", help="bigger letters, for a projector")
     parser.add_argument(
         "--hide-answer", action="store_true", help="no ring, no mark on a wrong token, not a word on what is right"
+    )
+    parser.add_argument(
+        "--colours", choices=_COLOURS, help="the strongest is a weight of 1, a head's own largest, or logarithmic (fixed)"
     )
     parser.add_argument("--words", action="store_true", help="pieces pooled to words: keys summed, queries averaged")
     size = _shared.whole(50, 8000)
@@ -118,6 +122,7 @@ def _options(trace: "Trace", ending: str, arguments: argparse.Namespace) -> dict
         options[name] = given - 1 if isinstance(given, int) else given
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"theme": arguments.theme or "auto", "large": arguments.large, "with_answer": not arguments.hide_answer}
+    options["colours"] = arguments.colours or "fixed"
     if ending == "html":
         options["plotlyjs"] = False if arguments.without_plotlyjs else _plotlyjs(arguments.plotlyjs)
     return options

@@ -6,7 +6,7 @@ Sentences are made here and not in the page, so that there is one place that say
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from transformer_viz.analysis.words import kind_title
 from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import templates
+from transformer_viz.figures.shades import TITLES, Scale
 from transformer_viz.terms import Kind, head_label, head_title, place_labels, row_labels, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.version import __version__
@@ -69,7 +70,9 @@ def default_step(trace: Trace) -> int:
     return max(0, trace.n_steps - (2 if trace.finished == "end" else 1))
 
 
-def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answer: bool) -> dict[str, Any]:
+def content(
+    trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answer: bool, colours: Scale = "fixed"
+) -> dict[str, Any]:
     """The page's data, ready for JSON."""
     words = _Words()
     return {
@@ -90,10 +93,18 @@ def content(trace: Trace, now: View, *, theme: PageTheme, large: bool, with_answ
         "answer": answer_mark(trace, with_answer=with_answer),
         "candidates": templates.candidate_steps(trace, large=large),
         "true": templates.true_keys(trace, with_answer=with_answer),
-        "kinds": {kind: _kind(trace, kind, words, large, with_answer) for kind in trace.kinds},
+        "kinds": {kind: _kind(trace, kind, words, Drawn(large, with_answer, colours)) for kind in trace.kinds},
         "pieces": words.pieces,
         "colours": {"light": templates.page_colours("light"), "dark": templates.page_colours("dark")},
     }
+
+
+class Drawn(NamedTuple):
+    """How maps look."""
+
+    large: bool
+    with_answer: bool
+    colours: Scale
 
 
 class _Words:
@@ -114,14 +125,17 @@ class _Words:
         return found
 
 
-def _kind(trace: Trace, kind: Kind, words: _Words, large: bool, with_answer: bool) -> dict[str, Any]:
+def _kind(trace: Trace, kind: Kind, words: _Words, looks: Drawn) -> dict[str, Any]:
     weights = trace.attentions(kind)
     assert weights is not None
+    drawn = {"large": looks.large, "with_answer": looks.with_answer}
     # Browsers know no half precision yet.
     weights = weights.astype(np.float32, copy=False)
     n_layers, n_heads = n_layers_heads(trace, kind)
     return {
         "title": kind_title(trace, kind),
+        "colouring": looks.colours,
+        "coloured": TITLES[looks.colours],
         "legend": legend(trace, kind),
         "layers": n_layers,
         "numbers": list(trace.layer_numbers(kind)),
@@ -133,8 +147,8 @@ def _kind(trace: Trace, kind: Kind, words: _Words, large: bool, with_answer: boo
         "weights": packed(weights),
         "reasons": packed(trace.mask_reasons[kind]),
         "looked": packed(_looked(weights)) if kind == "cross" else None,
-        "sentences": list(_sentences(trace, kind, words, with_answer)),
-        "picture": templates.player_template(trace, kind, large=large, with_answer=with_answer),
+        "sentences": list(_sentences(trace, kind, words, looks.with_answer)),
+        "picture": templates.player_template(trace, kind, scale=looks.colours, **drawn),
         "mask": templates.mask_template(trace, kind),
     }
 

@@ -9,6 +9,7 @@ from transformer_viz.analysis.heads import Head, n_layers_heads
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.content import view
+from transformer_viz.figures.shades import SCALES, Scale
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -34,6 +35,7 @@ def figure_of(
     theme: ThemeName = "light",
     large: bool = False,
     with_answer: bool = True,
+    colours: Scale = "fixed",
 ) -> Any:
     """A figure of the run.
 
@@ -45,6 +47,7 @@ def figure_of(
         theme: `light` or `dark`.
         large: bigger letters.
         with_answer: mark true keys.
+        colours: what has the strongest colour: `fixed` is a weight of 1, `head` a head's own largest, `log` is logarithmic.
 
     Raises:
         OptionError: the run has no such thing, or an option has an impossible value.
@@ -54,7 +57,8 @@ def figure_of(
         raise OptionError(f"what={what!r} is not known; choose one of {listed(WHATS)}")
     if theme not in ("light", "dark"):
         raise OptionError(f"theme {theme!r} is not possible for a figure; choose one of light, dark")
-    drawn, known = WHATS[what], {**looks, "with_answer": with_answer}
+    check_colours(colours)
+    drawn, known = WHATS[what], {**looks, "with_answer": with_answer, "scale": colours}
     parameters = signature(drawn).parameters
     if not _PLACES.isdisjoint(parameters):
         known |= vars(view(trace, *place))
@@ -63,14 +67,26 @@ def figure_of(
     return drawn(trace, **{name: value for name, value in known.items() if name in parameters})
 
 
+def check_colours(colours: str) -> None:
+    """Raises an OptionError where there is no such choice of colours."""
+    if colours not in SCALES:
+        raise OptionError(f"colours={colours!r} is not possible; choose one of {listed(SCALES)}")
+
+
 def _mosaic(
-    trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None, *, theme: ThemeName = "light", large: bool = False
+    trace: Trace,
+    kind: Kind,
+    focus: tuple[int, Head] | None = None,
+    *,
+    theme: ThemeName = "light",
+    large: bool = False,
+    scale: Scale = "fixed",
 ) -> Any:
     """Tiles about as high as their cells ask for on a page of the usual width."""
     n_layers, n_heads = n_layers_heads(trace, kind)
     share = len(trace.queries(kind)) / max(1, len(trace.keys(kind)))
     height = 28 + n_layers * round(min(300, max(70, WIDTH / n_heads * min(1.5, share))))
-    return figures.mosaic(trace, kind, focus, theme=theme, large=large, height=height)
+    return figures.mosaic(trace, kind, focus, theme=theme, large=large, height=height, scale=scale)
 
 
 def _masks(trace: Trace, *, theme: ThemeName = "light", large: bool = False) -> Any:

@@ -45,8 +45,8 @@ def frame(
     Raises:
         OptionError: the run has no such kind, layer, head or step, or an option has an impossible value.
     """
-    looks = {"theme": theme, "large": large, "with_answer": with_answer}
-    page = html(trace, kind, layer, head, step, plotlyjs=plotlyjs, **looks)
+    place = (kind, layer, head, step)
+    page = html(trace, *place, plotlyjs=plotlyjs, theme=theme, large=large, with_answer=with_answer)
     # ASCII alone: whatever a notebook takes the encoding for, the scripts keep the hashes by which they may run.
     inner = markup.escape(page).encode("ascii", "xmlcharrefreplace").decode()
     return (

@@ -14,7 +14,9 @@ from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.assets import asset, script
 from transformer_viz.export.content import PageTheme, content, view
+from transformer_viz.export.drawings import check_colours
 from transformer_viz.figures import files
+from transformer_viz.figures.shades import Scale
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -36,6 +38,7 @@ def html(
     large: bool = False,
     with_answer: bool = True,
     plotlyjs: PlotlyJs = True,
+    colours: Scale = "fixed",
 ) -> str:
     """The whole run as one HTML page: step player, all heads, all masks. Opens from disk, without any network.
 
@@ -51,6 +54,7 @@ def html(
         plotlyjs: True puts plotly.js (4.8 MB) into the page; `"packed"` puts it in compressed (2 MB), for browsers of 2023
             and later; False leaves it out, and the page needs a `plotly.min.js` beside it; a path or address says where
             else it is; `"cdn"` is the server of Plotly's makers, which the page then asks.
+        colours: what has the strongest colour: `fixed` is a weight of 1, `head` a head's own largest, `log` is logarithmic.
 
     Raises:
         OptionError: the run has no such kind, layer, head or step, or an option has an impossible value.
@@ -58,7 +62,8 @@ def html(
     if theme not in THEMES:
         raise OptionError(f"theme {theme!r} is not known; choose one of {listed(THEMES)}")
     now = view(trace, kind, layer, head, step)
-    data = content(trace, now, theme=theme, large=large, with_answer=with_answer)
+    check_colours(colours)
+    data = content(trace, now, theme=theme, large=large, with_answer=with_answer, colours=colours)
     return _filled(asset("page.html"), data, _SCRIPTS, ("player.css", "page.css"), plotlyjs)
 
 

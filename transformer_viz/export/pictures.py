@@ -5,6 +5,7 @@ from typing import Any
 from transformer_viz.analysis.heads import Head
 from transformer_viz.export.drawings import WIDTH, Place, figure_of
 from transformer_viz.figures import files
+from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -27,6 +28,7 @@ def picture(
     theme: ThemeName = "light",
     large: bool = False,
     with_answer: bool = True,
+    colours: Scale = "fixed",
 ) -> bytes:
     """A picture's bytes. A Chrome or Chromium of the system draws it, which takes about three seconds.
 
@@ -45,6 +47,7 @@ def picture(
         theme: `light` or `dark`.
         large: bigger letters.
         with_answer: mark true keys.
+        colours: what has the strongest colour: `fixed` is a weight of 1, `head` a head's own largest, `log` is logarithmic.
 
     Raises:
         OptionError: an option has an impossible value.
@@ -53,5 +56,5 @@ def picture(
     figure = shown
     if isinstance(shown, Trace):
         place = Place(kind, layer, head, step)
-        figure = figure_of(shown, what, place, theme=theme, large=large, with_answer=with_answer)
+        figure = figure_of(shown, what, place, theme=theme, large=large, with_answer=with_answer, colours=colours)
     return files.picture_of(figure, format, width, height or int(figure.layout.height or HEIGHT), scale)

@@ -14,6 +14,7 @@ from transformer_viz.export.pages import PlotlyJs, figure_html, html
 from transformer_viz.export.pictures import SCALE, picture
 from transformer_viz.export.tables import TABLE_FORMATS, table
 from transformer_viz.figures.files import PICTURE_FORMATS
+from transformer_viz.figures.shades import Scale
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -37,6 +38,7 @@ def save(
     width: int = WIDTH,
     height: int | None = None,
     scale: float = SCALE,
+    colours: Scale = "fixed",
 ) -> Path:
     """Writes the run as what the file's ending says: html, png, svg, pdf, csv, parquet or npz.
 
@@ -56,6 +58,7 @@ def save(
         width: of a picture, as `height` and `scale` in `picture`.
         height: likewise.
         scale: likewise.
+        colours: as in `html` and `picture`.
 
     Raises:
         OptionError: another ending, or an option with an impossible value.
@@ -64,7 +67,7 @@ def save(
     path = Path(path)
     check(path, force=force)
     place = Place(kind, layer, head, step)._asdict()
-    looks = {"theme": theme, "large": large, "with_answer": with_answer, "plotlyjs": plotlyjs}
+    looks = {"theme": theme, "large": large, "with_answer": with_answer, "plotlyjs": plotlyjs, "colours": colours}
     size = {"width": width, "height": height, "scale": scale}
     write(path, made(trace, format_of(path), what, **place, **looks, **size))
     return path

@@ -14,8 +14,10 @@ from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures import cells
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures import reasons as reason_cells
+from transformer_viz.figures.attention import bar_traces
 from transformer_viz.figures.plain import Plain
 from transformer_viz.figures.player import Looks, _Picture, _picture
+from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import LIGHT, ThemeName, theme_of
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -24,15 +26,18 @@ Change = tuple[list[str | int], Any]
 _FILLED_IN = ("z", "x", "y", "text", "customdata")
 
 
-def player_template(trace: Trace, kind: Kind, *, large: bool = False, with_answer: bool = True) -> dict[str, Any]:
+def player_template(
+    trace: Trace, kind: Kind, *, large: bool = False, with_answer: bool = True, scale: Scale = "fixed"
+) -> dict[str, Any]:
     """The step player's parts: `weights`, `masked` by reason, `hatch`, `row` (None where no row is a step's), `rings`, `bars`
-    (None without candidates), `layout`.
+    (None without candidates), `colourBar` (what a logarithmic one needs), `layout`.
 
     Besides them `light` has `keys` and `queries`, the axes' labels, and the size and widths of the rings.
     """
 
     def parts(theme: ThemeName, narrow: bool) -> dict[str, Any]:
-        return _player_parts(trace, kind, theme, large, with_answer, narrow)
+        looks: Looks = {"theme": theme, "large": large, "with_answer": with_answer, "narrow": narrow, "scale": scale}
+        return _player_parts(trace, kind, looks)
 
     light = parts("light", False)
     return {
@@ -90,9 +95,8 @@ def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[C
     return [] if before == after else [(list(path), after)]
 
 
-def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_answer: bool, narrow: bool) -> dict[str, Any]:
-    colours = theme_of(theme)
-    looks: Looks = {"theme": theme, "large": large, "with_answer": with_answer, "narrow": narrow}
+def _player_parts(trace: Trace, kind: Kind, looks: Looks) -> dict[str, Any]:
+    colours = theme_of(looks["theme"])
     picture = _picture(_Picture, trace, kind, trace.layer_numbers(kind)[0], 0, looks)
     weights, *others = picture.traces()
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
@@ -106,6 +110,7 @@ def _player_parts(trace: Trace, kind: Kind, theme: ThemeName, large: bool, with_
         "row": _without_numbers(picture.row_trace()) if picture.is_stepped else None,
         "rings": _without_numbers(rings),
         "bars": _without_numbers(bars[0]) if bars else None,
+        "colourBar": [_plain(go.Figure([drawn]))["data"][0] for drawn in bar_traces(picture.scale)],
         "layout": _plain(go.Figure(layout=picture.layout(0)))["layout"],
     }
 

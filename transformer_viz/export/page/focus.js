@@ -13,6 +13,7 @@ function focusFigure(kind, { layer, head, step }, parts, run, colours) {
   if (parts.row) data.push({ ...parts.row, ...rowOutline(columns, step) });
   data.push(rings(parts.rings, kind.allLooked ? run.true : [], step));
   const layout = { ...parts.layout };
+  if (kind.colouring === "head") layout.coloraxis = upTo(kind.mostOf(layer, head), parts.layout.coloraxis);
   if (parts.bars) {
     const { x, text, textposition, customdata, names, chosen } = run.candidates[step];
     const places = x.map((_, place) => place);
@@ -20,7 +21,18 @@ function focusFigure(kind, { layer, head, step }, parts, run, colours) {
     data.push({ ...parts.bars, x, y: places, text, textposition, customdata, marker });
     layout.yaxis2 = { ...layout.yaxis2, tickvals: places, ticktext: names };
   }
+  data.push(...parts.colourBar);
   return { data, layout };
+}
+
+// A colour axis whose last colour is this weight.
+function upTo(most, axis) {
+  const ticktext = ["0", short(most / 2), short(most)];
+  return { ...axis, cmax: most, colorbar: { ...axis.colorbar, tickvals: [0, most / 2, most], ticktext } };
+}
+
+function short(number) {
+  return String(Number(number.toPrecision(2)));
 }
 
 // Rectangles around each row's runs of masked cells, null between two.

@@ -29,6 +29,12 @@ class Kind {
     return this.all.values.subarray(from, from + this.size);
   }
 
+  // The largest weight of a map that is not masked; 1 where there is none.
+  mostOf(layer, head) {
+    const reasons = this.reasonsOf(layer, head);
+    return this.weightsOf(layer, head).reduce((most, weight, i) => (!reasons[i] && weight > most ? weight : most), 0) || 1;
+  }
+
   // Why each cell is masked, 0 where it is not. A combined map is masked only where every head of the layer is.
   reasonsOf(layer, head) {
     const { values, shape } = this.allReasons;

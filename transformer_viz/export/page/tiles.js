@@ -8,7 +8,7 @@ class Mosaic {
     this.kind = kind;
     this.kindName = kindName;
     this.root = element("section", "mosaic");
-    this.root.append(element("h2", "", kind.title));
+    this.root.append(element("h2", "", kind.title + kind.coloured));
     this.grid = element("div", "tiles");
     this.grid.style.setProperty("--heads", kind.heads);
     this.grid.style.setProperty("--shape", `${kind.columns} / ${kind.rows}`);
@@ -46,10 +46,11 @@ class Mosaic {
       const context = canvas.getContext("2d");
       const image = context.createImageData(width, height);
       const weights = this.kind.tile(layer, head), reasons = this.kind.reasonsOf(layer, head);
+      const share = shareOf(this.kind, layer, head);
       for (let y = 0; y < height; y++) {
         for (let x = 0; x < width; x++) {
           const weight = this.strongest(weights, reasons, x, y, width, height);
-          const shade = weight === null ? grey : Number.isNaN(weight) ? empty : table[Math.round(Math.min(1, weight) * 255)];
+          const shade = weight === null ? grey : Number.isNaN(weight) ? empty : table[Math.round(Math.min(1, share(weight)) * 255)];
           image.data.set([...shade, 255], 4 * (y * width + x));
         }
       }
@@ -77,6 +78,13 @@ class Mosaic {
       button.setAttribute("aria-pressed", String(isOn));
     }
   }
+}
+
+// How far along the colours a weight of a head is. The logarithmic ones begin at 0.0001.
+function shareOf(kind, layer, head) {
+  if (kind.colouring === "log") return (weight) => 1 + Math.log10(Math.max(1e-4, weight)) / 4;
+  const most = kind.colouring === "head" ? kind.mostOf(layer, head) : 1;
+  return (weight) => weight / most;
 }
 
 function shades(scale) {

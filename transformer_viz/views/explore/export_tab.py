@@ -17,7 +17,7 @@ from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import focus
+from transformer_viz.views.state import display_options, focus
 
 TITLE, ORDER = "Export", 6
 
@@ -53,6 +53,7 @@ def show(shown: Shown) -> None:
         "theme": theme,
         "large": bool(st.session_state.get("projector")),
         "with_answer": not st.session_state.get("hide_answer"),
+        **({} if (scale := display_options.scale()) == "fixed" else {"colours": scale}),
     }
     chosen: str = st.session_state.export_format
     st.segmented_control(
