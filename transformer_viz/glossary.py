@@ -29,6 +29,10 @@ TERMS: dict[str, Term] = {
         "A model reads pieces of words; by words, what a word is looked at is the sum over its pieces, how it looks their mean",
         ("explore", "search", "compare", "open"),
     ),
+    "colours of the maps": Term(
+        "What has the strongest colour: a weight of 1, each head's own largest, or 1 on a scale of which each step is a tenth",
+        ("explore", "search", "open"),
+    ),
     "checkpoint": Term("A trained model as files: its weights, its settings, its vocabulary and how it was evaluated", PAGES),
     "device": Term("The processor that runs the model; auto takes CUDA, then Apple's MPS, then the CPU"),
     "attention": Term(

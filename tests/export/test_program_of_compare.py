@@ -44,7 +44,7 @@ def test_two_snapshots_one_of_which_reads_what_the_other_writes(monkeypatch: pyt
         2,
         looks={"theme": "dark", "columns": 3},
     )
-    assert program.count("load_checkpoint") == 1
+    assert program.count("load_model") == 1
     assert "columns" not in program
     a = tv.decode(small, "reversethis")
     b = tv.decode(load_snapshot(small, 141), "reversethis", target=tuple(a.output_tokens[:-1]))

@@ -53,6 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scale", type=_shared.decimal(0, or_equal=False), metavar="X", help="of a png: its pixels for each (2)"
     )
+    _add_plotlyjs(parser)
+    _shared.add_limits(parser)
+    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+
+
+def _add_plotlyjs(parser: argparse.ArgumentParser) -> None:
+    """Where a page has it from."""
     where = parser.add_mutually_exclusive_group()
     where.add_argument(
         "--plotlyjs",
@@ -65,8 +72,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the page loads plotly.min.js beside it, written if it is missing",
     )
-    _shared.add_limits(parser)
-    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import link
 
 LAYERS_A_PAGE = 6
+_MOST_PAGES = 200
 ORDERS = {LAYERS: "layer", **{name: measure.title for name, measure in MEASURES.items()}, ROLE: "role"}
 """What an order is called, and an overview."""
 
@@ -25,6 +26,7 @@ def start(trace: Trace) -> None:
     """Order, page and overview, after the focus. The page is the one that has the focus, until another is asked for."""
     state = st.session_state
     if not is_deep(trace):
+        _say_impossible()
         return
     measures = known_measures(trace)
     link.start("head_order", (LAYERS, *measures, ROLE), LAYERS)
@@ -35,6 +37,12 @@ def start(trace: Trace) -> None:
         state.heads_page = here
     state.heads_at = at
     link.start("heads_page", range(n_pages(trace)), here)
+
+
+def _say_impossible() -> None:
+    """Of a run without these controls, what in a link no run has."""
+    for key, options in (("head_order", ORDERS), ("overview_of", ORDERS), ("heads_page", range(_MOST_PAGES))):
+        link.linked(key, options)
 
 
 def is_started() -> bool:

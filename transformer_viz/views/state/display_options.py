@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from transformer_viz import glossary
 from transformer_viz.analysis.answer import answer_words
 from transformer_viz.figures.shades import SCALES, Scale
 from transformer_viz.trace.trace import Trace
@@ -81,8 +82,7 @@ def popover(texts: Mapping[str, str] | None = None) -> None:
                 key="colours",
                 format_func=SCALES.__getitem__,
                 required=True,
-                help="What has the strongest colour: a weight of 1, each head's own largest, or 1 on a scale where each step "
-                "down is a tenth",
+                help=glossary.sentence("Colours of the maps"),
             )
         copy_link.show(link.too_long(texts or {}))
     word_list.popover(st.session_state.link_page)
