@@ -1,4 +1,4 @@
-"""What no test does: wait for a time, or replace a private name."""
+"""What no test does, wait for a time or replace a private name; and that tests of a group share a process."""
 
 import ast
 import re
@@ -27,6 +27,18 @@ def wrong(source: str, *, may_wait: bool = False, may_replace: bool = False) -> 
         private = [word for word in given if isinstance(word, str) and PRIVATE.search(word)]
         if name in REPLACES and private and not may_replace:
             yield f"line {call.lineno}: replaces {private[0]}; use what is public, or say why not in tests/inside.py"
+
+
+@pytest.mark.xdist_group("together")
+@pytest.mark.parametrize("number", range(8))
+def test_a_group_of_tests_is_in_one_process(
+    number: int, worker_id: str, testrun_uid: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Guards groups that nobody hears of: each process would start the servers and build the package for itself."""
+    said = tmp_path_factory.getbasetemp().parent / f"together-{testrun_uid}"
+    with said.open("a", encoding="utf-8") as file:
+        file.write(f"{worker_id}\n")
+    assert set(said.read_text(encoding="utf-8").split()) == {worker_id}
 
 
 def test_no_test_waits_for_a_time_or_replaces_a_private_name() -> None:
