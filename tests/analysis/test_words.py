@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.analysis.made_runs import run, runs
+from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.analysis.word_starts import groups, word_starts
 from transformer_viz.analysis.words import Words, by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.errors import OptionError
@@ -212,3 +213,20 @@ def test_a_run_whose_labels_are_words_knows_it_by_its_texts() -> None:
     trace = replace(run(0, 1, 1, 3, 3, KINDS), source_tokens=("the", "house", "."), source="The house.")
     assert by_words(trace).source_tokens == ("the", "house", ".")
     assert by_words(replace(trace, source="thehouse.")).source_tokens == ("thehouse", ".")
+
+
+def test_the_sentence_has_the_spaces_of_the_text_and_no_others() -> None:
+    tokens = ("It", " trans", "lates", ",", " aren", "'t", " it", "?")
+    weights = np.tril(np.ones((7, 7)))
+    trace = Trace.from_arrays(
+        decoder=weights / weights.sum(-1, keepdims=True), target_tokens=tokens[:-1], output_tokens=tokens[1:]
+    )
+    prompted = by_words(replace(trace, source="It translates", text=", aren't it?", n_given=2))
+    assert prompted.output_tokens == ("translates", ",", "aren't", "it", "?")
+    said = [plain(step_sentence(prompted, "decoder", 0, 0, step)) for step in (1, 4)]
+    assert "having read `It␣translates`, " in said[0]
+    assert "having read `It␣translates,␣aren't␣it`, " in said[1]
+    written = by_words(replace(trace, text="translates, aren't it?"))
+    assert "having written `translates,␣aren't␣it`, " in plain(step_sentence(written, "decoder", 0, 0, 4))
+    unknown = replace(prompted, source="", text="")
+    assert "having read `It␣translates␣,␣aren't␣it`, " in plain(step_sentence(unknown, "decoder", 0, 0, 4))

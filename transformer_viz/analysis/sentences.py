@@ -14,7 +14,7 @@ from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.words import is_by_words, noun
 from transformer_viz.errors import shortened
 from transformer_viz.terms import Kind, head_label, head_title, place_words, visible_text
-from transformer_viz.trace.covered import between
+from transformer_viz.trace.covered import spelt
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
 
@@ -111,8 +111,8 @@ def so_far(trace: Trace, step: int) -> list[tuple[Style, str]]:
     if not trace.output_tokens:
         return [("plain", "having read "), of_run(trace.target_tokens[step])]
     if trace.n_given:
-        return [("plain", "having read "), of_run(_end_of(trace.target_tokens, step + 1, between(trace)))]
-    written = _end_of(trace.output_tokens, step, between(trace))
+        return [("plain", "having read "), of_run(_end_of(spelt(trace, trace.target_tokens[: step + 1])))]
+    written = _end_of(spelt(trace, trace.output_tokens[:step]))
     return [("plain", "having written "), of_run(written)] if written else [("plain", "having written nothing yet")]
 
 
@@ -129,15 +129,14 @@ def _given(trace: Trace, step: int) -> list[tuple[Style, str]]:
     return [*pieces, ("plain", ".")]
 
 
-def _end_of(tokens: tuple[str, ...], step: int, between: str) -> str:
-    """The last part of what the first `step` tokens spell: what comes next goes on from there. No more is put together."""
-    parts: list[str] = []
+def _end_of(parts: list[str]) -> str:
+    """The last part of what these spell: what comes next goes on from there. No more is put together."""
+    last: list[str] = []
     length = 0
-    while step > 0 and length <= _LONGEST_CODE:
-        step -= 1
-        parts.append(tokens[step][-_LONGEST_CODE - 1 :] + (between if parts else ""))
-        length += len(parts[-1])
-    written = "".join(reversed(parts))
+    while parts and length <= _LONGEST_CODE:
+        last.append(parts.pop()[-_LONGEST_CODE - 1 :])
+        length += len(last[-1])
+    written = "".join(reversed(last))
     return written if length <= _LONGEST_CODE else "…" + written[-_LONGEST_CODE + 1 :]
 
 

@@ -1,5 +1,6 @@
 """A run with what comes from a step on covered: for people who are to guess it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -58,10 +59,35 @@ def between(trace: Trace) -> str:
 
     Tokens of a model that is not ours, which have ids, bring their own spaces.
     """
-    symbols = [token for token in trace.output_tokens[trace.n_given :] if token not in SPECIAL_TOKENS]
+    symbols = _symbols(trace)
     if trace.output_ids is not None:
         return " " if " ".join(symbols) == trace.text else ""
     return "" if "".join(symbols) == trace.text else " "
+
+
+def _symbols(trace: Trace) -> list[str]:
+    """What was written, as the text has it."""
+    return [token for token in trace.output_tokens[trace.n_given :] if token not in SPECIAL_TOKENS]
+
+
+def spelt(trace: Trace, tokens: Sequence[str]) -> list[str]:
+    """The first tokens that were read or written, each with what stands before it in the text.
+
+    Words that were made of tokens know no spaces: those of the text are taken, as far as it goes on with these words, and
+    else one space.
+    """
+    space = between(trace)
+    text = trace.source + trace.text if trace.n_given else trace.text
+    if not space or space.join(_symbols(trace)) == trace.text:
+        return [space + token if place else token for place, token in enumerate(tokens)]
+    parts, at = [], 0
+    for token in tokens:
+        begin = next((place for place in range(at, len(text)) if not text[place].isspace()), at)
+        is_next = text.startswith(token, begin)
+        before = text[at:begin] if is_next else space
+        parts.append(before + token if parts else token)
+        at = begin + len(token) if is_next else at
+    return parts
 
 
 def _without_rows(trace: Trace, kind: Kind, step: int) -> np.ndarray | None:
