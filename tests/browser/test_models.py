@@ -100,14 +100,28 @@ def test_shift_and_enter_begin_a_new_line(quiet: Page, url: str) -> None:
     expect(page.locator("[data-part=output] .given").first).to_have_text("↵")
 
 
-def test_a_translator_has_both_strips(quiet: Page, url: str, models: Path) -> None:
-    page = quiet
-    page.goto(f"{url}/?checkpoint={MARIAN}")
+def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
+    quiet: Page, another: Page, url: str, models: Path
+) -> None:
+    page, text = quiet, "das Haus ist klein"
+    page.goto(f"{url}/?checkpoint={MARIAN}&kind=encoder&layer=2&head=2")
     wait_until_drawn(page)
-    trace = tv.decode(tv.load_model(str(models / MARIAN), "cpu"), "The house is small.")
-    assert strip(page, "source") == [visible(token) for token in trace.source_tokens]
-    assert strip(page, "output") == [visible(token) for token in trace.output_tokens]
     assert page.get_by_role("radio").count() == 3
+    box = page.get_by_label("Source text")
+    box.fill(text)
+    box.press("Enter")
+    expect(page).to_have_url(re.compile("text=das"))
+    trace = tv.decode(tv.load_model(str(models / MARIAN), "cpu"), text)
+    expect(page.locator("[data-part=source] .token")).to_have_count(len(trace.source_tokens))
+    page.locator("[data-part=output] .token").nth(1).click()
+    expect(page).to_have_url(re.compile(r"step=2\b"))
+    another.goto(page.url)
+    wait_for_step(another, 1)
+    assert trace.encoder_attentions is not None
+    for each in (page, another):
+        assert strip(each, "source") == [visible(token) for token in trace.source_tokens]
+        assert strip(each, "output") == [visible(token) for token in trace.output_tokens]
+        wait_for_weights(each, trace.encoder_attentions[1, 1], 1e-6)
 
 
 def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models: Path) -> None:
