@@ -173,7 +173,7 @@ def test_nothing_in_the_table_acts_on_the_terminal(home, run, save):
     done = run("--checkpoint", "wild", "\x1b\x07\u202e", "--candidates", "50")
     assert done.code == 0
     assert all(line.isprintable() for line in done.out.split("\n"))
-    assert "\\u001b" in done.out
+    assert "<U+001B>" in done.out
 
 
 # Which checkpoint
