@@ -65,6 +65,7 @@ def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads
     expect(page.locator(MAPS)).to_have_count(1)
     page.wait_for_function(f"document.querySelector('{MAPS}')._fullLayout.xaxis3._length && {DRAWN}")
     expected = comparison.difference("encoder", farthest.layer, farthest.head)
+    page.wait_for_function(f"() => ({Z})().length === {len(expected)}")
     np.testing.assert_array_equal(difference(page), expected)
     # The fourth tile of the first row, by the mouse.
     tiles = ".st-key-mosaic-decoder .chart"

@@ -170,5 +170,11 @@ def test_lines_move_with_the_steps_unless_motion_is_not_wanted(page: Page, serve
     for wanted, duration in (("no-preference", "0.16s"), ("reduce", "0s")):
         page.emulate_media(reduced_motion=wanted)
         page.keyboard.press("ArrowRight")
-        assert page.locator(LINES).first.evaluate("(line) => getComputedStyle(line).transitionDuration").startswith(duration)
+        page.wait_for_function(
+            """([lines, duration]) => {
+              const line = document.querySelector(lines);
+              return line && getComputedStyle(line).transitionDuration.startsWith(duration);
+            }""",
+            arg=[LINES, duration],
+        )
     page.emulate_media(reduced_motion="no-preference")

@@ -106,7 +106,7 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     page, text = quiet, "das Haus ist klein"
     page.goto(f"{url}/?checkpoint={MARIAN}&kind=encoder&layer=2&head=2")
     wait_until_drawn(page)
-    assert page.get_by_role("radio").count() == 3
+    expect(page.get_by_role("radio")).to_have_count(3)
     box = page.get_by_label("Source text")
     box.fill(text)
     box.press("Enter")

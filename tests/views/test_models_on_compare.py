@@ -145,7 +145,7 @@ def test_two_texts_begin_unlike_each_other(start: Start) -> None:
 def test_models_that_take_a_while_are_loaded_one_after_the_other(
     start: Start, run: Callable[..., Trace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "_LARGE", 1)
+    monkeypatch.setattr(runs, "LARGE", 1)
     model_cache.models.clear()
     at = start("compare", **pair(GPT2, MARIAN), kind="decoder", layer="1", head="1")
 

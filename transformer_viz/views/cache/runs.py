@@ -44,7 +44,7 @@ Keywords = tuple[tuple[str, Any], ...]
 
 # Everything that a visitor can make the server keep is limited, in number or in bytes.
 _CHECKPOINTS, _LENGTHS = 6, 32
-_LARGE = 100_000_000
+LARGE = 100_000_000
 """Bytes of a model whose loading is watched; a smaller one is there in a moment."""
 _MOST_ROWS = 1024
 """Tokens that a model reads and writes in one decoding, at the most."""
@@ -76,7 +76,7 @@ def _load_model(name: str, device: str, entry: readers.Entry) -> LoadedModel:
     if (found := model_cache.found(key)) is not None:
         return found
     words, needed = f"Loading {name}: {size_words(entry)}", entry.description.memory
-    if needed >= _LARGE:
+    if needed >= LARGE:
         work, is_there = partial(_read_model, key, needed), lambda: model_cache.found(key) is not None
         return watched.made(("load", *key), words, work, is_there)
     with st.spinner(literal(words)):
@@ -100,7 +100,7 @@ def _read_model(key: tuple[str, str, float], needed: int, run: Run | None = None
 def is_to_be_loaded(name: str, device: str) -> bool:
     """Whether it takes a while until `load_any` has this model, and the page ends with how far it is."""
     entry = models().get(name)
-    if entry is None or entry.description is None or entry.description.memory < _LARGE:
+    if entry is None or entry.description is None or entry.description.memory < LARGE:
         return False
     key = (name, device, stamp(entry.folder))
     return key not in refused and model_cache.found(key) is None
