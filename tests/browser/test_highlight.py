@@ -169,12 +169,13 @@ def test_lines_move_with_the_steps_unless_motion_is_not_wanted(page: Page, serve
     open_app(page, server, "&step=2&lines=on")
     for wanted, duration in (("no-preference", "0.16s"), ("reduce", "0s")):
         page.emulate_media(reduced_motion=wanted)
-        page.keyboard.press("ArrowRight")
-        page.wait_for_function(
-            """([lines, duration]) => {
-              const line = document.querySelector(lines);
-              return line && getComputedStyle(line).transitionDuration.startsWith(duration);
-            }""",
-            arg=[LINES, duration],
+        # In one go: once the step has rested, nothing moves any more.
+        found = page.locator(LINES).first.evaluate(
+            """(line) => {
+              const root = line.getRootNode();
+              document.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+              return getComputedStyle(root.querySelector('.lines path')).transitionDuration;
+            }"""
         )
+        assert found.startswith(duration)
     page.emulate_media(reduced_motion="no-preference")
