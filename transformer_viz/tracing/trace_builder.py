@@ -226,10 +226,13 @@ def explained(kind: Kind, reason: np.ndarray, sizes: Sizes, *, is_changed: bool)
     """The codes of `reason_of_masked` for this model: outside of a sliding window where it has one, then (layer, 1, query, key)
     instead of (query, key); and unknown where neither rule, edit nor mistake tells.
     """
+    windows = sizes.windows.get(kind)
+    if is_changed and not windows:
+        return reason
     is_other = reason == Reason.EDITED
     if not is_changed:
         reason = np.where(is_other, np.uint8(Reason.UNKNOWN), reason)
-    if not (windows := sizes.windows.get(kind)):
+    if not windows:
         return reason
     query, key = np.indices(reason.shape)
     # A window of n holds the query's own position and the n - 1 next to it.
@@ -265,6 +268,7 @@ def made_by(
 
 
 @lru_cache(maxsize=16)
+@lru_cache(maxsize=16)
 def reason_of_masked(kind: Kind, n_source: int, n_steps: int, padding: Padding, mistake: str | None) -> np.ndarray:
     """Why each cell is masked, if it is, uint8 (query, key): by the rule (with a mistake, by what is left of it), or edited."""
     source = torch.arange(n_source)[None] >= n_source - padding.source
@@ -273,7 +277,9 @@ def reason_of_masked(kind: Kind, n_source: int, n_steps: int, padding: Padding, 
     queries = source if kind == "encoder" else target
     right = masks.decoder_reasons(target) if kind == "decoder" else masks.padding_reasons(source, queries.shape[1])
     rule = right[0] if mistake is None else mistakes.codes(mistakes.named(mistake), kind, right[0], queries[0])
-    return torch.where(rule > 0, rule, int(Reason.EDITED)).numpy()
+    reason = torch.where(rule > 0, rule, int(Reason.EDITED)).numpy()
+    reason.setflags(write=False)
+    return reason
 
 
 @lru_cache(maxsize=16)
@@ -298,6 +304,8 @@ def _coded(masked: np.ndarray, reason: np.ndarray, n_heads: int) -> np.ndarray:
 
 def _labels(labels: Sequence[str], n_before: int, n_behind: int) -> tuple[str, ...]:
     """Padding is called so whichever id stands there, which may be that of the end."""
+    if n_before <= 0 and not n_behind:
+        return tuple(labels)
     real = range(n_before, len(labels) - n_behind)
     return tuple(label if place in real else PAD for place, label in enumerate(labels))
 
