@@ -203,6 +203,11 @@ def _layers(text: str) -> list[int]:
     return [whole(1, 1000)(number.strip()) - 1 for number in text.split(",")]
 
 
+def add_seed(parser: argparse.ArgumentParser, words: str) -> None:
+    """`--seed`, 0 by default; `words` say what another one does."""
+    parser.add_argument("--seed", type=whole(0, LARGEST_SEED), default=0, metavar="N", help=f"{words} (0)")
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """`--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")

@@ -22,9 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="random replacements of each position (3)",
     )
-    parser.add_argument(
-        "--seed", type=_shared.whole(0, _shared.LARGEST_SEED), default=0, metavar="N", help="another seed, other pairs (0)"
-    )
+    _shared.add_seed(parser, "another seed, other pairs")
     _shared.add_json(parser)
 
 

@@ -16,13 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--edits", default="", metavar="TEXT", help="what is changed, for example cross:3-5,decoder.2.1:zero")
     parser.add_argument("--mistake", metavar="NAME", help="a deliberate mask mistake")
     parser.add_argument("--samples", type=int, metavar="N", help="without --text: how many strings are drawn (500)")
-    parser.add_argument(
-        "--seed",
-        type=_shared.whole(0, _shared.LARGEST_SEED),
-        default=0,
-        metavar="N",
-        help="without --text: another seed draws other strings (0)",
-    )
+    _shared.add_seed(parser, "without --text: another seed draws other strings")
     parser.add_argument(
         "--max-length", type=int, metavar="N", help="with --text: the most tokens to write, <end> included (the model's)"
     )

@@ -18,13 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model and the sample."""
     _shared.add_checkpoint(parser)
     parser.add_argument("--samples", type=int, default=10_000, metavar="N", help="strings in total, split evenly (10000)")
-    parser.add_argument(
-        "--seed",
-        type=_shared.whole(0, _shared.LARGEST_SEED),
-        default=0,
-        metavar="N",
-        help="another seed draws other strings (0)",
-    )
+    _shared.add_seed(parser, "another seed draws other strings")
     parser.add_argument(
         "--beyond",
         type=_shared.whole(1, MOST_BEYOND),
