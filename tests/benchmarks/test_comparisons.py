@@ -6,6 +6,7 @@ import torch
 from benchmarks import cases, marian, training
 from benchmarks.random_run import random_run
 from benchmarks.reference_models import TorchTransformer
+from tests.needs import needs
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
@@ -15,6 +16,7 @@ SIZE = {"layers": 2, "d_model": 20, "heads": 5, "d_ff": 28}
 VOCABULARY, SOURCE, STEPS = 23, 11, 13
 
 
+@needs("transformers")
 def test_marian_has_our_weights_and_writes_our_tokens_and_weights() -> None:
     model = marian.ours(SIZE, VOCABULARY)
     source = torch.tensor([[START_ID, *range(4, 4 + SOURCE - 2), END_ID]])
