@@ -24,11 +24,13 @@ if TYPE_CHECKING:
     from transformer_viz.mask_checks.effect import effect as effect
     from transformer_viz.model.mistakes import MISTAKES as MISTAKES
     from transformer_viz.readers.models import load_model as load_model
+    from transformer_viz.trace.inside import Inside as Inside
     from transformer_viz.trace.store import load_trace as load_trace
     from transformer_viz.trace.trace import Trace as Trace
     from transformer_viz.tracing.adapters import trace_module as trace_module
     from transformer_viz.tracing.decode import decode as decode
     from transformer_viz.tracing.decode import trace_size as trace_size
+    from transformer_viz.tracing.inside import inside as inside
     from transformer_viz.tracing.padded import decode_batch as decode_batch
     from transformer_viz.tracing.padded import read_batch as read_batch
     from transformer_viz.tracing.replay import replay as replay
@@ -57,6 +59,8 @@ _HOMES = {
     "load_trace": "trace.store",
     "trace_module": "tracing.adapters",
     "trace_size": "tracing.decode",
+    "inside": "tracing.inside",
+    "Inside": "trace.inside",
     "Trace": "trace.trace",
     "__version__": "version",
 }

@@ -13,7 +13,9 @@ from transformer_viz.decoding.greedy import greedy
 from transformer_viz.decoding.stepwise import stepwise
 from transformer_viz.decoding.teacher_forcing import teacher_forced
 from transformer_viz.model.sizes import Sizes
+from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap
+from transformer_viz.terms import Kind
 
 N_TOKENS, LIMIT = 6, 4
 
@@ -35,6 +37,9 @@ class Table:
         self.sizes = Sizes({}, {}, N_TOKENS, 3, LIMIT, 0)
         generator = torch.Generator().manual_seed(self.seed)
         self.logits = 2 * torch.randn(3, N_TOKENS, N_TOKENS, N_TOKENS, generator=generator)
+
+    def surroundings(self, kind: Kind, layer: int) -> Surroundings:
+        return Surroundings()
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
         kept = source if source_padding is None else source.masked_fill(source_padding, 0)

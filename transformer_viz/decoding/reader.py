@@ -13,7 +13,9 @@ from torch import Tensor
 
 from transformer_viz.errors import OptionError
 from transformer_viz.model.sizes import Sizes
+from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap
+from transformer_viz.terms import Kind
 
 
 @dataclass(frozen=True)
@@ -110,6 +112,10 @@ class Reader(Protocol):
         tap: Tap | None = None,
     ) -> Tensor:
         """Logits of the token after each target token, all rows at once: int (batch, step) -> (batch, step, vocabulary)."""
+        ...
+
+    def surroundings(self, kind: Kind, layer: int) -> Surroundings:
+        """What stands around the attention of one kind in one layer, as far as it can be told."""
         ...
 
 

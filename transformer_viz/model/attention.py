@@ -12,7 +12,7 @@ from torch import Tensor
 
 from transformer_viz.model import masks
 from transformer_viz.model.dropout import dropout as drop
-from transformer_viz.model.tap import Site, Tap
+from transformer_viz.model.tap import Site, Tap, looking
 
 
 def attend(
@@ -41,6 +41,8 @@ def attend(
     Returns:
         (batch, head, query, d_v). A query that may look at nothing gets zeros.
     """
+    look = looking(tap, site)
+    query, key, value = look("query", query), look("key", key), look("value", value)
     # On a CPU there is no fused kernel with dropout, and torch's other one is slower than ours.
     is_fused = tap is None and not (dropout and query.device.type == "cpu")
     if is_fused and causal and masked is None:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from transformer_viz.model.attention import attend
 from transformer_viz.model.config import DropoutSite, ModelConfig
 from transformer_viz.model.dropout import Dropout
-from transformer_viz.model.tap import Site, Tap
+from transformer_viz.model.tap import Look, Site, Tap, looking, unseen
 from transformer_viz.terms import Kind
 
 
@@ -50,25 +50,28 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         x: Tensor,
-        keys_and_values: tuple[Tensor, Tensor],
+        memory: Tensor | None,
         masked: Tensor | None,
         *,
         causal: bool = False,
         tap: Tap | None = None,
     ) -> Tensor:
-        """(batch, query, d_model) -> (batch, query, d_model)."""
-        key, value = keys_and_values
+        """(batch, query, d_model) -> the same; keys and values are made of `memory` (batch, key, d_model), or of `x` itself."""
+        site = Site(self.kind, self.layer)
+        look = looking(tap, site)
+        x = look("entered", x)
+        key, value = self.keys_and_values(x if memory is None else memory)
         heads = attend(
             self._split(self.query(x)),
             key,
             value,
             masked,
             causal=causal,
-            site=Site(self.kind, self.layer),
+            site=site,
             tap=tap,
             dropout=self.dropout if self.training else 0.0,
         )
-        return self.out(heads.transpose(1, 2).flatten(2))
+        return look("added", self.out(heads.transpose(1, 2).flatten(2)))
 
     def _split(self, x: Tensor) -> Tensor:
         return x.view(*x.shape[:-1], self.n_heads, -1).transpose(1, 2)
@@ -98,19 +101,23 @@ class ResidualConnection(nn.Module):
         self.norm = None if config.shared_norm else layer_norm(config)
         self.dropout = Dropout(config.dropout_at(place))
 
-    def forward(self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None = None, look: Look = unseen
+    ) -> Tensor:
         """(batch, length, d_model) -> the same; `shared` is the block's one norm, where it has one."""
         norm = self.norm if shared is None else shared
         assert norm is not None
+        x = look("residual_before", x)
         match self.placement:
             case "pre":
-                return x + self.dropout(sublayer(norm(x)))
+                after = x + self.dropout(sublayer(norm(x)))
             case "post":
-                return norm(x + self.dropout(sublayer(x)))
+                after = norm(x + self.dropout(sublayer(x)))
             case "residual-post":
-                return x + self.dropout(norm(sublayer(x)))
+                after = x + self.dropout(norm(sublayer(x)))
             case _:
                 assert_never(self.placement)
+        return look("residual_after", after)
 
 
 def layer_norm(config: ModelConfig) -> nn.LayerNorm:
@@ -123,6 +130,7 @@ class EncoderLayer(nn.Module):
 
     def __init__(self, config: ModelConfig, layer: int) -> None:
         super().__init__()
+        self.layer = layer
         self.norm = layer_norm(config) if config.shared_norm else None
         self.attention = MultiHeadAttention(config, "encoder", layer)
         self.feed_forward = FeedForward(config)
@@ -133,10 +141,11 @@ class EncoderLayer(nn.Module):
         """(batch, source, d_model) -> the same; `masked` bool (batch, 1, 1, source) or None."""
 
         def attention(y: Tensor) -> Tensor:
-            return self.attention(y, self.attention.keys_and_values(y), masked, tap=tap)
+            return self.attention(y, None, masked, tap=tap)
 
-        x = self.around_attention(x, attention, self.norm)
-        return self.around_feed_forward(x, self.feed_forward, self.norm)
+        look = looking(tap, Site("encoder", self.layer))
+        x = self.around_attention(x, attention, self.norm, look)
+        return look("state", self.around_feed_forward(x, self.feed_forward, self.norm))
 
 
 class DecoderLayer(nn.Module):
@@ -165,11 +174,12 @@ class DecoderLayer(nn.Module):
         """(batch, query, d_model) -> the same; `memory` (batch, source, d_model); masks (batch, 1, 1, key) or None."""
 
         def attention(y: Tensor) -> Tensor:
-            return self.attention(y, self.attention.keys_and_values(y), target_masked, causal=True, tap=tap)
+            return self.attention(y, None, target_masked, causal=True, tap=tap)
 
         def cross_attention(y: Tensor) -> Tensor:
-            return self.cross_attention(y, self.cross_attention.keys_and_values(memory), source_masked, tap=tap)
+            return self.cross_attention(y, memory, source_masked, tap=tap)
 
-        x = self.around_attention(x, attention, self.norm)
-        x = self.around_cross_attention(x, cross_attention, self.norm)
-        return self.around_feed_forward(x, self.feed_forward, self.norm)
+        look = looking(tap, Site("decoder", self.layer))
+        x = self.around_attention(x, attention, self.norm, look)
+        x = self.around_cross_attention(x, cross_attention, self.norm, looking(tap, Site("cross", self.layer)))
+        return look("state", self.around_feed_forward(x, self.feed_forward, self.norm))

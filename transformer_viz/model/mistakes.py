@@ -188,6 +188,8 @@ def codes(mistake: Mistake, kind: Kind, right: Tensor, query_padding: Tensor) ->
 class MistakeTap:
     """Makes one mistake in every attention it sees. One for each run: it remembers what it saw."""
 
+    names = frozenset({"scores", "mask", "weights"})
+
     def __init__(self, mistake: Mistake) -> None:
         self.mistake = mistake
         self._scores: Tensor | None = None

@@ -1,18 +1,36 @@
 """The seam at which attention is seen and changed.
 
-A tap is called with every named intermediate of every attention and returns it,
+A tap is called with the named intermediates of every attention and returns each,
 changed or not. Recorders and edits are taps; nothing is ever stored on a module.
 
-The names, in the order in which one attention call hands them over:
+The names, in the order in which one layer hands them over:
 
-| name      | shape                      | what it is                                        |
-|-----------|----------------------------|---------------------------------------------------|
-| `scores`  | batch, head, query, key    | query · key / √d_k, before the mask               |
-| `mask`    | batch or 1, head or 1, query, key | bool, True = masked                        |
-| `weights` | batch, head, query, key    | after the softmax, before dropout                 |
-| `heads`   | batch, head, query, d_v    | each head's output, before the output projection  |
+| name              | shape                             | what it is                                                   |
+|-------------------|-----------------------------------|--------------------------------------------------------------|
+| `residual_before` | batch, query, d_model             | the residual stream as the attention's sublayer finds it     |
+| `entered`         | batch, query, d_model             | what queries are made of, and in self-attention keys and     |
+|                   |                                   | values: the stream, after the norm where that comes first    |
+| `query`           | batch, head, query, d_k           | after the rotation, where positions rotate                   |
+| `key`             | batch, head, key, d_k             | likewise; what heads share is there once for each head       |
+| `value`           | batch, head, key, d_v             | likewise                                                     |
+| `bias`            | batch or 1, head or 1, query, key | what positions add to the scores, where they do              |
+| `scores`          | batch, head, query, key           | query · key / √d_k, capped where they are, and with the      |
+|                   |                                   | bias, before the mask                                        |
+| `mask`            | batch or 1, head or 1, query, key | bool, True = masked                                          |
+| `weights`         | batch, head, query, key           | after the softmax, before dropout                            |
+| `heads`           | batch, head, query, d_v           | each head's output, before the output projection             |
+| `added`           | batch, query, d_model             | what the output projection makes of all heads, with its bias |
+| `residual_after`  | batch, query, d_model             | the residual stream as the sublayer leaves it                |
+| `state`           | batch, position, d_model          | the residual stream after a layer of a stack (kind `encoder` |
+|                   |                                   | or `decoder`); layer −1 is what the first layer reads        |
+
+Cached decoding has scores, mask, weights and heads alone; whatever else is wanted is seen in a pass over all rows. A tap is
+called for what it says that it reads (`reads`). Of the last decoder layer a tap may return a `state` with more rows: they go
+through the final norm and the output like the others, and stand behind them in the logits.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, get_args
 
 from transformer_viz.terms import Kind
@@ -20,7 +38,21 @@ from transformer_viz.terms import Kind
 if TYPE_CHECKING:
     from torch import Tensor
 
-TapName = Literal["scores", "mask", "weights", "heads"]
+TapName = Literal[
+    "residual_before",
+    "entered",
+    "query",
+    "key",
+    "value",
+    "bias",
+    "scores",
+    "mask",
+    "weights",
+    "heads",
+    "added",
+    "residual_after",
+    "state",
+]
 
 
 class Site(NamedTuple):
@@ -44,15 +76,33 @@ def reads(tap: Tap, name: TapName) -> bool:
     return names is None or name in names
 
 
+Look = Callable[[TapName, "Tensor"], "Tensor"]
+"""From a named intermediate of one place to what the model goes on with."""
+
+
+def unseen(name: TapName, value: "Tensor") -> "Tensor":
+    """The intermediate as it is: nobody looks."""
+    return value
+
+
+def looking(tap: Tap | None, site: Site) -> Look:
+    """Hands a tap the intermediates of one place, and only those that it reads."""
+    return unseen if tap is None else partial(_seen, tap, site)
+
+
+def _seen(tap: Tap, site: Site, name: TapName, value: "Tensor") -> "Tensor":
+    return tap(site, name, value) if reads(tap, name) else value
+
+
 class _Composed:
     """Several taps as one."""
 
     def __init__(self, taps: tuple[Tap, ...]) -> None:
-        self._taps = taps
-        self.names = frozenset(name for name in get_args(TapName) if any(reads(tap, name) for tap in taps))
+        self._readers = {name: [tap for tap in taps if reads(tap, name)] for name in get_args(TapName)}
+        self.names = frozenset(name for name, found in self._readers.items() if found)
 
     def __call__(self, site: Site, name: TapName, value: "Tensor") -> "Tensor":
-        for tap in self._taps:
+        for tap in self._readers[name]:
             value = tap(site, name, value)
         return value
 

@@ -14,7 +14,9 @@ from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.incremental import IncrementalDecoder
 from transformer_viz.model.positions import Positions
 from transformer_viz.model.sizes import Sizes, sizes_of
-from transformer_viz.model.tap import Tap
+from transformer_viz.model.surroundings import Norm, Surroundings
+from transformer_viz.model.tap import Site, Tap, looking
+from transformer_viz.terms import Kind
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
 
@@ -55,6 +57,7 @@ class Transformer(nn.Module):
         """Reads the source once. `source` int (batch, source) -> memory (batch, source, d_model)."""
         scaled = self.config.embedding_scale in ("encoder", "both")
         x = self._embed(self.source_embedding or self.target_embedding, self.source_norm, source, scaled)
+        x = looking(tap, Site("encoder", -1))("state", x)
         masked = _for_keys(source_padding)
         for layer in self.encoder:
             x = layer(x, masked, tap)
@@ -83,6 +86,7 @@ class Transformer(nn.Module):
         """
         scaled = self.config.embedding_scale == "both"
         x = self._embed(self.target_embedding, self.target_norm, target, scaled)
+        x = looking(tap, Site("decoder", -1))("state", x)
         masks = {"target_masked": _for_keys(target_padding), "source_masked": _for_keys(source_padding)}
         for layer in self.decoder:
             x = layer(x, memory, **masks, tap=tap)
@@ -112,6 +116,25 @@ class Transformer(nn.Module):
             self._output_parameters(),
             memory,
             source_padding,
+        )
+
+    def surroundings(self, kind: Kind, layer: int) -> Surroundings:
+        """What stands around one layer's attention; references to the parameters."""
+        stack = self.encoder if kind == "encoder" else self.decoder
+        block = next(block for block in stack if isinstance(block, EncoderLayer | DecoderLayer) and block.layer == layer)
+        if kind == "cross":
+            assert isinstance(block, DecoderLayer)
+            attention, around = block.cross_attention, block.around_cross_attention
+        else:
+            attention, around = block.attention, block.around_attention
+        norm = around.norm or block.norm
+        assert norm is not None
+        return Surroundings(
+            scale=1 / math.sqrt(self.config.key_width),
+            out=attention.out.weight.T.unflatten(0, (self.config.n_heads, -1)),
+            out_bias=attention.out.bias,
+            placement=around.placement,
+            norm=Norm("layer", norm.weight, norm.bias, norm.eps),
         )
 
     def _output_parameters(self) -> tuple[Tensor, Tensor | None]:

@@ -37,7 +37,7 @@ def described(trace: Trace) -> dict[str, Any]:
         **({"layers": dict(trace.layers)} if trace.layers else {}),
         **_later_parts(trace),
     }
-    return {**meta, "steps": [_step_meta(step) for step in trace.steps]}
+    return {**meta, "steps": [step_meta(step) for step in trace.steps]}
 
 
 def _later_parts(trace: Trace) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def _search_meta(search: Search) -> dict[str, Any]:
     }
 
 
-def _step_meta(step: Step) -> dict[str, Any]:
+def step_meta(step: Step) -> dict[str, Any]:
     """JSON has no NaN and no infinity: a number that a mistake made NaN is null, and the logarithm of 0."""
     data = _data(step)
     for name in ("probability", "log_probability"):
@@ -94,7 +94,7 @@ def built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
         TraceError: a value that cannot be; other errors where something is missing or of another type.
     """
     mistake, expected_tokens = meta["mistake"], meta["expected_tokens"]
-    steps = tuple(_step(step, may_be_nan=mistake is not None) for step in _list(meta["steps"]))
+    steps = tuple(step_of(step, may_be_nan=mistake is not None) for step in _list(meta["steps"]))
     if meta["finished"] not in _ENDINGS:
         raise TraceError(f"finished is {str(meta['finished'])[:40]!r}; it is one of {listed(_ENDINGS)}")
     trace = Trace(
@@ -207,7 +207,8 @@ def _by_kind(arrays: Mapping[str, np.ndarray], what: str) -> dict[Kind, np.ndarr
     return {kind: arrays[f"{kind}_{what}.npy"] for kind in KINDS if f"{kind}_{what}.npy" in arrays}
 
 
-def _step(data: Any, may_be_nan: bool) -> Step:
+def step_of(data: Any, may_be_nan: bool) -> Step:
+    """A step of what `step_meta` gave; raises as `built` does."""
     sampling, rank = data["sampling_probability"], data["rank"]
     p, log_p = _probability_or_nan(data["probability"], may_be_nan), data["log_probability"]
     if log_p is None and (p == 0 or may_be_nan):

@@ -267,17 +267,17 @@ def _collected(request: DecodeRequest, recorder: Recorder) -> TraceBuilder:
     changing = changing_tap(request.edits, request.mistake, checkpoint.model.sizes)
     tap = recorder if changing is None else compose(changing, recorder)
     if not checkpoint.model.sizes.writes:
-        return TraceBuilder(recorder, _read_only(request, tap), ranked)
+        return TraceBuilder(recorder, read_sources(request, tap), ranked)
     return TraceBuilder(recorder, _decoded(request, tap, ranked), ranked)
 
 
 def _decoded(request: DecodeRequest, tap: Tap, ranked: RankedRows) -> Decoded:
     model, chosen = request.checkpoint.model, request.strategy
-    source, source_padding = _source(request)
     if request.forced is not None:
-        decoded = teacher_forced(model, source, source_padding, *_target(request, request.forced), tap=tap)
+        decoded = read_targets(request, request.forced, tap)
         ranked.whole(decoded.logits, decoded.ids)
         return decoded
+    source, source_padding = _source(request)
     options: StepOptions = {
         "max_length": request.max_length,
         "prefix": chosen.prefix,
@@ -292,8 +292,13 @@ def _decoded(request: DecodeRequest, tap: Tap, ranked: RankedRows) -> Decoded:
     return greedy(model, source, source_padding, ban=chosen.ban, **options)
 
 
-def _read_only(request: DecodeRequest, tap: Tap) -> Decoded:
-    """What an encoder alone reads: nothing is written. `logits` are of what may stand in the place of each token."""
+def read_targets(request: DecodeRequest, forced: Rows, tap: Tap) -> Decoded:
+    """One pass over sources and the targets that are given with them."""
+    return teacher_forced(request.checkpoint.model, *_source(request), *_target(request, forced), tap=tap)
+
+
+def read_sources(request: DecodeRequest, tap: Tap) -> Decoded:
+    """What an encoder reads: nothing is written. `logits` are of what may stand in the place of each token, of one alone."""
     source, source_padding = _source(request)
     logits = request.checkpoint.model.encode(source, source_padding, tap=tap)
     nothing = source.new_empty(len(source), 0)

@@ -24,7 +24,7 @@ class EditTap:
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
         here = [e for e in self.edits if e.place.kind == site.kind and e.place.layer in (None, site.layer)]
-        if name == "scores" or not here:
+        if name not in self.names or not here:
             return value
         change = {"mask": self._mask, "weights": self._weights, "heads": self._heads}[name]
         for edit in here:

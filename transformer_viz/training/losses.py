@@ -47,6 +47,8 @@ def _mean(rows: Tensor, counted: Tensor) -> Tensor:
 class EntropyTap:
     """Collects the mean entropy of the cross-attention rows that are no padding, with gradient."""
 
+    names = frozenset({"weights"})
+
     def __init__(self, target_padding: Tensor | None = None) -> None:
         """`target_padding`: bool (batch, target), True = a padded row; None = no padding."""
         self.target_padding = target_padding

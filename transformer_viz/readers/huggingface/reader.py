@@ -9,11 +9,13 @@ from torch import Tensor
 
 from transformer_viz.decoding.reader import Rules
 from transformer_viz.model.sizes import Sizes
+from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap
 from transformer_viz.readers.huggingface import attention
 from transformer_viz.readers.huggingface.attention import Pass, Place
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import Found
+from transformer_viz.terms import Kind
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,10 @@ class HuggingFaceReader:
                 given = self.of_encoder(memory, source_padding)
                 return self.model(**given, decoder_input_ids=target, decoder_attention_mask=real, use_cache=False).logits
             return self.model(input_ids=target, attention_mask=real, **self.positions(real, target), use_cache=False).logits
+
+    def surroundings(self, kind: Kind, layer: int) -> Surroundings:
+        """What stands around one layer's attention: nothing that can be told for sure."""
+        return Surroundings()
 
     def of_encoder(self, memory: Any, source_padding: Tensor | None) -> dict[str, Any]:
         """What a decoder is told of its source."""

@@ -1,0 +1,197 @@
+"""One head looked into: every number against plain numpy, and that they are those of the run."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import transformer_viz as tv
+from tests.tracing.plain_transformer import PlainTransformer
+from transformer_viz.errors import OptionError
+from transformer_viz.model import variants
+from transformer_viz.terms import KINDS, Kind
+
+SMALL: dict[str, Any] = {
+    "d_model": 22,
+    "n_heads": 5,
+    "d_k": 3,
+    "d_v": 7,
+    "d_ff": 17,
+    "n_encoder_layers": 2,
+    "n_decoder_layers": 3,
+}
+OF_HEADS = ("query", "scores", "weights", "output", "projected")
+OF_KEYS = ("keys", "values")
+STREAMS = ("entered", "added", "residual_before", "residual_after")
+
+
+def plainly(checkpoint: tv.Checkpoint, trace: tv.Trace) -> PlainTransformer:
+    """The run computed in float64 from the checkpoint's weights."""
+    weights = {name: array.double().numpy() for name, array in checkpoint.model.state_dict().items()}
+    plain = PlainTransformer(weights, checkpoint.model.config)
+    task = checkpoint.task
+    plain.read(task.source_vocabulary.encode(trace.source_tokens), task.target_vocabulary.encode(trace.target_tokens))
+    return plain
+
+
+def largest_difference(inside: tv.Inside, plain: PlainTransformer) -> dict[str, float]:
+    """Of each array, from what numpy says."""
+    site = plain.sites[inside.kind, inside.layer]
+    want = {name: site[name][inside.head, inside.row] for name in OF_HEADS}
+    want |= {name: site[name][inside.head] for name in OF_KEYS} | {name: site[name][inside.row] for name in STREAMS}
+    return {name: float(np.abs(array - inside.told(name)).max()) for name, array in want.items()}
+
+
+@pytest.fixture(scope="module", params=variants.names())
+def variant(request: pytest.FixtureRequest, make_model: Any, make_tiny: Any) -> tv.Checkpoint:
+    """A random float64 checkpoint of each variant."""
+    return make_tiny(make_model(3, **(variants.settings(request.param) | SMALL)))
+
+
+def test_every_number_is_that_of_plain_numpy(variant: tv.Checkpoint) -> None:
+    trace = tv.decode(variant, "hello a", target="cb a ")
+    plain = plainly(variant, trace)
+    for kind in KINDS:
+        for layer, head, row in ((0, 4, 3), (1, 2, 1)):
+            inside = tv.inside(variant, trace, kind, layer, head, row)
+            assert max(largest_difference(inside, plain).values()) < 1e-12
+            assert inside.scale == pytest.approx(3**-0.5, abs=1e-15)
+            assert (inside.bias, inside.softcap) == (None, None)
+
+
+def test_the_norm_is_the_variants(variant: tv.Checkpoint) -> None:
+    """What the norm makes of its input, with its weights, is what stands where this variant has it."""
+    inside = tv.inside(variant, tv.decode(variant, "hello"), "cross", 2, 1, 2)
+    given = inside.told("norm_input")
+    assert inside.norm_kind == "layer" and inside.norm_epsilon is not None
+    made = (given - given.mean()) / np.sqrt(given.var() + inside.norm_epsilon)
+    if variant.model.config.norm_affine:
+        made = made * inside.told("norm_weight") + inside.told("norm_bias")
+    added, before = inside.told("added"), inside.told("residual_before")
+    stands = {"pre": inside.told("entered"), "post": inside.told("residual_after")}
+    assert inside.norm == variant.model.config.norm
+    np.testing.assert_allclose(made, stands.get(inside.norm, inside.told("residual_after") - before), atol=1e-12, rtol=0)
+    after = {"pre": before + added, "post": made}.get(inside.norm, before + made)
+    np.testing.assert_allclose(inside.told("residual_after"), after, atol=1e-12, rtol=0)
+
+
+def test_the_heads_shares_and_the_bias_are_what_is_added(variant: tv.Checkpoint) -> None:
+    trace = tv.decode(variant, "hello")
+    heads = [tv.inside(variant, trace, "decoder", 1, head, 2) for head in range(5)]
+    bias = heads[0].out_bias
+    assert (bias is None) == (not variant.model.config.attention_bias)
+    shares = sum(each.told("projected") for each in heads) + (0 if bias is None else bias)
+    np.testing.assert_allclose(shares, heads[0].told("added"), atol=1e-12, rtol=0)
+
+
+def test_the_lens_is_the_final_norm_and_the_output_over_every_state(variant: tv.Checkpoint) -> None:
+    trace = tv.decode(variant, "hello")
+    row = 2
+    inside = tv.inside(variant, trace, "decoder", 1, 1, row)
+    assert inside.lens is not None and len(inside.lens) == 4
+    plain = plainly(variant, trace)
+    for step, state in zip(inside.lens, plain.states, strict=True):
+        logits = plain.written(state[row])
+        logs = logits - logits.max() - np.log(np.exp(logits - logits.max()).sum())
+        order = np.argsort(-logs, kind="stable")
+        labels = variant.task.target_vocabulary.decode(order.tolist())
+        assert [token for token, _ in step.candidates] == labels[:5]
+        np.testing.assert_allclose([p for _, p in step.candidates], np.exp(logs[order[:5]]), atol=1e-12)
+        assert step.token == trace.output_tokens[row] and step.rank == labels.index(step.token)
+        assert step.log_probability == pytest.approx(logs[order[step.rank]], abs=1e-11)
+    assert inside.lens[-1].probability == pytest.approx(trace.steps[row].probability, abs=1e-12)
+
+
+def test_an_encoders_row_has_no_lens(tiny: tv.Checkpoint, hello: tv.Trace) -> None:
+    inside = tv.inside(tiny, hello, "encoder", 1, 1, 3)
+    assert inside.lens is None and inside.written is None
+    assert (inside.row_token, inside.key_tokens) == ("l", hello.source_tokens)
+
+
+def test_in_single_precision_of_a_trained_model() -> None:
+    checkpoint = tv.load_checkpoint("reverse", device="cpu")
+    trace = tv.decode(checkpoint, "Mississippi 2026!")
+    plain = plainly(checkpoint, trace)
+    for kind in KINDS:
+        for head in range(4):
+            found = largest_difference(tv.inside(checkpoint, trace, kind, 1, head, 9), plain)
+            assert found.pop("scores") < 1e-4
+            assert max(found.values()) < 1e-5
+
+
+RUNS: dict[str, dict[str, Any]] = {
+    "greedy": {},
+    "drawn": {"strategy": "sample", "seed": 3},
+    "found": {"strategy": "beam", "beam_size": 3},
+    "padded": {"pad_to": 9},
+    "given": {"target": "ab"},
+    "given and padded": {"target": "ab", "pad_to": 10, "pad_target_to": 6},
+    "a head off": {"edits": ["cross.2.2:zero", "decoder.1.1:zero"]},
+    "a row forced": {"edits": ["cross.2.2:2=5", "decoder.1.1:3=uniform"]},
+    "a mask changed": {"edits": ["decoder:2-4", "cross:*-2", "encoder.1.2:off"]},
+    "a mistake": {"mistake": "no-causal"},
+    "half precision": {"precision": "float16"},
+    "some layers": {"layers": [1]},
+}
+
+
+@pytest.mark.parametrize("options", RUNS.values(), ids=RUNS)
+def test_its_weights_are_the_row_of_the_run(tiny: tv.Checkpoint, options: dict[str, Any]) -> None:
+    trace = tv.decode(tiny, "hello", **options)
+    atol = 1e-3 if trace.precision == "float16" else 1e-5
+    for kind in KINDS:
+        weights = trace.attentions(kind)
+        assert weights is not None
+        for layer, head, row in ((1, 1, 0), (1, 0, weights.shape[2] - 1)):
+            inside = tv.inside(tiny, trace, kind, layer, head, row)
+            place = trace.layer_place(kind, layer)
+            np.testing.assert_allclose(inside.weights, weights[place, head, row], atol=atol, rtol=0)
+            assert inside.key_tokens == trace.keys(kind) and inside.row_token == trace.queries(kind)[row]
+            assert not inside.weights[inside.masked].any()
+
+
+def test_each_hypothesis_and_each_node_of_a_search(tiny: tv.Checkpoint) -> None:
+    trace = tv.decode(tiny, "hello", strategy="beam", beam_size=3)
+    for each in (trace.hypothesis(1), trace.at_node(4)):
+        inside = tv.inside(tiny, each, "cross", 0, 2, each.n_steps - 1)
+        assert each.cross_attentions is not None
+        np.testing.assert_allclose(inside.weights, each.cross_attentions[0, 2, -1], atol=1e-5, rtol=0)
+        assert inside.written == each.output_tokens[-1]
+
+
+def test_a_batch_and_its_padded_rows(tiny: tv.Checkpoint) -> None:
+    for trace in tv.read_batch(tiny, ["hello", "ab"], ["ba", None]):
+        for row in range(trace.n_steps):
+            inside = tv.inside(tiny, trace, "decoder", 2, 3, row)
+            assert trace.decoder_attentions is not None
+            np.testing.assert_allclose(inside.weights, trace.decoder_attentions[2, 3, row], atol=1e-5, rtol=0)
+
+
+def test_a_head_that_is_off_gives_nothing(tiny: tv.Checkpoint) -> None:
+    off = tv.decode(tiny, "hello", edits=["cross.2.2:zero"])
+    inside = tv.inside(tiny, off, "cross", 1, 1, 2)
+    assert inside.weights.any() and not inside.output.any() and not inside.told("projected").any()
+
+
+def refused(tiny: tv.Checkpoint, trace: tv.Trace, words: str, place: tuple[Kind, int, int, int] = ("cross", 0, 0, 0)) -> None:
+    with pytest.raises(OptionError, match=words):
+        tv.inside(tiny, trace, *place)
+
+
+def test_a_run_of_another_model_is_refused(tiny: tv.Checkpoint, hello: tv.Trace, make_model: Any, make_tiny: Any) -> None:
+    refused(make_tiny(make_model(77)), hello, "other weights")
+    refused(tv.load_checkpoint("numbers", device="cpu"), hello, "cannot be looked into with numbers")
+    words = tv.by_words(tv.decode(tiny, "he lo"))
+    refused(tiny, words, "cannot be looked into")
+    arrays = tv.Trace.from_arrays(cross=np.eye(2), source_tokens=["a", "b"], target_tokens=["c", "d"])
+    refused(tiny, arrays, "cannot be looked into")
+
+
+def test_what_the_run_does_not_have_is_refused(tiny: tv.Checkpoint, hello: tv.Trace) -> None:
+    refused(tiny, hello, "layer=3 is not possible; it is a whole number from 0 to 2", ("cross", 3, 0, 0))
+    refused(tiny, hello, "head=5 is not possible; it is a whole number from 0 to 4", ("cross", 0, 5, 0))
+    refused(tiny, hello, "query=-1 is not possible", ("cross", 0, 0, -1))
+    only: Any = tv.decode(tiny, "hello", kinds=["cross"])
+    refused(tiny, only, "this run has cross", ("decoder", 0, 0, 0))
+    with pytest.raises(OptionError, match="'querry' is not known"):
+        tv.inside(tiny, hello, "cross", 0, 0, 0).told("querry")

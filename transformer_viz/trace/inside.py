@@ -1,0 +1,256 @@
+"""What happens inside one head for one query row of a run: every number, from what enters to what becomes of the residual."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.edits import Place
+from transformer_viz.errors import OptionError, TraceError, listed
+from transformer_viz.model.config import NormPlacement
+from transformer_viz.model.surroundings import NormKind
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.trace import Step, Trace
+
+_ALWAYS = ("query", "keys", "values", "weights", "output")
+SHAPES: Mapping[str, str] = {
+    "query": "d_k",
+    "keys": "key d_k",
+    "values": "key d_v",
+    "scores": "key",
+    "bias": "key",
+    "weights": "key",
+    "output": "d_v",
+    "projected": "d_model",
+    "out_bias": "d_model",
+    "added": "d_model",
+    "entered": "d_model",
+    "residual_before": "d_model",
+    "residual_after": "d_model",
+    "norm_weight": "d_model",
+    "norm_bias": "d_model",
+}
+"""Every array of numbers and its axes."""
+_AGREES = 2e-3
+"""How far weights may be from those of the run, which may be kept in half precision."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Inside:
+    """The numbers of one head and one query row, as they were computed; None is what the reader cannot tell.
+
+    Layers, heads and rows count from 0. A stream is (d_model,).
+
+    Attributes:
+        kind: of attention.
+        layer: its number.
+        head: its number.
+        row: position of the query.
+        row_token: what stands there.
+        key_tokens: what stands at each key.
+        row_id: of `row_token`, where labels do not tell tokens apart.
+        key_ids: likewise of the keys.
+        written: what was written after the row; None of an encoder.
+        query: (d_k,); with rotary positions after the rotation.
+        keys: (key, d_k); likewise. Keys that several heads share are each head's.
+        values: (key, d_v).
+        scale: what query · key is multiplied by: 1/√d_k, and 1 where nothing is divided.
+        softcap: c of c · tanh(score / c), where scores are capped.
+        bias: (key,), what positions add to the scores, where they do.
+        scores: (key,), scaled, capped and with the bias, before the mask.
+        reasons: uint8 (key,), codes of `terms.Reason`; 0 = the query may look at it.
+        weights: (key,), after the softmax and whatever edit is in force.
+        output: (d_v,), of the head: its values, weighted and added up, unless an edit says otherwise.
+        projected: stream, the head's share of the output projection: output @ W_O of this head.
+        out_bias: stream, of the output projection; None also where it has none.
+        added: stream, what the output projection makes of all heads, its bias included.
+        entered: stream, what the row's query is made of.
+        residual_before: stream, as the sublayer finds it.
+        residual_after: stream, as the sublayer leaves it.
+        norm: where the norm stands: pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x)).
+        norm_kind: `layer`, or `rms`, which takes no mean away.
+        norm_epsilon: added to the variance.
+        norm_weight: stream, γ; None also where the norm has none.
+        norm_bias: stream, β; likewise.
+        lens: what the row's state after the embeddings (first) and after every layer would write, through the final norm, where
+            the model has one, and the output: a step each, of the token that was written. None of an encoder.
+        run: whose numbers they are: checkpoint, source, text, edits, mistake.
+
+    Raises:
+        TraceError: the parts do not fit together.
+    """
+
+    kind: Kind
+    layer: int
+    head: int
+    row: int
+    row_token: str
+    key_tokens: tuple[str, ...]
+    row_id: int | None = None
+    key_ids: tuple[int, ...] | None = None
+    written: str | None = None
+    query: np.ndarray
+    keys: np.ndarray
+    values: np.ndarray
+    scale: float | None = None
+    softcap: float | None = None
+    bias: np.ndarray | None = None
+    scores: np.ndarray | None = None
+    reasons: np.ndarray
+    weights: np.ndarray
+    output: np.ndarray
+    projected: np.ndarray | None = None
+    out_bias: np.ndarray | None = None
+    added: np.ndarray | None = None
+    entered: np.ndarray | None = None
+    residual_before: np.ndarray | None = None
+    residual_after: np.ndarray | None = None
+    norm: NormPlacement | None = None
+    norm_kind: NormKind | None = None
+    norm_epsilon: float | None = None
+    norm_weight: np.ndarray | None = None
+    norm_bias: np.ndarray | None = None
+    lens: tuple[Step, ...] | None = None
+    run: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_shapes(self)
+        for array in (*self.arrays.values(), self.reasons):
+            array.setflags(write=False)
+
+    @classmethod
+    def of(cls, trace: Trace) -> "tuple[Inside, ...]":
+        """Those that a run keeps, in the order in which they were recorded.
+
+        Raises:
+            TraceError: what the run keeps under this name is damaged, or of another run.
+        """
+        from transformer_viz.trace.inside_group import read
+
+        return read(trace)
+
+    def kept_in(self, trace: Trace) -> Trace:
+        """The run with this beside those that it keeps; one of the same head and row gives way.
+
+        Raises:
+            TraceError: these numbers are of another run, or the run keeps too many.
+        """
+        from transformer_viz.trace.inside_group import kept
+
+        return kept(trace, self)
+
+    def is_of(self, trace: Trace) -> bool:
+        """Whether the weights are those of the run, which has this head and row."""
+        weights = trace.attentions(self.kind)
+        assert weights is not None
+        own = weights[trace.layer_place(self.kind, self.layer), self.head, self.row]
+        return own.shape == self.weights.shape and np.allclose(own, self.weights, atol=_AGREES, equal_nan=True)
+
+    @property
+    def place(self) -> tuple[Kind, int, int, int]:
+        """Kind, layer, head, row."""
+        return self.kind, self.layer, self.head, self.row
+
+    @property
+    def masked(self) -> np.ndarray:
+        """bool (key,), True = masked."""
+        return self.reasons > 0
+
+    @property
+    def norm_input(self) -> np.ndarray | None:
+        """stream, what the norm is applied to."""
+        match self.norm:
+            case "pre":
+                return self.residual_before
+            case "residual-post":
+                return self.added
+            case "post" if self.residual_before is not None and self.added is not None:
+                return self.residual_before + self.added
+        return None
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Those that there are, by name; the reasons of the mask are not among them."""
+        return {name: array for name in SHAPES if (array := getattr(self, name)) is not None}
+
+    def told(self, name: str) -> np.ndarray:
+        """One of the arrays.
+
+        Raises:
+            OptionError: this reader cannot tell it; the message names it.
+        """
+        if name not in SHAPES and name != "norm_input":
+            raise OptionError(f"{name!r} is not known; choose one of {listed([*SHAPES, 'norm_input'])}")
+        if (array := getattr(self, name)) is None:
+            by = self.run.get("checkpoint", "this model")
+            raise OptionError(f"{name} is something that {by} does not have, or that its reader cannot tell for sure.")
+        return array
+
+    def __repr__(self) -> str:
+        """One line."""
+        return f"<Inside {place_words(self.place)}: {len(self.keys)} keys, d_k {len(self.query)}, d_v {len(self.output)}>"
+
+
+def place_words(place: tuple[Kind, int, int, int]) -> str:
+    """`cross.2.3:5`, as people write the place of a head and a row, from 1."""
+    kind, layer, head, row = place
+    return f"{Place(kind, layer, head)}:{row + 1}"
+
+
+def run_of(trace: Trace) -> dict[str, Any]:
+    """Whose numbers they are, as `Inside.run`."""
+    by = {name: trace.made_by[name] for name in ("checkpoint", "variant") if name in trace.made_by}
+    return {**by, "source": trace.source, "text": trace.text, "edits": list(trace.edits), "mistake": trace.mistake}
+
+
+def labels_of(trace: Trace, kind: Kind, row: int) -> dict[str, Any]:
+    """The fields of an `Inside` that say what stands in the row and at the keys."""
+    ids = trace.query_ids(kind)
+    is_written = trace.is_stepped(kind) and trace.writes and bool(trace.output_tokens)
+    return {
+        "row_token": trace.queries(kind)[row],
+        "row_id": None if ids is None else ids[row],
+        "key_tokens": trace.keys(kind),
+        "key_ids": trace.key_ids(kind),
+        "written": trace.output_tokens[row] if is_written else None,
+    }
+
+
+def reasons_of(trace: Trace, kind: Kind, layer: int, head: int, row: int) -> np.ndarray:
+    """uint8 (key,), why each key is masked in one row of one head."""
+    codes = trace.mask_reasons[kind]
+    return np.array((codes if codes.ndim == 2 else codes[trace.layer_place(kind, layer), head])[row])
+
+
+def check_place(trace: Trace, kind: str, layer: int, head: int, row: int) -> Kind:
+    """The kind, where the run has this head and this row.
+
+    Raises:
+        OptionError: it does not; the message says what it has.
+    """
+    found = next((each for each in trace.kinds if each == kind), None)
+    if found is None:
+        raise OptionError(f"kind={kind!r} is not possible; this run has {listed(trace.kinds) or 'no attention'}")
+    trace.layer_place(found, layer)
+    weights = trace.attentions(found)
+    assert weights is not None
+    for name, number, size in (("head", head, weights.shape[1]), ("query", row, weights.shape[2])):
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < size:
+            raise OptionError(f"{name}={number!r} is not possible; it is a whole number from 0 to {size - 1}")
+    return found
+
+
+def _check_shapes(inside: Inside) -> None:
+    if inside.kind not in KINDS or any(getattr(inside, name) is None for name in _ALWAYS):
+        raise TraceError(f"inside: a kind of attention and {listed(_ALWAYS)} are needed")
+    sizes = {"key": len(inside.key_tokens)}
+    for name, array in inside.arrays.items():
+        axes = SHAPES[name].split()
+        if array.ndim != len(axes):
+            raise TraceError(f"inside: {name} is {array.shape}; ({SHAPES[name].replace(' ', ', ')}) is needed")
+        for axis, size in zip(axes, array.shape, strict=True):
+            if size < 1 or sizes.setdefault(axis, size) != size:
+                raise TraceError(f"inside: {name} has {size} {axis} where others have {sizes[axis]}")
+    if inside.reasons.shape != inside.weights.shape or inside.reasons.dtype != np.uint8:
+        raise TraceError(f"inside: reasons are {inside.reasons.dtype} {inside.reasons.shape}; uint8, one a key, is needed")

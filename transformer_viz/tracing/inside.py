@@ -1,0 +1,212 @@
+"""One head of a run, looked into: the run is read once more, in one pass, and every number of one query row is kept."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_viz.errors import OptionError, TransformerVizError, shortened
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model import devices
+from transformer_viz.model.sizes import Sizes
+from transformer_viz.model.tap import Site, TapName, compose
+from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.inside import Inside, check_place, labels_of, reasons_of, run_of
+from transformer_viz.trace.trace import Step, Trace
+from transformer_viz.tracing.decode import read_sources, read_targets
+from transformer_viz.tracing.decode_request import DecodeRequest
+from transformer_viz.tracing.edit_tap import changing_tap
+from transformer_viz.tracing.ranked import steps_of
+from transformer_viz.vocabulary import PAD
+
+N_CANDIDATES = 5
+"""Of each state that the logit lens reads."""
+_STREAMS: tuple[TapName, ...] = ("entered", "residual_before", "residual_after", "added")
+_OF_KEYS: Mapping[str, TapName] = {"keys": "key", "values": "value"}
+_OF_ROWS: Mapping[str, TapName] = {
+    "query": "query",
+    "bias": "bias",
+    "scores": "scores",
+    "weights": "weights",
+    "output": "heads",
+}
+
+
+def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int, query: int) -> Inside:
+    """Every number of one head for one query row of a run, from what enters to what the residual stream becomes.
+
+    The run's own tokens are read once more in one pass (teacher forcing), under its edits and its mistake.
+
+    Args:
+        reader: what made the run: from `load_checkpoint` or `load_model`, with the same switches.
+        trace: the run.
+        kind: `encoder`, `decoder` or `cross`.
+        layer: by its number, from 0.
+        head: from 0.
+        query: the row, from 0.
+
+    Raises:
+        OptionError: the run has no such head or row, or it was not made by this model.
+        DeviceError: out of memory.
+    """
+    check_place(trace, kind, layer, head, query)
+    request = _request(reader, trace)
+    with devices.few_threads(reader.device, reader.n_parameters), devices.memory_errors(reader.device):
+        found = _read(request, trace, kind, layer, head, query)
+    if not found.is_of(trace):
+        raise _not_its_run(reader, "it computes other weights for the same tokens")
+    return found
+
+
+class _RowTap:
+    """Keeps what one attention hands over, and one row of the decoder's states, which it lets through the output as well."""
+
+    names = frozenset((*_STREAMS, *_OF_KEYS.values(), *_OF_ROWS.values(), "state"))
+
+    def __init__(self, site: Site, row: int, last_layer: int | None) -> None:
+        self.site, self.row, self.last_layer = site, row, last_layer
+        self.seen: dict[TapName, Tensor] = {}
+        self.states: list[Tensor] = []
+
+    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
+        if name == "state":
+            return self._state(site, value)
+        if site == self.site:
+            self.seen[name] = value
+        return value
+
+    def _state(self, site: Site, state: Tensor) -> Tensor:
+        if site.kind == "encoder" or self.last_layer is None:
+            return state
+        self.states.append(state[:, self.row])
+        return torch.cat([state, torch.stack(self.states, 1)], 1) if site.layer == self.last_layer else state
+
+
+@torch.inference_mode()
+def _read(request: DecodeRequest, trace: Trace, kind: Kind, layer: int, head: int, row: int) -> Inside:
+    model = request.checkpoint.model
+    tap = _RowTap(Site(kind, layer), row, None if kind == "encoder" else _last_layer(model.sizes))
+    changing = changing_tap(request.edits, request.mistake, model.sizes)
+    both = tap if changing is None else compose(changing, tap)
+    if kind == "encoder" or request.forced is None:
+        read_sources(request, both)
+        lens = None
+    else:
+        decoded = read_targets(request, request.forced, both)
+        lens = _lens(request.checkpoint, trace, decoded.logits[0], row, len(tap.states))
+    around = model.surroundings(kind, layer)
+    arrays = _arrays(tap.seen, head, row)
+    if around.scale is None:
+        arrays.pop("scores", None)
+    if around.out is not None:
+        arrays |= {"projected": tap.seen["heads"][0, head, row] @ around.out[head], "out_bias": around.out_bias}
+    norm: Any = around.norm
+    return Inside(
+        **labels_of(trace, kind, row),
+        **{name: _numpy(array) for name, array in arrays.items()},
+        kind=kind,
+        layer=layer,
+        head=head,
+        row=row,
+        scale=around.scale,
+        softcap=around.softcap,
+        reasons=reasons_of(trace, kind, layer, head, row),
+        norm=around.placement,
+        norm_kind=norm and norm.kind,
+        norm_epsilon=norm and norm.epsilon,
+        norm_weight=_numpy(norm and norm.weight),
+        norm_bias=_numpy(norm and norm.bias),
+        lens=lens,
+        run=run_of(trace),
+    )
+
+
+def _arrays(seen: Mapping[TapName, Tensor], head: int, row: int) -> dict[str, Tensor | None]:
+    """The row of one head, out of what is (1, head, query, …), (1, head, key, …) or (1, query, d_model)."""
+    streams = {name: seen[name][0, row] for name in _STREAMS if name in seen}
+    of_keys = {name: seen[what][0, head] for name, what in _OF_KEYS.items() if what in seen}
+    of_rows = {name: _of(seen[what][0], head)[row] for name, what in _OF_ROWS.items() if what in seen}
+    return {**streams, **of_keys, **of_rows}
+
+
+def _of(heads: Tensor, head: int) -> Tensor:
+    """What is the same for all heads may be there once."""
+    return heads[head if len(heads) > 1 else 0]
+
+
+def _lens(reader: LoadedModel, trace: Trace, logits: Tensor, row: int, n_states: int) -> tuple[Step, ...] | None:
+    """What each state would write; None where the states did not come out as rows of logits, the last as the row itself."""
+    read = logits[trace.n_steps :]
+    if (
+        not trace.output_tokens
+        or not n_states
+        or len(read) != n_states
+        or not torch.allclose(read[-1], logits[row], rtol=1e-4, atol=1e-4)
+    ):
+        return None
+    tokenizer = reader.tokenizer
+    ids = trace.output_ids
+    written = tokenizer.named("Token", [trace.output_tokens[row]])[0] if ids is None else ids[row]
+    with_ids = not tokenizer.has_unique_labels
+    return steps_of(read.cpu(), [written] * n_states, N_CANDIDATES, tokenizer.label, with_ids=with_ids)
+
+
+def _last_layer(sizes: Sizes) -> int:
+    return max(numbers[-1] for kind, numbers in sizes.layers.items() if kind != "encoder")
+
+
+def _request(reader: LoadedModel, trace: Trace) -> DecodeRequest:
+    """The run's tokens, to be read as they were."""
+    n_given = trace.n_given if reader.model.start_id is None else 0
+    n_own = trace.n_steps - _n_padded(trace)
+    read = (trace.target_ids or trace.target_tokens)[n_given + 1 : n_own]
+    writes = reader.model.sizes.writes
+    try:
+        request = DecodeRequest.of(
+            reader,
+            trace.source,
+            tuple(read) if writes else None,
+            pad_to=len(trace.source_tokens) or n_given + 1,
+            pad_target_to=trace.n_steps - n_given if writes else None,
+            edits=trace.edits,
+            mistake=trace.mistake,
+        )
+    except TransformerVizError as error:
+        raise _not_its_run(reader, shortened(str(error), 200)) from error
+    if not _reads_the_same(request, trace, n_given):
+        raise _not_its_run(reader, "it reads other tokens")
+    return request
+
+
+def _reads_the_same(request: DecodeRequest, trace: Trace, n_given: int) -> bool:
+    """Whether source and prompt are, token by token, those of the run."""
+    tokenizer, sentence = request.checkpoint.tokenizer, request.sentences[0]
+    sides = [(trace.source_tokens, trace.source_ids, sentence.source_ids, tokenizer.source_labels)]
+    if sentence.prompt:
+        ids = trace.target_ids and trace.target_ids[: n_given + 1]
+        sides.append((trace.target_tokens[: n_given + 1], ids, sentence.prompt, tokenizer.target_labels))
+    return all(labels(own) == list(tokens) if ids is None else list(own) == list(ids) for tokens, ids, own, labels in sides)
+
+
+def _n_padded(trace: Trace) -> int:
+    """Padded rows behind the decoder's own. A model may also write the token that pads, which no mask calls padding then."""
+    pairs = list(zip(trace.target_tokens, trace.output_tokens, strict=False))[1:]
+    by_label = next((n for n, pair in enumerate(reversed(pairs)) if pair != (PAD, PAD)), len(pairs))
+    codes = trace.mask_reasons.get("decoder")
+    if codes is None or trace.mistake or trace.edits or not by_label:
+        return by_label
+    is_padding = (codes.reshape(-1, *codes.shape[-2:])[0, -1] & Reason.PADDING) > 0
+    return min(by_label, int(np.logical_and.accumulate(is_padding[::-1]).sum()))
+
+
+def _not_its_run(reader: LoadedModel, why: str) -> OptionError:
+    return OptionError(
+        f"This run cannot be looked into with {reader.name}: {why}. Give the model that made it, with the same switches, "
+        "and the run as it was decoded."
+    )
+
+
+def _numpy(array: Tensor | None) -> Any:
+    return None if array is None else array.detach().cpu().numpy().copy()
