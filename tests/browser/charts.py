@@ -128,7 +128,6 @@ def wait_for_step(page: Page, step: int) -> None:
 
 def texts(page: Page, kind: str, chart: str = FOCUS) -> list[str]:
     """The texts of a kind that a canvas has, as `xtick`; several kinds with a bar between them."""
-    page.wait_for_function("(chart) => document.querySelector(chart)?.__picture", arg=chart)
     return [text["text"] for text in page.evaluate(TEXTS, [chart, kind])]
 
 

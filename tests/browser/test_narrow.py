@@ -52,7 +52,6 @@ def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page
     page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small&step=9")
     wait_for_step(page, 8)
     at_rest(page)
-    page.wait_for_function("() => document.querySelector('.st-key-focus .chart')?.__picture")
     assert len(texts(page, "ytick|y2tick|text")) > 20
     assert overlapping(page, "ytick|y2tick|text") == []
     assert page.evaluate(OVERLAPS, ".st-key-search-tree .scatterlayer text") == []

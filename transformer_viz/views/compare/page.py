@@ -130,7 +130,7 @@ def _sides(usable: list[str], device: str) -> tuple[side_runs.Ran, side_runs.Ran
     """Both sides' boxes; below each what is wrong with it."""
     for keys in (A, B):
         sides.start(keys, usable)
-    columns = [st.container(), st.container()] if screen.is_narrow() else st.columns(2, gap="medium")
+    columns = screen.columns(2, "sides")
     for keys, column in zip((A, B), columns, strict=True):
         with column:
             sides.show(keys, usable)

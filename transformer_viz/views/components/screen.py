@@ -1,5 +1,6 @@
 """What the browser says of its window."""
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,18 @@ def is_narrow() -> bool:
 def watch() -> None:
     """Asks it, once on every page; it draws nothing."""
     _component()(key=_KEY, data={"narrow": is_narrow()}, default={"narrow": False}, on_narrow_change=lambda: None, height=1)
+
+
+def columns(shares: int | Sequence[float], name: str) -> Sequence[Any]:
+    """Columns, on a narrow page below each other: by a rule of style, so that they are the same columns in both, and what is
+    in them stays there when the browser says how wide it is.
+
+    Args:
+        shares: as of `st.columns`.
+        name: tells them from others of the page.
+    """
+    with st.container(key=f"stacked-{name}"):
+        return st.columns(shares, gap="medium")
 
 
 @cache

@@ -56,6 +56,9 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
     forced-color-adjust: none; background: Highlight !important; color: HighlightText !important;
   }
 }
+@media (max-width: 767px) {
+  [class*="st-key-stacked-"] > * > .stHorizontalBlock > .stColumn { min-width: 100%; }
+}
 @media (max-width: 640px) {
   /* Lines that scroll sideways would need a Tab stop of their own. */
   pre, pre code { white-space: pre-wrap !important; overflow-wrap: anywhere; overflow: visible !important; }

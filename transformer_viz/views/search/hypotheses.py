@@ -31,8 +31,7 @@ def show(trace: Trace, node: int, looks: DisplayOptions, *, greedy: Trace | None
     """The tree; beside it the finished hypotheses, and a box to choose one."""
     search = trace.search
     assert search is not None
-    # In a quarter of a narrow page the table would be cut.
-    left, right = (st.container(), st.container()) if screen.is_narrow() else st.columns([2.8, 1])
+    left, right = screen.columns([2.8, 1], "search")
     with left, st.container(key=_CHART):
         figure = figures.search_tree(
             trace, node, greedy=greedy, theme=style.theme(), large=looks.is_large, narrow=screen.is_narrow()
