@@ -46,6 +46,38 @@ def test_as_many_as_there_are_turns_and_no_more(start):
     assert not turns._begun and not turns._waiting
 
 
+def test_who_only_waits_lets_others_in_and_takes_a_turn_again(start, monkeypatch):
+    monkeypatch.setattr(turns, "AT_ONCE", 1)
+    came, leave, back = threading.Event(), threading.Event(), threading.Event()
+
+    def other() -> None:
+        with turns.turn():
+            came.set()
+            assert leave.wait(PATIENCE)
+
+    def waits() -> None:
+        with turns.turn():
+            with turns.passed_on():
+                start(other)
+                assert came.wait(PATIENCE)
+            back.set()
+
+    thread = start(waits)
+    assert came.wait(PATIENCE)
+    until(lambda: len(turns._waiting) == 1)
+    assert not back.is_set(), "it goes on only when there is a turn"
+    leave.set()
+    thread.join(PATIENCE)
+    assert back.is_set()
+    until(lambda: not turns._begun and not turns._waiting)
+
+
+def test_without_a_turn_none_is_passed_on():
+    with turns.passed_on():
+        assert not turns._begun
+    assert not turns._begun and not turns._waiting
+
+
 def test_first_come_first_served(start, monkeypatch):
     monkeypatch.setattr(turns, "AT_ONCE", 1)
     go_on = threading.Event()

@@ -18,7 +18,7 @@ from transformer_viz.errors import DeviceError
 from transformer_viz.serving import Limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import run_cache, runs, watched
-from transformer_viz.views.cache.line import Line
+from transformer_viz.views.cache.line import Line, Run
 
 Start = Callable[..., AppTest]
 PATIENT = 60
@@ -48,7 +48,8 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Line:
     line = Line(Limits(runs_per_visitor=2))
     monkeypatch.setattr(watched, "line", lambda: line)
     monkeypatch.setattr(watched, "QUICK", 0.0)
-    monkeypatch.setattr(watched, "AT_FIRST", 0.01)
+    for name in ("AT_FIRST", "EVERY"):
+        monkeypatch.setattr(watched, name, 0.01)
     return line
 
 
@@ -122,6 +123,30 @@ def test_stopped_it_is_shown_as_far_as_it_is_and_goes_on(start: Start, slow: Slo
     finished(at)
     assert "Stopped after" not in words(at)
     assert output(at) == [*whole.output_tokens]
+
+
+def test_the_first_token_and_the_end_after_stop_are_seen_without_another_look(
+    start: Start, slow: Slow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watched, "EVERY", PATIENT)
+    wait, wait_for_end = Run.wait, Run.wait_for_end
+
+    def let_go(run: Run, seconds: float) -> bool:
+        if seconds == PATIENT:
+            slow.tokens.release(1)
+        return wait(run, seconds)
+
+    monkeypatch.setattr(Run, "wait", let_go)
+    at = start(text=TEXT)
+    assert "1 token" in words(at)
+
+    def let_end(run: Run, seconds: float) -> None:
+        slow.tokens.release(1)
+        wait_for_end(run, seconds)
+
+    monkeypatch.setattr(Run, "wait_for_end", let_end)
+    at.button(key="long-run-stop").click().run()
+    assert "Stopped after 2 tokens." in words(at) and pictures(at)
 
 
 def test_two_wait_for_each_other_and_see_their_own(start: Start, slow: Slow) -> None:

@@ -49,7 +49,7 @@ class Run:
         self._asked_at = line.now()
         self.turn = (0, 0)
         """Round and number: the smallest comes first."""
-        self._news = threading.Event()
+        self._has_said, self._has_ended = threading.Event(), threading.Event()
         self._answer: Any = None
         self._error: BaseException | None = None
 
@@ -64,7 +64,7 @@ class Run:
         self.said = said
         self.is_late = self._line.now() - self.begun_at > self._line.limits.run_seconds
         self.is_stopped = self.is_stopped or self.is_late
-        self._news.set()
+        self._has_said.set()
         return not self.is_stopped
 
     @property
@@ -95,8 +95,12 @@ class Run:
 
     def wait(self, seconds: float) -> bool:
         """Until it has said something or is done, at most so long; whether it is done."""
-        self._news.wait(seconds)
+        self._has_said.wait(seconds)
         return self.state == "done"
+
+    def wait_for_end(self, seconds: float) -> None:
+        """Until it is done, at most so long."""
+        self._has_ended.wait(seconds)
 
     def take(self) -> Any:
         """What came of it, which is not kept here.
@@ -124,7 +128,8 @@ class Run:
     def end(self) -> None:
         """Nothing more comes of it."""
         self.state = "done"
-        self._news.set()
+        self._has_said.set()
+        self._has_ended.set()
 
 
 class Line:

@@ -13,10 +13,12 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from transformer_viz import serving
-from transformer_viz.views.cache.line import Line, Run
+from transformer_viz.views.cache.line import Line, Run, State
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.server import turns
 from transformer_viz.views.state import visitor
 
 if TYPE_CHECKING:
@@ -25,8 +27,9 @@ if TYPE_CHECKING:
 
 QUICK = 1e9
 """Multiplications of a run that nobody waits for: a tenth of a second and less. It is made in the page's own run."""
-AT_FIRST, _EVERY = 0.3, 0.25
-"""Seconds that a page waits for the first word of a run before it shows that there is none yet, and between two looks."""
+AT_FIRST, EVERY, _IN_LINE = 0.3, 0.25, 1.0
+"""Seconds that a page waits for the first word of a run before it shows that there is none yet; between two looks at one at work;
+and at one that waits, since thirty who look four times a second take a third of a processor."""
 _MOST_STOPPED = 16
 """Of the runs that somebody has stopped, so many are remembered in a session."""
 
@@ -179,8 +182,10 @@ def made(key: Hashable, words: str, work: Callable[[Run], T], is_there: Callable
     if run is None or run.is_given_up:
         run = state.long_run = line().join(key, visitor.of_session().mark, work)
     run.ask()
-    if not run.wait(AT_FIRST):
-        _watch(words, is_there)
+    with turns.passed_on():
+        is_done = run.wait(AT_FIRST)
+    if not is_done:
+        _begin_to_watch(run, words, is_there)
         st.stop()
     del state["long_run"]
     return run.take()
@@ -197,29 +202,46 @@ def whole_page() -> Generator[None]:
         run.give_up()
 
 
-@st.fragment(run_every=_EVERY)
-def _watch(words: str, is_there: Callable[[], bool]) -> None:
-    """How far the session's run is, until it is done."""
+def _begin_to_watch(run: Run, words: str, is_there: Callable[[], bool]) -> None:
+    now = run.state
+    every = _IN_LINE if now == "waiting" else EVERY
+    st.fragment(_watch, run_every=every)(now, words, is_there)
+
+
+def _watch(then: State, words: str, is_there: Callable[[], bool]) -> None:
+    """How far the session's run is, as long as it is in the state in which the page found it."""
     run: Run | None = st.session_state.get("long_run")
-    if run is None or run.ask() == "done" or (run.state == "waiting" and is_there()):
+    if run is not None and run.is_stopped:
+        run.wait_for_end(EVERY)
+    if run is None or run.ask() != then or (then == "waiting" and is_there()):
         st.rerun()
     with st.container(key="long-run"):
-        if run.state == "waiting":
-            _row(run, "Leave the line", _place(run.n_before), ":material/hourglass_top:")
-        elif isinstance(run.said, Writing):
-            _row(run, "Stop", run.said.words, ":material/edit_note:")
-            for text in run.said.written.texts:
-                st.text(text)
+        if then == "waiting":
+            _row(run, "Leave the line").markdown(f":material/hourglass_top: {_place(run.n_before)}")
         elif isinstance(run.said, Loading):
             st.progress(run.said.share or 0.0, literal(f"{words}: {run.said.words}"))
         else:
-            _row(run, "Stop", words, ":material/menu_book:")
+            _at_work(run, words)
 
 
-def _row(run: Run, button: str, words: str, icon: str) -> None:
+def _at_work(run: Run, words: str) -> None:
+    place = _row(run, "Stop")
+    if run.said is None:
+        place.markdown(f":material/menu_book: {literal(words)}")
+        # The first token is seen when it is there, not when the browser asks the next time.
+        with turns.passed_on():
+            run.wait(EVERY)
+    if isinstance(run.said, Writing):
+        place.markdown(f":material/edit_note: {literal(run.said.words)}")
+        for text in run.said.written.texts:
+            st.text(text)
+
+
+def _row(run: Run, button: str) -> DeltaGenerator:
+    """A button, and the place for words behind it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(button, key="long-run-stop", icon=":material/stop:", on_click=_stop, args=(run,), disabled=run.is_stopped)
-        st.markdown(f"{icon} {literal(words)}", width="content")
+        return st.empty()
 
 
 def _place(n_before: int) -> str:

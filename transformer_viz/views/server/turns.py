@@ -31,6 +31,19 @@ def turn() -> Generator[None]:
         _end()
 
 
+@contextmanager
+def passed_on() -> Generator[None]:
+    """Around what only waits: others may have this thread's turn meanwhile. Without one, nothing."""
+    has_turn = threading.get_ident() in _begun
+    if has_turn:
+        _end()
+    try:
+        yield
+    finally:
+        if has_turn:
+            _begin()
+
+
 def _begin() -> None:
     mine = threading.Event()
     with _lock:
