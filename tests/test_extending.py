@@ -41,6 +41,15 @@ ADDED = {
 
         MEASURE = Measure(of, column="sharpest", title="largest weight", help="Mean of it", order=5, is_share=True)
         """,
+    "attribution/methods/weights.py": """
+        import torch
+        from transformer_viz.attribution.method import Found, Method
+
+        def of(run, kind, mode):
+            return Found(torch.from_numpy(run.trace.attentions(kind)), run.trace.layer_numbers(kind))
+
+        METHOD = Method(of, title="what attention says", help="What attention itself says", order=9)
+        """,
     "figures/row_sums.py": """
         import plotly.graph_objects as go
 
@@ -73,6 +82,7 @@ SEEN = """
 import json, torch
 import transformer_viz as tv
 from transformer_viz import commands, tasks, views
+from transformer_viz.attribution.methods import METHODS
 from transformer_viz.figures.grades import TINTS
 from transformer_viz.export.drawings import WHATS
 from transformer_viz.model import variants
@@ -91,6 +101,7 @@ print(json.dumps({
     "variant": "plain" in variants.names(),
     "command": commands.main(["hello"]),
     "measure": [grade.sharpest, grade.even.sharpest, "sharpest" in tv.analysis.alignment(trace).to_frame(), TINTS["sharpest"]],
+    "method": METHODS["weights"].title,
     "figure": [list(map(float, figure.data[0].y)), "row_sums" in WHATS, saved.stat().st_size > 1000],
     "tabs": ["Notes" in TABS, "Notes" in OF_A_FILE, "Notes" in MASKS_TABS],
     "page": [page.TITLE for page in views.pages()][-2],
@@ -116,6 +127,7 @@ def test_each_is_one_new_file(tmp_path: Path) -> None:
         "variant": True,
         "command": 0,
         "measure": [0.625, 0.5, True, "largest weight"],
+        "method": "what attention says",
         "figure": [[1.0, 1.0], True, True],
         "tabs": [True, True, True],
         "page": "Notes",

@@ -3,7 +3,7 @@
 errors, terms, vocabulary, edits, version, places, reading, serving, glossary, switches <- model <- tasks, decoding,
 checkpoints, loaded_model, task_tokenizer, writing <- readers, trace <- analysis; from there two branches that do not know
 each other: analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- mask_checks,
-evaluation <- training (what runs models). Both end in commands, and in views <- app.py.
+evaluation, attribution <- training (what runs models). Both end in commands, and in views <- app.py.
 """
 
 import ast
@@ -28,7 +28,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "figures": ({"figures"}, ("analysis",)),
     "export": ({"export"}, ("figures",)),
     "tracing": ({"tracing"}, ("analysis", "readers")),
-    "checks": ({"mask_checks", "evaluation"}, ("tracing",)),
+    "checks": ({"mask_checks", "evaluation", "attribution"}, ("tracing",)),
     "training": ({"training"}, ("checks",)),
     "views": ({"views"}, ("export", "training")),
     "app": ({"app"}, ("views",)),

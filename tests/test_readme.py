@@ -88,6 +88,14 @@ def test_the_examples_about_arrays_say_what_their_comments_say(
     assert "Different: " in printed
 
 
+def test_the_examples_about_attribution_say_what_their_comments_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(run_blocks("attribution.md")) == 3
+    text = (ROOT / "docs" / "attribution.md").read_text(encoding="utf-8")
+    command, *_ = re.findall(r"^python -m transformer_viz (.+)$", text, flags=re.MULTILINE)
+    assert commands.main([*shlex.split(command), "--device", "cpu", "--force"]) == 0
+
+
 def test_the_commands_about_arrays_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "arrays.md").read_text(encoding="utf-8")

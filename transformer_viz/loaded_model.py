@@ -47,6 +47,11 @@ class Tokenizer(Protocol):
         """The token in whose place a model that only reads says what may stand there; None = there is none."""
         ...
 
+    @property
+    def unknown_id(self) -> int | None:
+        """The token that stands for what is not known; None = there is none."""
+        ...
+
     def source(self, text: str) -> list[int]:
         """What is read of a source text, special tokens included.
 

@@ -8,7 +8,7 @@ from transformer_viz.errors import InputError
 from transformer_viz.loaded_model import Known
 from transformer_viz.tasks.task import Task
 from transformer_viz.terms import text_words
-from transformer_viz.vocabulary import END
+from transformer_viz.vocabulary import END, UNKNOWN_ID
 
 
 @dataclass(frozen=True)
@@ -19,6 +19,7 @@ class TaskTokenizer:
 
     has_unique_labels = True
     mask_id = None
+    unknown_id = UNKNOWN_ID
 
     @cached_property
     def longest_label(self) -> int:

@@ -239,6 +239,35 @@ def load_trace(path: Path, *, no_limits: bool) -> "Trace":
     return trace
 
 
+def add_trace_file(parser: argparse.ArgumentParser) -> None:
+    """`-o FILE.npz` and `--force`, of a trace that is written; `check_trace_file` and `save_trace` obey them."""
+    parser.add_argument("-o", "--output", required=True, metavar="FILE.npz", type=Path, help="where to write")
+    parser.add_argument("--force", action="store_true", help="replace the file if it is there")
+
+
+def check_trace_file(arguments: argparse.Namespace) -> None:
+    """Finds out before the model is loaded whether the file may be written."""
+    path: Path = arguments.output
+    if path.suffix != ".npz":
+        raise OptionError(f"{path} does not end in .npz, as a trace file does.")
+    if path.is_dir():
+        raise OptionError(f"{path} is a folder. Choose another name.")
+    if path.exists() and not arguments.force:
+        raise OptionError(f"{path} exists already. Choose another name, or replace it with --force.")
+    if not path.parent.is_dir():
+        raise OptionError(f"There is no folder {path.parent}. Make it first.")
+
+
+def save_trace(trace: "Trace", arguments: argparse.Namespace) -> None:
+    """Writes the file, and says what the run wrote."""
+    path: Path = arguments.output
+    try:
+        trace.save(path)
+    except OSError as error:
+        raise OptionError(f"{path} cannot be written: {error.strerror}.") from error
+    print(f"{visible(str(path))}: {visible_run(trace.text)}")
+
+
 @contextmanager
 def lifted_by_flag() -> Generator[None]:
     """Says in the message of a limit how to lift it."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from transformer_viz.errors import TraceError, listed
 from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace import attribution
 from transformer_viz.trace.groups import check_groups
 from transformer_viz.trace.search import PRECISIONS, Search, check_codes
 
@@ -21,6 +22,7 @@ def check(trace: "Trace") -> None:
     _check_fills(trace)
     _check_layers(trace)
     check_groups(trace.groups)
+    attribution.read(trace)
     for kind in KINDS:
         if (weights := trace.attentions(kind)) is not None:
             _check_attentions(trace, kind, weights)

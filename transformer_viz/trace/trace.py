@@ -16,6 +16,8 @@ import numpy as np
 import transformer_viz
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace import attribution
+from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.checks import check
 from transformer_viz.trace.groups import Group
 from transformer_viz.trace.search import Precision, Search
@@ -360,6 +362,19 @@ class Trace:
         from transformer_viz.trace.frame import to_frame
 
         return to_frame(self)
+
+    def with_attribution(self, result: Attribution) -> "Trace":
+        """This run with what `tv.attribute` found; it is kept in its file. A result of the same name gives way.
+
+        Raises:
+            TraceError: the result is of a run with other tokens, or there are too many.
+        """
+        return attribution.kept(self, result)
+
+    @property
+    def attributions(self) -> Mapping[str, Attribution]:
+        """What `with_attribution` added, by its names, such as `occlusion_word_cross`."""
+        return attribution.read(self)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes an `.npz` file that `load_trace` reads; nothing in it can run."""

@@ -46,6 +46,10 @@ class HuggingFaceTokenizer:
         return self.tokenizer.mask_token_id
 
     @property
+    def unknown_id(self) -> int | None:
+        return self.tokenizer.unk_token_id
+
+    @property
     def longest_label(self) -> int:
         return self.pieces.longest_label
 

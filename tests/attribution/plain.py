@@ -1,0 +1,47 @@
+"""The model called once for each text, straight from its parameters, without anything of `attribution`."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from transformer_viz import Trace
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.model import variants
+from transformer_viz.model.tap import Tap
+
+VARIANTS = variants.names()
+
+
+def settings_of(variant: str) -> dict[str, Any]:
+    """What makes a variant, but for its sizes."""
+    sizes = ("d_model", "d_ff", "n_heads", "d_k", "d_v", "n_encoder_layers", "n_decoder_layers", "sinusoid_base")
+    return {name: value for name, value in variants.settings(variant).items() if name not in sizes}
+
+
+def ids(checkpoint: Checkpoint, trace: Trace) -> tuple[list[int], list[int], list[int]]:
+    """What a run read and wrote."""
+    task = checkpoint.task
+    source, target = task.source_vocabulary, task.target_vocabulary
+    return source.encode(trace.source_tokens), target.encode(trace.target_tokens), target.encode(trace.output_tokens)
+
+
+def log_p(checkpoint: Checkpoint, source: list[int], read: list[int], tap: Tap | None = None) -> np.ndarray:
+    """(step, vocabulary)."""
+    with torch.no_grad():
+        return checkpoint.model(torch.tensor([source]), torch.tensor([read]), tap=tap)[0].log_softmax(-1).numpy()
+
+
+def without(
+    checkpoint: Checkpoint, trace: Trace, change: Callable[[list[int], list[int], int], Any], n_keys: int
+) -> np.ndarray:
+    """D[t, j] by one pass for each key: `change(source, read, j)` gives what is read without it."""
+    source, read, written = ids(checkpoint, trace)
+    before = log_p(checkpoint, source, read)
+    found = np.zeros((len(written), n_keys))
+    for j in range(n_keys):
+        after = log_p(checkpoint, *change(list(source), list(read), j))
+        for t, token in enumerate(written):
+            found[t, j] = before[t, token] - after[t, token]
+    return found

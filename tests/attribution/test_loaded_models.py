@@ -1,0 +1,72 @@
+"""Models that are not ours: occlusion is a loop of their own passes, and all families can be asked for gradients."""
+
+import numpy as np
+import pytest
+import torch
+
+pytest.importorskip("transformers")
+
+import transformer_viz as tv
+from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own
+from transformer_viz.errors import OptionError
+
+UNKNOWN = 3
+
+
+def log_p(model, source, read):
+    ids = {"input_ids": torch.tensor([source])} if source else {}
+    with torch.no_grad():
+        logits = model(**ids, **{"decoder_input_ids" if source else "input_ids": torch.tensor([read])}).logits
+    return logits[0].double().log_softmax(-1).numpy()
+
+
+@pytest.mark.parametrize("name", ["marian", "t5", "gpt2", "gemma2"])
+def test_occlusion_is_a_loop_of_their_own_passes(name):
+    trace = tv.decode(family(name), TEXTS[0], max_length=4)
+    source, read, written = (list(ids or ()) for ids in (trace.source_ids, trace.target_ids, trace.output_ids))
+    keys = read if name in DECODERS else source
+    found = tv.attribute(family(name), trace, "occlusion").values
+    before = log_p(own(name), source, read)
+    for j in range(len(keys)):
+        kept = keys[j]
+        keys[j] = UNKNOWN
+        after = log_p(own(name), source, read)
+        keys[j] = kept
+        for t, token in enumerate(written):
+            is_later = name in DECODERS and j > t
+            expected = np.nan if is_later else before[t, token] - after[t, token]
+            assert np.isclose(found[t, j], expected, atol=1e-4, equal_nan=True)
+    assert np.nanmax(np.abs(found)) > 0.1
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_family_can_be_asked(name):
+    """Also for gradients, after passes without any; a later token gives nothing."""
+    trace = tv.decode(family(name), TEXTS[0], max_length=3)
+    for kind in (each for each in ("cross", "decoder") if trace.attentions(each) is not None):
+        for method in ("gradient", "rollout"):
+            found = tv.attribute(family(name), trace, method, kind=kind).values
+            assert np.isfinite(found).all() and (found >= 0).all() and found.max() > 0
+            assert kind == "cross" or not np.triu(found, 1).any()
+    closed = tv.attribute(family(name), trace, "occlusion", mode="position")
+    assert closed.kind == ("decoder" if name in DECODERS else "cross")
+    assert np.nanmax(np.abs(closed.values)) > 1e-3
+
+
+def test_padding_before_a_prompt_is_read_again():
+    model = family("qwen2")
+    n = len(model.tokenizer.source(TEXTS[1]))
+    padded, alone = (tv.decode(model, TEXTS[1], pad_to=width, max_length=3) for width in (n + 3, None))
+    found, own_values = (tv.attribute(model, trace, "occlusion", mode="position").values for trace in (padded, alone))
+    assert np.allclose(found[3:, 3:], own_values, atol=1e-4, equal_nan=True)
+
+
+def test_who_cannot_be_asked_is_told_why():
+    bert = family("bert")
+    with pytest.raises(OptionError, match=r"kind None is not possible for bert; it has none with causes"):
+        tv.attribute(bert, tv.decode(bert, TEXTS[0] + " [MASK]"), "occlusion")
+    trace = tv.decode(family("gpt2"), TEXTS[0], max_length=2)
+    with pytest.raises(OptionError, match=r"This is no run of llama: step \d+ has log p"):
+        tv.attribute(family("llama"), trace, "rollout")
+    with pytest.raises(OptionError, match=r"no run of bart: one has a source"):
+        tv.attribute(family("bart"), trace, "occlusion")

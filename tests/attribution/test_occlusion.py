@@ -1,0 +1,192 @@
+"""Occlusion against a loop of plain passes, against captum, and against edits that do the same by another way."""
+
+from dataclasses import replace
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import transformer_viz as tv
+from tests.attribution import plain
+from tests.needs import needs
+from transformer_viz.errors import OptionError
+from transformer_viz.model.mistakes import MistakeTap, named
+from transformer_viz.vocabulary import UNKNOWN_ID
+
+EXACT: dict[str, Any] = {"rtol": 0, "atol": 1e-12}
+
+
+def word(source: list[int], read: list[int], j: int) -> tuple[list[int], list[int]]:
+    source[j] = UNKNOWN_ID
+    return source, read
+
+
+def prefix_word(source: list[int], read: list[int], j: int) -> tuple[list[int], list[int]]:
+    read[j] = UNKNOWN_ID
+    return source, read
+
+
+def deleted(source: list[int], read: list[int], j: int) -> tuple[list[int], list[int]]:
+    return [*source[:j], *source[j + 1 :]], read
+
+
+def below(values: np.ndarray) -> np.ndarray:
+    """What is read later than the step is no cause."""
+    return np.where(np.triu(np.ones_like(values), 1) > 0, np.nan, values)
+
+
+def test_it_is_a_loop_of_plain_passes(tiny, hello):
+    n_source, n_steps = len(hello.source_tokens), hello.n_steps
+    by_word = tv.attribute(tiny, hello, "occlusion")
+    assert np.allclose(by_word.values, plain.without(tiny, hello, word, n_source), **EXACT)
+    assert (by_word.name, by_word.unit, by_word.values.dtype) == ("occlusion_word_cross", "nats", np.float64)
+    gone = tv.attribute(tiny, hello, "occlusion", mode="deleted").values
+    assert np.allclose(gone, plain.without(tiny, hello, deleted, n_source), **EXACT)
+    of_prefix = tv.attribute(tiny, hello, "occlusion", kind="decoder").values
+    assert np.allclose(of_prefix, below(plain.without(tiny, hello, prefix_word, n_steps)), equal_nan=True, **EXACT)
+    assert np.abs(by_word.values).max() > 0.1 and np.nanmax(np.abs(of_prefix)) > 0.1
+
+
+def test_of_a_shorter_prefix_each_step_stands_one_row_higher(tiny, hello):
+    source, read, written = plain.ids(tiny, hello)
+    before = plain.log_p(tiny, source, read)
+    found = tv.attribute(tiny, hello, "occlusion", mode="deleted", kind="decoder").values
+    for t, token in enumerate(written):
+        for j in range(len(read)):
+            left = [number for place, number in enumerate(read[: t + 1]) if place != j]
+            if j > t or not left:
+                assert np.isnan(found[t, j])
+            else:
+                expected = before[t, token] - plain.log_p(tiny, source, left)[-1, token]
+                assert abs(found[t, j] - expected) < 1e-12
+
+
+@pytest.mark.parametrize("kind", ["cross", "decoder"])
+def test_a_closed_position_is_a_column_of_the_mask_that_is_flipped(tiny, hello, kind):
+    found = tv.attribute(tiny, hello, "occlusion", mode="position", kind=kind).values
+    steps = [step.log_probability for step in hello.steps]
+    for j in range(len(hello.keys(kind))):
+        edits = [f"{kind}:*-{j + 1}"] if kind == "cross" else [f"decoder:{t + 1}-{j + 1}" for t in range(j, hello.n_steps)]
+        forced = tv.decode(tiny, "hello", target=hello.output_tokens[:-1], edits=edits)
+        after = [step.log_probability for step in forced.steps]
+        own = np.array(steps) - after
+        own[: j if kind == "decoder" else 0] = np.nan
+        assert np.allclose(found[:, j], own, equal_nan=True, rtol=0, atol=1e-9)
+    assert np.nanmax(np.abs(found)) > 0.1
+
+
+def written_by(tiny, trace, forward):
+    """What captum asks: (batch, step), the log-probabilities of what was written."""
+    source, read, written = plain.ids(tiny, trace)
+
+    def log_p(given: torch.Tensor) -> torch.Tensor:
+        logits = forward(given, torch.tensor([read]).expand(len(given), -1), torch.tensor([source]).expand(len(given), -1))
+        return logits.log_softmax(-1)[:, torch.arange(len(written)), torch.tensor(written)]
+
+    return log_p
+
+
+class Gate:
+    """Keys whose gate is 0 are closed, in every layer of cross-attention."""
+
+    names = frozenset({"mask"})
+
+    def __init__(self, gate: torch.Tensor) -> None:
+        self.gate = gate
+
+    def __call__(self, site, name, value):
+        return value | (self.gate[:, None, None, :] == 0) if (site.kind, name) == ("cross", "mask") else value
+
+
+@needs("captum")
+@pytest.mark.parametrize("mode", ["word", "position"])
+def test_it_is_what_captum_finds(tiny, hello, mode):
+    """`FeatureAblation`, of ids with the unknown token as baseline, or of a gate of ones with 0 as baseline."""
+    source, _, written = plain.ids(tiny, hello)
+    if mode == "word":
+        forward = written_by(tiny, hello, lambda given, read, _: tiny.model(given, read))
+        given, baseline = torch.tensor([source]), UNKNOWN_ID
+    else:
+        forward = written_by(tiny, hello, lambda given, read, own: tiny.model(own, read, tap=Gate(given)))
+        given, baseline = torch.ones(1, len(source), dtype=torch.float64), 0
+    ablation, found = (
+        import_module("captum.attr").FeatureAblation(forward),
+        tv.attribute(tiny, hello, "occlusion", mode=mode).values,
+    )
+    with torch.no_grad():
+        for t in range(len(written)):
+            theirs = ablation.attribute(given, baselines=baseline, target=t)[0]
+            assert np.allclose(found[t], theirs.numpy(), **EXACT)
+
+
+def test_edits_of_the_run_stay_in_force(tiny):
+    edits = ["cross.1.1:zero", "decoder.2.2:*=uniform"]
+    trace = tv.decode(tiny, "hello", target="olleh", edits=edits)
+    found = tv.attribute(tiny, trace, "occlusion", mode="position").values
+    plain_run = tv.decode(tiny, "hello", target="olleh")
+    assert not np.allclose(found, tv.attribute(tiny, plain_run, "occlusion", mode="position").values, atol=1e-3)
+    closed = tv.decode(tiny, "hello", target="olleh", edits=[*edits, "cross:*-4"])
+    expected = [a.log_probability - b.log_probability for a, b in zip(trace.steps, closed.steps, strict=True)]
+    assert np.allclose(found[:, 3], expected, rtol=0, atol=1e-9)
+
+
+def test_a_forced_row_loses_what_it_gave_a_closed_key(tiny):
+    trace = tv.decode(tiny, "hello", target="olleh", edits=["cross.3:*=3"])
+    found = tv.attribute(tiny, trace, "occlusion", mode="position").values
+    closed = tv.decode(tiny, "hello", target="olleh", edits=["cross:*-3", *(f"cross.3.{n}:zero" for n in range(1, 6))])
+    expected = [a.log_probability - b.log_probability for a, b in zip(trace.steps, closed.steps, strict=True)]
+    assert np.allclose(found[:, 2], expected, rtol=0, atol=1e-9)
+
+
+def test_what_saw_later_tokens_step_by_step_is_asked_step_by_step(tiny):
+    """With a mistake each row was the last of its own pass, and is so again."""
+    trace = tv.decode(tiny, "hello", mistake="no-causal", max_length=5)
+    source, read, written = plain.ids(tiny, trace)
+    found = tv.attribute(tiny, trace, "occlusion").values
+    for t, token in enumerate(written):
+        for j in range(len(source)):
+            without = [UNKNOWN_ID if place == j else number for place, number in enumerate(source)]
+            each = [plain.log_p(tiny, ids, read[: t + 1], MistakeTap(named("no-causal")))[-1] for ids in (source, without)]
+            assert abs(found[t, j] - (each[0][token] - each[1][token])) < 1e-12
+
+
+def test_padding_that_a_run_kept_is_read_again(tiny):
+    trace = tv.decode(tiny, "hello", target="olleh", pad_to=9, pad_target_to=8)
+    own = tv.decode(tiny, "hello", target="olleh")
+    found, alone = (tv.attribute(tiny, each, "occlusion").values for each in (trace, own))
+    n_steps, n_source = alone.shape
+    assert np.allclose(found[:n_steps, :n_source], alone, **EXACT)
+    assert np.abs(found[:n_steps, n_source:]).max() < 1e-12
+
+
+def test_many_texts_are_read_part_by_part(tiny, hello, monkeypatch):
+    whole = tv.attribute(tiny, hello, "occlusion").values
+    gradient = tv.attribute(tiny, hello, "gradient").values
+    monkeypatch.setattr("transformer_viz.attribution.run.MOST_TOKENS", 3 * (hello.n_steps + len(hello.source_tokens)))
+    assert np.allclose(tv.attribute(tiny, hello, "occlusion").values, whole, **EXACT)
+    assert np.allclose(tv.attribute(tiny, hello, "gradient").values, gradient, rtol=1e-5)
+
+
+def test_what_cannot_be_asked_is_refused_in_words(tiny, hello, make_model, make_tiny):
+    for match, given in {
+        r"method 'nope' is not known; choose one of occlusion": {"method": "nope"},
+        r"mode 'letter' is not one of occlusion; it has word, position, deleted": {"mode": "letter"},
+        r"mode 'deleted' is not one of rollout; it has none": {"method": "rollout", "mode": "deleted"},
+        r"kind 'encoder' is not possible for tiny; it has cross, decoder": {"kind": "encoder"},
+    }.items():
+        with pytest.raises(OptionError, match=match):
+            tv.attribute(tiny, hello, **{"method": "occlusion", **given})
+    other = make_tiny(make_model(77))
+    with pytest.raises(OptionError, match=r"This is no run of tiny: step \d+ has log p -"):
+        tv.attribute(other, hello, "occlusion")
+    with pytest.raises(OptionError, match=r"does not know the token 'é'"):
+        tv.attribute(tiny, replace(hello, source_tokens=("é", *hello.source_tokens[1:])), "occlusion")
+    with pytest.raises(OptionError, match="nothing was written"):
+        tv.attribute(
+            tiny, tv.Trace.from_arrays(cross=np.eye(2), source_tokens=["a", "b"], target_tokens=["a", "b"]), "occlusion"
+        )
+    edited = tv.decode(tiny, "hello", edits=["cross:2-3"])
+    with pytest.raises(OptionError, match=r"edit cross:2-3 names positions, which move"):
+        tv.attribute(tiny, edited, "occlusion", mode="deleted")

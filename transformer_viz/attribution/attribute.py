@@ -1,0 +1,50 @@
+"""How much each key counts for what was written, by a measure of `methods/`."""
+
+from transformer_viz.attribution.methods import METHODS
+from transformer_viz.attribution.run import Run
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model import devices
+from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, Attribution
+from transformer_viz.trace.trace import Trace
+
+
+def attribute(reader: LoadedModel, trace: Trace, method: str, *, mode: str = "word", kind: str | None = None) -> Attribution:
+    """Asks the model that made a run how much each key counts for each token that was written.
+
+    Args:
+        reader: the model, from `load_checkpoint` or `load_model`.
+        trace: its run; edits and mistakes of it stay in force.
+        method: `occlusion`, `gradient`, `rollout` …; docs/attribution.md has all of them.
+        mode: of occlusion, how a token is taken away: `word` puts the unknown token in its place, `position` closes it to every
+            query, `deleted` leaves it out.
+        kind: whose keys: `cross`, the source tokens, or `decoder`, what the decoder has read; by default those of
+            cross-attention, where there is any.
+
+    Returns:
+        Its `values` have the shape of the map: (layer, head, query, key), or (query, key) of a measure without heads.
+
+    Raises:
+        OptionError: an impossible argument, a measure that this model cannot give, or a run of another model.
+        DeviceError: the device ran out of memory.
+    """
+    if method not in METHODS:
+        raise OptionError(f"method {method!r} is not known; choose one of {listed(METHODS)}")
+    chosen, there = METHODS[method], reader.model.sizes.kinds
+    if mode != "word" and mode not in chosen.modes:
+        raise OptionError(f"mode {mode!r} is not one of {method}; it has {listed(chosen.modes)}")
+    possible = [each for each in KINDS_WITH_CAUSES if each in there]
+    keys = next((each for each in possible if kind in (None, each)), None)
+    if keys is None:
+        raise OptionError(f"kind {kind!r} is not possible for {reader.name}; it has {listed(possible)} with causes")
+    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
+        found = chosen.of(Run.of(reader, trace), keys, mode)
+    return Attribution(
+        method=method,
+        kind=keys,
+        values=found.values.detach().to("cpu", chosen.dtype).numpy(),
+        mode=mode if chosen.modes else None,
+        unit=chosen.unit,
+        layers=found.layers,
+        notes={"model": reader.name},
+    )

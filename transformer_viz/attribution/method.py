@@ -1,0 +1,46 @@
+"""What a measure of attribution is. `methods/` has one file each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer_viz.attribution.run import Run
+from transformer_viz.terms import Kind
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a measure computed.
+
+    Attributes:
+        values: (layer, head or 1, query, key) or (query, key).
+        layers: numbers of the layers, where the values have them.
+    """
+
+    values: Tensor
+    layers: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Method:
+    """One measure.
+
+    Attributes:
+        of: computes it, from a run, whose keys are judged, and how a key is taken away.
+        title: what it is called.
+        help: what it is, in a sentence.
+        order: its place among the others, any number; of equal ones the name decides.
+        unit: of its numbers.
+        modes: how a key may be taken away; none for a measure that takes none away.
+        dtype: in which its numbers are kept.
+    """
+
+    of: Callable[[Run, Kind, str], Found]
+    title: str
+    help: str
+    order: int
+    unit: str = ""
+    modes: tuple[str, ...] = ()
+    dtype: torch.dtype = torch.float32

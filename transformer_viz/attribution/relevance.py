@@ -1,0 +1,74 @@
+"""Weights that a pass keeps, and how shares of what each position is made of are joined from layer to layer."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer_viz.model.tap import Site, TapName
+from transformer_viz.terms import Kind
+
+Maps = list[tuple[Site, Tensor]]
+"""One map for each call of attention, in the order of the calls: (batch, query, key)."""
+
+
+class KeptWeights:
+    """A tap that keeps weights, in the order of the calls: (batch, head, query, key).
+
+    With `has_gradient` weights that depend on nothing begin a graph, so that a gradient with respect to each can be taken.
+    """
+
+    names = frozenset({"weights"})
+
+    def __init__(self, *, has_gradient: bool = False) -> None:
+        self.kept: list[tuple[Site, Tensor]] = []
+        self._has_gradient = has_gradient
+
+    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
+        if name == "weights":
+            if self._has_gradient and not value.requires_grad:
+                value = value.detach().requires_grad_()
+            self.kept.append((site, value))
+        return value
+
+
+@dataclass(frozen=True)
+class Shares:
+    """What a position is made of after one attention's sublayer.
+
+    Attributes:
+        of_keys: (query, key); of self-attention with the position itself in it.
+        of_residual: (query,), what stays of the position; zeros in self-attention.
+    """
+
+    of_keys: Tensor
+    of_residual: Tensor
+
+    @classmethod
+    def half(cls, weights: Tensor, kind: Kind) -> "Shares":
+        """Half of each position stays what it was, and the other half comes by the weights, (query, key)."""
+        halves = weights / 2
+        if kind == "cross":
+            return cls(halves, halves.new_full(halves.shape[:1], 0.5))
+        return cls(halves + torch.eye(len(halves), dtype=halves.dtype, device=halves.device) / 2, halves.new_zeros(len(halves)))
+
+
+def joined(shares: Iterable[tuple[Site, Shares]], n_source: int, n_steps: int) -> dict[Kind, Tensor]:
+    """What each decoder row is made of in the end, (step, key): of source tokens (`cross`), and of what was read (`decoder`).
+
+    `shares` stand in the order of the calls: of the encoder first, then in each decoder layer of itself and of the source.
+    """
+    encoder = torch.eye(n_source, dtype=torch.float64)
+    rows = torch.eye(n_source + n_steps, dtype=torch.float64)[n_source:]
+    for site, each in shares:
+        of_keys, of_residual = each.of_keys.to("cpu", encoder.dtype), each.of_residual.to("cpu", encoder.dtype)
+        match site.kind:
+            case "encoder":
+                encoder = of_keys @ encoder
+            case "decoder":
+                rows = of_keys @ rows
+            case "cross":
+                rows = of_residual[:, None] * rows
+                rows[:, :n_source] += of_keys @ encoder
+    return {"cross": rows[:, :n_source], "decoder": rows[:, n_source:]}
