@@ -22,6 +22,7 @@ SHAPES: Mapping[str, str] = {
     "bias": "key",
     "weights": "key",
     "output": "d_v",
+    "out": "d_v d_model",
     "projected": "d_model",
     "out_bias": "d_model",
     "added": "d_model",
@@ -62,7 +63,8 @@ class Inside:
         reasons: uint8 (key,), codes of `terms.Reason`; 0 = the query may look at it.
         weights: (key,), after the softmax and whatever edit is in force.
         output: (d_v,), of the head: its values, weighted and added up, unless an edit says otherwise.
-        projected: stream, the head's share of the output projection: output @ W_O of this head.
+        out: (d_v, d_model), W_O of this head.
+        projected: stream, the head's share of what attention adds: output @ out.
         out_bias: stream, of the output projection; None also where it has none.
         added: stream, what the output projection makes of all heads, its bias included.
         entered: stream, what the row's query is made of.
@@ -100,6 +102,7 @@ class Inside:
     reasons: np.ndarray
     weights: np.ndarray
     output: np.ndarray
+    out: np.ndarray | None = None
     projected: np.ndarray | None = None
     out_bias: np.ndarray | None = None
     added: np.ndarray | None = None

@@ -101,7 +101,8 @@ def _read(request: DecodeRequest, trace: Trace, kind: Kind, layer: int, head: in
     if around.scale is None:
         arrays.pop("scores", None)
     if around.out is not None:
-        arrays |= {"projected": tap.seen["heads"][0, head, row] @ around.out[head], "out_bias": around.out_bias}
+        out = around.out[head]
+        arrays |= {"out": out, "projected": tap.seen["heads"][0, head, row] @ out, "out_bias": around.out_bias}
     norm: Any = around.norm
     return Inside(
         **labels_of(trace, kind, row),

@@ -1,0 +1,195 @@
+"""Arithmetic in figures that add up where rounded figures can.
+
+Figures are correctly rounded. They begin with three digits after the point and get more, up to six, until what is shown is what
+the shown terms make; where none does, `is_rounded` says so.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal, DecimalException, localcontext
+
+from transformer_viz.analysis.inside_numbers import NUMBERS, label_of, value_of
+from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.trace.inside import Inside
+
+LEAST_DIGITS, MOST_DIGITS = 3, 6
+"""After the point."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A figure of a formula: what it is, what is done with it, and where its own arithmetic is, if it has any."""
+
+    figure: str
+    words: str
+    address: str | None = None
+    operator: str = ""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How one number comes about.
+
+    Attributes:
+        address: of the number.
+        label: what it is, for a title.
+        words: what is done, in a sentence.
+        heads: of a table of products, its columns; none where there is no table.
+        rows: of that table.
+        terms: of the formula, from left to right, the number last; after a table the number alone.
+        is_rounded: whether the figures do not quite add up.
+    """
+
+    address: str
+    label: str
+    words: Sentence
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Term, ...], ...]
+    terms: tuple[Term, ...]
+    is_rounded: bool
+
+
+def figure(value: float, digits: int = LEAST_DIGITS) -> str:
+    """A number correctly rounded, with a true minus sign, and no sign where it rounds to nothing."""
+    if not math.isfinite(value):
+        return "−∞" if value < 0 else "∞" if value > 0 else "not a number"
+    text = f"{value:.{digits}f}"
+    return (text.lstrip("-") if not text.strip("-0.") else text).replace("-", "−")
+
+
+Operand = str | tuple[float, str]
+"""An address, or a number that has none and what it is called."""
+Spec = tuple[str, Operand]
+"""An operator and what it is applied to, from left to right; the first has none."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Makes the explanation of one number."""
+
+    inside: Inside
+    address: str
+
+    def given(self, words: str | None = None) -> Explanation:
+        """A number that is not made of others here."""
+        name = self.address.split(".")[0]
+        return self._made(words or NUMBERS[name].words or "A number of the run.", (), MOST_DIGITS, False)
+
+    def chain(
+        self, words: str, specs: Sequence[Spec], after: Callable[[Decimal], Decimal] = lambda made: made, end: str = ""
+    ) -> Explanation:
+        """What operators make of terms, one after the other, and `after` of that."""
+        terms = [(operator, *self._operand(operand)) for operator, operand in specs]
+        result = value_of(self.inside, self.address)
+        for digits in range(LEAST_DIGITS, MOST_DIGITS + 1):
+            made = _computed([(operator, value) for operator, value, _, _ in terms], digits, digits, after)
+            if made == _rounded(result, digits):
+                return self._made(words, terms, digits, False, end)
+        return self._made(words, terms, LEAST_DIGITS, True, end)
+
+    def products(self, words: str, heads: tuple[str, ...], rows: Sequence["Product"], rest: float | None = None) -> Explanation:
+        """A sum of products, a row each; `rest` is what those that have no row are together."""
+        result = value_of(self.inside, self.address)
+        sums = [row.product for row in rows] + ([] if rest is None else [rest])
+        for digits in range(LEAST_DIGITS, MOST_DIGITS + 1):
+            finest = next(
+                (more for more in range(digits, MOST_DIGITS + 1) if all(row.adds_up(more, digits) for row in rows)), None
+            )
+            if finest is not None and sum(_rounded(each, digits) for each in sums) == _rounded(result, digits):
+                return self._table(words, heads, [row.terms(finest, digits) for row in rows], rest, digits, False)
+        shown = [row.terms(LEAST_DIGITS, LEAST_DIGITS) for row in rows]
+        return self._table(words, heads, shown, rest, LEAST_DIGITS, True)
+
+    def _table(
+        self,
+        words: str,
+        heads: tuple[str, ...],
+        rows: Sequence[tuple[Term, ...]],
+        rest: float | None,
+        digits: int,
+        is_rounded: bool,
+    ) -> Explanation:
+        n_more = len(self.inside.key_tokens) - len(rows)
+        others = []
+        if rest is not None:
+            others = [(Term(f"{n_more} more", "the other keys"), *_EMPTY, Term(figure(rest, digits), "together"))]
+        total = Term(figure(value_of(self.inside, self.address), digits), "all products added up", None, "=")
+        return Explanation(self.address, self._label, _plain(words), heads, (*rows, *others), (total,), is_rounded)
+
+    def _made(
+        self, words: str, terms: Sequence[tuple[str, float, str, str | None]], digits: int, is_rounded: bool, end: str = ""
+    ) -> Explanation:
+        shown = [Term(figure(value, digits), said, address, operator) for operator, value, said, address in terms]
+        result = Term(figure(value_of(self.inside, self.address), digits), self._label, None, f"{end} =".strip())
+        return Explanation(self.address, self._label, _plain(words), (), (), (*shown, result), is_rounded)
+
+    def _operand(self, operand: Operand) -> tuple[float, str, str | None]:
+        if isinstance(operand, tuple):
+            return (*operand, None)
+        return value_of(self.inside, operand), label_of(self.inside, operand), operand
+
+    @property
+    def _label(self) -> str:
+        return label_of(self.inside, self.address)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A row of a table: a name, two factors with their addresses, and the address of what they make."""
+
+    name: str
+    factors: tuple[tuple[float, str, str], tuple[float, str, str]]
+    address: str | None
+
+    @property
+    def product(self) -> float:
+        (a, _, _), (b, _, _) = self.factors
+        return a * b
+
+    def adds_up(self, of_factors: int, of_product: int) -> bool:
+        """Whether the factors, with so many digits, make what the product is with its own."""
+        (a, _, _), (b, _, _) = self.factors
+        return _computed([("", a), ("×", b)], of_factors, of_product) == _rounded(self.product, of_product)
+
+    def terms(self, of_factors: int, of_product: int) -> tuple[Term, ...]:
+        shown = (Term(figure(value, of_factors), said, address) for value, said, address in self.factors)
+        return Term(self.name, self.name), *shown, Term(figure(self.product, of_product), f"product, {self.name}", self.address)
+
+
+_CONTEXT = Context(prec=60)
+_EMPTY = (Term("", ""), Term("", ""))
+
+
+def _rounded(value: float, digits: int) -> Decimal:
+    """What `figure` shows."""
+    return Decimal(f"{value:.{digits}f}")
+
+
+def _computed(
+    terms: Sequence[tuple[str, float]], of_terms: int, of_result: int, after: Callable[[Decimal], Decimal] = lambda made: made
+) -> Decimal | None:
+    """What terms with so many digits make, rounded to those of the result; None where that is no number."""
+    with localcontext(_CONTEXT):
+        try:
+            made = Decimal(0)
+            for operator, value in terms:
+                made = _OPERATORS[operator](made, _rounded(value, of_terms))
+            made = after(made)
+            return made.quantize(Decimal(1).scaleb(-of_result)) if made.is_finite() else None
+        except DecimalException:
+            return None
+
+
+_OPERATORS: Mapping[str, Callable[[Decimal, Decimal], Decimal]] = {
+    "": lambda made, term: term,
+    "e^(": lambda made, term: term,
+    "+": lambda made, term: made + term,
+    "−": lambda made, term: made - term,
+    "×": lambda made, term: made * term,
+    "÷": lambda made, term: made / term,
+}
+
+
+def _plain(words: str) -> Sentence:
+    return (("plain", words),)

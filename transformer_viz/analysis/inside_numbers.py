@@ -1,0 +1,203 @@
+"""Every number inside a head by its address: what it is called, and its value.
+
+An address is a short text that can stand in a link: `query.3`, `key.5.3` (place 3 of key 5), `dot.5`, `score.5`, `exp.5`,
+`sum`, `weight.5`, `output.3` … Keys and places count from 1 in it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from transformer_viz.errors import OptionError, shortened
+from transformer_viz.terms import place_label, visible
+from transformer_viz.trace.inside import Inside
+
+MOST_KEYS, LARGEST_KEYS = 16, 12
+"""Up to so many keys stand in a sum one by one; of more the largest, and the rest as one."""
+
+
+def exact(array: np.ndarray) -> np.ndarray:
+    """In double precision, in which everything here is computed."""
+    return array.astype(np.float64)
+
+
+def label(inside: Inside, key: int) -> str:
+    """`5·l`, a key as it stands on the axes."""
+    return place_label(key, visible(inside.key_tokens[key]))
+
+
+def shown_keys(inside: Inside, also: int | None = None) -> list[int]:
+    """All keys in their order; of many those with the largest weights, and one more that is asked for."""
+    n = len(inside.key_tokens)
+    if n <= MOST_KEYS:
+        return [*range(n)]
+    largest_first = [int(key) for key in np.argsort(-inside.weights, kind="stable")[:LARGEST_KEYS]]
+    return largest_first if also is None or also in largest_first else [*largest_first[:-1], also]
+
+
+def dots(inside: Inside) -> np.ndarray:
+    """q · k of every key, (key,)."""
+    return exact(inside.keys) @ exact(inside.query)
+
+
+def largest(inside: Inside) -> float:
+    """The largest score that is not masked; −∞ where all are."""
+    return float(exact(inside.told("scores"))[~inside.masked].max(initial=-np.inf))
+
+
+def exps(inside: Inside) -> np.ndarray:
+    """e^(score − largest) of every key, (key,); 0 where it is masked."""
+    scores = np.where(inside.masked, -np.inf, exact(inside.told("scores")))
+    return np.exp(scores - largest(inside)) if not inside.masked.all() else np.zeros(len(scores))
+
+
+def parts(inside: Inside) -> np.ndarray:
+    """Every value times its weight, (key, d_v)."""
+    return exact(inside.weights)[:, None] * exact(inside.values)
+
+
+def value_of(inside: Inside, address: str) -> float:
+    """The number at an address; raises as `parsed`."""
+    name, places = parsed(inside, address)
+    array = NUMBERS[name].make(inside)
+    assert array is not None
+    return float(array[places])
+
+
+@dataclass(frozen=True)
+class Number:
+    """What a name in an address stands for: None where this row has no such number."""
+
+    said: str
+    words: str
+    make: Callable[[Inside], "np.ndarray | None"]
+    axes: Literal["", "key", "place", "key place", "place place"] = "place"
+
+
+def _of(name: str) -> Callable[[Inside], "np.ndarray | None"]:
+    """An array of the row as it is."""
+    return lambda inside: None if (array := getattr(inside, name)) is None else exact(array)
+
+
+def scaled(inside: Inside) -> np.ndarray | None:
+    """q · k × scale, where that is not the score itself."""
+    is_changed_after = inside.softcap is not None or inside.bias is not None
+    return None if inside.scale in (None, 1) or not is_changed_after else dots(inside) * inside.scale
+
+
+def _capped(inside: Inside) -> np.ndarray | None:
+    if inside.softcap is None or inside.bias is None or inside.scale is None:
+        return None
+    return inside.softcap * np.tanh(dots(inside) * inside.scale / inside.softcap)
+
+
+def _of_softmax(make: Callable[[Inside], "np.ndarray | float"]) -> Callable[[Inside], "np.ndarray | None"]:
+    return lambda inside: None if inside.scores is None else np.asarray(make(inside))
+
+
+def _norm_mean(inside: Inside) -> np.ndarray | None:
+    given = inside.norm_input
+    return None if given is None or inside.norm_kind != "layer" else np.asarray(exact(given).mean())
+
+
+def _norm_deviation(inside: Inside) -> np.ndarray | None:
+    """√(variance + ε), or of RMSNorm √(mean square + ε)."""
+    given = inside.norm_input
+    if given is None or inside.norm_kind is None or inside.norm_epsilon is None:
+        return None
+    mean = _norm_mean(inside)
+    centred = exact(given) - (0 if mean is None else mean)
+    return np.asarray(np.sqrt((centred**2).mean() + inside.norm_epsilon))
+
+
+def normed(inside: Inside) -> np.ndarray | None:
+    """What the norm makes of its input."""
+    given, mean, deviation = inside.norm_input, _norm_mean(inside), _norm_deviation(inside)
+    if given is None or deviation is None:
+        return None
+    made = (exact(given) - (0 if mean is None else mean)) / deviation
+    made = made if inside.norm_weight is None else made * exact(inside.norm_weight)
+    return made if inside.norm_bias is None else made + exact(inside.norm_bias)
+
+
+def others(inside: Inside) -> np.ndarray | None:
+    """What the other heads of the layer add."""
+    if inside.added is None or inside.projected is None:
+        return None
+    rest = exact(inside.added) - exact(inside.projected)
+    return rest if inside.out_bias is None else rest - exact(inside.out_bias)
+
+
+def _rest(inside: Inside) -> np.ndarray:
+    return np.asarray(np.delete(exact(inside.weights), shown_keys(inside)).sum())
+
+
+NUMBERS: Mapping[str, Number] = {
+    "residual_before": Number("before", "The residual stream as this attention finds it.", _of("residual_before")),
+    "entered": Number("entered", "What enters the row: the vector that its query is made of.", _of("entered")),
+    "query": Number("query", "One place of what this row looks for: what enters, through the learned W_Q.", _of("query")),
+    "key": Number("key", "One place of what this key shows: its vector, through the learned W_K.", _of("keys"), "key place"),
+    "value": Number("value", "One place of what this key hands on, through the learned W_V.", _of("values"), "key place"),
+    "product": Number("product", "", lambda inside: exact(inside.keys) * exact(inside.query), "key place"),
+    "dot": Number("q · k", "", dots, "key"),
+    "scaled": Number("scaled q · k", "", scaled, "key"),
+    "capped": Number("capped q · k", "", _capped, "key"),
+    "bias": Number("position bias", "Learned, for how far the key is from the row, whatever they hold.", _of("bias"), "key"),
+    "score": Number("score", "The score before the mask.", _of("scores"), "key"),
+    "mask": Number("mask", "", lambda inside: np.where(inside.masked, -np.inf, 0.0), "key"),
+    "largest": Number("the largest score", "", _of_softmax(largest), ""),
+    "exp": Number("e^", "", _of_softmax(exps), "key"),
+    "sum": Number("sum of the row", "", _of_softmax(lambda inside: exps(inside).sum()), ""),
+    "weight": Number("weight", "How much of this key's value goes into the output.", _of("weights"), "key"),
+    "rest": Number("all other keys", "The weights of the keys that are not shown one by one, together.", _rest, ""),
+    "part": Number("weight × value", "", parts, "key place"),
+    "output": Number("output", "What this head has found.", _of("output")),
+    "out": Number("W_O", "Learned: what a place of the head's output becomes.", _of("out"), "place place"),
+    "projected": Number("share", "This head's share of what attention adds: its output times W_O.", _of("projected")),
+    "others": Number("other heads", "What the other heads of the layer add.", others),
+    "out_bias": Number("bias of W_O", "Learned, added whatever the heads have found.", _of("out_bias")),
+    "added": Number("added", "What all heads add together.", _of("added")),
+    "norm_input": Number("norm's input", "", _of("norm_input")),
+    "norm_mean": Number("mean", "The mean of all places of the norm's input.", _norm_mean, ""),
+    "norm_deviation": Number("σ", "The standard deviation of the places of the norm's input.", _norm_deviation, ""),
+    "norm_weight": Number("γ", "Learned, of the norm.", _of("norm_weight")),
+    "norm_bias": Number("β", "Learned, of the norm.", _of("norm_bias")),
+    "normed": Number("norm", "", normed),
+    "residual_after": Number("after", "The residual stream as this attention leaves it.", _of("residual_after")),
+}  # fmt: skip
+
+
+def parsed(inside: Inside, address: str) -> tuple[str, tuple[int, ...]]:
+    """The name in an address, and the places in it from 0.
+
+    Raises:
+        OptionError: this row has no such number.
+    """
+    name, *numbers = address.split(".")
+    places = tuple(int(number) - 1 for number in numbers if number.isascii() and number.isdigit() and len(number) < 6)
+    array = NUMBERS[name].make(inside) if name in NUMBERS else None
+    if array is None or len(places) != len(numbers) or len(places) != array.ndim:
+        raise _unknown(address)
+    if not all(0 <= place < size for place, size in zip(places, array.shape, strict=True)):
+        raise _unknown(address)
+    return name, places
+
+
+def _unknown(address: str) -> OptionError:
+    return OptionError(f"{shortened(address)!r} is no number of this row; numbers are called like weight.1, dot.1 or query.1")
+
+
+def label_of(inside: Inside, address: str) -> str:
+    """What a number is called, as `weight of 5·l`; raises as `parsed`."""
+    name, places = parsed(inside, address)
+    number = NUMBERS[name]
+    match number.axes:
+        case "":
+            return number.said
+        case "key":
+            return f"{number.said} of {label(inside, places[0])}"
+        case "key place":
+            return f"{number.said} {places[1] + 1} of {label(inside, places[0])}"
+    return f"{number.said} {', '.join(str(place + 1) for place in places)}"

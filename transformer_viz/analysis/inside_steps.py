@@ -1,0 +1,288 @@
+"""How every number inside a head comes about, from what enters the row to what becomes of the residual stream.
+
+Addresses are those of `inside_numbers.py`, figures those of `adding_up.py`.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+
+import numpy as np
+
+from transformer_viz.analysis.adding_up import Explanation as Explanation
+from transformer_viz.analysis.adding_up import Product, Row, Spec
+from transformer_viz.analysis.adding_up import Term as Term
+from transformer_viz.analysis.adding_up import figure as figure
+from transformer_viz.analysis.inside_numbers import LARGEST_KEYS, MOST_KEYS, NUMBERS, exact, normed, others, parsed, scaled
+from transformer_viz.analysis.inside_numbers import dots as dots
+from transformer_viz.analysis.inside_numbers import exps as exps
+from transformer_viz.analysis.inside_numbers import label as label
+from transformer_viz.analysis.inside_numbers import largest as largest
+from transformer_viz.analysis.inside_numbers import parts as parts
+from transformer_viz.analysis.inside_numbers import shown_keys as shown_keys
+from transformer_viz.analysis.inside_numbers import value_of as value_of
+from transformer_viz.terms import REASON_WORDS, Reason
+from transformer_viz.trace.inside import Inside
+
+_AGREES = 1e-3
+"""How far a weight may be from what the softmax gives before something else has made it."""
+
+
+def explain(inside: Inside, address: str) -> Explanation:
+    """How the number at an address comes about.
+
+    Raises:
+        OptionError: this row has no such number.
+    """
+    name, places = parsed(inside, address)
+    if name in _FORMULAS and (found := _FORMULAS[name](Row(inside, address), *places)) is not None:
+        return found
+    return Row(inside, address).given()
+
+
+# ---- the formulas
+
+
+def _product(row: Row, key: int, place: int) -> Explanation:
+    specs = [("", f"query.{place + 1}"), ("×", f"key.{key + 1}.{place + 1}")]
+    return row.chain("One place of the query times the same place of the key.", specs)
+
+
+def _dot(row: Row, key: int) -> Explanation:
+    inside = row.inside
+    rows = [
+        Product(
+            str(place),
+            (
+                (float(a), f"query {place}", f"query.{place}"),
+                (float(b), f"key {place} of {label(inside, key)}", f"key.{key + 1}.{place}"),
+            ),
+            f"product.{key + 1}.{place}",
+        )
+        for place, (a, b) in enumerate(zip(exact(inside.query), exact(inside.keys[key]), strict=True), start=1)
+    ]
+    return row.products("The query times the key, place by place, and all of it added up.", ("", "q", "× k", "= product"), rows)
+
+
+def _scale(row: Row, key: int) -> Explanation:
+    """q · k through the model's scale."""
+    inside = row.inside
+    assert inside.scale is not None
+    width = len(inside.query)
+    if math.isclose(inside.scale, width**-0.5, rel_tol=1e-6):
+        words = f"Divided by √{width}, for {width} places, so that longer vectors do not make larger scores."
+        return row.chain(words, [("", f"dot.{key + 1}"), ("÷", (1 / inside.scale, f"√{width}"))])
+    return row.chain("Times what this model scales by.", [("", f"dot.{key + 1}"), ("×", (inside.scale, "scale"))])
+
+
+def _capped_score(row: Row, key: int) -> Explanation:
+    cap = row.inside.softcap
+    assert cap is not None
+    limit = Decimal(repr(cap))
+    words = f"Softly capped, so that no score is beyond {cap:g}: c · tanh(score ÷ c) with c = {cap:g}."
+    before = f"scaled.{key + 1}" if scaled(row.inside) is not None else f"dot.{key + 1}"
+    return row.chain(words, [("", before)], lambda made: limit * _tanh(made / limit))
+
+
+def _score(row: Row, key: int) -> Explanation | None:
+    inside = row.inside
+    if inside.scale is None:
+        return None
+    if inside.bias is not None:
+        name = next(name for name in ("capped", "scaled", "dot") if NUMBERS[name].make(inside) is not None)
+        words = (
+            "And the position bias added. This model divides by nothing."
+            if inside.scale == 1
+            else "And the position bias added."
+        )
+        return row.chain(words, [("", f"{name}.{key + 1}"), ("+", f"bias.{key + 1}")])
+    if inside.softcap is not None:
+        return _capped_score(row, key)
+    if inside.scale == 1:
+        return row.chain("This model divides by nothing: the score is q · k.", [("", f"dot.{key + 1}")])
+    return _scale(row, key)
+
+
+def _mask(row: Row, key: int) -> Explanation:
+    reason = Reason(int(row.inside.reasons[key]))
+    if not reason:
+        return row.given("The row may look at this key: nothing is masked here.")
+    return row.given(
+        f"The row may not look at this key: {REASON_WORDS.get(reason, 'masked')}. Its score becomes −∞, its weight 0."
+    )
+
+
+def _largest(row: Row) -> Explanation:
+    inside = row.inside
+    if inside.masked.all():
+        return row.given("Every key is masked: there is no score.")
+    key = int(np.where(inside.masked, -np.inf, inside.told("scores")).argmax())
+    words = "The largest score that is not masked. Taken away from each, it changes no weight, and no power is too large."
+    return row.chain(words, [("", f"score.{key + 1}")])
+
+
+def _exp(row: Row, key: int) -> Explanation:
+    if row.inside.masked[key]:
+        return row.given("The key is masked: e to −∞ is 0.")
+    words = "e to how far the score is below the largest: 1 for the largest itself."
+    return row.chain(words, [("e^(", f"score.{key + 1}"), ("−", "largest")], lambda made: made.exp(), ")")
+
+
+def _sum(row: Row) -> Explanation:
+    """Of all keys that are not masked, or the largest of them and the rest as one."""
+    inside, powers = row.inside, exps(row.inside)
+    keys = _summed(powers, ~inside.masked)
+    specs: list[Spec] = [("+" if n else "", f"exp.{key + 1}") for n, key in enumerate(keys)]
+    n_more = int((~inside.masked).sum()) - len(keys)
+    if n_more:
+        specs.append(("+", (float(powers.sum() - powers[keys].sum()), f"{n_more} more keys")))
+    return row.chain("All of the row's powers of e together.", specs) if specs else row.given("Every key is masked.")
+
+
+def _summed(sizes: np.ndarray, is_there: np.ndarray) -> list[int]:
+    """The keys that stand in a sum one by one: all, or the largest of many, largest first."""
+    there = np.flatnonzero(is_there)
+    if len(there) <= MOST_KEYS:
+        return there.tolist()
+    return there[np.argsort(-sizes[there], kind="stable")[:LARGEST_KEYS]].tolist()
+
+
+def _weight(row: Row, key: int) -> Explanation | None:
+    inside = row.inside
+    if inside.scores is None:
+        return None
+    if inside.masked.all():
+        return row.given("Every key is masked: this row looks at nothing.")
+    powers = exps(inside)
+    if not np.allclose(powers / powers.sum(), inside.weights, atol=_AGREES):
+        return row.given("An edit or a mistake of the run put this weight in the place of what the softmax gave.")
+    words = "How much of this key's value goes into the output: its power of e as a share of the row's sum."
+    return row.chain(words, [("", f"exp.{key + 1}"), ("÷", "sum")])
+
+
+def _part(row: Row, key: int, place: int) -> Explanation:
+    return row.chain("The value times its weight.", [("", f"weight.{key + 1}"), ("×", f"value.{key + 1}.{place + 1}")])
+
+
+def _output(row: Row, place: int) -> Explanation:
+    inside, made = row.inside, parts(row.inside)[:, place]
+    if not math.isclose(made.sum(), inside.output[place], abs_tol=_AGREES):
+        return row.given("An edit of the run put this in the place of what the head has found.")
+    keys = _summed(exact(inside.weights), np.ones(len(made), dtype=bool))
+    rows = [
+        Product(
+            label(inside, key),
+            (
+                (float(inside.weights[key]), f"weight of {label(inside, key)}", f"weight.{key + 1}"),
+                (
+                    float(inside.values[key, place]),
+                    f"value {place + 1} of {label(inside, key)}",
+                    f"value.{key + 1}.{place + 1}",
+                ),
+            ),
+            f"part.{key + 1}.{place + 1}",
+        )
+        for key in keys
+    ]
+    rest = None if len(keys) == len(made) else float(made.sum() - made[keys].sum())
+    return row.products("Every value's number at this place times its weight, added up.", _OF_OUTPUT, rows, rest)
+
+
+_OF_OUTPUT = ("key", "weight", "× value", "= part")
+
+
+def _projected(row: Row, place: int) -> Explanation | None:
+    inside = row.inside
+    if inside.out is None:
+        return None
+    rows = [
+        Product(
+            str(i),
+            ((float(a), f"output {i}", f"output.{i}"), (float(b), f"W_O {i}, {place + 1}", f"out.{i}.{place + 1}")),
+            None,
+        )
+        for i, (a, b) in enumerate(zip(exact(inside.output), exact(inside.out[:, place]), strict=True), start=1)
+    ]
+    return row.products(NUMBERS["projected"].words, ("", "output", "× W_O", "= product"), rows)
+
+
+def _added(row: Row, place: int) -> Explanation | None:
+    if others(row.inside) is None:
+        return None
+    specs: list[Spec] = [("", f"projected.{place + 1}"), ("+", f"others.{place + 1}")]
+    specs += [] if row.inside.out_bias is None else [("+", f"out_bias.{place + 1}")]
+    return row.chain("This head's share, those of the layer's other heads, and the bias where there is one.", specs)
+
+
+def _norm_input(row: Row, place: int) -> Explanation:
+    match row.inside.norm:
+        case "pre":
+            return row.chain("The norm stands first: it is given the residual stream.", [("", f"residual_before.{place + 1}")])
+        case "residual-post":
+            return row.chain("The norm is given what all heads add.", [("", f"added.{place + 1}")])
+    specs = [("", f"residual_before.{place + 1}"), ("+", f"added.{place + 1}")]
+    return row.chain("The norm stands last: it is given what was there and what all heads add.", specs)
+
+
+def _norm(row: Row, place: int) -> Explanation:
+    """γ · (input − mean) / σ + β, as far as this norm has them."""
+    inside = row.inside
+    specs: list[Spec] = [("", f"norm_input.{place + 1}")]
+    specs += [("−", "norm_mean")] if inside.norm_kind == "layer" else []
+    specs += [("÷", "norm_deviation")]
+    specs += [] if inside.norm_weight is None else [("×", f"norm_weight.{place + 1}")]
+    specs += [] if inside.norm_bias is None else [("+", f"norm_bias.{place + 1}")]
+    return row.chain("Brought to one size, from left to right, so that no layer drowns the others.", specs)
+
+
+def _entered(row: Row, place: int) -> Explanation | None:
+    inside = row.inside
+    if inside.norm == "pre" and normed(inside) is not None:
+        return row.chain("What the norm makes of the residual stream.", [("", f"normed.{place + 1}")])
+    if inside.norm in ("post", "residual-post") and inside.residual_before is not None:
+        return row.chain("The residual stream as it is: no norm stands before.", [("", f"residual_before.{place + 1}")])
+    return None
+
+
+def _after(row: Row, place: int) -> Explanation | None:
+    inside = row.inside
+    if inside.norm is None or inside.added is None or inside.residual_before is None:
+        return None
+    if inside.norm == "pre":
+        specs = [("", f"residual_before.{place + 1}"), ("+", f"added.{place + 1}")]
+        return row.chain("What was there, and what attention adds.", specs)
+    if normed(inside) is None:
+        return None
+    if inside.norm == "post":
+        return row.chain("What the norm makes of the sum.", [("", f"normed.{place + 1}")])
+    return row.chain(
+        "What was there, and the norm of what attention adds.",
+        [("", f"residual_before.{place + 1}"), ("+", f"normed.{place + 1}")],
+    )
+
+
+def _tanh(x: Decimal) -> Decimal:
+    power = (2 * x).exp()
+    return (power - 1) / (power + 1)
+
+
+_FORMULAS: Mapping[str, Callable[..., Explanation | None]] = {
+    "entered": _entered,
+    "product": _product,
+    "dot": _dot,
+    "scaled": _scale,
+    "capped": _capped_score,
+    "score": _score,
+    "mask": _mask,
+    "largest": _largest,
+    "exp": _exp,
+    "sum": _sum,
+    "weight": _weight,
+    "part": _part,
+    "output": _output,
+    "projected": _projected,
+    "added": _added,
+    "norm_input": _norm_input,
+    "normed": _norm,
+    "residual_after": _after,
+}
