@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 QUICK = 1e9
 """Multiplications of a run that nobody waits for: a tenth of a second and less. It is made in the page's own run."""
 AT_FIRST, EVERY, _IN_LINE = 0.3, 0.25, 1.0
-"""Seconds that a page waits for the first word of a run before it shows that there is none yet; between two looks at one at work;
-and at one that waits, since thirty who look four times a second take a third of a processor."""
+"""Seconds that a page waits for the first word of a run before it shows that there is none yet; between two looks at one that
+is at work; and at one that waits, since thirty who look four times a second take a third of a processor."""
 _MOST_STOPPED = 16
 """Of the runs that somebody has stopped, so many are remembered in a session."""
 
