@@ -1,0 +1,140 @@
+"""What each attention's sublayer makes of each key: the vectors that heads add up, and what goes round them."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from transformer_viz.attribution.run import Run
+from transformer_viz.errors import OptionError
+from transformer_viz.model.surroundings import Surroundings
+from transformer_viz.model.tap import Site, TapName
+from transformer_viz.terms import KIND_TITLES, Kind
+
+MOST = 2**22
+"""Numbers of the vectors that are there at once."""
+
+
+class _Kept:
+    """A tap that keeps what it is asked for, of each call of attention in their order."""
+
+    def __init__(self, names: Sequence[TapName]) -> None:
+        self.names = frozenset(names)
+        self.seen: dict[Site, dict[TapName, Tensor]] = {}
+
+    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
+        if name in self.names:
+            self.seen.setdefault(site, {})[name] = value[0]
+        return value
+
+
+@dataclass(frozen=True)
+class Sublayer:
+    """One attention of a run.
+
+    Attributes:
+        site: which.
+        weights: (head, query, key).
+        projected: (head, key, d_model), each value through the output projection; zeros of a head that is switched off.
+        stream: what else was asked for by its name, (query, d_model).
+        around: what stands around it.
+    """
+
+    site: Site
+    weights: Tensor
+    projected: Tensor
+    stream: dict[TapName, Tensor]
+    around: Surroundings
+
+    def parts(self) -> Iterator[tuple[slice, Tensor]]:
+        """Some query rows at a time, and what each key gives them: f, (query, key, d_model), the sum over heads."""
+        _, n_keys, width = self.projected.shape
+        n = max(1, MOST // (n_keys * width))
+        for start in range(0, self.weights.shape[1], n):
+            rows = slice(start, start + n)
+            yield rows, torch.einsum("hqk,hkd->qkd", self.weights[:, rows], self.projected)
+
+    def terms(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
+        """Some query rows at a time, and the vectors whose sum, with `bias_terms`, they become: of keys, (query, key, d_model),
+        and of the row itself, (query, d_model). In self-attention the row is a key, and its own term is zero.
+        """
+        for rows, given in self.parts():
+            own = self.stream["residual_before"][rows]
+            norm, is_own = self.norm_of(rows), self.site.kind != "cross"
+            if is_own and self.around.placement != "residual-post":
+                given = _with_own(given, own, rows)
+            given = norm(given)
+            if is_own and self.around.placement == "residual-post":
+                given = _with_own(given, own, rows)
+            if is_own:
+                own = torch.zeros_like(own)
+            elif self.around.placement == "post":
+                own = norm(own[:, None])[:, 0]
+            yield rows, given, own
+
+    def bias_terms(self) -> Tensor:
+        """(query, d_model) of what belongs to no token: the biases of projection and norm."""
+        after = self.stream["residual_after"]
+        bias = torch.zeros_like(after) if self.around.out_bias is None else self.around.out_bias.expand_as(after)
+        bias = self.norm_of(slice(None))(bias[:, None])[:, 0]
+        norm = self.around.norm
+        return bias if self.around.placement == "pre" or norm is None or norm.bias is None else bias + norm.bias
+
+    def norm_of(self, rows: slice) -> Callable[[Tensor], Tensor]:
+        """L_i(u) = γ ⊙ (u − mean u) / σ_i for each of these rows, σ_i of what the norm was given; nothing where it comes first.
+
+        It takes and returns (query, n, d_model).
+        """
+        norm, placement = self.around.norm, self.around.placement
+        if placement == "pre":
+            return lambda u: u
+        assert norm is not None
+        given = self.stream["added"][rows]
+        if placement == "post":
+            given = given + self.stream["residual_before"][rows]
+        has_mean = norm.kind == "layer"
+        centred = given - given.mean(-1, keepdim=True) if has_mean else given
+        sigma = (centred.square().mean(-1, keepdim=True) + norm.epsilon).sqrt()[:, None]
+        weight = 1.0 if norm.weight is None else norm.weight
+        return lambda u: weight * (u - u.mean(-1, keepdim=True) if has_mean else u) / sigma
+
+
+def sublayers(run: Run, measure: str, kind: Kind | None = None, streams: Sequence[TapName] = ()) -> list[Sublayer]:
+    """Of all kinds, or of one, in the order of the calls.
+
+    Args:
+        run: the run.
+        measure: what needs them, in words.
+        kind: of attention.
+        streams: what else is wanted of each.
+
+    Raises:
+        OptionError: this model does not tell them.
+    """
+    tap = _Kept(("weights", "value", "heads", *streams))
+    with torch.inference_mode():
+        run.logits(run.read, tap)
+    found = []
+    for site, seen in tap.seen.items():
+        around = run.model.model.surroundings(site.kind, site.layer)
+        if kind not in (None, site.kind):
+            continue
+        lacking = [name for name in ("value", *streams) if name not in seen]
+        if lacking or around.out is None or (streams and around.placement is None):
+            what = "how heads are put together" if not streams else "what goes around its attention"
+            raise OptionError(
+                f"{measure} cannot be had of {run.model.name}: nothing tells {what} in {KIND_TITLES[site.kind]}. "
+                "Occlusion can be had of every model that writes"
+            )
+        is_on = (seen["heads"] != 0).flatten(1).any(1)[:, None, None]
+        projected = torch.where(is_on, seen["value"] @ around.out, 0.0)
+        found.append(Sublayer(site, seen["weights"], projected, {name: seen[name] for name in streams}, around))
+    return found
+
+
+def _with_own(given: Tensor, own: Tensor, rows: slice) -> Tensor:
+    """(query, key, d_model) with each row's own vector at its own key."""
+    at = torch.arange(len(given), device=given.device)
+    given[at, at + rows.start] += own
+    return given

@@ -1,0 +1,26 @@
+"""Value-weighted norm of a layer (Kobayashi et al. 2020): the length of what all its heads together take from a key.
+
+Heads that take opposite things from a key cancel each other here, and do not in the sum of their lengths.
+"""
+
+import torch
+
+from transformer_viz.attribution.contributions import sublayers
+from transformer_viz.attribution.method import Found, Method
+from transformer_viz.attribution.run import Run
+from transformer_viz.terms import Kind
+
+
+def of(run: Run, kind: Kind, mode: str) -> Found:
+    """(layer, 1, query, key)."""
+    found = sublayers(run, METHOD.title, kind)
+    values = [torch.cat([torch.linalg.vector_norm(part, dim=-1) for _, part in each.parts()]) for each in found]
+    return Found(torch.stack(values)[:, None], tuple(each.site.layer for each in found))
+
+
+METHOD = Method(
+    of,
+    title="value-weighted, all heads",
+    help="The size of what all heads of a layer together take from a key",
+    order=3,
+)
