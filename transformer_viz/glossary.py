@@ -33,6 +33,12 @@ TERMS: dict[str, Term] = {
         "What has the strongest colour: a weight of 1, each head's own largest, or 1 on a scale of which each step is a tenth",
         ("explore", "search", "open"),
     ),
+    "where am i?": Term(
+        "A drawing of the model that runs, from its tokens below to what it writes above, with the attention in focus lit",
+        ("explore",),
+    ),
+    "drawing of the model": Term("The model that the settings make, from its tokens below to what it writes above", _TRAIN),
+    "beside it": Term("A published variant at the sizes of the form, to see where the two differ", _TRAIN),
     "checkpoint": Term("A trained model as files: its weights, its settings, its vocabulary and how it was evaluated", PAGES),
     "device": Term("The processor that runs the model; auto takes CUDA, then Apple's MPS, then the CPU"),
     "attention": Term(

@@ -21,6 +21,8 @@ OPENINGS: dict[str | None, dict[str, str]] = {
 }
 """What a page is opened with, so that it is quick; another page opens with nothing."""
 MORE: dict[str | None, list[dict[str, object]]] = {
+    None: [{"where": True}],
+    "train": [{"where": True, "train_beside": "post-norm"}],
     "compare": [{"a_strategy": name, "b_strategy": name} for name in ("beam", "sample")],
 }
 """Rooms that no tab leads to."""

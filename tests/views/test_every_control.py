@@ -26,6 +26,8 @@ EXCEPTIONS = {
     "address": "it has no value: it keeps a page to one entry of the browser's history",
     "navigation": "it says to a screen reader which page is open",
     "copy_link": "it copies the link",
+    "drawing": "a press on an attention moves kind and layer",
+    "drawing-beside": "it is looked at and not pressed",
     "compare-shown": "a bridge: a click on where a kind differs most moves kind, layer and head",
     "open_0": "a box for files: a link cannot hold a file, only the name of the one on the screen, `opened`",
     "compare-box_0": "likewise; that a side is one is `a_file` or `b_file`",

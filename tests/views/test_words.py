@@ -49,6 +49,7 @@ EVERYDAY = {
 WHAT_TO_DO = "give it a sentence in transformer_viz/glossary.py, or, if everybody knows it, put it into EVERYDAY here"
 ROOMS = {
     **{page: [{}] for page in PAGES},
+    "train": [{}, {"where": "open"}],
     "explore": [{"tables": tab} for tab in ("This run", "What if", "Heads", "By length", "Table", "Export")],
     "masks": [{"tab": tab} for tab in ("Masks", "Scores to weights", "Change and run again", "Mistakes", "Loss")],
 }

@@ -23,10 +23,9 @@ Program = Callable[[focus.Focus], str]
 
 
 def show_with_code(trace: Trace, chosen: DisplayOptions, program: Program, beside: Callable[[], None] = lambda: None) -> None:
-    """`show`, and below it the lines of Python that make what is shown; a projector shows neither these nor `beside`, nor does
-    a hidden answer."""
+    """`show`, and below it the lines of Python that make what is shown; not for a projector, nor where the answer is hidden."""
     if chosen.is_large or not chosen.with_answer:
-        show(trace, chosen)
+        show(trace, chosen, beside=beside)
         return
     above, lines = st.container(), code.place()
 
@@ -54,7 +53,7 @@ def show(
     if not chosen.with_answer:
         trace = covered(trace, focus.revealed())
         if trace.n_steps:
-            _show_hidden(trace, chosen, focus.current())
+            _show_hidden(trace, chosen, focus.current(), beside)
             return
     with st.container(key="player-area"):
         _player(trace, chosen, focus.current(), rested)
@@ -63,11 +62,11 @@ def show(
     mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace))
 
 
-def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus) -> None:
+def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: Callable[[], None]) -> None:
     theme, step = style.theme(), focus.revealed()
     with st.container(key="player-area"):
         guess.show(trace, at, large=chosen.is_large, dark=theme == "dark")
-    with _map_beside_boxes(trace, chosen):
+    with _map_beside_boxes(trace, chosen, beside):
         looks: Looks = {"theme": theme, "large": chosen.is_large, "with_answer": False, "narrow": screen.is_narrow()}
         looks["scale"] = chosen.scale
         figure = plain_guess(trace, at.kind, at.layer, at.head, step, **looks)
@@ -78,14 +77,14 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus) -> None:
 
 
 @contextmanager
-def _map_beside_boxes(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None] = lambda: None) -> Generator[None]:
+def _map_beside_boxes(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None]) -> Generator[None]:
     """The place of the large map, below the boxes of its focus; for a projector the map comes first."""
     if not chosen.is_large:
         focus.controls(trace, with_words=True, beside=beside)
     with st.container(key=player.FOCUS_KEY):
         yield
     if chosen.is_large:
-        focus.controls(trace, with_words=True)
+        focus.controls(trace, with_words=True, beside=beside)
 
 
 @st.fragment

@@ -31,6 +31,8 @@ _CSS = """
 .st-key-focus-controls { gap: 0.6rem; }
 /* It draws nothing, and a row gives it room. */
 [class*="st-key-prompt-keys"] { position: absolute; }
+/* The drawing of a model stays in sight while one goes through the switches beside it. */
+:has(> * > .st-key-train-drawing) { position: sticky; top: 3rem; height: fit-content; flex: none; }
 .st-key-last-picture { opacity: 0.4; filter: grayscale(1); pointer-events: none; }
 /* Where the keyboard is. Streamlit's own ring is half transparent, and its navigation has none. */
 :is(a, button, summary, [role="tab"], [role="radio"], [tabindex="0"]):focus-visible {
@@ -55,6 +57,9 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
   :is(button, a):is([aria-checked="true"], [aria-selected="true"], [aria-current="page"]) * {
     forced-color-adjust: none; background: Highlight !important; color: HighlightText !important;
   }
+  label:has([role="switch"]) > div:first-of-type { border: 2px solid ButtonText; }
+  label:has([role="switch"]) > div:first-of-type > div { forced-color-adjust: none; background: ButtonText; }
+  label:has([role="switch"]:checked) > div:first-of-type { forced-color-adjust: none; background: Highlight; }
 }
 @media (max-width: 767px) {
   [class*="st-key-stacked-"] > * > .stHorizontalBlock > .stColumn { min-width: 100%; }
@@ -86,5 +91,5 @@ def theme() -> ThemeName:
 def apply() -> None:
     """Once a run, before anything is drawn. The text is ours alone."""
     colours = theme_of(theme())
-    names = {name: getattr(colours, name) for name in ("paper", "ink", "muted", "chosen", "code", "literal")}
+    names = {name: getattr(colours, name) for name in ("paper", "ink", "muted", "chosen", "accent", "code", "literal")}
     st.html(_CSS.replace("COLOURS", " ".join(f"--{name}: {colour};" for name, colour in names.items())))

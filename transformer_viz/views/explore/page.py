@@ -6,7 +6,7 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
-from transformer_viz.views.components import bar, code, mask_tokens, stepper, style
+from transformer_viz.views.components import bar, code, mask_tokens, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.explore import by_length_tab, compare_with, tables
 from transformer_viz.views.explore.shown import Shown
@@ -47,9 +47,18 @@ def show() -> None:
             st.markdown(f"**{literal(model.task.about)}** It was never told how: watch where it looks.")
     if chosen.with_answer and not chosen.is_large:
         mask_tokens.show(trace, model)
-    stepper.show_with_code(shown, chosen, program, beside=lambda: compare_with.popover(trace, model))
+    with where.beside(shown, model, large=chosen.is_large):
+        stepper.show_with_code(shown, chosen, program, lambda: _in_row(trace, model, chosen))
     if not chosen.is_large:
         _tables(shown, trace, model, chosen.device)
+
+
+def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar) -> None:
+    """What stands beside the boxes of the focus."""
+    where.switch(model)
+    # Compare shows the answer.
+    if chosen.with_answer and not chosen.is_large:
+        compare_with.popover(trace, model)
 
 
 def _last(chosen: bar.Bar) -> None:

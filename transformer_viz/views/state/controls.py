@@ -82,6 +82,7 @@ BAR = (
     Control("device", "device", Words(), _RUN),
     Control("projector", "projector", Words(), _SHOWN, {"on": True}, default=False),
     Control("hide_answer", "answer", Words(), _SHOWN, {"hidden": True}, default=False),
+    Control("where", "where", Words(), ("explore", "train"), {"open": True}, default=False),
     Control("keep", "keep", Text(LONGEST_CHOICE), _RUN, default="", widget=None),
 )
 _IT_WRITES = ("explore", "search", "masks", "compare")
@@ -185,6 +186,7 @@ TRAIN = (
     Control("train_variant", "variant", Words(), ("train",)),
     *(Control(f"train_{name}", "set", _ONE_OF_ALL, ("train",)) for name in training_fields.FIELDS),
     Control("train_name", "name", Text(LONGEST_NAME), ("train",)),
+    Control("train_beside", "beside", Words(), ("train",), when={"where": True}),
     Control("train_job", "job", Words(), ("train",)),
     Control("train_probe", "probe", Text(LONGEST_PROBE), ("train",), default=""),
 )

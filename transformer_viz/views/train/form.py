@@ -164,8 +164,8 @@ def _fill(changes: Mapping[str, Any]) -> bool:
 
 def _effective(recipe: Recipe) -> dict[str, Any]:
     """Every field of the form as this recipe has it."""
-    config = _config(recipe)
-    return {name: getattr(config if name in MODEL else recipe, name) for name in FIELDS}
+    model = config(recipe)
+    return {name: getattr(model if name in MODEL else recipe, name) for name in FIELDS}
 
 
 def changes(recipe: Recipe) -> dict[str, Any]:
@@ -188,11 +188,11 @@ def _recipe() -> Recipe:
     if {"d_model", "n_heads"} & set(changed) and "d_k" in variants.settings(base.variant):
         model |= {"d_k": None, "d_v": None}
     recipe = replace(base, model=model, **settings)
-    _config(recipe)
+    config(recipe)
     return recipe
 
 
-def _config(recipe: Recipe) -> ModelConfig:
+def config(recipe: Recipe) -> ModelConfig:
     """The model that a recipe makes, or an error that says why it makes none."""
     # Here, because every page knows the names of these fields, also those that need no model.
     from transformer_viz.training.make_checkpoint import model_config

@@ -16,7 +16,7 @@ from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.snippets import training as programs
 from transformer_viz.views.state import link, visitor
 from transformer_viz.views.state.controls import LONGEST_NAME
-from transformer_viz.views.train import embeddings, form, progress
+from transformer_viz.views.train import embeddings, form, model_drawing, progress
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
@@ -38,6 +38,7 @@ def show() -> None:
         if recipe is not None and embeddings.fit(files, recipe):
             _start_box(recipe, files)
     with right:
+        model_drawing.show(recipe)
         job = _chosen_job()
         if job is None:
             _nothing_yet()

@@ -1,0 +1,112 @@
+"""“Where am I?” on Explore and the drawing on Train: what the browser is sent, and that it stays as it was left."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.views.widgets import link_of
+from transformer_viz.analysis.architecture import architecture_of
+from transformer_viz.model import variants
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.training.defaults import recipe_for
+from transformer_viz.views.train.model_drawing import at_sizes_of
+
+Start = Callable[..., AppTest]
+
+
+def drawings(at: AppTest) -> list[dict[str, Any]]:
+    """What each is sent."""
+    return [json.loads(part.proto.json) for part in at.get("bidi_component") if "-drawing" in part.proto.component_name]
+
+
+def blocks(drawing: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All that are drawn, in order."""
+    for stack in drawing["stacks"]:
+        yield from stack["begin"]
+        for layer in stack["layers"]:
+            yield from [layer["fold"]] if "fold" in layer else []
+            for sublayer in layer.get("sublayers", []):
+                yield from (sublayer[slot] for slot in ("before", "block", "within", "after") if slot in sublayer)
+        yield from stack["end"]
+
+
+def lit(drawing: dict[str, Any]) -> list[tuple[str, int, str]]:
+    return [(block["kind"], block["layer"], block["lit"]) for block in blocks(drawing) if block.get("lit")]
+
+
+def test_nothing_is_sent_while_it_is_closed(start: Start) -> None:
+    at = start(text="abc")
+    assert not drawings(at)
+    assert not at.toggle(key="where").value
+
+
+def test_the_attention_in_focus_is_lit(start: Start) -> None:
+    at = start(text="abc", where="open", kind="decoder", layer="2", head="3")
+    [drawing] = drawings(at)
+    assert lit(drawing) == [("decoder", 1, "layer 2, head 3")]
+    at.selectbox(key="layer").set_value(0).run()
+    at.selectbox(key="head").set_value("mean").run()
+    [drawing] = drawings(at)
+    assert lit(drawing) == [("decoder", 0, "layer 1, mean of heads")]
+
+
+def test_what_is_drawn_is_the_models_own_architecture(start: Start, folder: Path) -> None:
+    config = ModelConfig.from_json(json.loads((folder / "reverse" / "config.json").read_text())["model"])
+    [drawing] = drawings(start(text="abc", where="open"))
+    assert [block["sentence"] for block in blocks(drawing)] == [block.sentence for block in architecture_of(config)]
+
+
+def test_it_stays_open_from_page_to_page_and_in_the_link(start: Start, visit: Callable[..., AppTest]) -> None:
+    at = start(text="abc")
+    at.toggle(key="where").set_value(True).run()
+    assert link_of(at)["where"] == "open"
+    assert drawings(at)
+    at = visit(at, "train")
+    assert at.toggle(key="where").value
+    assert drawings(at)
+    at.toggle(key="where").set_value(False).run()
+    at = visit(at, None)
+    assert not drawings(at)
+    assert "where" not in link_of(at)
+
+
+def test_it_is_there_while_the_answer_is_hidden_and_for_a_projector(start: Start) -> None:
+    for more in ({"answer": "hidden"}, {"projector": "on"}):
+        [drawing] = drawings(start(text="hello", where="open", **more))
+        assert "olleh" not in json.dumps(drawing)
+        assert drawing["large"] is ("projector" in more)
+
+
+def test_on_train_it_changes_with_the_switches(start: Start) -> None:
+    at = start("train", where="open", variant="post-norm")
+    [before] = drawings(at)
+    at.toggle(key="train_final_norm").set_value(True).run()
+    at.number_input(key="train_n_decoder_layers").set_value(1).run()
+    [after] = drawings(at)
+    names = [[block["title"] for block in blocks(drawing)] for drawing in (before, after)]
+    assert names[0].count("Final norm") == 0
+    assert names[1].count("Final norm") == 2
+    assert [names[n].count("Cross-attention") for n in (0, 1)] == [2, 1]
+
+
+def test_what_differs_from_a_published_variant_is_marked_and_said(start: Start) -> None:
+    at = start("train", where="open", variant="post-norm", beside="torch-reference")
+    mine, theirs = drawings(at)
+    marked = [[block["title"] for block in blocks(drawing) if block.get("marked")] for drawing in (mine, theirs)]
+    assert marked == [["+ sinusoid positions"] * 2, ["+ sinusoid positions", "Final norm"] * 2]
+    said = " ".join(caption.value for caption in at.caption).replace("\\", "")
+    assert "Final norms false, there true; Sinusoid base 10000.0, there 1000.0" in said
+    assert link_of(at)["beside"] == "torch-reference"
+
+
+@pytest.mark.parametrize("variant", variants.names())
+def test_every_variant_stands_beside_every_other_at_its_sizes(variant: str) -> None:
+    for other in variants.names():
+        recipe = recipe_for("reverse", other)
+        config = ModelConfig(source_vocabulary_size=9, target_vocabulary_size=8, **{**variants.settings(other), **recipe.model})
+        beside = at_sizes_of(config, variant)
+        assert (beside.d_model, beside.n_heads, beside.key_width) == (config.d_model, config.n_heads, config.key_width)

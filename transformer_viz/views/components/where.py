@@ -1,0 +1,61 @@
+"""“Where am I?”: the model that runs as a drawing, with the attention in focus lit. Nothing of it is sent while closed."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz import glossary
+from transformer_viz.analysis.architecture import Architecture, architecture_of, architecture_of_sizes, summary
+from transformer_viz.checkpoints import Checkpoint
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import drawing
+from transformer_viz.views.state import focus
+
+_TITLE = "Where am I?"
+_WIDE, _LARGE = 372, 510
+"""Pixels."""
+
+
+def switch(model: LoadedModel) -> None:
+    """Opens and closes it, in a row of controls."""
+    st.toggle(_TITLE, key="where", help=f"{glossary.sentence(_TITLE)}: {summary(known(model))}")
+
+
+@contextmanager
+def beside(trace: Trace, model: LoadedModel, *, large: bool) -> Generator[None]:
+    """Where it is open, it stands left of what is drawn within; in a narrow window above it."""
+    if not st.session_state.where:
+        yield
+        return
+    with st.container(horizontal=True, key="with-drawing"):
+        with st.container(width=_LARGE if large else _WIDE, key="drawing-area"):
+            _draw(trace, known(model), large=large)
+        with st.container(key="beside-drawing"):
+            yield
+
+
+def known(model: LoadedModel) -> Architecture:
+    """All of a model of ours, and of another what its reader tells."""
+    own = model.model.config if isinstance(model, Checkpoint) else None
+    return architecture_of_sizes(model.model.sizes) if own is None else architecture_of(own)
+
+
+def _draw(trace: Trace, architecture: Architecture, *, large: bool) -> None:
+    now = focus.current()
+    marks = drawing.Marks(
+        focus=(now.kind, now.layer),
+        head=f"head {now.head + 1}" if isinstance(now.head, int) else f"{now.head} of heads",
+        may={(kind, layer) for kind in trace.kinds for layer in trace.layer_numbers(kind)},
+    )
+    content = drawing.data(architecture, f"The model that runs: {summary(architecture)}.", marks, large=large)
+    drawing.show(content, "drawing", lambda pressed: _go(pressed, trace))
+
+
+def _go(pressed: Any, trace: Trace) -> None:
+    """The same head of another attention; one that it has not is not gone to (`focus.start`)."""
+    if isinstance(pressed, dict):
+        focus.go_to_attention(pressed.get("kind"), pressed.get("layer"), trace)
+        focus.go_to_step(pressed.get("step"), trace)

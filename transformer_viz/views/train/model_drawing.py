@@ -1,0 +1,71 @@
+"""The model that the form makes, as a drawing; beside it a published variant of the same sizes, and where the two differ."""
+
+import streamlit as st
+
+from transformer_viz import glossary
+from transformer_viz.analysis.architecture import Architecture, architecture_of, differing
+from transformer_viz.model import variants
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.training.recipe import Recipe
+from transformer_viz.views.components import drawing
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state import link
+from transformer_viz.views.state.training_fields import FLOATS, SIZES, SWITCHES, same, written
+from transformer_viz.views.train import form
+
+_NONE = "nothing"
+_TITLE, _BESIDE = "Drawing of the model", "Beside it"
+_WIDE = 372
+"""Pixels."""
+_LABELS = {**SWITCHES, **{name: label for name, (label, *_) in FLOATS.items()}}
+_NOT_DRAWN = ("dropout", "dropout_in", "initialization")
+"""Settings of a training, that change nothing of how the model runs."""
+
+
+def show(recipe: Recipe | None) -> None:
+    """Nothing but the switch while it is closed, and where the form makes no model."""
+    link.start("train_beside", (_NONE, *variants.names()))
+    with st.container(horizontal=True, vertical_alignment="bottom", key="train-drawing-bar"):
+        st.toggle(_TITLE, key="where", help=glossary.sentence(_TITLE))
+        if st.session_state.where:
+            st.selectbox(_BESIDE, (_NONE, *variants.names()), key="train_beside", width=220, help=glossary.sentence(_BESIDE))
+    if recipe is None or not st.session_state.where:
+        return
+    with st.container(key="train-drawing"):
+        _drawn(form.config(recipe), st.session_state.train_beside)
+
+
+def _drawn(config: ModelConfig, variant: str) -> None:
+    mine, title = architecture_of(config), "The model of this form"
+    if variant == _NONE:
+        with st.container(width=_WIDE):
+            drawing.show(drawing.data(mine, f"{title}."), "drawing")
+        return
+    beside = at_sizes_of(config, variant)
+    theirs = architecture_of(beside)
+    st.caption(literal(difference_words(config, beside, variant)))
+    with st.container(horizontal=True):
+        _one(title, mine, theirs, "drawing")
+        _one(f"{variant}, at the same sizes", theirs, mine, "drawing-beside")
+
+
+def at_sizes_of(config: ModelConfig, variant: str) -> ModelConfig:
+    """A published variant with the layers, heads, widths and vocabularies of this model: what differs is how it is built."""
+    kept = (*SIZES, "d_k", "d_v", "source_vocabulary_size", "target_vocabulary_size", "max_positions")
+    return ModelConfig(**{**variants.settings(variant), **{name: getattr(config, name) for name in kept}})
+
+
+def difference_words(config: ModelConfig, beside: ModelConfig, variant: str) -> str:
+    """In which settings the two differ, of those that are drawn."""
+    pairs = {label: (getattr(config, name), getattr(beside, name)) for name, label in _LABELS.items() if name not in _NOT_DRAWN}
+    said = [f"{label} {written(own)}, there {written(there)}" for label, (own, there) in pairs.items() if not same(own, there)]
+    if not said:
+        return f"Built like {variant}."
+    return f"≠ and dashes: what the other has not, or has otherwise. {'; '.join(said)}."
+
+
+def _one(title: str, architecture: Architecture, other: Architecture, key: str) -> None:
+    with st.container(width=_WIDE):
+        st.markdown(f"**{literal(title)}**")
+        marks = drawing.Marks(different=differing(architecture, other))
+        drawing.show(drawing.data(architecture, f"{title}.", marks), key)
