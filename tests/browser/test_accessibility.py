@@ -27,11 +27,13 @@ PAGES = {
     "refused": "/?text=%C3%84",
     "hidden": "/?text=hello&answer=hidden",
     "projector": "/?text=abc&step=2&kind=decoder&pin=2,1&lines=on&projector=on",
+    "drawing": "/?text=abc&step=2&where=open",
     "masks": "/masks",
     "changed": "/masks?sources=abc&tab=Change+and+run+again&mask=cross:1-2",
     "search": "/search?text=abc",
     "compare": "/compare",
     "train": "/train",
+    "drawings": "/train?where=open&variant=residual-post-norm&beside=shared-norm",
     "replay": "/replay?checkpoint=reverse-small&text=abc",
     "open": "/open",
 }

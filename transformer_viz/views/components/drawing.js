@@ -28,7 +28,7 @@ class Drawing {
     Object.assign(this, { shown: text, blocks: new Map(), columns: [] });
     this.says = html("p", "says");
     this.svg = node("svg", { role: "group", "aria-label": `${data.title} Arrow keys go through its blocks.` });
-    const width = this.draw(data.stacks), scale = data.large ? 1.4 : 1;
+    const width = this.draw(data.stacks), scale = data.large ? 1.3 : 1;
     const height = Math.max(...this.columns.map(({ top }) => top)) + 2;
     this.root.classList.toggle("large", data.large);
     this.svg.setAttribute("viewBox", `0 ${-height} ${width} ${height + 2}`);

@@ -15,7 +15,7 @@ from transformer_viz.views.components import drawing
 from transformer_viz.views.state import focus
 
 _TITLE = "Where am I?"
-_WIDE, _LARGE = 372, 510
+_WIDE, _LARGE = 372, 470
 """Pixels."""
 
 

@@ -1,0 +1,65 @@
+"""“Where am I?” in a real browser: a press moves the focus, all of it by keyboard, and what is folded stays folded."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.accessible import faults
+from tests.browser.charts import at_rest, wait_until_drawn
+from transformer_viz.analysis.architecture import architecture_of
+from transformer_viz.checkpoints import load_checkpoint
+
+pytestmark = pytest.mark.browser
+
+BLOCK = ".drawing .block"
+
+
+def block(page: Page, place: str) -> Locator:
+    return page.locator(f'{BLOCK}[data-place="{place}"]')
+
+
+def test_a_press_moves_the_focus_and_so_do_keys(page: Page, server: str) -> None:
+    checkpoint = load_checkpoint("reverse", "cpu")
+    page.goto(f"{server}/?text=abc&step=2")
+    wait_until_drawn(page)
+    page.get_by_text("Where am I?").click()
+    expect(block(page, "decoder.0.cross_attention")).to_have_attribute("aria-pressed", "true")
+    drawn = page.locator(BLOCK).evaluate_all("blocks => blocks.map((block) => block.getAttribute('data-place'))")
+    assert drawn == [each.place for each in architecture_of(checkpoint.model.config)]
+    # Pointed at, a block says what it does.
+    block(page, "encoder.1.feed_forward").hover()
+    expect(page.locator(".drawing .says")).to_contain_text("layer 2. Each vector by itself goes from d_model 128 to d_ff")
+    block(page, "decoder.1.attention").click()
+    expect(page).to_have_url(re.compile("kind=decoder&layer=2"))
+    expect(block(page, "decoder.1.attention")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator('.drawing [aria-pressed="true"]')).to_have_count(1)
+    at_rest(page)
+    assert "step=2" in page.url
+    # One Tab stop, which is where one was; the feed-forward is passed over by a press.
+    expect(page.locator('.drawing [tabindex="0"]')).to_have_count(1)
+    for key, place in (
+        ("ArrowUp", "decoder.1.cross_attention.before"),
+        ("ArrowUp", "decoder.1.cross_attention"),
+        ("End", "decoder.output"),
+        ("Enter", "decoder.output"),
+        ("ArrowLeft", "encoder.final-norm"),
+        ("ArrowDown", "encoder.1.feed_forward"),
+        ("Home", "encoder.embedding"),
+    ):
+        page.keyboard.press(key)
+        expect(block(page, place)).to_be_focused()
+    while page.locator(f"{BLOCK}:focus").get_attribute("data-place") != "encoder.1.attention":
+        page.keyboard.press("ArrowUp")
+    page.keyboard.press(" ")
+    expect(page).to_have_url(re.compile("kind=encoder&layer=2"))
+    expect(block(page, "encoder.1.attention")).to_be_focused()
+    at_rest(page)
+    assert not [*faults(page)]
+    # As it was left: open on another page and back, and closed after a reload of a link that says so.
+    page.get_by_text("Where am I?").click()
+    expect(page.locator(".drawing")).to_have_count(0)
+    at_rest(page)
+    page.reload()
+    wait_until_drawn(page)
+    expect(page.locator(".drawing")).to_have_count(0)
