@@ -34,7 +34,7 @@ _CSS = """
 /* The drawing of a model stays in sight while one goes through the switches beside it. */
 :has(> * > .st-key-train-drawing) { position: sticky; top: 0.5rem; height: fit-content; flex: none; }
 /* Where maps would be too narrow for their words beside the drawing, they go below it. */
-:has(> .st-key-beside-drawing) { min-width: min(100%, 44rem); }
+:has(> .st-key-beside-drawing) { min-width: min(100%, 34rem); }
 .st-key-last-picture { opacity: 0.4; filter: grayscale(1); pointer-events: none; }
 /* Where the keyboard is. Streamlit's own ring is half transparent, and its navigation has none. */
 :is(a, button, summary, [role="tab"], [role="radio"], [tabindex="0"]):focus-visible {
