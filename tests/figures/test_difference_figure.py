@@ -121,6 +121,34 @@ def test_labels_join_both_sides_and_are_text() -> None:
     assert names == ("1·l→m≠n", "2·m≠n→q≠r", "3·B: o→s")
 
 
+def worded(words: str, place: tuple[int, int]) -> Trace:
+    """An encoder's run by words that looks at everything alike, but in one cell."""
+    tokens = words.split()
+    weights = np.full((len(tokens), len(tokens)), 0.1)
+    weights[place] = 0.9
+    made = Trace.from_arrays(encoder=weights, source_tokens=tokens, normalised=False)
+    return replace(made, made_by={"unit": "word"})
+
+
+def test_words_lie_upon_each_other_by_their_text_and_the_title_says_it() -> None:
+    a, b = worded("the house is small", (1, 3)), worded("[CLS] The house was small [SEP]", (0, 0))
+    figure = figures.difference(a, b, "encoder")
+    labels = ["1·B: [CLS]", "1·the≠The", "2·house", "3·is≠was", "4·small", "6·B: [SEP]"]
+    assert list(figure.layout.xaxis3.ticktext) == list(figure.layout.yaxis3.ticktext) == labels
+    assert figure.layout.annotations[2].text == "<b>A − B, words by their text</b>"
+    z = signed(figure)
+    assert z[2, 4] == np.nanmax(z) == pytest.approx(0.8)
+    assert np.isfinite(z).tolist() == [[0 < row < 5 and 0 < column < 5 for column in range(6)] for row in range(6)]
+    rings = [(ring.x0 + 0.5, ring.y0 + 0.5) for ring in figure.layout.shapes]
+    assert rings == [(3, 1), (4, 2), (4, 2)], "the same cell in A, in B and in A − B"
+    (dots,) = [trace for trace in figure.data if trace.type == "scatter" and trace.fillpattern.shape == "."]
+    ends = [(x, y) for x, y in zip(dots.x, dots.y, strict=True) if x is not None]
+    boxes = {(*ends[place], *ends[place + 2]) for place in range(0, len(ends), 5)}
+    across = {(-0.5, 0.5, 0.5, 4.5), (4.5, 0.5, 5.5, 4.5)}
+    assert boxes == across | {(-0.5, -0.5, 5.5, 0.5), (-0.5, 4.5, 5.5, 5.5)}
+    assert "words by their text" in figures.difference_mosaic(a, b, "encoder").layout.title.text
+
+
 def test_a_long_token_leaves_room_and_a_long_axis_leaves_labels_out() -> None:
     a = Trace.from_arrays(encoder=np.full((97, 97), 1 / 97), source_tokens=["<" * 40] * 97, source="x")
     layout = figures.difference(a, a, "encoder").layout

@@ -74,7 +74,7 @@ def chart(at: AppTest, title: str) -> dict[str, Any]:
 
 def difference(at: AppTest) -> np.ndarray:
     """What the third map draws."""
-    data = chart(at, "A − B</b>")["data"]
+    data = chart(at, "<b>A − B")["data"]
     return decoded(next(trace["z"] for trace in data if trace.get("coloraxis") == "coloraxis2"))
 
 

@@ -102,6 +102,21 @@ def test_by_words_both_sides_are_pooled_and_so_do_the_lines(
     assert difference(at).shape[1] > max(len(a.target_tokens), len(b.target_tokens))
 
 
+def test_by_words_the_frame_of_one_model_shifts_nothing(start: Start, run: Callable[..., Trace]) -> None:
+    text = "The house is"
+    at = start("compare", **pair(MARIAN, BERT, text, text), by="words", layer="2", head="1")
+    assert not at.exception and not at.error
+    a, b = (tv.by_words(run(name, text)) for name in (MARIAN, BERT))
+    (shown,) = [json.loads(each.proto.json) for each in at.get("bidi_component") if "sentence" in (each.proto.json or "")]
+    upon, under = (["" if token is None else token["text"] for token in side["tokens"]] for side in shown["strips"][0]["sides"])
+    assert [under[0], upon[0], under[1], upon[1]] == ["[CLS]", "", "the", "The"]
+    assert upon[2:4] == under[2:4] == ["house", "is"]
+    assert (upon[4:], under[4:]) == (["</s>"], ["[SEP]"])
+    assert "by their text" in said(at)
+    same(difference(at), tv.compare(a, b).difference("encoder", 1, 0))
+    assert difference(at).shape == (len(upon), len(upon))
+
+
 def test_a_shipped_checkpoint_beside_a_model(start: Start, run: Callable[..., Trace]) -> None:
     at = start("compare", **pair("reverse", MARIAN, text="abc"), kind="cross", layer="1", head="1")
     assert not at.exception

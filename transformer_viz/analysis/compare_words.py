@@ -4,11 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from transformer_viz.analysis.align import places_apart
 from transformer_viz.analysis.answer import answer, answer_words, is_given
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
 from transformer_viz.analysis.sentences import Sentence, Style, of_run, percent_words, plain
-from transformer_viz.analysis.words import noun
+from transformer_viz.analysis.word_pairs import apart, by_position, by_text
+from transformer_viz.analysis.word_starts import word_starts
+from transformer_viz.analysis.words import Words, noun, word_label
 from transformer_viz.terms import (
     KIND_TITLES,
     KINDS,
@@ -53,7 +54,7 @@ def table(comparison: Comparison) -> list[Row]:
     a_writes, b_writes = map(written_words, (a, b))
     answers = [_answer_row(a, b)] if answer(a) or answer(b) else []
     plain_rows = [
-        Row("reads", a_reads, b_reads, _first_apart(tokens_read(a), tokens_read(b), noun(a))),
+        Row("reads", a_reads, b_reads, _reads_apart(comparison)),
         Row("model", model_words(a), model_words(b), _same(model_words(a) == model_words(b))),
         Row("decoding", how_words(a), how_words(b), _same(how_words(a) == how_words(b))),
         Row("writes", a_writes, b_writes, _outputs_apart(comparison)),
@@ -107,6 +108,17 @@ def written_words(run: Trace) -> str:
 def tokens_read(run: Trace) -> tuple[str, ...]:
     """Of its text: what its encoder read, or its prompt."""
     return run.source_tokens or run.target_tokens[: run.n_given + 1]
+
+
+def lie_otherwise_by_words(a: Trace, b: Trace) -> bool:
+    """Whether what two runs read, of which each token is a word by itself, lies upon each other otherwise by the words' text
+    than by position."""
+    read = [tokens_read(run) for run in (a, b)]
+    for tokens, run in zip(read, (a, b), strict=True):
+        if not all(word_starts(tokens, are_words=Words(run).are_words)):
+            return False
+    first, second = ([word_label([token]) for token in tokens] for tokens in read)
+    return by_text(first, second) != by_position(len(first), len(second))
 
 
 def writes_nothing(run: Trace) -> bool:
@@ -175,9 +187,10 @@ def _most(comparison: Comparison) -> list[tuple[Style, str]]:
     start: list[tuple[Style, str]] = [
         ("plain", " Attention differs most in "),
         ("strong", _head_words(found)),
-        ("plain", f": in row {found.query + 1}, "),
+        ("plain", f": in row {found.query + 1}{' of A' if found.in_b else ''}, "),
     ]
-    looks = [_look(comparison.a, found, found.a), _look(comparison.b, found, found.b)]
+    looks = [_look(comparison.a, found.kind, found.key, found.a)]
+    looks.append(_look(comparison.b, found.kind, found.in_b[1] if found.in_b else found.key, found.b))
     return [*start, ("strong", "A"), *looks[0], ("plain", ", "), ("strong", "B"), *looks[1], ("plain", ".")]
 
 
@@ -185,23 +198,25 @@ def _head_words(found: LargestDifference) -> str:
     return f"{KIND_TITLES[found.kind]}, {head_title(found.layer, found.head)}"
 
 
-def _look(run: Trace, found: LargestDifference, weight: float) -> list[tuple[Style, str]]:
+def _look(run: Trace, kind: Kind, key: int, weight: float) -> list[tuple[Style, str]]:
     if math.isnan(weight):
         return [("plain", " has no number")]
-    token: tuple[Style, str] = of_run(run.keys(found.kind)[found.key])
-    return [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(found.key, noun(run))})")]
+    token: tuple[Style, str] = of_run(run.keys(kind)[key])
+    return [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(key, noun(run))})")]
 
 
 # ---- the table
 
 
-def _first_apart(a: tuple[str, ...], b: tuple[str, ...], noun: str) -> str:
-    apart = places_apart(a, b)
-    if not apart:
+def _reads_apart(comparison: Comparison) -> str:
+    a, b = (tokens_read(run) for run in (comparison.a, comparison.b))
+    pairs = comparison.paired(a, b)
+    places = apart(pairs, a, b)
+    if not places:
         return "same"
-    n = len(apart)
-    first = place_words(apart[0], noun)
-    return f"{n} {noun}s, from {first} on" if n > 1 else first
+    words, (in_a, in_b) = noun(comparison.a), pairs[places[0]]
+    first = place_words(in_b or 0, words) + " of B" if in_a is None else place_words(in_a, words)
+    return f"{len(places)} {words}s, from {first} on" if len(places) > 1 else first
 
 
 def _outputs_apart(comparison: Comparison) -> str:
@@ -233,7 +248,7 @@ def _kind_row(comparison: Comparison, kind: Kind) -> Row:
     if found is None:
         return Row(title, "", "", "no weight differs")
     weights = [f"{weight:.3f}" for weight in (found.a, found.b)]
-    place = f"{head_label(found.layer, found.head)}, {cell_words(found.query, found.key)}"
+    place = f"{head_label(found.layer, found.head)}, {cell_words(found.query, found.key)}{' of A' if found.in_b else ''}"
     return Row(title, *weights, f"{size_words(found.size)} in {place}", kind)
 
 
@@ -242,7 +257,8 @@ def _mask_rows(comparison: Comparison) -> list[Row]:
     for found in filter(None, map(comparison.mask_difference, comparison.kinds)):
         a, b = (f"{n} masked here alone" for n in (found.in_a_alone, found.in_b_alone))
         in_a, in_b = (REASON_WORDS[code] for code in found.reasons)
-        rows.append(Row(f"{found.kind} mask", a, b, f"first: {cell_words(*found.first)}: {in_a} in A, {in_b} in B"))
+        where = cell_words(*found.first) + (" of A" if comparison.is_by_text else "")
+        rows.append(Row(f"{found.kind} mask", a, b, f"first: {where}: {in_a} in A, {in_b} in B"))
     return rows
 
 

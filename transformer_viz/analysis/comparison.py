@@ -1,18 +1,23 @@
 """Two runs laid upon each other, `compare(a, b)`: signed differences A − B, what only one has, and where masks differ.
 
 Layers lie upon each other by their numbers, heads, rows and columns by position, and nothing else: whether two tokens mean
-the same is the reader's to say. A cell that only one run has is no difference of A − 0; it is absent (NaN). The Compare page,
-its words and the figures read this; `diff`, the verdict over everything that a Trace records, reads the attention from it
-too. Numpy alone.
+the same is the reader's to say. Of two runs by words rows and columns lie upon each other by the words' text (`word_pairs`),
+since two tokenizers frame a text otherwise. A cell that only one run has is no difference of A − 0; it is absent (NaN). The
+Compare page, its words and the figures read this; `diff`, the verdict over everything that a Trace records, reads the
+attention from it too. Numpy alone.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.align import common, distances, first_apart, largest, signed_size
+from transformer_viz.analysis.align import distances, first_apart, largest, signed_size
 from transformer_viz.analysis.heads import Head, head_map, n_layers_heads, reasons_map
+from transformer_viz.analysis.word_pairs import Pair, by_position, by_text
+from transformer_viz.analysis.words import is_by_words
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
@@ -23,7 +28,8 @@ IN_A, IN_B, IN_BOTH = 1, 2, 3
 
 @dataclass(frozen=True, eq=False)
 class AlignedMaps:
-    """Maps of A and B upon each other; as many queries and keys as the longer one has, each way.
+    """Maps of A and B upon each other; a query and a key for each pair (`Comparison.pairs`), by position as many as the longer
+    one has.
 
     Attributes:
         difference: float32 (…, query, key), A − B; NaN where not both have the cell, or where a number is none.
@@ -44,7 +50,10 @@ class AlignedMaps:
 
 @dataclass(frozen=True)
 class LargestDifference:
-    """The weight that differs most; places count from 0. `size` is `a` − `b`, infinite where one alone is not a number."""
+    """The weight that differs most; places count from 0, and are A's, with those of B in `in_b` where these are others.
+
+    `size` is `a` − `b`, infinite where one alone is not a number.
+    """
 
     kind: Kind
     layer: int
@@ -53,6 +62,7 @@ class LargestDifference:
     key: int
     a: float
     b: float
+    in_b: tuple[int, int] | None = None
 
     @property
     def size(self) -> float:
@@ -64,7 +74,7 @@ class LargestDifference:
 class MaskDifference:
     """Cells that one run masks and the other leaves open, of those that both have.
 
-    `first` is (query, key) of the first one, with its layer and head where masks differ from head to head; `reasons` are
+    `first` is (query, key) of the first one in A, with its layer and head where masks differ from head to head; `reasons` are
     the codes of `terms.Reason` that A and B have there.
     """
 
@@ -129,6 +139,23 @@ class Comparison:
         """The first step at which the outputs part; None where they are equal, or where one is not recorded."""
         return first_difference(self.a, self.b) if self.a.output_tokens and self.b.output_tokens else None
 
+    @cached_property
+    def is_by_text(self) -> bool:
+        """Whether rows and columns lie upon each other by the text of their words: where both runs are by words."""
+        return is_by_words(self.a) and is_by_words(self.b)
+
+    def paired(self, a: Sequence[str], b: Sequence[str]) -> tuple[Pair, ...]:
+        """Which tokens of A and of B lie upon each other."""
+        return by_text(a, b) if self.is_by_text else by_position(len(a), len(b))
+
+    def pairs(self, kind: Kind) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+        """Which rows of A and of B lie upon each other, and which columns; a row of the decoder is the word that it writes."""
+        self._check(kind)
+        a, b = self.a, self.b
+        writes = kind != "encoder" and a.output_tokens and b.output_tokens
+        rows = (a.output_tokens, b.output_tokens) if writes else (a.queries(kind), b.queries(kind))
+        return self.paired(*rows), self.paired(a.keys(kind), b.keys(kind))
+
     def layers(self, kind: Kind) -> tuple[int, ...]:
         """The numbers of the layers that both have."""
         self._check(kind)
@@ -170,7 +197,7 @@ class Comparison:
     def all_heads(self, kind: Kind) -> AlignedMaps:
         """All layers (of `layers`) and heads that both have: `difference` is (layer, head, query, key)."""
         masked = [codes > 0 for codes in self.reasons(kind)]
-        return lay(*self.weights(kind), *masked)
+        return lay(*self.weights(kind), *masked, self.pairs(kind))
 
     def one_head(
         self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None
@@ -180,7 +207,7 @@ class Comparison:
         places = ((self.a, (layer, head)), (self.b, of_b(layer, head, b_layer, b_head)))
         maps = [head_map(run, kind, *place) for run, place in places]
         masked = [reasons_map(run, kind, *place) > 0 for run, place in places]
-        return lay(*maps, *masked)
+        return lay(*maps, *masked, self.pairs(kind))
 
     def difference(
         self, kind: Kind, layer: int, head: Head, b_layer: int | None = None, b_head: Head | None = None
@@ -194,8 +221,8 @@ class Comparison:
 
     def by_head(self, kind: Kind) -> np.ndarray:
         """How much the cell of each head differs that differs most, (layer of `layers`, head)."""
-        pairs = zip(*common(*self.weights(kind)), strict=True)
-        return np.stack([distances(a, b).max((-2, -1)) for a, b in pairs])
+        layers = zip(*self._common(kind, *self.weights(kind)), strict=True)
+        return np.stack([distances(a, b).max((-2, -1), initial=0) for a, b in layers])
 
     @property
     def largest(self) -> LargestDifference | None:
@@ -206,24 +233,39 @@ class Comparison:
     def _farthest(self) -> dict[Kind, LargestDifference]:
         found = {}
         for kind in self.kinds:
-            a, b = common(*self.weights(kind))
+            a, b = self._common(kind, *self.weights(kind))
+            if not a.size:
+                continue
             size = distances(a, b)
-            layer, head, query, key = place = largest(size)
+            layer, head, *cell = place = largest(size)
             if size[place] > 0:
-                number = self.layers(kind)[layer]
-                found[kind] = LargestDifference(kind, number, head, query, key, float(a[place]), float(b[place]))
+                in_a, in_b = self._cells(kind, *cell)
+                weights = float(a[place]), float(b[place])
+                found[kind] = LargestDifference(
+                    kind, self.layers(kind)[layer], head, *in_a, *weights, None if in_a == in_b else in_b
+                )
         return found
 
     def mask_difference(self, kind: Kind) -> MaskDifference | None:
         """Where the masks differ, or None where they do not."""
-        a, b = common(*self.reasons(kind))
+        a, b = self._common(kind, *self.reasons(kind))
         differ = np.argwhere((a > 0) != (b > 0))
         if not len(differ):
             return None
         *by_head, query, key = place = tuple(map(int, differ[0]))
+        (query, key), _ = self._cells(kind, query, key)
         layer, head = (self.layers(kind)[by_head[0]], by_head[1]) if by_head else (None, None)
         in_a = int(((a > 0) & (b == 0)).sum())
         return MaskDifference(kind, in_a, len(differ) - in_a, (query, key), (int(a[place]), int(b[place])), layer, head)
+
+    def _common(self, kind: Kind, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(…, query, key) of A and of B -> the queries and keys that both have."""
+        return _upon(a, b, self.pairs(kind))
+
+    def _cells(self, kind: Kind, query: int, key: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Where a cell of what `_common` gives is in A, and where in B."""
+        (a_rows, b_rows), (a_columns, b_columns) = map(_in_both, self.pairs(kind))
+        return (a_rows[query], a_columns[key]), (b_rows[query], b_columns[key])
 
     def _layers(self, kind: Kind) -> tuple[int, ...]:
         there = self.b.layer_numbers(kind)
@@ -240,20 +282,42 @@ class Comparison:
             raise OptionError(f"{lacks} has no {kind} attention; both have {listed(self.kinds)}")
 
 
-def lay(a: np.ndarray, b: np.ndarray, a_masked: np.ndarray, b_masked: np.ndarray) -> AlignedMaps:
-    """Two arrays (…, query, key) and their masks upon each other, by position; leading axes are equal."""
-    n_queries, n_keys = max(a.shape[-2], b.shape[-2]), max(a.shape[-1], b.shape[-1])
-    present = np.zeros((n_queries, n_keys), dtype=np.uint8)
-    for code, array in ((IN_A, a), (IN_B, b)):
-        present[: array.shape[-2], : array.shape[-1]] |= np.uint8(code)
-    first, second = common(a, b)
-    masks = common(a_masked, b_masked)
-    difference = np.full((*a.shape[:-2], n_queries, n_keys), np.nan, dtype=np.float32)
+def lay(
+    a: np.ndarray, b: np.ndarray, a_masked: np.ndarray, b_masked: np.ndarray, pairs: tuple[Sequence[Pair], Sequence[Pair]]
+) -> AlignedMaps:
+    """Two arrays (…, query, key) and their masks upon each other, by pairs of rows and of columns; leading axes are equal."""
+    present = np.zeros(tuple(map(len, pairs)), dtype=np.uint8)
+    for code, side in ((IN_A, 0), (IN_B, 1)):
+        present[_at(*([place for place, pair in enumerate(line) if pair[side] is not None] for line in pairs))] |= np.uint8(
+            code
+        )
+    difference = np.full((*a.shape[:-2], *present.shape), np.nan, dtype=np.float32)
     masked = np.zeros(difference.shape, dtype=np.uint8)
-    here = (..., slice(first.shape[-2]), slice(first.shape[-1]))
+    here = _at(*([place for place, pair in enumerate(line) if None not in pair] for line in pairs))
+    first, second = _upon(a, b, pairs)
+    masks = _upon(a_masked, b_masked, pairs)
     difference[here] = np.subtract(first, second, dtype=np.float32)
     masked[here] = masks[0] * np.uint8(IN_A) | masks[1] * np.uint8(IN_B)
     return AlignedMaps(difference, present, masked)
+
+
+def _upon(a: np.ndarray, b: np.ndarray, pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> tuple[np.ndarray, np.ndarray]:
+    """(…, query, key) of A and of B, cell upon cell: the rows and columns that both have."""
+    (a_rows, b_rows), (a_columns, b_columns) = map(_in_both, pairs)
+    return a[_at(a_rows, a_columns)], b[_at(b_rows, b_columns)]
+
+
+def _in_both(pairs: Sequence[Pair]) -> tuple[list[int], list[int]]:
+    """The places in A and in B of the pairs that have both."""
+    both = [(i, k) for i, k in pairs if i is not None and k is not None]
+    return [i for i, _ in both], [k for _, k in both]
+
+
+def _at(rows: list[int], columns: list[int]) -> tuple[Any, ...]:
+    """Of (…, query, key): slices where places follow each other, which copies nothing."""
+    if all(not places or places[-1] - places[0] == len(places) - 1 for places in (rows, columns)):
+        return (..., *(slice(places[0], places[-1] + 1) if places else slice(0) for places in (rows, columns)))
+    return (..., *np.ix_(rows, columns))
 
 
 def of_b(layer: int, head: Head, b_layer: int | None, b_head: Head | None) -> tuple[int, Head]:

@@ -1,4 +1,4 @@
-"""A head of A, a head of B, and A − B: three maps that lie upon each other by position.
+"""A head of A, a head of B, and A − B, where they lie upon each other: by position, and of runs by words by the words' text.
 
 What is no number of A − B is drawn as what it is: dotted where only one run has the cell, hatched where both mask it.
 A cell that one alone masks keeps its colour and is crossed.
@@ -6,15 +6,15 @@ A cell that one alone masks keeps its colour and is crossed.
 
 import html
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.align import largest
-from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare, of_b
+from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, Comparison, compare, of_b
 from transformer_viz.analysis.heads import Head
+from transformer_viz.analysis.word_pairs import Pair
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.maps import broken, grey, heat_map, hidden, weight_map
@@ -66,7 +66,8 @@ def difference(
     """
     if not 0 < limit <= 1:
         raise OptionError(f"limit={limit!r} is not possible; it is above 0 and at most 1")
-    laid = compare(a, b).one_head(kind, layer, head, b_layer, b_head)
+    comparison = compare(a, b)
+    laid = comparison.one_head(kind, layer, head, b_layer, b_head)
     colours, size = theme_of(theme), 16 if large else 12
     sides = (("A", a, (layer, head)), ("B", b, of_b(layer, head, b_layer, b_head)))
     panels = [
@@ -77,8 +78,16 @@ def difference(
         )
         for name, run, place in sides
     ]
-    panels.append(_Panel("A − B", *_joined_labels(a, b, kind), _signed(laid, limit, colours)))
-    return _laid_out(panels, _largest_cell(laid), limit, colours, size, columns)
+    title = f"A − B{upon_words(comparison)}"
+    panels.append(_Panel(title, *_joined_labels(comparison, kind), _signed(laid, limit, colours)))
+    if framed := _largest_cell(laid):
+        _frame(panels, framed, comparison.pairs(kind))
+    return _laid_out(panels, limit, colours, size, columns)
+
+
+def upon_words(comparison: Comparison) -> str:
+    """For a title, where rows and columns do not lie upon each other by position."""
+    return ", words by their text" if comparison.is_by_text else ""
 
 
 class _Panel:
@@ -86,6 +95,7 @@ class _Panel:
 
     def __init__(self, title: str, rows: Sequence[str], columns: Sequence[str], traces: list[Any]) -> None:
         self.title, self.rows, self.columns, self.traces = title, rows, columns, traces
+        self.framed: tuple[int, int] | None = None
 
 
 def _signed(laid: AlignedMaps, limit: float, colours: Theme) -> list[Any]:
@@ -111,11 +121,10 @@ def _absent(here: np.ndarray, words: str) -> Plain:
 
 
 def absent_pattern(present: np.ndarray, colours: Theme, corners: Sequence[tuple[int, int]] = ((0, 0),)) -> list[Plain]:
-    """Dots over what not both have: below and right of the common cells, in maps that begin at `corners` (column, row)."""
-    n_queries, n_keys = present.shape
-    rows, columns = (int((present == IN_BOTH).any(axis).sum()) for axis in (1, 0))
-    sides = [(columns, 0, n_keys, rows), (0, rows, n_keys, n_queries)]
-    sides = [side for side in sides if side[0] < side[2] and side[1] < side[3]]
+    """Dots over rows and columns that not both have, in maps that begin at `corners` (column, row)."""
+    rows, columns = ((present == IN_BOTH).any(axis) for axis in (1, 0))
+    sides = [(left, top, right, bottom) for top, bottom in _stretches(rows) for left, right in _stretches(~columns)]
+    sides += [(0, top, len(columns), bottom) for top, bottom in _stretches(~rows)]
     x: list[float | None] = []
     y: list[float | None] = []
     for right, down in corners:
@@ -123,6 +132,12 @@ def absent_pattern(present: np.ndarray, colours: Theme, corners: Sequence[tuple[
             x += [*(right + edge - 0.5 for edge in (left, end, end, left, left)), None]
             y += [*(down + edge - 0.5 for edge in (top, top, bottom, bottom, top)), None]
     return [_patterned(x, y, ".", colours.muted, 6)] if sides else []
+
+
+def _stretches(here: np.ndarray) -> list[tuple[int, int]]:
+    """Where each run of True begins and ends."""
+    edges = np.diff(np.pad(here.astype(np.int8), 1)).nonzero()[0].tolist()
+    return list(zip(edges[::2], edges[1::2], strict=True))
 
 
 def crossed_pattern(here: np.ndarray, colours: Theme) -> list[Plain]:
@@ -143,6 +158,14 @@ def _largest_cell(laid: AlignedMaps) -> tuple[int, int] | None:
     return (query, key) if size[query, key] > 0 else None
 
 
+def _frame(panels: Sequence[_Panel], cell: tuple[int, int], pairs: tuple[Sequence[Pair], Sequence[Pair]]) -> None:
+    """The same cell in A, in B and in A − B."""
+    (a_query, b_query), (a_key, b_key) = (line[place] for line, place in zip(pairs, cell, strict=True))
+    for panel, query, key in zip(panels, (a_query, b_query, cell[0]), (a_key, b_key, cell[1]), strict=True):
+        if query is not None and key is not None:
+            panel.framed = query, key
+
+
 # ---- labels
 
 
@@ -152,20 +175,26 @@ def _labels_of(run: Trace, kind: Kind) -> tuple[list[str], list[str]]:
     return _numbered(rows, written), _numbered(columns)
 
 
-def _joined_labels(a: Trace, b: Trace, kind: Kind) -> tuple[list[str], list[str]]:
-    """`3·l` where both have it, `3·l≠k` where they differ, `9·B: k` where one alone has a token there."""
-    (a_rows, a_written, a_columns), (b_rows, b_written, b_columns) = _words_of(a, kind), _words_of(b, kind)
-    written = _joined(a_written, b_written) if a_written and b_written else []
-    return _numbered(_joined(a_rows, b_rows), written), _numbered(_joined(a_columns, b_columns))
+def _joined_labels(comparison: Comparison, kind: Kind) -> tuple[list[str], list[str]]:
+    """`3·l` where both have it, `3·l≠k` where they differ, `9·B: k` where one alone has a token there; the number is A's where
+    A has one."""
+    (a_rows, a_written, a_columns), (b_rows, b_written, b_columns) = (
+        _words_of(run, kind) for run in (comparison.a, comparison.b)
+    )
+    rows, columns = comparison.pairs(kind)
+    written = _joined(a_written, b_written, rows) if a_written and b_written else []
+    return _numbered(_joined(a_rows, b_rows, rows), written, rows), _numbered(
+        _joined(a_columns, b_columns, columns), (), columns
+    )
 
 
-def _joined(a: Sequence[str], b: Sequence[str]) -> list[str]:
+def _joined(a: Sequence[str], b: Sequence[str], pairs: Sequence[Pair]) -> list[str]:
     names = []
-    for first, second in zip_longest(a, b):
-        if first is None or second is None:
-            names.append(f"A: {first}" if second is None else f"B: {second}")
+    for here, there in pairs:
+        if here is None or there is None:
+            names.append(f"A: {a[here]}" if here is not None else f"B: {b[there or 0]}")
         else:
-            names.append(first if first == second else f"{first}≠{second}")
+            names.append(a[here] if a[here] == b[there] else f"{a[here]}≠{b[there]}")
     return names
 
 
@@ -176,10 +205,11 @@ def _words_of(run: Trace, kind: Kind) -> tuple[list[str], list[str], list[str]]:
     return list(map(_word, run.queries(kind))), outs, list(map(_word, run.keys(kind)))
 
 
-def _numbered(words: Sequence[str], written: Sequence[str] = ()) -> list[str]:
+def _numbered(words: Sequence[str], written: Sequence[str] = (), pairs: Sequence[Pair] | None = None) -> list[str]:
     """`3·l`, and `3·l→o`."""
+    places = range(len(words)) if pairs is None else [there or 0 if here is None else here for here, there in pairs]
     arrows = [f"→{out.removeprefix('A: ').removeprefix('B: ')}" if out else "" for out in written] or [""] * len(words)
-    return [f"{place_label(i, word)}{arrow}" for i, (word, arrow) in enumerate(zip(words, arrows, strict=True))]
+    return [f"{place_label(place, word)}{arrow}" for place, word, arrow in zip(places, words, arrows, strict=True)]
 
 
 def _word(token: str) -> str:
@@ -195,9 +225,7 @@ def _length(label: str) -> int:
 # ---- where everything stands
 
 
-def _laid_out(
-    panels: list[_Panel], framed: tuple[int, int] | None, limit: float, colours: Theme, size: int, columns: int
-) -> go.Figure:
+def _laid_out(panels: list[_Panel], limit: float, colours: Theme, size: int, columns: int) -> go.Figure:
     lines = -(-len(panels) // columns)
     inner = max(180, min(27 * max(len(panel.rows) for panel in panels), 430))
     width = _PAGE_WIDTH if columns > 1 else _PHONE_WIDTH
@@ -224,8 +252,8 @@ def _laid_out(
             is_signed = place == 2
             corner = (right - (2 * size / width if is_signed else 0), top)
             layout["coloraxis2" if is_signed else "coloraxis"] = _bar(is_signed, corner, limit, colours, size, columns)
-        if framed is not None and framed[0] < len(panel.rows) and framed[1] < len(panel.columns):
-            layout["shapes"].append(_ring(framed, number, colours))
+        if panel.framed is not None:
+            layout["shapes"].append(_ring(panel.framed, number, colours))
         for trace in panel.traces:
             drawn.append({**trace, "xaxis": f"x{number}", "yaxis": f"y{number}"})
     return go.Figure(drawn, layout)

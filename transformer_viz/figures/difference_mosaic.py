@@ -14,7 +14,7 @@ from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps
 from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.difference import absent_pattern, crossed_pattern
+from transformer_viz.figures.difference import absent_pattern, crossed_pattern, upon_words
 from transformer_viz.figures.mosaic import EXACT_UP_TO, Grid, block_sizes
 from transformer_viz.figures.plain import Plain, PlainFigure, heatmap
 from transformer_viz.figures.theme import Theme, ThemeName, even, flat, theme_of
@@ -102,7 +102,12 @@ def plain_difference_mosaic(
             grid.captions(colours, size, focus),
         ],
         {
-            **grid.layout(f"{kind_title(a, kind, in_full=False)}, A − B{words}", colours, size, looks.get("height")),
+            **grid.layout(
+                f"{kind_title(a, kind, in_full=False)}, A − B{upon_words(comparison)}{words}",
+                colours,
+                size,
+                looks.get("height"),
+            ),
             "meta": {"kind": kind, **grid.meta(), "block": list(blocks)},
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
         },

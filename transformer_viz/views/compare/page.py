@@ -264,8 +264,12 @@ def _say_sizes(comparison: Comparison) -> None:
     kind: Kind = st.session_state.kind
     shapes = [n_layers_heads(run, kind) for run in (comparison.a, comparison.b)]
     words = []
-    if comparison.a.source == comparison.b.source and tokens_read(comparison.a) != tokens_read(comparison.b):
-        words.append("A and B read the same text in other tokens: cells lie upon each other by position.")
+    if comparison.is_by_text:
+        words.append("Words lie upon each other by their text, case aside; what one alone has is dotted.")
+    elif comparison.a.source == comparison.b.source and tokens_read(comparison.a) != tokens_read(comparison.b):
+        words.append(
+            "A and B read the same text in other tokens: cells lie upon each other by position, and by words by these."
+        )
     if shapes[0] != shapes[1]:
         sizes = [f"{layers} layer{'s' * (layers != 1)} of {heads} heads" for layers, heads in shapes]
         words.append(

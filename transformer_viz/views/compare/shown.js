@@ -72,11 +72,13 @@ function table(rows, goTo) {
     cell.scope = "col";
     head.append(cell);
   }
-  const body = rows.map(({ what, cells, kind }) => {
-    const line = made("tr");
+  const body = rows.map(({ what, cells, kind, isText }) => {
+    const line = made("tr", isText ? "text" : "");
     const name = made("th", "", what);
     name.scope = "row";
     line.append(name, ...cells.map((text) => made("td", text === "same" ? "same" : "", text)));
+    // Cut in its cell; the strips have all of it.
+    if (isText) for (const cell of line.querySelectorAll("td")) cell.title = cell.textContent;
     if (kind) {
       const button = made("button", "place", line.lastChild.textContent);
       button.type = "button";

@@ -7,9 +7,9 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.align import places_apart
 from transformer_viz.analysis.compare_words import table, tokens_read, verdict
 from transformer_viz.analysis.comparison import Comparison
+from transformer_viz.analysis.word_pairs import apart
 from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.terms import place_words, visible
 from transformer_viz.trace.trace import Trace
@@ -32,16 +32,15 @@ def asked_kind() -> object:
 def of_both(comparison: Comparison, *, large: bool, dark: bool) -> dict[str, Any]:
     """What it is sent of two runs."""
     a, b = comparison.a, comparison.b
-    apart = (places_apart(tokens_read(a), tokens_read(b)), places_apart(a.output_tokens, b.output_tokens))
     rows = [
-        {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind}
+        {"what": row.what, "cells": [row.a, row.b, row.apart], "kind": row.kind, "isText": row.what in ("reads", "writes")}
         for row in table(comparison)
         if row.kind is not None or not large
     ]
     sides = (("A", a), ("B", b))
     return {
         "sentence": [list(piece) for piece in verdict(comparison)],
-        "strips": _strips(sides, apart),
+        "strips": _upon(comparison, _strips(sides)),
         "rows": rows,
         "large": large,
         "dark": dark,
@@ -51,11 +50,25 @@ def of_both(comparison: Comparison, *, large: bool, dark: bool) -> dict[str, Any
 def of_one(name: str, trace: Trace, *, large: bool, dark: bool) -> dict[str, Any]:
     """What it is sent where the other side could not be run."""
     words = [["strong", name], ["plain", " alone: there is nothing to compare it with yet."]]
-    strips = _strips(((name, trace),), ([], []))
-    return {"sentence": words, "strips": strips, "rows": [], "large": large, "dark": dark}
+    return {"sentence": words, "strips": _strips(((name, trace),)), "rows": [], "large": large, "dark": dark}
 
 
-def _strips(sides: tuple[tuple[str, Trace], ...], apart: tuple[list[int], list[int]]) -> list[dict[str, Any]]:
+def _upon(comparison: Comparison, strips: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Strips whose tokens of A and of B stand above each other where they are compared, and which of these are apart."""
+    a, b = comparison.a, comparison.b
+    of_strips = {"reads": (tokens_read(a), tokens_read(b)), "writes": (a.output_tokens, b.output_tokens)}
+    for strip in strips:
+        tokens = of_strips[strip["name"]]
+        if not all(tokens):
+            continue
+        pairs = comparison.paired(*tokens)
+        strip["apart"] = apart(pairs, *tokens)
+        for side, places in zip(strip["sides"], zip(*pairs, strict=True), strict=True):
+            side["tokens"] = [None if place is None else side["tokens"][place] for place in places]
+    return strips
+
+
+def _strips(sides: tuple[tuple[str, Trace], ...]) -> list[dict[str, Any]]:
     names = " and ".join(name for name, _ in sides)
     # Of prompts alone the strip below has every token.
     has_source = any(run.source_tokens for _, run in sides)
@@ -65,8 +78,8 @@ def _strips(sides: tuple[tuple[str, Trace], ...], apart: tuple[list[int], list[i
     # Of a run whose outputs are not recorded the strip has what its decoder read.
     label = "writes, tinted by probability" if is_known else "writes, or has read where that is not recorded"
     found: list[dict[str, Any]] = [
-        {"label": "reads", "sides": reads, "apart": apart[0], "hint": f"what {names} read, position by position"},
-        {"label": label, "sides": writes, "apart": apart[1], "hint": f"what {names} write, step by step"},
+        {"name": "reads", "label": "reads", "sides": reads, "apart": [], "hint": f"what {names} read, position by position"},
+        {"name": "writes", "label": label, "sides": writes, "apart": [], "hint": f"what {names} write, step by step"},
     ]
     return [strip for strip in found if any(side["tokens"] for side in strip["sides"])]
 

@@ -4,6 +4,7 @@ import weakref
 
 import streamlit as st
 
+from transformer_viz.analysis.compare_words import lie_otherwise_by_words
 from transformer_viz.analysis.words import by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import focus
@@ -33,15 +34,15 @@ def shown(trace: Trace, run: str | None = None) -> Trace:
 
 
 def together(*runs: Trace) -> list[Trace]:
-    """Runs that are compared: all by words where that is chosen and one of them has pieces, or is by words in its file."""
+    """Runs that are compared: all by words where that is chosen and changes something, or one is by words in its file."""
     if st.session_state.unit != "words" or not is_offered(*runs):
         return list(runs)
     return [run if is_by_words(run) else pooled_of(run) for run in runs]
 
 
 def is_offered(*runs: Trace) -> bool:
-    """Whether words are something else than the tokens of these runs."""
-    return any(has_pieces(run) for run in runs)
+    """Whether words are something else than the tokens of these runs, or two runs lie upon each other otherwise by them."""
+    return any(has_pieces(run) for run in runs) or (len(runs) == 2 and lie_otherwise_by_words(*runs))
 
 
 def token_step(trace: Trace) -> int:
