@@ -14,6 +14,8 @@ from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.analysis.word_starts import groups, word_starts
 from transformer_viz.analysis.words import Words, by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.errors import OptionError
+from transformer_viz.figures import candidates
+from transformer_viz.figures.theme import theme_of
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Fill, Trace
 
@@ -174,13 +176,15 @@ def test_steps_of_words_and_of_tokens() -> None:
     assert step_of_tokens(trace, 99) == 4
 
 
-def test_what_a_single_piece_said_stays() -> None:
-    """Candidates and rank of a word of one piece; a fill at its place."""
+@pytest.mark.parametrize("ids", [{}, {"token_id": 3, "candidate_ids": (3, 4, 5)}])
+def test_what_a_single_piece_said_stays(ids: dict[str, Any]) -> None:
+    """Candidates and rank of a word of one piece, among which it stands as the word that it is; a fill at its place."""
     trace = prompted(["a", "b", " c", " d"])
-    step = replace(trace.steps[1], candidates=((" c", 0.5), (" e", 0.2)), candidate_ids=(3, 4), rank=0)
+    step = replace(trace.steps[1], candidates=((" c", 0.5), (" e", 0.2), ("f", 0.1)), rank=0, **ids)
     pooled = by_words(replace(trace, steps=(trace.steps[0], step, trace.steps[2])))
-    assert pooled.steps[0].candidates == ((" c", 0.5), (" e", 0.2))
+    assert pooled.steps[0].candidates == (("c", 0.5), (" e", 0.2), ("f", 0.1))
     assert pooled.steps[0].token == pooled.output_tokens[0] == "c"
+    assert len(candidates.at_step(pooled.steps[0], theme_of("light"))["y"]) == 3, "the word is none of its own beside them"
     weights = np.full((1, 1, 4, 4), 0.25)
     read = Trace.from_arrays(encoder=weights, source_tokens=["[CLS]", "ho", "##use", "[MASK]"])
     filled = by_words(replace(read, fills=(Fill(place=3, candidates=(("x", 0.5),)),)))

@@ -196,10 +196,11 @@ class _Pooled:
         return np.where(any_allowed, np.uint8(0), together)
 
     def _step(self, row: Sequence[int]) -> Step:
-        """Of a single piece as it is; of several the probability that they follow each other."""
+        """Of a single piece as it is, by its word among its candidates too; of several the probability that they follow each
+        other."""
         steps = [self.trace.steps[place] for place in row]
         if len(steps) == 1:
-            return replace(steps[0], token=self._label(self.trace.output_tokens, row), token_id=None, candidate_ids=())
+            return _named(steps[0], self._label(self.trace.output_tokens, row))
         total = math.fsum(step.log_probability for step in steps)
         sampling = [step.sampling_probability for step in steps if step.sampling_probability is not None]
         return Step(
@@ -226,6 +227,15 @@ class _Pooled:
 
     def _label(self, tokens: Sequence[str], word: Sequence[int]) -> str:
         return word_label([tokens[place] for place in word])
+
+
+def _named(step: Step, word: str) -> Step:
+    """The step of a piece that is a whole word; the other candidates may go on with the word before it, and stay pieces."""
+    names = [token for token, _ in step.candidates]
+    keys, own = (step.candidate_ids, step.token_id) if step.candidate_ids else (names, step.token)
+    pairs = zip(keys, step.candidates, strict=True)
+    candidates = tuple((word if key == own else token, p) for key, (token, p) in pairs)
+    return replace(step, token=word, candidates=candidates)
 
 
 def word_label(pieces: Sequence[str]) -> str:
