@@ -1,5 +1,6 @@
 """Sentences and scores against brute force and planted answers."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_viz.analysis.sentences import percent_words, plain, probability_words, step_sentence
+from transformer_viz.analysis.sentences import percent_words, plain, probability_words, step_sentence, times_words
 from transformer_viz.analysis.true_key import best_head, head_mass
 from transformer_viz.trace.trace import Step, Trace
 
@@ -106,3 +107,20 @@ def test_no_share_is_rounded_to_everything(share: float) -> None:
     if share < 1 - 1e-6:
         assert percent_words(share) != "100 %"
     assert percent_words(share).endswith(" %")
+
+
+@pytest.mark.parametrize(
+    ("times", "words"),
+    [
+        (1.04, "hardly more probable"),
+        (1.5, "1.5 times as probable"),
+        (9.96, "10 times as probable"),
+        (11_873, "12,000 times as probable"),
+        (999_900, "1 million times as probable"),
+        (3.21e10, "32 billion times as probable"),
+        (4e30, "10³⁰ times as probable"),
+    ],
+)
+def test_how_much_more_probable_is_said_as_people_read_numbers(times: float, words: str) -> None:
+    assert times_words(math.log(times)) == words
+    assert times_words(2000.0) == "10⁸⁶⁸ times as probable", "more than a float holds"

@@ -11,9 +11,11 @@ from tests.figures.test_figures import numbers
 from tests.needs import needs
 from tests.tiny_models import GPT2
 from tests.views.drawn import charts
+from tests.views.test_answer_view import sent
 from transformer_viz import decode, load_model
 from transformer_viz.analysis.head_order import ordered, statistic
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import screen
 from transformer_viz.views.state import deep
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
@@ -88,6 +90,20 @@ def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start: Start, t
         assert layout["coloraxis"]["cmax"] == pytest.approx(trace.decoder_attentions[0, 0].max())
     assert "decoder self-attention, " in chart(at, "mosaic-chart-decoder")["layout"]["title"]["text"]
     assert any(f"scale='{scale}'" in code.value for code in at.code)
+
+
+@pytest.mark.parametrize(
+    ("scale", "says"),
+    [("fixed", "0 to 1"), ("head", "0 to {most:.2g}, this head's maximum"), ("log", "0.0001 to 1, logarithmic")],
+)
+def test_on_a_phone_the_colours_are_said_in_words(
+    start: Start, trace: Trace, scale: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "colour = weight" not in sent(start(checkpoint=GPT2, text=TEXT))
+    monkeypatch.setattr(screen, "is_narrow", lambda: True)
+    assert trace.decoder_attentions is not None
+    words = says.format(most=trace.decoder_attentions[0, 0].max())
+    assert f"colour = weight, {words}" in sent(start(checkpoint=GPT2, text=TEXT, colours=scale))
 
 
 def test_compare_has_the_layers_around_the_one_that_is_shown_and_how_far_each_head_differs(start: Start) -> None:

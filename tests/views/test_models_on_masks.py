@@ -31,6 +31,7 @@ def test_every_tab_opens(start: Start, name: str, tab: str) -> None:
     assert not at.warning
     header = next(str(words.value) for words in at.markdown if str(words.value).startswith("Sentence 1"))
     assert "letter" not in header
+    assert ".**." not in header
 
 
 def drawn(at: AppTest, key: str) -> np.ndarray:

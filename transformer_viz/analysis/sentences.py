@@ -4,6 +4,7 @@ A sentence is a tuple of pieces, (style, text): `plain` words, `code` for a piec
 and `strong`. The text is never markup; whoever draws it must draw it literally.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Literal
 
@@ -22,6 +23,8 @@ Style = Literal["plain", "code", "strong"]
 Sentence = tuple[tuple[Style, str], ...]
 _LONGEST_CODE = 120
 """Signs of a piece of the run."""
+_LARGE = ((1e9, " billion"), (1e6, " million"))
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *, with_answer: bool = True) -> Sentence:
@@ -175,6 +178,18 @@ def percent_words(share: float) -> str:
     if 0.995 <= share < 1 - 1e-6:
         return "over 99 %"
     return f"{100 * share:.0f} %"
+
+
+def times_words(gain: float) -> str:
+    """`12,000 times as probable`, of a gain in log-probability above 0: two digits, and from 10¹² on the power of ten."""
+    power = gain / math.log(10)
+    if power >= 12:
+        return f"10{str(math.floor(power)).translate(_RAISED)} times as probable"
+    times = float(f"{math.exp(gain):.2g}")
+    if times == 1:
+        return "hardly more probable"
+    size, name = next((each for each in _LARGE if times >= each[0]), (1, ""))
+    return f"{f'{times / size:,.1f}'.removesuffix('.0')}{name} times as probable"
 
 
 def _correction(trace: Trace, step: int) -> list[tuple[Style, str]]:

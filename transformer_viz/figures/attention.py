@@ -89,6 +89,12 @@ def colour_axes(
     return {"coloraxis": {**colours, "colorbar": bar, "showscale": shows}}
 
 
+def bar_words(scale: Scale, most: float) -> str:
+    """What the bar of `colour_axes` says, where there is no room for one."""
+    ends = {"fixed": "0 to 1", "head": f"0 to {most:.2g}, this head's maximum", "log": "0.0001 to 1, logarithmic"}
+    return f"colour = weight, {ends[scale]}"
+
+
 def bar_traces(scale: Scale) -> list[Plain]:
     """What holds the logarithmic bar: Plotly draws none of which no trace has colours."""
     marker = {"color": [0], "coloraxis": "coloraxis2"}

@@ -1,5 +1,6 @@
 """Masks as matrices, each cell coloured by its reason: one, or all of a sentence or a batch side by side."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,8 +19,9 @@ from transformer_viz.trace.trace import Trace
 _TITLE, _LEGEND = 26, 34
 """Pixels: above a panel for its title, above everything for the legend."""
 _LONGEST_NAME = 120
-_LEAST_LABELLED = 9
-"""Cells smaller than this many pixels get no tick labels: they would overlap. The hover still has them."""
+_LABEL, _LEAST_APART = 9, 7
+"""Pixels from one tick label to the next, of which smaller cells have one in several and the hover all; and of a cell that
+stands apart from its neighbours."""
 
 
 def mask(
@@ -118,12 +120,14 @@ def mask_grid(
         for column, part in enumerate(parts):
             left, right = _span(column, columns)
             bottom = 1 - (top + _TITLE + height) / inner
+            cell = height / len(part.queries)
             number = len(traces) + 1
             title = f"{part.title} ({(part.reasons > 0).sum()} of {part.reasons.size})"
             layout["annotations"].append(_words(title, left, 1 - (top + 4) / inner, size + 1, colours.muted))
-            traces.append(reasons.cells(part.reasons, theme, xaxis=f"x{number}", yaxis=f"y{number}", gap=int(height > 120)))
-            shows = height / len(part.queries) >= _LEAST_LABELLED
-            layout |= _axes(number, part, (left, right), (max(0.0, bottom), bottom + height / inner), shows, colours, size - 1)
+            traces.append(
+                reasons.cells(part.reasons, theme, xaxis=f"x{number}", yaxis=f"y{number}", gap=int(cell >= _LEAST_APART))
+            )
+            layout |= _axes(number, part, (left, right), (max(0.0, bottom), bottom + height / inner), cell, colours, size - 1)
         top += height + _TITLE + gap
     codes = sorted({int(code) for parts in sentences for part in parts for code in np.unique(part.reasons)} | {0})
     return go.Figure([*traces, *reasons.legend(codes, theme)], layout)
@@ -170,15 +174,19 @@ def _axes(
     part: MaskPart,
     x: tuple[float, float],
     y: tuple[float, float],
-    shows: bool,
+    cell: float,
     colours: Theme,
     size: int,
 ) -> dict[str, Any]:
-    shared: dict[str, Any] = {"automargin": False, "title": None, "showticklabels": shows}
-    key_axis = cells.key_axis(part.keys, part.kind, colours, size, tickangle=-90, domain=x, anchor=f"y{number}", **shared)
-    names = labels(part.queries)
-    query_axis = cells.query_axis(names, part.queries, part.kind, colours, size, domain=y, anchor=f"x{number}", **shared)
-    return {f"xaxis{number}": key_axis, f"yaxis{number}": query_axis}
+    """`cell`: its height in pixels."""
+    keys, queries, every = labels(part.keys), labels(part.queries), math.ceil(_LABEL / cell)
+    shared: dict[str, Any] = {"automargin": False, "title": None}
+    across: dict[str, Any] = {**cells.ticks(keys, every), "tickangle": -90, "domain": x, "anchor": f"y{number}", **shared}
+    down: dict[str, Any] = {**cells.ticks(queries, every), "domain": y, "anchor": f"x{number}", **shared}
+    return {
+        f"xaxis{number}": cells.key_axis(part.keys, part.kind, colours, size, **across),
+        f"yaxis{number}": cells.query_axis(queries, part.queries, part.kind, colours, size, **down),
+    }
 
 
 def _words(text: str, x: float, y: float, size: int, colour: str) -> dict[str, Any]:

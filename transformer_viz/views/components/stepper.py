@@ -7,8 +7,10 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.analysis.heads import head_map, reasons_map
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.export.strips import legend
+from transformer_viz.figures.attention import bar_words, most_of
 from transformer_viz.figures.mosaic import plain_mosaic
 from transformer_viz.figures.player import Looks, plain_guess, plain_player
 from transformer_viz.terms import Kind
@@ -95,11 +97,20 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, rested: Calla
     a click moved the focus still carries the values of the boxes from before the click.
     """
     now = replace(at, step=st.session_state.step)
-    content = player.data(trace, now, hint=legend(trace, now.kind), large=chosen.is_large, dark=style.theme() == "dark")
+    content = player.data(trace, now, hint=_hint(trace, now, chosen), large=chosen.is_large, dark=style.theme() == "dark")
     content["linked"] = player.linked(trace, now.kind, st.session_state.pin, st.session_state.lines)
     player.show(content, lambda: _step_rested(trace), lambda: _pinned(trace), _lines_switched)
     link.update(link.values(("step", "pin", "lines")))
     rested(now)
+
+
+def _hint(trace: Trace, now: focus.Focus, chosen: DisplayOptions) -> str:
+    """What rows, columns and marks mean; on a phone, whose map has no bar of colours, these too."""
+    words = legend(trace, now.kind)
+    if not screen.is_narrow():
+        return words
+    place = trace, now.kind, now.layer, now.head
+    return f"{words} · {bar_words(chosen.scale, most_of(head_map(*place), reasons_map(*place)))}"
 
 
 def _step_rested(trace: Trace) -> None:

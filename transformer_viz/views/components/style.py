@@ -22,13 +22,19 @@ _CSS = """
 .st-key-open-drop section {
   min-height: 180px; border-style: dashed; flex-direction: column; align-items: center; justify-content: center; gap: 0.6rem;
 }
-.st-key-open-drop section > :last-child {
-  flex: none; align-self: center; align-items: center; margin: 0;
-}
+.st-key-open-drop section > * { flex: none; align-self: center; align-items: center; margin: 0; }
 /* What was shown before a text that cannot be read: it can be looked at, and is not what was asked for. */
 /* All kinds of attention side by side: what stands beside the boxes goes below them first. */
 :has(> .st-key-focus-controls) { min-width: min(100%, 34rem); }
 .st-key-focus-controls { gap: 0.6rem; }
+/* A prompt's box is as high as its text, from one line to six. */
+.st-key-text textarea, .st-key-b_text textarea { field-sizing: content; min-height: 2.4rem; max-height: 8.6rem; }
+/* Compare's maps stand in the first screen: a side is one row where there is room. */
+@media (min-width: 1300px) {
+  [class*="st-key-side-"] { flex-wrap: nowrap; gap: 0.5rem; }
+  [class*="st-key-side-"] > :not(:first-child) { flex: 0 3 auto; min-width: 5.2rem; }
+  [class*="st-key-side-"] > :is(.st-key-text, .st-key-b_text) { flex: 1 1 16rem; }
+}
 /* It draws nothing, and a row gives it room. */
 [class*="st-key-prompt-keys"] { position: absolute; }
 /* The drawing of a model stays in sight while one goes through the switches beside it. */

@@ -9,6 +9,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.grade_words import grades_sentence
 from transformer_viz.analysis.grading import Grades, alignment
 from transformer_viz.analysis.head_names import COVERAGE, MARGIN, PLACES, THRESHOLD, WIDTHS
+from transformer_viz.analysis.head_order import offered
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.analysis.true_key import head_mass
@@ -33,7 +34,13 @@ _BASELINES = {"": "", "even_": ", uniform", "untrained_": ", untrained"}
 
 def start(trace: Trace, model: "LoadedModel | None", device: str) -> None:
     """The tint, from the link or by default; before the link is written."""
-    link.start("tint", tuple(TINTS), default_tint(trace))
+    link.start("tint", _tints(trace), default_tint(trace))
+
+
+def _tints(trace: Trace) -> tuple[str, ...]:
+    """Those that heads of this run have: without a right key none is tinted by it."""
+    known = {name for kind in trace.kinds for name in offered(trace, kind)}
+    return tuple(name for name in TINTS if name not in MEASURES or name in known)
 
 
 def default_tint(trace: Trace) -> str:
@@ -48,7 +55,7 @@ def show(shown: Shown) -> None:
     # No line break between a number and its sign.
     st.markdown(literal(plain(grades_sentence(grades)).replace(" %", "\u00a0%")))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox("Tinted by", list(TINTS), key="tint", format_func=TINTS.__getitem__, width=270)
+        st.selectbox("Tinted by", _tints(shown.trace), key="tint", format_func=TINTS.__getitem__, width=270)
         with st.popover("What the names mean", icon=":material/help:"):
             _rules()
     narrow = screen.is_narrow()

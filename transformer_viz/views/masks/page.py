@@ -85,23 +85,22 @@ def _header(now: Setup) -> None:
             st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
     before = now.decoded(changed=False)[now.sentence]
     words = (
-        f"Sentence {now.sentence + 1} of {len(sources)}: **{of_run(before.source)}** {_becomes(before, now.model)}. "
+        f"Sentence {now.sentence + 1} of {len(sources)}: **{of_run(before.source)}** {_becomes(before, now.model)} "
         f"It has {_size(before, now.model)}."
     )
     if now.is_changed:
         after = now.decoded(changed=True)[now.sentence]
-        words += f" With {literal(now.change_words())} it {_becomes(after, now.model)}."
+        words += f" With {literal(now.change_words())} it {_becomes(after, now.model)}"
     st.markdown(words)
 
 
 def _becomes(trace: Trace, model: LoadedModel) -> str:
-    """What the model makes of a sentence: a text, how it goes on, or what it puts at the mask tokens."""
-    if model.model.sizes.writes:
-        verb = "goes on with" if batch.has_prompts(model) else "becomes"
-        return f"{verb} **{of_run(trace.text)}**{display_options.answer_of(trace)}"
-    if not trace.fills:
-        return "is read"
-    return f"is filled with **{of_run(fills_words(trace))}**"
+    """What the model makes of a sentence: a text, how it goes on, or what it puts at the mask tokens; with a full stop."""
+    if not model.model.sizes.writes:
+        return f"is filled with **{of_run(fills_words(trace))}**." if trace.fills else "is read."
+    verb, answer = "goes on with" if batch.has_prompts(model) else "becomes", display_options.answer_of(trace)
+    is_ended = not answer and trace.text.endswith((".", "!", "?", "…"))
+    return f"{verb} **{of_run(trace.text)}**{answer}{'' if is_ended else '.'}"
 
 
 def _size(trace: Trace, model: LoadedModel) -> str:

@@ -7,6 +7,7 @@ import streamlit as st
 
 from transformer_viz import glossary
 from transformer_viz.analysis.comparison import first_difference
+from transformer_viz.analysis.sentences import times_words
 from transformer_viz.decoding.beam import Stop
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.hypotheses import at_node
@@ -164,7 +165,7 @@ def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     if parted is None:
         return f"Greedy decoding and beam {search.settings['beam_size']} both write {texts[0]}, log p = {best.total:.4g}."
     gain = best.total - by_greedy
-    more = f"{math.exp(gain):.3g} times as probable" if gain > 0 else "less probable, but better by its score"
+    more = times_words(gain) if gain > 0 else "less probable, but better by its score"
     size = search.settings["beam_size"]
     return (
         f"Greedy decoding writes {texts[0]}, log p = {by_greedy:.4g}. Beam {size} finds {texts[1]}, "
