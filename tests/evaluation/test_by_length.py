@@ -76,6 +76,21 @@ def test_numbers_are_those_of_decoding_one_string_at_a_time(tiny, measured):
         np.testing.assert_allclose(np.array(point.head_mass), mass / letters, atol=1e-9)
 
 
+def test_progress_is_by_symbols_and_what_it_raises_ends_the_work(tiny):
+    task, shares = Remembering(ALPHABET, 5, (2, 4)), []
+    accuracy_by_length(with_task(tiny, task), [7, 2, 3, 5], samples=7, on_progress=shares.append)
+    assert shares == [0, 2 / 17, 5 / 17, 10 / 17]
+
+    def enough(share):
+        if share:
+            raise InterruptedError
+
+    task.drawn.clear()
+    with pytest.raises(InterruptedError):
+        accuracy_by_length(with_task(tiny, task), [7, 2, 3, 5], samples=7, on_progress=enough)
+    assert [*task.drawn] == [2]
+
+
 def test_within_the_limit_it_is_what_decode_says(tiny, measured):
     found, task = measured
     checkpoint = with_task(tiny, task)

@@ -251,3 +251,16 @@ def test_impossible_questions_are_named(f, options, named):
 def test_a_checkpoint_knows_its_own_vocabulary(tiny):
     with pytest.raises(OptionError, match="are for callables"):
         tv.check_masks(tiny, vocabulary_size=V)
+
+
+def test_progress_counts_every_pass_and_may_end_the_check(random_checkpoint):
+    shares = []
+    report = tv.check_masks(random_checkpoint, on_progress=shares.append)
+    assert shares == [n / report.replacements for n in range(report.replacements)]
+
+    def enough(share):
+        if share > 0.5:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        tv.check_masks(random_checkpoint, on_progress=enough)

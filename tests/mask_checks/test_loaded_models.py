@@ -46,6 +46,13 @@ def test_without_texts_random_tokens_do(name):
     assert report.pairs == 8
 
 
+@pytest.mark.parametrize("name", ["gpt2", "marian", "bert"])
+def test_progress_counts_every_pass(name):
+    shares = []
+    report = tv.check_masks(families.family(name), texts=TEXTS, on_progress=shares.append)
+    assert shares == [n / report.replacements for n in range(report.replacements)]
+
+
 @pytest.mark.parametrize("name", ["gpt2", "llama", "gemma2", "opt", "marian", "t5"])
 def test_without_the_causal_mask_it_fails_by_name(name):
     report = tv.check_masks(families.family(name), texts=TEXTS, edits=["decoder:off"], replacements=1)

@@ -93,7 +93,7 @@ def test_lengths_are_measured_when_asked_for_and_once(
 ) -> None:
     calls = []
 
-    def few(given: checkpoints.Checkpoint, *, samples: int) -> ByLength:
+    def few(given: checkpoints.Checkpoint, *, samples: int, on_progress: object = None) -> ByLength:
         calls.append(samples)
         return accuracy_by_length(given, [1, 2, 35], samples=3)
 

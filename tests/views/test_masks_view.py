@@ -2,6 +2,7 @@
 
 import base64
 import re
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,12 +11,15 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from tests.until import until
 from tests.views.drawn import charts, pictures
 from transformer_viz import decode, load_checkpoint
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.effect import EffectInProgress, effect
 from transformer_viz.model.mistakes import MISTAKES
-from transformer_viz.views.masks import over_many
+from transformer_viz.serving import Limits
+from transformer_viz.views.cache import watched
+from transformer_viz.views.cache.line import Line, Run
 from transformer_viz.views.masks.page import TABS as MODULES
 
 Start = Callable[..., AppTest]
@@ -128,15 +132,19 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """How many strings are decoded after each step. After the fifth the run of the page ends, as a click ends it."""
     st.cache_resource.clear()
     taken: list[int] = []
-    step = EffectInProgress.step
+    step, take = EffectInProgress.step, Run.take
 
     def counted(running: EffectInProgress, model: LoadedModel) -> None:
         step(running, model)
         taken.append(running.decoded)
+
+    def stopped(run: Run) -> None:
+        take(run)
         if len(taken) == 5:
             st.stop()
 
     monkeypatch.setattr(EffectInProgress, "step", counted)
+    monkeypatch.setattr(Run, "take", stopped)
     yield taken
     st.cache_resource.clear()
 
@@ -172,23 +180,27 @@ def test_stop_keeps_what_is_done_and_says_of_how_many(start: Start, steps: list[
     assert steps == list(range(25, 501, 25))
 
 
-def test_strangers_wait_for_each_other_and_are_told(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Taken:
-        """Once somebody else's; then the run of the page ends, as a click ends it."""
+def test_many_strings_stand_in_line_and_leave_it_with_their_page(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    line, go_on, looks = Line(Limits()), threading.Event(), []
 
-        def __init__(self) -> None:
-            self.asked = 0
+    def wait(run: Run, seconds: float) -> bool:
+        """Twice there is nothing; then the run of the page ends, as a click ends it."""
+        looks.append(run)
+        if len(looks) == 2:
+            st.stop()
+        return False
 
-        def acquire(self, timeout: float) -> bool:
-            self.asked += 1
-            if self.asked == 2:
-                st.stop()
-            return False
-
-    monkeypatch.setattr(over_many, "ONE_AT_A_TIME", Taken())
-    at = start("masks", sources="hello\nab", tab="Mistakes", asked="gallery")
-    assert progress(at) == ["0 of 3,500 strings · waiting for what somebody else asked for"]
-    assert said(at).count("**Here:**") == len(MISTAKES), "all else is drawn before"
+    monkeypatch.setattr(watched, "line", lambda: line)
+    monkeypatch.setattr(Run, "wait", wait)
+    other = line.join("hers", "somebody else", lambda run: go_on.wait(60))
+    try:
+        until(lambda: other.state == "at work")
+        at = start("masks", sources="hello\nab", tab="Mistakes", asked="gallery")
+        assert progress(at) == ["0 of 3,500 strings · 2nd in line; 1 run before yours"]
+        assert said(at).count("**Here:**") == len(MISTAKES), "all else is drawn before"
+        assert looks[0].is_given_up and line.join("his", "a third", lambda run: None).n_before == 1
+    finally:
+        go_on.set()
 
 
 def test_the_certificate_passes_and_fails(start: Start) -> None:

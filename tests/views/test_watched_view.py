@@ -13,12 +13,14 @@ import transformer_viz as tv
 from tests.until import until
 from tests.views.drawn import pictures
 from tests.views.widgets import link_of, seen, widgets
+from transformer_viz.analysis.mask_report import MaskReport
 from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.errors import DeviceError
 from transformer_viz.serving import Limits
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import run_cache, runs, watched
 from transformer_viz.views.cache.line import Line, Run
+from transformer_viz.views.masks import batch_runs
 
 Start = Callable[..., AppTest]
 PATIENT = 60
@@ -164,6 +166,56 @@ def test_two_wait_for_each_other_and_see_their_own(start: Start, slow: Slow) -> 
         assert at.session_state["text"] == text
         assert output(at) == [*tv.decode(load_checkpoint("reverse"), text).output_tokens]
         assert link_of(at)["text"] == text
+
+
+def test_a_check_says_how_far_it_is_and_is_given_up(
+    start: Start, line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on, shares = threading.Semaphore(0), list[float]()
+
+    def check(*given: Any, on_progress: Callable[[float], None], **options: Any) -> MaskReport:
+        for share in (0.25, 0.5) if not shares else ():
+            on_progress(share)
+            shares.append(share)
+            assert go_on.acquire(timeout=PATIENT)
+        return tv.check_masks(*given, **options)
+
+    monkeypatch.setattr(watched, "QUICK", 1e7)
+    monkeypatch.setattr(batch_runs, "check_masks", check)
+    at = start("masks", sources="hello", tab="Certificate", asked="certificate")
+    run = at.session_state["long_run"]
+    until(lambda: shares == [0.25])
+    (bar,) = at.run().get("progress")
+    assert bar.proto.text.replace("\\", "") == "Replacing what must not be seen: 25%"
+    at.button(key="long-run-stop").click().run()
+    assert run.is_given_up and not at.get("progress")
+    go_on.release(1)
+    until(lambda: line.is_idle)
+    assert shares == [0.25], "its work has ended"
+    at.button(key="long-run-again").click().run()
+    finished(at)
+    assert at.success[0].value.startswith("Sound")
+
+
+def test_a_check_that_takes_too_long_is_ended_in_a_sentence(
+    start: Start, line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on, seconds = threading.Event(), threading.Event(), [0.0]
+
+    def check(*_: Any, on_progress: Callable[[float], None], **__: Any) -> None:
+        begun.set()
+        assert go_on.wait(PATIENT)
+        on_progress(0.5)
+
+    monkeypatch.setattr(line, "now", lambda: seconds[0])
+    monkeypatch.setattr(watched, "QUICK", 1e7)
+    monkeypatch.setattr(batch_runs, "check_masks", check)
+    at = start("masks", sources="hello", tab="Certificate", asked="certificate")
+    assert begun.wait(PATIENT)
+    seconds[0] = line.limits.run_seconds + 1
+    at.run()
+    go_on.set()
+    assert "ended at 50%, since a run may take 300 s here (TRANSFORMER_VIZ_MAX_RUN_SECONDS)" in words(finished(at))
 
 
 def test_another_text_takes_the_place_of_the_former(start: Start, slow: Slow) -> None:

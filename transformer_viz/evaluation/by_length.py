@@ -12,6 +12,7 @@ from transformer_viz.evaluation.evaluate_batch import evaluate_batch
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
 from transformer_viz.tracing.options import whole
+from transformer_viz.tracing.watching import OnProgress
 
 MOST_SAMPLES = 10_000
 _BEYOND = 1.5
@@ -21,7 +22,12 @@ _STREAM = 79
 
 
 def accuracy_by_length(
-    checkpoint: Checkpoint, lengths: Iterable[int] | None = None, samples: int = 100, seed: int = 0
+    checkpoint: Checkpoint,
+    lengths: Iterable[int] | None = None,
+    samples: int = 100,
+    seed: int = 0,
+    *,
+    on_progress: OnProgress | None = None,
 ) -> ByLength:
     """Decodes fresh strings of each length greedily and compares them with the true answers.
 
@@ -31,6 +37,7 @@ def accuracy_by_length(
             model has positions, and at most 64 of them. A length of which the task has no strings is left out.
         samples: strings per length, of all of the task's sources alike.
         seed: another seed draws other strings; those of a length do not depend on what other lengths are asked for.
+        on_progress: is called before each length with the share that is done, from 0 to 1; what it raises ends the work.
 
     Raises:
         OptionError: an impossible length, number or seed.
@@ -43,7 +50,12 @@ def accuracy_by_length(
     asked = default_lengths(checkpoint) if lengths is None else _checked(checkpoint, lengths)
     points = []
     with devices.few_threads(checkpoint.device, checkpoint.n_parameters):
+        # Twice as many symbols take twice as long.
+        n_all, n_done = sum(asked), 0
         for length in asked:
+            if on_progress is not None:
+                on_progress(n_done / n_all)
+            n_done += length
             symbols = fresh_strings(checkpoint.task, length, samples, np.random.default_rng([seed, _STREAM, length]))
             if symbols:
                 points.append(_point(checkpoint, length, symbols, trained))

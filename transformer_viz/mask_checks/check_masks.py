@@ -27,6 +27,7 @@ from transformer_viz.model import devices, mistakes
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import Kind
 from transformer_viz.tracing.edit_tap import kind_sizes
+from transformer_viz.tracing.watching import OnProgress
 
 _MOST_REPLACEMENTS = 100
 
@@ -43,6 +44,7 @@ def check_masks(
     pad_id: int | None = 0,
     max_length: int | None = None,
     avoid: Iterable[int] = (),
+    on_progress: OnProgress | None = None,
 ) -> MaskReport:
     """Proves, or disproves, that nothing leaks through a model's masks.
 
@@ -59,6 +61,8 @@ def check_masks(
         pad_id: of a callable; None when it knows no padding, which is then not checked.
         max_length: of a callable: the longest source and target, before up to 7 pads are appended; None is 12.
         avoid: of a callable: ids that must not be drawn, special symbols for instance.
+        on_progress: of a loaded model: is called before each pass with the share that is done, from 0 to 1; what it raises ends
+            the check.
 
     Raises:
         OptionError: an impossible keyword.
@@ -81,10 +85,19 @@ def check_masks(
     with devices.memory_errors(model.device), devices.few_threads(model.device, model.n_parameters), torch.inference_mode():
         sentences = Sentences(model, texts, replacements, np.random.default_rng([seed, 91]))
         plain_edits.check(read, kind_sizes(model.model.sizes), *sentences.lengths)
-        check = _Check(Passes(model, read, made), sentences)
+        check = _Check(Passes(model, read, made, _share(sentences, on_progress)), sentences)
         about = f" with the mistake {made.name}" if made else ""
         subject = f"{'model' if model.task is None else 'checkpoint'} {model.name}{about}"
         return check.report(f"{subject} with {len(read)} edit{'s'[: len(read) != 1]}" if read else subject, model.model.sizes)
+
+
+def _share(sentences: Sentences, on_progress: OnProgress | None) -> Callable[[int], object] | None:
+    """What is told how many passes there were."""
+    if on_progress is None:
+        return None
+    n_all = sentences.n_passes
+    # A model that answers in a type of its own has a pass more for each batch.
+    return lambda n: on_progress(min(1.0, n / n_all))
 
 
 @dataclass(frozen=True)
@@ -176,10 +189,7 @@ class _Check:
     def _check_target_length(self, asked: _Asked) -> None:
         """The target without its end. Up to so many lengths, spread evenly: each is a pass of its own."""
         real, allowed = ~asked.batch.target_padding, self.passes.precision.tolerance.other_shape
-        longest = real.shape[1]
-        for n in sorted(
-            {int(n) for n in np.linspace(1, longest - 1, min(self.sentences.n_lengths, longest - 1)).round()} if longest else ()
-        ):
+        for n in self.sentences.cut_lengths(asked.batch):
             after, steps = self.passes.exact(asked.batch.shortened(n)), real[:, :n]
             for kind in after.weights.keys() - {"encoder"}:
                 before = asked.fine_base.weights[kind][..., :n, : n if kind == "decoder" else None]

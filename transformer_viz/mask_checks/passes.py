@@ -1,7 +1,7 @@
 """Passes through a model whose masks are checked: its attention and its output, in its own precision and in float64."""
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -49,8 +49,16 @@ class Passes:
         n_run: how many passes there were.
     """
 
-    def __init__(self, model: LoadedModel, edits: Sequence[Edit], mistake: Mistake | None) -> None:
+    def __init__(
+        self,
+        model: LoadedModel,
+        edits: Sequence[Edit],
+        mistake: Mistake | None,
+        on_pass: Callable[[int], object] | None = None,
+    ) -> None:
+        """`on_pass` is told before each pass how many there were."""
         self._model, self._edits, self._mistake = model, tuple(edits), mistake
+        self._on_pass = on_pass
         self._same: Reader = model.model
         self._exact: Reader | None = None
         self.own = self._same_type = self._exact_type = torch.float64
@@ -92,6 +100,8 @@ class Passes:
         self._same, self._exact = _in(self._same_type, own), _in(self._exact_type, own)
 
     def _run(self, reader: Reader, batch: Batch) -> Pass:
+        if self._on_pass is not None:
+            self._on_pass(self.n_run)
         self.n_run += 1
         sizes, recorder = reader.sizes, Recorder(("weights", "mask"))
         changing = changing_tap(self._edits, self._mistake, sizes)

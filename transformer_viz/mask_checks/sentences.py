@@ -52,7 +52,6 @@ class Sentences:
         batches: the same sentences, each batch padded on another side. Behind, and before too where a prompt is read, since a
             batch of prompts is padded there.
         are: what each of them is.
-        n_lengths: at how many lengths a target is looked at.
         notes: what was left out of them.
     """
 
@@ -65,7 +64,7 @@ class Sentences:
         """
         self._rng, task, reader = rng, model.task, model.model
         self._replacements, self._is_by_one = replacements, task is not None
-        self.n_lengths = 8 if self._is_by_one else 4
+        self._n_lengths = 8 if self._is_by_one else 4
         self._source_ids, self._target_ids = _replacements(model)
         self.notes: list[str] = []
         if texts is not None:
@@ -92,41 +91,56 @@ class Sentences:
         Of a task's pairs each position by itself. Other models are large: in each of their pairs all tokens from a position on
         are replaced at once, at another position in each, so that all of them together try every one so many times.
         """
-        n, width = batch.target.shape
-        if self._is_by_one:
-            for key in range(width):
-                for _ in range(self._replacements if key or bool(batch.target_padding[:, key].any()) else 0):
-                    yield self._with_target(batch, torch.arange(width) == key), torch.full((n,), key)
-        elif width and bool(batch.target_padding[:, 0].any()):
-            for _ in range(self._replacements):
-                yield self._with_target(batch, batch.target_padding), torch.zeros(n, dtype=torch.long)
-        else:
-            for turn in range(-(-self._replacements * (width - 1) // n)):
-                keys = 1 + (turn * n + torch.arange(n)) % (width - 1)
-                yield self._with_target(batch, torch.arange(width) >= keys[:, None]), keys
+        for where, keys in self._target_places(batch):
+            yield replace(batch, target=self._others(batch.target, where, self._target_ids)), keys
 
     def source_turns(self, batch: Batch) -> Iterator[tuple[Batch, Tensor, Tensor]]:
         """The batch with other tokens where the source is padded, the first position of them, and in which pairs there is one.
 
         As `target_turns`, but that all padding of other models is replaced at once.
         """
+        for where, keys, pairs in self._source_places(batch):
+            yield replace(batch, source=self._others(batch.source, where, self._source_ids)), keys, pairs
+
+    def cut_lengths(self, batch: Batch) -> list[int]:
+        """Lengths at which the targets end once more, spread evenly."""
+        longest = batch.target.shape[1]
+        if not longest:
+            return []
+        return sorted({int(n) for n in np.linspace(1, longest - 1, min(self._n_lengths, longest - 1)).round()})
+
+    @property
+    def n_passes(self) -> int:
+        """How many passes all rules need together: each batch in two precisions and in its turns, and once each pair alone and
+        each length."""
+        turns = sum(2 + len(list(self._target_places(each))) + len(list(self._source_places(each))) for each in self.batches)
+        return turns + len(self.batches[0].source) + len(self.cut_lengths(self.batches[0]))
+
+    def _target_places(self, batch: Batch) -> Iterator[tuple[Tensor, Tensor]]:
+        n, width = batch.target.shape
+        if self._is_by_one:
+            for key in range(width):
+                for _ in range(self._replacements if key or bool(batch.target_padding[:, key].any()) else 0):
+                    yield torch.arange(width) == key, torch.full((n,), key)
+        elif width and bool(batch.target_padding[:, 0].any()):
+            for _ in range(self._replacements):
+                yield batch.target_padding, torch.zeros(n, dtype=torch.long)
+        else:
+            for turn in range(-(-self._replacements * (width - 1) // n)):
+                keys = 1 + (turn * n + torch.arange(n)) % (width - 1)
+                yield torch.arange(width) >= keys[:, None], keys
+
+    def _source_places(self, batch: Batch) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         n, width = batch.source.shape
         if not self._is_by_one:
             first = (~batch.source_padding).sum(-1)
             for _ in range(self._replacements if width else 0):
-                yield self._with_source(batch, batch.source_padding), first, first < width
+                yield batch.source_padding, first, first < width
             return
         for key in range(width):
             pairs = batch.source_padding[:, key]
             for _ in range(self._replacements if bool(pairs.any()) else 0):
-                where = pairs[:, None] & (torch.arange(width) == key)
-                yield self._with_source(batch, where), torch.full((n,), key), pairs
-
-    def _with_target(self, batch: Batch, where: Tensor) -> Batch:
-        return replace(batch, target=self._others(batch.target, where, self._target_ids))
-
-    def _with_source(self, batch: Batch, where: Tensor) -> Batch:
-        return replace(batch, source=self._others(batch.source, where, self._source_ids))
+                yield pairs[:, None] & (torch.arange(width) == key), torch.full((n,), key), pairs
 
     def _others(self, ids: Tensor, where: Tensor, real: Tensor) -> Tensor:
         """A random one of these in each place, never the one that stands there where there is another."""

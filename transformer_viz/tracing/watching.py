@@ -33,6 +33,10 @@ OnToken = Callable[[Written], bool | None]
 """Sees what has been written; where it returns False, nothing more is."""
 
 
+OnProgress = Callable[[float], object]
+"""Is told which share of some work is done, from 0 to 1. What it raises ends the work."""
+
+
 class Watch:
     """Counts the steps of a decoding, and asks after each whether it goes on.
 

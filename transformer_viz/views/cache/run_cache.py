@@ -12,6 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from cachetools import LRUCache, cached
 
+from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.analysis.mask_report import MaskReport
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
@@ -19,20 +20,20 @@ from transformer_viz.tracing.trace_size import held_bytes
 
 MOST_BYTES = 512_000_000
 _REPORT = 100_000
-"""Bytes of what a check of masks has found, roughly."""
+"""Bytes of what a check of masks has found, or decoded strings of all lengths, roughly."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def size_of(thing: Any) -> int:
-    """Bytes of a run, of several, of moments, of a certificate, or of a file."""
+    """Bytes of a run, of several, of moments, of a report, or of a file."""
     if isinstance(thing, bytes):
         return len(thing)
     if isinstance(thing, Trace):
         return held_bytes(thing)
     if isinstance(thing, TrainingSnapshot):
         return held_bytes(thing.written) + held_bytes(thing.forced)
-    if isinstance(thing, MaskReport):
+    if isinstance(thing, MaskReport | ByLength):
         return _REPORT
     assert isinstance(thing, list | tuple), f"the size of {type(thing).__name__} is not known"
     return sum(map(size_of, thing))
@@ -55,6 +56,10 @@ class Held(Generic[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """What is held, or made now."""
         return self._cached(*args, **kwargs)
+
+    def takes(self, name: str) -> bool:
+        """Whether there is an argument of this name."""
+        return name in self._names
 
     def key(self, *args: P.args, **kwargs: P.kwargs) -> Hashable:
         """Under which it is held."""

@@ -6,7 +6,6 @@ without gradients, and Traces. Runs are bounded by their bytes (`held`), and eac
 
 import os
 import random
-import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,7 +19,7 @@ from transformer_viz import checkpoints, places, readers, reading
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import BusyError, ModelError, TransformerVizError
-from transformer_viz.evaluation.by_length import accuracy_by_length
+from transformer_viz.evaluation.by_length import accuracy_by_length, default_lengths
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
@@ -29,12 +28,12 @@ from transformer_viz.tracing.decode import decode, trace_size
 from transformer_viz.tracing.recording_options import as_in
 from transformer_viz.tracing.trace_size import megabytes
 from transformer_viz.tracing.untrained import untrained as untrained_run
-from transformer_viz.tracing.watching import OnToken
+from transformer_viz.tracing.watching import OnProgress, OnToken
 from transformer_viz.views.cache import limits, model_cache, watched
 from transformer_viz.views.cache.limits import Kept
 from transformer_viz.views.cache.line import Run
 from transformer_viz.views.cache.run_cache import held
-from transformer_viz.views.cache.watched import Loading
+from transformer_viz.views.cache.watched import Progress
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import switches
 
@@ -43,15 +42,13 @@ Keywords = tuple[tuple[str, Any], ...]
 """Of `decode`, as a key."""
 
 # Everything that a visitor can make the server keep is limited, in number or in bytes.
-_CHECKPOINTS, _LENGTHS = 6, 32
+_CHECKPOINTS = 6
 LARGE = 100_000_000
 """Bytes of a model whose loading is watched; a smaller one is there in a moment."""
 _MOST_ROWS = 1024
 """Tokens that a model reads and writes in one decoding, at the most."""
 refused: TTLCache[Hashable, TransformerVizError] = TTLCache(_CHECKPOINTS, ttl=20)
 """What could not be loaded a moment ago: a page asks for its model more than once."""
-# What takes seconds of all that the machine has: strangers wait for each other, not on top of each other.
-ONE_AT_A_TIME = threading.Semaphore(1)
 
 
 def load(name: str, device: str) -> Checkpoint:
@@ -88,7 +85,7 @@ def _read_model(key: tuple[str, str, float], needed: int, run: Run | None = None
 
     def say(words: str, share: float | None) -> None:
         if run is not None:
-            run.goes_on(Loading(words, share))
+            run.goes_on(Progress(words, share))
 
     try:
         return model_cache.held(key, needed, lambda: readers.load_named(name, device, say))
@@ -176,7 +173,9 @@ def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
 
 def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
     """Exact match by source length, beyond training too."""
-    return _by_length(identity(checkpoint, device), samples, _checkpoint=checkpoint)
+    n_symbols = 2 * samples * sum(default_lengths(checkpoint))
+    words, cost = "Decoding strings of every length", float(n_symbols * checkpoint.n_parameters)
+    return watched.computed(words, _by_length, cost, identity(checkpoint, device), samples, _checkpoint=checkpoint)
 
 
 def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[TrainingSnapshot, ...]:
@@ -272,10 +271,9 @@ def _untrained(name: Identity, run: tuple[object, ...], *, _checkpoint: Checkpoi
     return untrained_run(_checkpoint, _trace)
 
 
-@st.cache_resource(max_entries=_LENGTHS, show_spinner="Decoding strings of every length …")
-def _by_length(name: Identity, samples: int, *, _checkpoint: Checkpoint) -> ByLength:
-    with ONE_AT_A_TIME:
-        return accuracy_by_length(_checkpoint, samples=samples)
+@held
+def _by_length(name: Identity, samples: int, *, _checkpoint: Checkpoint, _on_progress: OnProgress | None = None) -> ByLength:
+    return accuracy_by_length(_checkpoint, samples=samples, on_progress=_on_progress)
 
 
 @held

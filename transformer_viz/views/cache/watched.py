@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Generator, Hashable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer_viz import serving
+from transformer_viz.errors import BusyError
 from transformer_viz.views.cache.line import Line, Run, State
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.server import turns
@@ -53,8 +54,8 @@ class Writing:
 
 
 @dataclass(frozen=True)
-class Loading:
-    """How far the loading of a model is: in words, and as a share where that is known."""
+class Progress:
+    """How far a run is that writes nothing: in words, and as a share where that is known."""
 
     words: str
     share: float | None
@@ -99,7 +100,7 @@ def decoded(make: "Held[P, T]", cost: float, *args: P.args, **kwargs: P.kwargs) 
     elif found is None:
         found, ended_now = made(
             key,
-            "Reading the text …",
+            "Reading the text",
             lambda run: _written(run, make, *args, **kwargs, **limit),
             lambda: make.found(*args, **kwargs, **limit) is not None,
         )
@@ -122,7 +123,7 @@ def computed(words: str, make: "Held[P, T]", cost: float, *args: P.args, **kwarg
 
     Args:
         words: what it does.
-        make: of the store.
+        make: of the store. One with an argument `_on_progress` calls it with the share that is done, from 0 to 1.
         cost: multiplications that it takes, at the most.
         args: what it is made of.
         kwargs: likewise.
@@ -131,8 +132,20 @@ def computed(words: str, make: "Held[P, T]", cost: float, *args: P.args, **kwarg
         return found
     if cost < QUICK:
         return make(*args, **kwargs)
-    key, is_there = make.key(*args, **kwargs), lambda: make.found(*args, **kwargs) is not None
-    return made(key, words, lambda run: make(*args, **kwargs), is_there)
+
+    def work(run: Run) -> T:
+        own: Any = {"_on_progress": partial(_say_share, run)} if make.takes("_on_progress") else {}
+        return make(*args, **kwargs, **own)
+
+    return made(make.key(*args, **kwargs), words, work, lambda: make.found(*args, **kwargs) is not None)
+
+
+def _say_share(run: Run, share: float) -> None:
+    if not run.goes_on(Progress(f"{share:.0%}", share)):
+        raise BusyError(
+            f"This was ended at {share:.0%}, since a run may take {line().limits.run_seconds} s here "
+            f"({serving.variable('run_seconds')}). Take less of it, or a smaller model."
+        )
 
 
 def _written(run: Run, make: "Held[P, T]", *args: P.args, **kwargs: P.kwargs) -> tuple[T, Ended | None]:
@@ -217,9 +230,7 @@ def _watch(then: State, words: str, is_there: Callable[[], bool]) -> None:
         st.rerun()
     with st.container(key="long-run"):
         if then == "waiting":
-            _row(run, "Leave the line").markdown(f":material/hourglass_top: {_place(run.n_before)}")
-        elif isinstance(run.said, Loading):
-            st.progress(run.said.share or 0.0, literal(f"{words}: {run.said.words}"))
+            _row(run, "Leave the line").markdown(f":material/hourglass_top: {place_words(run)}")
         else:
             _at_work(run, words)
 
@@ -227,11 +238,13 @@ def _watch(then: State, words: str, is_there: Callable[[], bool]) -> None:
 def _at_work(run: Run, words: str) -> None:
     place = _row(run, "Stop")
     if run.said is None:
-        place.markdown(f":material/menu_book: {literal(words)}")
+        place.markdown(f":material/menu_book: {literal(words)} …")
         # The first token is seen when it is there, not when the browser asks the next time.
         with turns.passed_on():
             run.wait(EVERY)
-    if isinstance(run.said, Writing):
+    if isinstance(run.said, Progress):
+        place.progress(run.said.share or 0.0, literal(f"{words}: {run.said.words}"))
+    elif isinstance(run.said, Writing):
         place.markdown(f":material/edit_note: {literal(run.said.words)}")
         for text in run.said.written.texts:
             st.text(text)
@@ -244,20 +257,25 @@ def _row(run: Run, button: str) -> DeltaGenerator:
         return st.empty()
 
 
-def _place(n_before: int) -> str:
+def place_words(run: Run) -> str:
     """`2nd in line; 1 run before yours`."""
+    n_before = run.n_before
     nth = {1: "1st", 2: "2nd", 3: "3rd"}.get(n_before + 1, f"{n_before + 1}th")
     return f"{nth} in line; {n_before} run{'s' * (n_before != 1)} before yours"
 
 
 def _stop(run: Run) -> None:
-    run.stop()
+    # Of what has written nothing there is nothing to keep.
+    if isinstance(run.said, Writing):
+        run.stop()
+    else:
+        run.give_up()
     if run.is_given_up:
         st.session_state.left_line = run.key
 
 
 def _offer_again() -> None:
-    st.button("Stand in line again", key="long-run-again", icon=":material/play_arrow:", on_click=_stand_again)
+    st.button("Begin again", key="long-run-again", icon=":material/play_arrow:", on_click=_stand_again)
 
 
 def _stand_again() -> None:

@@ -11,18 +11,18 @@ from transformer_viz.mask_checks.effect import EffectInProgress, FreshStrings, G
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.framing import Target
 from transformer_viz.tracing.padded import decode_batch, own_target, read_batch
-from transformer_viz.tracing.watching import OnToken
+from transformer_viz.tracing.watching import OnProgress, OnToken
 from transformer_viz.views.cache import watched
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
 from transformer_viz.views.cache.run_cache import held
-from transformer_viz.views.cache.runs import ONE_AT_A_TIME, Identity, cost_of, identity
+from transformer_viz.views.cache.runs import Identity, cost_of, identity
 from transformer_viz.views.masks.batch import Typed
 
 _EFFECTS, _STRINGS = 128, 6
+_CHECKED = (6_000, 100_000)
+"""Tokens that a check reads, roughly: of texts, and of a task's pairs."""
 MOST_WRITTEN = 20
 """Tokens for each of many texts: some models seldom end by themselves."""
-_CHECKED = 1000
-"""Tokens that a check reads, roughly."""
 
 
 def decoded(model: LoadedModel, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
@@ -37,13 +37,13 @@ def forced(model: LoadedModel, typed: Typed, edits: tuple[str, ...] = (), mistak
     written = decoded(model, typed)
     given = tuple(own_target(one) if target is None else target for one, target in zip(written, typed.targets, strict=True))
     cost = cost_of(model, typed.sources, (("target", given),) if model.model.sizes.writes else ())
-    changed, words = (edits, mistake, MAX_TRACE_BYTES), "Reading the texts …"
+    changed, words = (edits, mistake, MAX_TRACE_BYTES), "Reading the texts"
     return watched.computed(words, _forced, cost, _name(model), typed.sources, given, *changed, _model=model)
 
 
 def report(model: LoadedModel, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None) -> MaskReport:
     """The certificate."""
-    words, cost = "Replacing what must not be seen …", float(_CHECKED * model.n_parameters)
+    words, cost = "Replacing what must not be seen", float(_CHECKED[model.task is not None] * model.n_parameters)
     return watched.computed(words, _report, cost, _name(model), texts, edits, mistake, _model=model)
 
 
@@ -101,9 +101,9 @@ def _report(
     mistake: str | None,
     *,
     _model: LoadedModel,
+    _on_progress: OnProgress | None = None,
 ) -> MaskReport:
-    with ONE_AT_A_TIME:
-        return check_masks(_model, texts=texts, edits=edits, mistake=mistake)
+    return check_masks(_model, texts=texts, edits=edits, mistake=mistake, on_progress=_on_progress)
 
 
 @st.cache_resource(max_entries=_EFFECTS, show_spinner=False)

@@ -1,7 +1,8 @@
 """What changes do over many strings, as far as it is decoded: how far that is, a Stop, and a way to go on.
 
-It is decoded in a run of the page, after all else is drawn and a few strings at a time. So whatever is clicked meanwhile is
-answered at once, the run that answers goes on where the one before was, and nothing goes on for somebody who has left.
+It is decoded in a run of the page, after all else is drawn: a few strings at a time, each time at its turn among all long runs.
+So whatever is clicked meanwhile is answered at once, the run that answers goes on where the one before was, nothing goes on for
+somebody who has left, and others come in between.
 """
 
 from collections.abc import Callable, Mapping
@@ -10,14 +11,14 @@ import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.mask_checks.effect import COUNTED, EffectInProgress
-from transformer_viz.views.cache.runs import ONE_AT_A_TIME
+from transformer_viz.views.cache import watched
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.setup import Setup
-from transformer_viz.views.state import on_demand
+from transformer_viz.views.state import on_demand, visitor
 
 _PATIENCE = 0.2
-"""Seconds after which a page that waits for another's looks whether something was clicked."""
+"""Seconds after which a page that waits looks whether something was clicked."""
 
 Change = tuple[tuple[str, ...], str | None]
 """Edits, and a mistake."""
@@ -61,17 +62,20 @@ class OverMany:
         """Decodes what is left, unless somebody stopped it; the last thing on a page."""
         for key, run in {} if self._is_stopped else self._runs.items():
             while not run.is_done:
-                if not ONE_AT_A_TIME.acquire(timeout=_PATIENCE):
-                    self._say_how_far("waiting for what somebody else asked for")
-                    continue
-                try:
-                    run.step(self._model)
-                finally:
-                    ONE_AT_A_TIME.release()
+                self._step(run)
                 self._say(key)
                 self._say_how_far()
         if self._is_done:
             self._button.empty()
+
+    def _step(self, run: EffectInProgress) -> None:
+        turn = watched.line().join(self._name, visitor.of_session().mark, lambda _: run.step(self._model))
+        try:
+            while not turn.wait(_PATIENCE):
+                self._say_how_far(watched.place_words(turn) if turn.ask() == "waiting" else "")
+            turn.take()
+        finally:
+            turn.give_up()
 
     def _offer(self, words: str, icon: str, then: Callable[[str, Mapping[str, object]], None], key: str) -> None:
         self._button.button(words, key, icon=f":material/{icon}:", on_click=then, args=(self._name, self._made_of))
