@@ -88,18 +88,23 @@ def bring_into_view(box: Locator) -> None:
     )
 
 
-def click_point(page: Page, chart: str, x: float, y: float) -> None:
-    """Clicks on a chart where these values of its axes are."""
+def point_at(page: Page, chart: str, x: float, y: float) -> None:
+    """Moves the mouse to where these values of a canvas' axes are."""
     right, down = page.evaluate(
         """([selector, x, y]) => {
-          const chart = document.querySelector(selector), plot = chart._fullLayout._plots.xy;
-          const box = chart.querySelector('.nsewdrag').getBoundingClientRect();
-          return [box.left + plot.xaxis.d2p(x), box.top + plot.yaxis.d2p(y)];
+          const [area] = document.querySelector(selector).__picture.areas();
+          return [area.right(x), area.down(y)];
         }""",
         [chart, x, y],
     )
     page.mouse.move(right, down)
-    page.mouse.click(right, down)
+
+
+def click_point(page: Page, chart: str, x: float, y: float) -> None:
+    """A click there."""
+    point_at(page, chart, x, y)
+    page.mouse.down()
+    page.mouse.up()
 
 
 def wait_until_drawn(page: Page, chart: str = FOCUS) -> None:

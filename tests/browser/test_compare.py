@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import wait_until_drawn
+from tests.browser.charts import ROWS, wait_until_drawn
 from transformer_viz.checkpoints import load_snapshot
 
 pytestmark = pytest.mark.browser
@@ -18,12 +18,13 @@ LINK = (
     "compare?text=reversethis&checkpoint=reverse-small&b_text=reversethat&b_checkpoint=reverse-small&b_snapshot=227"
     "&b_strategy=sample&b_seed=3&b_temperature=1.5&kind=decoder&layer=1&head=3&b_head=2&scale=largest"
 )
+SIGNED = "(trace) => trace.coloraxis === 'coloraxis2'"
 Z = f"""() => {{
   const chart = document.querySelector('{MAPS}');
-  const signed = chart._fullData.filter((trace) => trace.coloraxis === 'coloraxis2');
-  return signed[0].z.map((row) => [...row].map((value) => Number.isNaN(value) ? null : value));
+  const signed = chart.data.filter({SIGNED});
+  return ({ROWS})({{ data: signed }}).map((row) => row.map((value) => Number.isNaN(value) ? null : value));
 }}"""
-DRAWN = f"document.querySelector('{MAPS}')?._fullData?.some((trace) => trace.coloraxis === 'coloraxis2')"
+DRAWN = f"[...document.querySelectorAll('{MAPS}')].some((chart) => chart.__drawn && chart.data.some({SIGNED}))"
 
 
 def difference(page: Page) -> np.ndarray:
@@ -63,7 +64,7 @@ def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads
     page.get_by_title("show this head of encoder self-attention").click()
     expect(page).to_have_url(re.compile(rf"kind=encoder&layer={farthest.layer + 1}&head={farthest.head + 1}(&|$)"))
     expect(page.locator(MAPS)).to_have_count(1)
-    page.wait_for_function(f"document.querySelector('{MAPS}')._fullLayout.xaxis3._length && {DRAWN}")
+    page.wait_for_function(DRAWN)
     expected = comparison.difference("encoder", farthest.layer, farthest.head)
     page.wait_for_function(f"() => ({Z})().length === {len(expected)}")
     np.testing.assert_array_equal(difference(page), expected)
@@ -114,5 +115,5 @@ def test_two_files(page: Page, server: str, small: tv.Checkpoint, tmp_path: Path
         expect(page).to_have_url(re.compile(f"{label[0].lower()}_file={name}"))
     expect(page.locator(".compare .sentence")).to_contain_text("A reads reversethis, B thisqaipa")
     laid = tv.compare(a, b).one_head("cross", 0, 1)
-    page.wait_for_function(f"{DRAWN} && document.querySelector('{MAPS}')._fullData[2].z.length === {len(laid.difference)}")
+    page.wait_for_function(f"{DRAWN} && ({Z})().length === {len(laid.difference)}")
     np.testing.assert_array_equal(difference(page), laid.difference)

@@ -172,7 +172,7 @@ def test_stop_is_heard(page: Page, server: str) -> None:
 def test_the_masks_are_drawn_on_a_phone_and_nothing_runs_off(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     open_masks(page, server, sources="hello\nab", show="sentence")
-    page.wait_for_function("document.querySelectorAll('.chart .heatmaplayer image').length >= 1")
+    wait_until_drawn(page, ".st-key-lab-masks-chart .chart")
     page.wait_for_function(
         "[...document.querySelectorAll('.chart')].every(c => c.getBoundingClientRect().right <= window.innerWidth + 1)"
     )

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.charts import FOCUS, PATIENCE_MS, TEXTS, area, at_rest, texts, wait_for_step, wait_until_drawn
+from tests.browser.charts import FOCUS, PATIENCE_MS, TEXTS, TREE, area, at_rest, texts, wait_for_step, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
@@ -16,9 +16,9 @@ OVERLAPS = """(selector) => {
 }"""
 
 
-def overlapping(page: Page, kind: str) -> list[tuple[str, str]]:
-    """Pairs of the focus map's texts of a kind that lie over each other."""
-    drawn = [(text["text"], *text["box"]) for text in page.evaluate(TEXTS, [FOCUS, kind]) if text["text"].strip()]
+def overlapping(page: Page, kind: str, chart: str = FOCUS) -> list[tuple[str, str]]:
+    """Pairs of a canvas' texts of a kind that lie over each other."""
+    drawn = [(text["text"], *text["box"]) for text in page.evaluate(TEXTS, [chart, kind]) if text["text"].strip()]
     return [
         (one, other)
         for i, (one, x, y, width, height) in enumerate(drawn)
@@ -54,7 +54,7 @@ def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page
     at_rest(page)
     assert len(texts(page, "ytick|y2tick|text")) > 20
     assert overlapping(page, "ytick|y2tick|text") == []
-    assert page.evaluate(OVERLAPS, ".st-key-search-tree .scatterlayer text") == []
+    assert overlapping(page, "xtick|ytick|text|legend", TREE) == []
     sizes = page.locator("[data-part=output] button").evaluate_all("(all) => all.map((b) => [b.offsetWidth, b.offsetHeight])")
     assert min(min(size) for size in sizes) >= 24
     ring, cell = page.evaluate(

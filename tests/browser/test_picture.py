@@ -5,9 +5,11 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, area, at_rest, wait_for_step
+from tests.browser.charts import FOCUS, ROWS, TREE, area, at_rest, point_at, wait_for_step, wait_until_drawn
+from transformer_viz.figures.reasons import colour
 from transformer_viz.figures.theme import LIGHT
 from transformer_viz.terms import Kind
+from transformer_viz.trace.search import STATE_WORDS
 from transformer_viz.trace.trace import Trace
 
 pytestmark = pytest.mark.browser
@@ -20,6 +22,12 @@ DOTS = """([selector, places]) => {
   context.drawImage(canvas, 0, 0);
   return places.map(([x, y]) => [...context.getImageData(Math.round(x - left), Math.round(y - top), 1, 1).data.slice(0, 3)]);
 }"""
+MASKS = ".st-key-lab-masks-chart .chart"
+MAPS = f"""(selector) => document.querySelector(selector).data.filter(({{ type }}) => type === 'heatmap')
+  .map((trace) => ({ROWS})({{ data: [trace] }}))"""
+"""The numbers of each map of a canvas."""
+BOXES = """(selector) => document.querySelector(selector).__picture.areas()
+  .map(({ box: { x, y, width, height } }) => ({ x, y, width, height }))"""
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +106,56 @@ def test_every_cell_of_every_small_map_too(page: Page, server: str, trace: Trace
         wanted = np.where(masked[tile][..., None], rgb(LIGHT.masked), shades(weights[tile]))
         # The outermost dots are the tile's frame.
         np.testing.assert_allclose(found[1:-1, 1:-1], wanted[1:-1, 1:-1], atol=3)
+
+
+def test_every_cell_of_every_mask_has_the_colour_of_its_reason(page: Page, server: str) -> None:
+    page.goto(f"{server}/masks")
+    wait_until_drawn(page, MASKS)
+    page.locator(MASKS).scroll_into_view_if_needed()
+    at_rest(page)
+    reasons = page.evaluate(MAPS, MASKS)
+    boxes = page.evaluate(BOXES, MASKS)
+    # Three sentences of five masks; of the first sentence all are on the screen.
+    assert len(reasons) == len(boxes) == 15
+    for codes, box in list(zip(map(np.array, reasons), boxes, strict=True))[:5]:
+        found = dots(page, MASKS, middles(box, *codes.shape)).reshape(*codes.shape, 3)
+        np.testing.assert_allclose(found, [[rgb(colour(code, "light")) for code in row] for row in codes], atol=1)
+    assert {code for codes in reasons[:5] for row in codes for code in row} == {0, 1, 2, 3}
+
+
+def test_a_difference_has_the_colour_of_its_sign_and_size(page: Page, server: str) -> None:
+    page.goto(f"{server}/compare")
+    chart = ".st-key-compare-maps .chart"
+    wait_until_drawn(page, chart)
+    page.locator(chart).scroll_into_view_if_needed()
+    at_rest(page)
+    *_, difference = (np.array(rows) for rows in page.evaluate(MAPS, chart))
+    assert difference.min() < -0.9
+    assert difference.max() > 0.9
+    box = page.evaluate(BOXES, chart)[2]
+    found = dots(page, chart, middles(box, *difference.shape)).reshape(*difference.shape, 3)
+    stops = np.array([rgb(stop) for stop in LIGHT.diverging])
+    at = np.linspace(-1, 1, len(stops))
+    wanted = np.stack([np.interp(difference, at, stops[:, channel]) for channel in range(3)], -1)
+    # The frame around the largest lies on its cell's edge, and not where it is looked at.
+    np.testing.assert_allclose(found, wanted, atol=3)
+
+
+def test_the_words_at_the_hand_are_the_nodes(page: Page, server: str) -> None:
+    found = tv.decode(tv.load_checkpoint("reverse-small", device="cpu"), "hello", strategy="beam").search
+    assert found is not None
+    page.goto(f"{server}/search?text=hello&checkpoint=reverse-small")
+    wait_until_drawn(page, TREE)
+    page.locator(TREE).scroll_into_view_if_needed()
+    at_rest(page)
+    tip = page.locator(f"{TREE} .tip")
+    for node in (found.nodes[found.best[0]], next(node for node in found.nodes if node.state == "pruned")):
+        point_at(page, TREE, node.step + 1, node.rank)
+        expect(tip).to_contain_text(f"log p {node.log_probability:.4f}, sum {node.total:.4f}, score {node.score:.4f}")
+        expect(tip).to_contain_text(f"rank {node.rank + 1} at step {node.step + 1}: {STATE_WORDS[node.state]}")
+    # Between two steps and two ranks there is nothing to point at.
+    point_at(page, TREE, 1.5, 1.5)
+    expect(tip).to_be_hidden()
 
 
 def test_the_words_at_the_hand_are_the_cells(page: Page, server: str, trace: Trace) -> None:

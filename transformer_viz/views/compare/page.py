@@ -178,7 +178,7 @@ def _maps(comparison: Comparison, chosen: bar.Bar, *, with_words: bool) -> None:
     columns = 1 if screen.is_narrow() else 3
     with st.container(key="compare-maps"):
         figure = figures.difference(comparison.a, comparison.b, *_focus(), columns=columns, **looks, **place.of_b())
-        chart.show(figure, "compare-chart", _alt(comparison), zooms=False)
+        chart.show(figure, "compare-chart", _alt(comparison), zooms=False, painted=True)
         figure_file.offer(figure, "difference")
     st.caption(_legend(comparison))
     if any(len(comparison.layers(kind)) > deep.LAYERS_A_PAGE for kind in comparison.kinds):

@@ -31,7 +31,7 @@ class Chart {
     this.about = about;
     this.host.setAttribute("aria-label", about.words);
     this.host.style.minHeight = `${figure.layout.height ?? 450}px`;
-    this.host.style.cursor = about.clicks in CLICKED ? "pointer" : "";
+    this.host.style.cursor = ["tile", "cell"].includes(about.clicks) ? "pointer" : "";
     if (!about.painted) {
       try {
         await plotlyFrom(about.plotly);
@@ -57,7 +57,6 @@ class Chart {
     else await window.Plotly.react(this.host, figure.data, figure.layout, this.about.config);
     // Another one may have come meanwhile, which says by itself when it is drawn.
     if (figure !== this.figure) return;
-    if (this.about.clicks === "point") this.hearPoints();
     this.host.__frames = Object.fromEntries((figure.frames ?? []).map((frame) => [frame.name, frame]));
     this.host.__drawn = { run: this.about.run, ...figure.layout.meta };
     this.host.dispatchEvent(new CustomEvent("chart-drawn", { bubbles: true, composed: true }));
@@ -90,15 +89,8 @@ class Chart {
 
   // The keyboard's click.
   pressed(point, place) {
-    if (this.about.clicks === "point") this.report(pointOf({ points: [{ customdata: point }] }));
+    if (this.about.clicks === "point") this.report(Number.isInteger(point) ? point : null);
     else if (place) this.host.dispatchEvent(new MouseEvent("click", { ...place, bubbles: true }));
-  }
-
-  // Plotly knows which point was hit; a chart hears it from its first drawing on.
-  hearPoints() {
-    if (this.hears) return;
-    this.hears = true;
-    this.host.on("plotly_click", (event) => this.report(pointOf(event)));
   }
 
   end() {

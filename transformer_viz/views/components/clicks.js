@@ -27,6 +27,12 @@ const CLICKED = {
     }
     return null;
   },
+
+  // The point of a scatter on a canvas: its customdata, a whole number.
+  point(chart, event) {
+    const found = chart.__picture.nearest(event), number = found && oneOf(found.trace.customdata, found.place);
+    return Number.isInteger(number) ? number : null;
+  },
 };
 
 // Where the subplots of a chart are on the screen, and where on their axes an event was. Plotly's events tell of neither labels
@@ -45,10 +51,4 @@ function areas(chart) {
       y: (event) => top + (bottom - top) * (event.clientY - box.top) / box.height,
     }] : [];
   });
-}
-
-// The point of a scatter: its customdata, a whole number. Plotly says which it was, in an event of its own.
-function pointOf(event) {
-  const number = event.points?.[0]?.customdata;
-  return Number.isInteger(number) ? number : null;
 }

@@ -1,10 +1,13 @@
 // A figure drawn on one canvas, for those that consist of maps, lines, marks, words and lying bars: a fifth of the time that
-// plotly.js takes. It reads Plotly's figures, of which it knows what the attention maps use, and asks for no file. Put before
-// the chart.
+// plotly.js takes. It reads Plotly's figures, of which it knows what attention maps, masks and search trees use, and asks for no
+// file. Put before the chart.
 //
 // `data` and `layout` of the host are the figure, as with Plotly; `__picture.texts` is every text that was drawn, with its box.
 
 const LABEL_GAP = 4, LINE = 1.25, TITLE_GAP = 6, TEXT_GAP = 4;
+const LEGEND = { sign: 30, gap: 20, line: 20 };
+// How far from a mark a hand still means it, in pixels.
+const REACH = 20;
 const NAME_OF_AXIS = /^([xy])axis(\d*)$/;
 
 class Picture {
@@ -66,7 +69,10 @@ class Picture {
     for (const trace of data.filter(isMap)) this.gaps(trace);
     for (const trace of data) DRAWS[trace.type]?.call(this, trace);
     for (const trace of data.filter(isMap).filter(isAbove)) this.map(trace);
+    for (const shape of layout.shapes ?? []) this.shape(shape);
     for (const axis of Object.values(this.axes)) this.labels(axis);
+    for (const words of layout.annotations ?? []) this.annotation(words);
+    this.legend();
     for (const name of Object.keys(layout).filter((name) => name.startsWith("coloraxis"))) this.bar(layout[name]);
     if (layout.title?.text) this.title(layout.title);
   }
@@ -82,18 +88,21 @@ class Picture {
       const other = layout[`${letter === "x" ? "y" : "x"}axis${number}`];
       return [{ ...axis, letter, name: letter + number, domain: axis.domain ?? [0, 1], crossed: other?.domain ?? [0, 1] }];
     });
-    const room = (axes, least, length, end) => Math.max(least, ...axes.filter(isShown).map((axis) => {
+    const grows = (axis) => isShown(axis) && axis.automargin;
+    const room = (axes, least, length, end) => Math.max(least, ...axes.filter(grows).map((axis) => {
       const [start] = axis.crossed;
       return (this.depth(axis) - start * (length - end)) / (1 - start);
     }));
     const rows = found.filter(({ letter }) => letter === "y"), columns = found.filter(({ letter }) => letter === "x");
-    const area = { left: room(rows, rows.some(isShown) ? 0 : margin.l, width, margin.r), top: margin.t };
+    const area = { left: room(rows, rows.some(grows) ? 0 : margin.l, width, margin.r) };
     area.width = width - area.left - margin.r;
+    this.entries = layout.showlegend ? this.entriesIn(area.width) : [];
+    area.top = Math.max(margin.t, ...this.entries.map(({ line }) => (line + 1) * LEGEND.line));
     for (const axis of columns) {
       Object.assign(axis, { from: area.left + axis.domain[0] * area.width, to: area.left + axis.domain[1] * area.width });
       axis.isUpright = isShown(axis) && this.isUpright(axis);
     }
-    area.height = height - margin.t - room(columns, columns.some(isShown) ? 0 : margin.b, height, margin.t);
+    area.height = height - area.top - room(columns, columns.some(grows) ? 0 : margin.b, height, area.top);
     for (const axis of rows) {
       const at = (share) => area.top + (1 - share) * area.height;
       Object.assign(axis, { from: at(axis.domain[0]), to: at(axis.domain[1]) });
@@ -148,9 +157,7 @@ class Picture {
   map(trace) {
     const { values, rows, columns } = cellsOf(trace.z);
     if (!rows || !columns) return;
-    const [x, y] = this.axesOf(trace), { x0 = 0, dx = 1 } = trace;
-    const box = [this.at(x, x0 - dx / 2), this.at(y, -0.5), this.at(x, x0 + (columns - 0.5) * dx), this.at(y, rows - 0.5)].map(Math.round);
-    const [across, down] = [box[2] - box[0], box[3] - box[1]];
+    const { left, top, across, down } = this.boxOf(trace, rows, columns);
     const size = [Math.min(columns, Math.max(1, Math.ceil(across * this.ratio))), Math.min(rows, Math.max(1, Math.ceil(down * this.ratio)))];
     const strongest = size[0] < columns || size[1] < rows ? pooled(values, rows, columns, size) : values;
     const image = new ImageData(...size), dots = new Uint32Array(image.data.buffer);
@@ -161,7 +168,14 @@ class Picture {
       if (value === value) dots[i] = shade(Math.max(0, Math.min(1, (value - least) / (most - least || 1))));
     }
     this.context.imageSmoothingEnabled = false;
-    this.context.drawImage(small(image), 0, 0, ...size, box[0], box[1], across, down);
+    this.context.drawImage(small(image), 0, 0, ...size, left, top, across, down);
+  }
+
+  // In whole pixels.
+  boxOf(trace, rows, columns) {
+    const [x, y] = this.axesOf(trace), { x0 = 0, dx = 1 } = trace;
+    const [left, top, right, bottom] = [this.at(x, x0 - dx / 2), this.at(y, -0.5), this.at(x, x0 + (columns - 0.5) * dx), this.at(y, rows - 0.5)].map(Math.round);
+    return { left, top, across: right - left, down: bottom - top };
   }
 
   colours(trace) {
@@ -170,33 +184,46 @@ class Picture {
     return { shade: shadeOf(colorscale), least: axis?.cmin ?? trace.zmin ?? 0, most: axis?.cmax ?? trace.zmax ?? 1 };
   }
 
-  // What lies between the cells is paper.
+  // What lies between the cells is paper: the first dot of each but the first one of a row or column.
   gaps(trace) {
     if (!trace.xgap) return;
-    const { rows, columns } = cellsOf(trace.z), [x, y] = this.axesOf(trace), { context } = this;
+    const { rows, columns } = cellsOf(trace.z), { left, top, across, down } = this.boxOf(trace, rows, columns), { context, ratio } = this;
+    const dot = (place) => Math.ceil(place * ratio - 0.5) / ratio;
     context.fillStyle = this.host.layout.plot_bgcolor;
-    const [left, right, top, bottom] = [this.at(x, -0.5), this.at(x, columns - 0.5), this.at(y, -0.5), this.at(y, rows - 0.5)];
-    for (let column = 1; column < columns; column += 1) context.fillRect(Math.round(this.at(x, column - 0.5)), top, trace.xgap, bottom - top);
-    for (let row = 1; row < rows; row += 1) context.fillRect(left, Math.round(this.at(y, row - 0.5)), right - left, trace.ygap);
+    for (let column = 1; column < columns; column += 1) context.fillRect(dot(left + column * across / columns), top, trace.xgap, down);
+    for (let row = 1; row < rows; row += 1) context.fillRect(left, dot(top + row * down / rows), across, trace.ygap);
   }
 
   // ---- lines, marks, words
 
   scatter(trace) {
-    const [x, y] = this.axesOf(trace), { context } = this;
+    const [x, y] = this.axesOf(trace), has = (part) => (trace.mode ?? "lines").includes(part);
     const points = (trace.x ?? []).map((value, place) => (value === null ? null : [this.at(x, value), this.at(y, trace.y[place])]));
     if (!points.some(Boolean)) return;
-    if (trace.mode === "text") points.forEach(([left, top], place) => this.write(trace.text[place], left, top, each(trace.textfont, place)));
-    else if (trace.mode === "markers") points.forEach(([left, top], place) => this.mark(left, top, trace.marker, place));
-    else {
-      const path = new Path2D();
-      points.forEach((point, place) => point && (points[place - 1] ? path.lineTo(...point) : path.moveTo(...point)));
-      if (trace.fill === "toself") this.fill(path, trace);
-      if (trace.line?.width) {
-        Object.assign(context, { strokeStyle: trace.line.color, lineWidth: trace.line.width, lineJoin: "miter" });
-        context.stroke(path);
-      }
-    }
+    if (has("lines")) this.line(points, trace);
+    if (has("markers")) points.forEach(([left, top], place) => this.mark(left, top, each(trace.marker, place)));
+    if (has("text")) points.forEach(([left, top], place) => this.caption(left, top, trace, place));
+  }
+
+  line(points, { fill, line, ...trace }) {
+    const { context } = this, path = new Path2D();
+    points.forEach((point, place) => point && (points[place - 1] ? path.lineTo(...point) : path.moveTo(...point)));
+    if (fill === "toself") this.fill(path, trace);
+    if (!line?.width) return;
+    const dot = Math.max(3, line.width);
+    context.setLineDash(line.dash === "dot" ? [dot, dot] : []);
+    Object.assign(context, { strokeStyle: line.color, lineWidth: line.width, lineJoin: "miter" });
+    context.stroke(path);
+    context.setLineDash([]);
+  }
+
+  // The text of a point: on it, above it, or before it.
+  caption(left, top, { text, textfont, textposition, marker }, place) {
+    if (!text[place]) return;
+    const font = { ...this.host.layout.font, ...each(textfont, place) }, position = oneOf(textposition, place) ?? "middle center";
+    const away = marker ? oneOf(marker.size, place) / 2 + TEXT_GAP / 2 : 0;
+    const up = position.startsWith("top") ? away + 0.7 * font.size : 0, align = position.endsWith("left") ? "right" : "center";
+    this.write(text[place], left, top - up, font, { align });
   }
 
   fill(path, { fillpattern, fillcolor }) {
@@ -204,12 +231,22 @@ class Picture {
     this.context.fill(path);
   }
 
-  mark(left, top, marker, place) {
-    const { context } = this, { width, color } = each(marker.line, place);
-    context.beginPath();
-    context.arc(left, top, marker.size / 2, 0, 2 * Math.PI);
-    Object.assign(context, { strokeStyle: color, lineWidth: width });
-    context.stroke();
+  mark(left, top, { size, color, symbol = "circle", opacity = 1, line }) {
+    const { context } = this, half = size / 2, isOpen = symbol.endsWith("-open"), path = new Path2D();
+    if (symbol.startsWith("square")) path.rect(left - half, top - half, size, size);
+    else if (symbol.startsWith("diamond")) {
+      const reach = half * 1.3;
+      [[0, -1], [1, 0], [0, 1], [-1, 0]].forEach(([x, y]) => path.lineTo(left + x * reach, top + y * reach));
+      path.closePath();
+    } else path.arc(left, top, half, 0, 2 * Math.PI);
+    context.globalAlpha = opacity;
+    if (!isOpen) {
+      context.fillStyle = color;
+      context.fill(path);
+    }
+    Object.assign(context, { strokeStyle: isOpen ? color : line?.color, lineWidth: line?.width ?? 0 });
+    if (line?.width) context.stroke(path);
+    context.globalAlpha = 1;
   }
 
   // Lying bars, each with its number in it or after it.
@@ -228,7 +265,49 @@ class Picture {
 
   // ---- around the maps
 
+  shape({ xref, yref, x0, x1, y0, y1, line }) {
+    const [x, y] = [this.axes[xref], this.axes[yref]], [left, right] = [x0, x1].map((value) => this.at(x, value));
+    const [top, bottom] = [y0, y1].map((value) => this.at(y, value));
+    Object.assign(this.context, { strokeStyle: line.color, lineWidth: line.width });
+    this.context.strokeRect(left, top, right - left, bottom - top);
+  }
+
+  // Words at a share of the area, above or below that place.
+  annotation({ text, x, y, yanchor, yshift = 0, font }) {
+    const { area } = this, half = LINE * font.size / 2;
+    const down = area.top + (1 - y) * area.height - yshift + (yanchor === "top" ? half : -half);
+    this.write(text, area.left + x * area.width, down, font, { align: "left", kind: "annotation" });
+  }
+
+  // Where the signs of the legend stand, in as many lines as they need.
+  entriesIn(width) {
+    const { data, layout } = this.host, font = { ...layout.font, ...layout.legend.font };
+    const shown = data.filter((trace) => trace.name && trace.showlegend !== false && trace.type === "scatter");
+    let line = 0, left = 0;
+    return shown.map((trace) => {
+      const room = LEGEND.sign + this.measure(trace.name, font) + LEGEND.gap;
+      if (left && left + room > width) [line, left] = [line + 1, 0];
+      const entry = { trace, font, line, left };
+      left += room;
+      return entry;
+    });
+  }
+
+  legend() {
+    const { area } = this, n = Math.max(0, ...this.entries.map(({ line }) => line + 1));
+    for (const { trace, font, line, left } of this.entries) {
+      const down = area.top - (n - line - 0.5) * LEGEND.line, right = area.left + left;
+      this.mark(right + LEGEND.sign / 2, down, { ...each(trace.marker, 0), size: Math.min(...[trace.marker.size].flat()) });
+      this.write(trace.name, right + LEGEND.sign, down, font, { align: "left", kind: "legend" });
+    }
+  }
+
   grid(axis) {
+    if (isShown(axis) && axis.showline && axis.letter === "x") {
+      const { from, to } = this.axes[axis.name.replace("x", "y")];
+      Object.assign(this.context, { strokeStyle: axis.linecolor, lineWidth: 1 });
+      this.context.strokeRect(axis.from - 0.5, to - 0.5, axis.to - axis.from + 1, from - to + 1);
+    }
     if (!isShown(axis) || !axis.gridcolor || axis.showgrid === false) return;
     const other = this.axes[axis.name.replace(/[xy]/, (letter) => (letter === "x" ? "y" : "x"))];
     this.context.fillStyle = axis.gridcolor;
@@ -241,9 +320,10 @@ class Picture {
     const gap = LABEL_GAP + (axis.ticklabelstandoff ?? 0), { size } = axis.tickfont;
     const edge = isX ? Math.max(other.from, other.to) : other.from;
     const room = Math.abs(this.at(axis, axis.tickvals?.[1]) - this.at(axis, axis.tickvals?.[0]));
-    // Where cells are lower than letters some labels are left out.
-    const every = isX && !axis.isUpright ? 1 : Math.max(1, Math.ceil(size / room) || 1);
-    (axis.ticktext ?? []).forEach((text, place) => {
+    // Where cells are lower than letters, which fill nine tenths of their line, some labels are left out.
+    const every = isX && !axis.isUpright ? 1 : Math.max(1, Math.ceil(0.9 * size / room) || 1);
+    const names = axis.showticklabels === false ? [] : axis.ticktext ?? [];
+    names.forEach((text, place) => {
       if (place % every) return;
       const at = this.at(axis, axis.tickvals[place]), kind = `${axis.name}tick`;
       if (!isX) this.write(text, edge - gap, at, axis.tickfont, { align: "right", kind });
@@ -263,6 +343,10 @@ class Picture {
 
   bar({ colorbar, colorscale, cmin, cmax, showscale }) {
     if (!colorbar || showscale === false) return;
+    if (colorbar.orientation === "h") {
+      this.lyingBar(colorbar, colorscale);
+      return;
+    }
     const { context, area } = this, { thickness, title, tickfont } = colorbar, top = area.top + LINE * title.font.size + TITLE_GAP;
     const left = area.left + colorbar.x * area.width + 10, height = colorbar.len * area.height - (top - area.top);
     const colours = context.createLinearGradient(0, top + height, 0, top);
@@ -273,6 +357,22 @@ class Picture {
     colorbar.tickvals.forEach((value, place) => {
       const text = colorbar.ticktext?.[place] ?? String(value), down = top + height * (cmax - value) / (cmax - cmin || 1);
       this.write(text, left + thickness + TEXT_GAP, down, tickfont, { align: "left", kind: "bar" });
+    });
+  }
+
+  // Above the right end of a map, its numbers between both.
+  lyingBar({ x, y, ypad, len, thickness, tickfont, ticktext, outlinewidth, outlinecolor }, colorscale) {
+    const { context, area } = this, width = len * area.width, right = area.left + x * area.width, left = right - width;
+    const bottom = area.top + (1 - y) * area.height - ypad - LINE * tickfont.size, top = bottom - thickness;
+    const colours = context.createLinearGradient(left, 0, right, 0);
+    for (const [share, colour] of colorscale) colours.addColorStop(share, colour);
+    context.fillStyle = colours;
+    context.fillRect(left, top, width, thickness);
+    Object.assign(context, { strokeStyle: outlinecolor, lineWidth: outlinewidth });
+    if (outlinewidth) context.strokeRect(left, top, width, thickness);
+    ticktext.forEach((text, place) => {
+      const at = left + width * place / (ticktext.length - 1);
+      this.write(text, at, bottom + LINE * tickfont.size / 2, tickfont, { kind: "bar" });
     });
   }
 
@@ -315,7 +415,8 @@ class Picture {
   // ---- the words at the hand
 
   point(event) {
-    const found = this.under(event);
+    const near = this.nearest(event), found = near ? this.said(near) : this.under(event);
+    this.canvas.style.cursor = near?.trace.customdata ? "pointer" : "";
     this.tip.hidden = !found;
     if (!found) return;
     this.tip.replaceChildren(...found.split("<br>").map((line) => {
@@ -330,6 +431,26 @@ class Picture {
     const { left, top, width, height } = this.host.getBoundingClientRect(), [right, down] = [event.clientX - left, event.clientY - top];
     Object.assign(this.tip.style, right < width / 2 ? { left: `${right + 14}px`, right: "auto" } : { left: "auto", right: `${width - right + 14}px` });
     Object.assign(this.tip.style, down < height / 2 ? { top: `${down + 14}px`, bottom: "auto" } : { top: "auto", bottom: `${height - down + 14}px` });
+  }
+
+  // The mark that is meant, if it says anything, and which point of its trace it is.
+  nearest(event) {
+    if (!this.axes) return null;
+    const { left, top } = this.host.getBoundingClientRect(), [right, down] = [event.clientX - left, event.clientY - top];
+    let found = null, least = REACH;
+    for (const trace of this.host.data) {
+      if (trace.type !== "scatter" || !trace.hovertemplate) continue;
+      const [x, y] = this.axesOf(trace);
+      trace.x.forEach((value, place) => {
+        const away = Math.hypot(this.at(x, value) - right, this.at(y, trace.y[place]) - down);
+        if (away <= least) [least, found] = [away, { trace, place }];
+      });
+    }
+    return found;
+  }
+
+  said({ trace, place }) {
+    return filled(trace.hovertemplate, { hovertext: oneOf(trace.hovertext, place) });
   }
 
   // The hover of the cell or bar under the pointer, as markup; null where there is none.
@@ -348,7 +469,8 @@ class Picture {
       const { values, rows, columns } = cellsOf(trace.z), place = columns === 1 ? 0 : column;
       const z = row >= 0 && row < rows && place >= 0 && place < columns ? values[row * columns + place] : NaN;
       if (Number.isNaN(z)) continue;
-      return trace.hoverinfo === "none" ? null : filled(trace.hovertemplate, { x: named(x, "x", column), y: named(y, "y", row), z });
+      if (trace.hoverinfo === "none") return null;
+      return filled(trace.hovertemplate, { x: named(x, "x", column), y: named(y, "y", row), z, text: trace.text?.[row]?.[column] });
     }
     return null;
   }
@@ -360,8 +482,14 @@ const isMap = (trace) => trace.type === "heatmap";
 const isShown = (axis) => axis.visible !== false;
 
 // The properties of one point: some are a list with one for each.
-function each(properties, place) {
-  return Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, Array.isArray(value) ? value[place] : value]));
+function each(properties = {}, place) {
+  const found = Object.entries(properties).map(([name, value]) => [name, name === "line" ? each(value, place) : oneOf(value, place)]);
+  // Marks of many sizes let those below shine through, as with Plotly.
+  return { ...(Array.isArray(properties.size) ? { opacity: 0.7 } : {}), ...Object.fromEntries(found) };
+}
+
+function oneOf(value, place) {
+  return Array.isArray(value) ? value[place] : value;
 }
 
 // One canvas for all small pictures, in the computer's own memory: nobody but another canvas sees it.

@@ -46,7 +46,7 @@ def show(setup: Setup) -> None:
         large=setup.is_large or not is_batch,
     )
     words = "The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason"
-    chart.show(figure, "lab-masks-chart", words)
+    chart.show(figure, "lab-masks-chart", words, painted=True)
     figure_file.offer(figure, "masks")
     notes = _of_layers(traces, layer) + _of_the_future(traces[setup.sentence])
     st.caption(

@@ -38,7 +38,7 @@ def show(trace: Trace, node: int, looks: DisplayOptions, *, greedy: Trace | None
         )
         words = "The search tree; the table beside it and the box Hypothesis below name the finished hypotheses"
         heard = clicks.points(lambda number: _go_to(number, len(search.nodes)))
-        chart.show(figure, "search-tree-chart", words, clicks=heard)
+        chart.show(figure, "search-tree-chart", words, clicks=heard, painted=True)
     with right:
         _n_best(trace)
         _box(search, node)
