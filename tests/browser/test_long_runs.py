@@ -87,6 +87,6 @@ def test_a_long_run_is_watched_stopped_and_waited_for(page: Page, another: Page,
     own = tv.decode(tv.load_checkpoint("reverse"), SECOND)
     expect(another.locator("[data-part=output] .token")).to_have_text(list(own.output_tokens))
     # It is written from its beginning.
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Write it again, to its end").click()
     tokens.up_to(FIRST, 1000)
     expect(page.locator("[data-part=output] .token")).to_have_text(list(whole.output_tokens))

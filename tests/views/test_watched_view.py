@@ -120,7 +120,7 @@ def test_stopped_it_is_shown_as_far_as_it_is_and_goes_on(start: Start, slow: Slo
     # It stays so, on this page and after another click, and is not decoded again.
     at.run()
     assert "Stopped after 3 tokens." in words(at) and slow.texts == [TEXT]
-    at.button(key="go-on-0").click().run()
+    at.button(key="write-again-0").click().run()
     slow.tokens.release(1000)
     finished(at)
     assert "Stopped after" not in words(at)
@@ -149,6 +149,22 @@ def test_the_first_token_and_the_end_after_stop_are_seen_without_another_look(
     monkeypatch.setattr(Run, "wait_for_end", let_end)
     at.button(key="long-run-stop").click().run()
     assert "Stopped after 2 tokens." in words(at) and pictures(at)
+
+
+def test_one_that_takes_too_long_is_shown_as_far_as_it_is(
+    start: Start, slow: Slow, line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = [0.0]
+    monkeypatch.setattr(line, "now", lambda: seconds[0])
+    at = start(text=TEXT)
+    slow.tokens.release(1)
+    written(at, 1)
+    seconds[0] = line.limits.run_seconds + 1
+    at.run()
+    slow.tokens.release(1)
+    finished(at)
+    assert "Stopped after 2 tokens, since a run may take 300 s here (TRANSFORMER_VIZ_MAX_RUN_SECONDS)." in words(at)
+    assert pictures(at) and len(output(at)) == 2
 
 
 def test_two_wait_for_each_other_and_see_their_own(start: Start, slow: Slow) -> None:

@@ -72,7 +72,8 @@ class Ended:
     def words(self) -> str:
         """For the person."""
         tokens = f"{self.n_steps} token{'s' * (self.n_steps != 1)}"
-        late = f", since a run may take {line().limits.run_seconds} s here" if self.is_late else ""
+        limit = f"{line().limits.run_seconds} s here ({serving.variable('run_seconds')})"
+        late = f", since a run may take {limit}" if self.is_late else ""
         return f"Stopped after {tokens}{late}."
 
 
@@ -107,7 +108,7 @@ def decoded(make: "Held[P, T]", cost: float, *args: P.args, **kwargs: P.kwargs) 
         ended = ended_now or ended
         _remember(key, ended)
     if ended is not None:
-        _offer_to_go_on(key, ended)
+        _offer_to_write_again(key, ended)
     return found
 
 
@@ -207,7 +208,7 @@ def made(key: Hashable, words: str, work: Callable[[Run], T], is_there: Callable
 @contextmanager
 def whole_page() -> Generator[None]:
     """Around a whole page. One that is drawn to its end has asked for every long run that it needs; another is given up."""
-    st.session_state.n_go_on = 0
+    st.session_state.n_stopped = 0
     say_anew()
     yield
     run: Run | None = st.session_state.pop("long_run", None)
@@ -282,16 +283,16 @@ def _stand_again() -> None:
     st.session_state.left_line = None
 
 
-def _offer_to_go_on(key: Hashable, ended: Ended) -> None:
-    icon, words = ":material/play_arrow:", "It is written again from its beginning, to its end"
-    state = st.session_state
+def _offer_to_write_again(key: Hashable, ended: Ended) -> None:
+    icon, state = ":material/restart_alt:", st.session_state
     if key in state.said_ended:
         return
     state.said_ended.add(key)
-    with st.container(key=f"stopped-{state.n_go_on}", horizontal=True, vertical_alignment="center"):
+    with st.container(key=f"stopped-{state.n_stopped}", horizontal=True, vertical_alignment="center"):
         st.caption(ended.words, width="content")
-        st.button("Go on", key=f"go-on-{state.n_go_on}", icon=icon, on_click=_remember, args=(key, None), help=words)
-    state.n_go_on += 1
+        words, number = "Write it again, to its end", state.n_stopped
+        st.button(words, key=f"write-again-{number}", icon=icon, on_click=_remember, args=(key, None))
+    state.n_stopped += 1
 
 
 def say_anew() -> None:
