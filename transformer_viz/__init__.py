@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.analysis.words import by_words as by_words
     from transformer_viz.attribution.attribute import attribute as attribute
+    from transformer_viz.attribution.verdict import faithfulness as faithfulness
+    from transformer_viz.attribution.verdict import verdict as verdict
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
     from transformer_viz.checkpoints import load_checkpoint as load_checkpoint
     from transformer_viz.checkpoints import load_snapshot as load_snapshot
@@ -45,6 +47,8 @@ _HOMES = {
     "load_model": "readers.models",
     "TransformerVizError": "errors",
     "attribute": "attribution.attribute",
+    "faithfulness": "attribution.verdict",
+    "verdict": "attribution.verdict",
     "accuracy_by_length": "evaluation.by_length",
     "check_masks": "mask_checks.check_masks",
     "decode": "tracing.decode",

@@ -1,0 +1,114 @@
+"""Agreement with the cause, by hand and against pandas; random maps score as chance; intervals resample texts."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from transformer_viz import Trace
+from transformer_viz.analysis.faithfulness import first_keys
+from transformer_viz.analysis.verdict import MapVerdict, Mean, content_keys, mean_over_texts, over, spearman, verdict, words
+from transformer_viz.errors import OptionError
+from transformer_viz.trace.attribution import Attribution
+
+
+def run(weights: Any, n_keys: int, **changes: Any) -> Trace:
+    weights = np.asarray(weights, np.float64)
+    given: dict[str, Any] = {"source_tokens": ["<start>", *"abcdefgh"[: n_keys - 2], "<end>"], "normalised": False}
+    return Trace.from_arrays(cross=weights, target_tokens=[str(t) for t in range(weights.shape[-2])], **{**given, **changes})
+
+
+def cause_of(values: Any) -> Attribution:
+    return Attribution("occlusion", "cross", np.asarray(values, np.float64), "word", "nats")
+
+
+def test_by_hand():
+    head = [[0.9, 0.1, 0.0, 0.0, 0.0], [0, 0.2, 0.2, 0.1, 0.5], [0, 0.3, 0.1, 0.6, 0], [0, 0.1, 0.2, 0.7, 0]]
+    cause = [[9.0, 1.0, 0.0, -1.0, 0.0], [0, 0.2, 0.1, 0.0, 7], [0, 0.3, 0.9, 0.1, 0], [8, 0.09, 0.05, 0.0, 8]]
+    found = verdict(run([head], 5), cause_of(cause))
+    # Special tokens do not count: the third key of the first row is not first, the last step has no cause among the letters.
+    assert found.steps.tolist() == [0, 1, 2] and found.n_left_out == 1
+    own = found.maps["L1 H1"]
+    assert own.top.tolist() == [1.0, 0.5, 0.0]  # of two largest keys one is the cause
+    assert np.allclose(own.rho, [np.sqrt(3) / 2, np.sqrt(3) / 2, -1.0])
+    assert np.allclose(found.chance, 1 / 3)
+    assert over([found]).at("L1 H1").top == Mean(0.5)
+
+
+def test_means_and_the_strongest_head_are_maps_too():
+    heads = [[[0.0, 0.6, 0.4, 0.0]], [[0.0, 0.1, 0.9, 0.0]]]
+    found = verdict(run([heads], 4), cause_of([[0, 5.0, 0, 0]]))
+    assert {name: each.top.item() for name, each in found.maps.items()} == {"L1 H1": 1, "L1 H2": 0, "L1 mean": 0, "L1 max": 0}
+
+
+def test_other_attributions_are_maps_too():
+    trace = run(np.ones((1, 4)) / 4, 4)
+    by_layer = Attribution("norm", "cross", np.array([[[[0.0, 3, 1, 0]]]]), layers=(2,))
+    by_head = Attribution("heads", "cross", np.array([[[[0.0, 3, 1, 0]], [[0, 1, 3, 0]]]]), layers=(0,))
+    found = verdict(trace, cause_of([[0, 5.0, 0, 0]]), [by_layer, by_head, Attribution("flow", "cross", np.eye(4)[:1])])
+    tops = {name: each.top.item() for name, each in found.maps.items() if name != "L1 mean" and name != "L1 max"}
+    assert tops == {"L1 H1": 0.5, "norm L3": 1.0, "heads L1 H1": 1.0, "heads L1 H2": 0.0, "flow": 0.5}
+
+
+def test_of_what_the_decoder_reads_only_what_is_there_by_then():
+    weights = np.tril(np.ones((3, 3)))
+    trace = Trace.from_arrays(
+        decoder=weights, target_tokens=["<start>", "a", "b"], masks={"decoder": "causal"}, normalised=False
+    )
+    assert content_keys(trace, "decoder").tolist() == [[False] * 3, [False, True, False], [False, True, True]]
+
+
+def test_random_maps_score_as_chance():
+    rng = np.random.default_rng(0)
+    n_steps, n_keys, n_heads = 400, 8, 4
+    trace = run(rng.random((1, n_heads, n_steps, n_keys)), n_keys)
+    found = over([verdict(trace, cause_of(rng.normal(1, 1, (n_steps, n_keys))))])
+    sigma = np.sqrt(1 / 6 * 5 / 6 / found.n_judged)
+    for each in found.maps:
+        assert abs(each.top.value - found.chance.value) < 4 * sigma
+        assert abs(each.rho.value) < 4 / np.sqrt(5 * found.n_judged)
+
+
+def test_spearman_is_that_of_pandas():
+    rng = np.random.default_rng(1)
+    for n in (2, 3, 7, 30):
+        a, b = rng.integers(0, 5, n).astype(float), rng.normal(size=n)
+        ranks = pd.DataFrame({"a": a, "b": b}).rank()
+        assert spearman(a, b) == pytest.approx(ranks["a"].corr(ranks["b"]), nan_ok=True)
+    assert np.isnan(spearman(np.ones(3), np.arange(3.0))) and np.isnan(spearman(np.array([1, np.nan]), np.arange(2.0)))
+
+
+def test_intervals_resample_texts_and_not_steps():
+    """Ten texts whose steps agree all or not at all: as wide as ten coins, not as four hundred."""
+    texts = [np.full(40, float(i % 2)) for i in range(10)]
+    found = mean_over_texts(texts, seed=0)
+    assert found.value == 0.5 and found.interval is not None
+    low, high = found.interval
+    assert 0.15 <= low <= 0.25 and 0.75 <= high <= 0.85
+    uneven = [np.full(3, value) for value in np.random.default_rng(2).random(10)]
+    assert mean_over_texts(uneven, seed=0) == mean_over_texts(uneven, seed=0) != mean_over_texts(uneven, seed=1)
+    assert mean_over_texts(texts[:1], seed=0).interval is None and np.isnan(mean_over_texts([np.empty(0)] * 2, seed=0).value)
+
+
+def test_long_texts_count_as_many_steps_as_they_have():
+    assert mean_over_texts([np.ones(30), np.zeros(10)], seed=0) == Mean(0.75, (0.0, 1.0))
+
+
+def test_words():
+    trace = run(np.ones((1, 4)) / 4, 4)
+    none = over([verdict(trace, cause_of(np.zeros((1, 4))))])
+    assert words(none.at("L1 H1"), none) == "has nothing to point at: none of 1 steps has a cause of 0.1 nats"
+    some = over([verdict(trace, cause_of([[0, 5.0, 0, 0]]))])
+    found = MapVerdict("L1 H1", Mean(0.943), Mean(0.5))
+    assert words(found, some) == "points where the cause is in 94% of 1 judged steps (50% by chance)"
+    assert words(found, some, 1.0).endswith("; without this head 100% of answers stay")
+    with pytest.raises(OptionError, match="there is no map 'L9 H9'"):
+        some.at("L9 H9")
+
+
+def test_the_first_keys():
+    row, among = np.array([9.0, 1, 3, 3, np.nan]), np.array([False, True, True, True, True])
+    assert first_keys(row, among, 1).nonzero()[0].tolist() == [2]
+    assert first_keys(row, among, 2).nonzero()[0].tolist() == [2, 3]
+    assert first_keys(row, among, 9).nonzero()[0].tolist() == [1, 2, 3, 4]

@@ -1,0 +1,50 @@
+"""Faithfulness curves: how much probability what was written loses without the keys that a ranking puts first.
+
+Comprehensiveness is p(y_t) − p(y_t without the first k), sufficiency p(y_t) − p(y_t with the first k alone) (DeYoung et al.
+2020, section 4): a ranking is faithful where the former is large and the latter small.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_viz.analysis.verdict import Mean, mean_over_texts
+
+KS = (1, 2, 3, 5)
+"""How many keys."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One ranking of one run; float64 (k, step), in probability."""
+
+    comprehensiveness: np.ndarray
+    sufficiency: np.ndarray
+
+
+@dataclass(frozen=True)
+class MeanCurve:
+    """One ranking over all runs; a mean for each of `KS`."""
+
+    name: str
+    comprehensiveness: tuple[Mean, ...]
+    sufficiency: tuple[Mean, ...]
+
+
+def first_keys(row: np.ndarray, among: np.ndarray, k: int) -> np.ndarray:
+    """bool (key,): the k largest of these keys, or all where there are fewer; of equal ones the first."""
+    there = among.nonzero()[0]
+    found = np.zeros(len(row), dtype=bool)
+    # What is no number comes last.
+    found[there[np.argsort(-row[there], kind="stable")[:k]]] = True
+    return found
+
+
+def over(curves: Sequence[Mapping[str, Curve]], *, seed: int = 0) -> tuple[MeanCurve, ...]:
+    """Each ranking's means over all runs; intervals resample texts."""
+
+    def means(name: str, what: str) -> tuple[Mean, ...]:
+        return tuple(mean_over_texts([getattr(each[name], what)[i] for each in curves], seed) for i in range(len(KS)))
+
+    return tuple(MeanCurve(name, means(name, "comprehensiveness"), means(name, "sufficiency")) for name in curves[0])

@@ -1,0 +1,246 @@
+"""Whether maps of a run point where the cause is: each head, each layer's mean and strongest head, and other attributions.
+
+A map agrees at a step as far as its largest keys are the keys with the largest cause, and as far as it ranks keys as the cause
+does (Spearman's ρ). Judged are keys that are content, not special tokens, and steps that were written, have two such keys or
+more and a cause of at least `LEAST` nats among them. By chance a map points at the cause in one of n keys.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_viz.analysis.rows import real_queries
+from transformer_viz.analysis.word_starts import is_special
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import Kind, head_label
+from transformer_viz.trace.attribution import Attribution
+from transformer_viz.trace.trace import Trace
+
+LEAST = 0.1
+"""Nats: a step that no key changes by as much has no cause to point at."""
+DRAWS = 1000
+_INTERVAL = (2.5, 97.5)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """One map of one run beside the cause, at each judged step.
+
+    Attributes:
+        top: (step,), the share of its largest keys that have the largest cause: 0 or 1 unless some are equal.
+        rho: (step,), Spearman's ρ over the keys; NaN where all of a row are equal.
+    """
+
+    top: np.ndarray
+    rho: np.ndarray
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One run.
+
+    Attributes:
+        kind: whose keys.
+        mode: how a key was taken away.
+        steps: (step,), which are judged.
+        chance: (step,), how often a random key is one with the largest cause.
+        maps: by what they are called.
+        n_left_out: steps that were written and are not judged.
+    """
+
+    kind: Kind
+    mode: str | None
+    steps: np.ndarray
+    chance: np.ndarray
+    maps: Mapping[str, Agreement]
+    n_left_out: int
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over judged steps.
+
+    Attributes:
+        value: NaN where no step has it.
+        interval: in which 95 % of the means of resampled texts are; None of a single text.
+    """
+
+    value: float
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class MapVerdict:
+    """One map over all runs."""
+
+    name: str
+    top: Mean
+    rho: Mean
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """All maps over one or several runs.
+
+    Attributes:
+        kind: whose keys.
+        mode: how a key was taken away.
+        n_texts: how many runs.
+        n_judged: steps.
+        n_left_out: steps that were written and are not judged.
+        chance: of a random key.
+        maps: heads by layer, then layers, then other attributions.
+        missing: what the model cannot give, and why.
+    """
+
+    kind: Kind
+    mode: str | None
+    n_texts: int
+    n_judged: int
+    n_left_out: int
+    chance: Mean
+    maps: tuple[MapVerdict, ...]
+    missing: Mapping[str, str]
+
+    def at(self, name: str) -> MapVerdict:
+        """One map by its name, such as `L2 H3`, `L2 mean` or `rollout`."""
+        found = next((each for each in self.maps if each.name == name), None)
+        if found is None:
+            raise OptionError(f"there is no map {name!r} in this verdict")
+        return found
+
+
+def content_keys(trace: Trace, kind: Kind) -> np.ndarray:
+    """bool (query, key): tokens of the text, which the decoder has read by then."""
+    content = np.array([not is_special(token) for token in trace.keys(kind)], dtype=bool)
+    rows = np.broadcast_to(content, (trace.n_steps, len(content)))
+    return np.tril(rows) if kind == "decoder" else rows
+
+
+def judged_steps(trace: Trace, cause: Attribution) -> tuple[np.ndarray, int]:
+    """Which steps are judged, (step,), and how many that were written are not."""
+    keys, is_written = content_keys(trace, cause.kind), real_queries(trace, "decoder")
+    is_written = is_written & (np.arange(trace.n_steps) >= trace.n_given)
+    largest = np.where(keys & np.isfinite(cause.values), cause.values, -np.inf).max(-1, initial=-np.inf)
+    is_judged = is_written & (keys.sum(-1) >= 2) & (largest >= LEAST)
+    return is_judged.nonzero()[0], int(is_written.sum() - is_judged.sum())
+
+
+def maps_of(trace: Trace, kind: Kind, results: Iterable[Attribution] = ()) -> dict[str, np.ndarray]:
+    """(query, key) of each head, each layer's mean and strongest head, and of other attributions of this kind."""
+    found: dict[str, np.ndarray] = {}
+    if (weights := trace.attentions(kind)) is not None:
+        numbers = trace.layer_numbers(kind)
+        found |= {head_label(n, head): one for n, layer in zip(numbers, weights, strict=True) for head, one in enumerate(layer)}
+        for number, layer in zip(numbers, weights.astype(np.float64), strict=True):
+            found |= {f"L{number + 1} mean": layer.mean(0), f"L{number + 1} max": layer.max(0)}
+    for each in results:
+        found |= _by_head(each) if each.values.ndim == 4 else {each.method: each.values}
+    return found
+
+
+def verdict(trace: Trace, cause: Attribution, results: Iterable[Attribution] = ()) -> Verdict:
+    """Every map of a run beside what occlusion found.
+
+    Args:
+        trace: the run.
+        cause: of `tv.attribute(…, "occlusion")`.
+        results: other attributions of the same kind.
+    """
+    steps, n_left_out = judged_steps(trace, cause)
+    keys = content_keys(trace, cause.kind)
+    causes = [cause.values[t, keys[t]] for t in steps]
+    is_cause = [each == each.max() for each in causes]
+    maps = {
+        name: Agreement(
+            np.array([_top(one[t, keys[t]], best) for t, best in zip(steps, is_cause, strict=True)]),
+            np.array([spearman(one[t, keys[t]], each) for t, each in zip(steps, causes, strict=True)]),
+        )
+        for name, one in maps_of(trace, cause.kind, results).items()
+    }
+    return Verdict(cause.kind, cause.mode, steps, np.array([each.mean() for each in is_cause]), maps, n_left_out)
+
+
+def over(verdicts: Sequence[Verdict], missing: Mapping[str, str] | None = None, *, seed: int = 0) -> Verdicts:
+    """One verdict over all runs; intervals resample the texts, since the steps of one are not independent.
+
+    Args:
+        verdicts: of each run; the maps that all of them have are counted.
+        missing: what could not be given, and why.
+        seed: of the resampling.
+    """
+    names = [name for name in verdicts[0].maps if all(name in each.maps for each in verdicts)]
+    return Verdicts(
+        kind=verdicts[0].kind,
+        mode=verdicts[0].mode,
+        n_texts=len(verdicts),
+        n_judged=sum(len(each.steps) for each in verdicts),
+        n_left_out=sum(each.n_left_out for each in verdicts),
+        chance=mean_over_texts([each.chance for each in verdicts], seed),
+        maps=tuple(
+            MapVerdict(
+                name,
+                mean_over_texts([each.maps[name].top for each in verdicts], seed),
+                mean_over_texts([each.maps[name].rho for each in verdicts], seed),
+            )
+            for name in names
+        ),
+        missing=dict(missing or {}),
+    )
+
+
+def mean_over_texts(values: Sequence[np.ndarray], seed: int) -> Mean:
+    """The mean over all steps of all texts, NaN left out; its interval by a bootstrap over texts (Efron 1979)."""
+    sums = np.array([np.nansum(each) for each in values])
+    counts = np.array([np.isfinite(each).sum() for each in values])
+    if not counts.sum():
+        return Mean(np.nan)
+    value = float(sums.sum() / counts.sum())
+    if len(values) == 1:
+        return Mean(value)
+    drawn = np.random.default_rng(seed).integers(0, len(values), (DRAWS, len(values)))
+    n = counts[drawn].sum(1)
+    low, high = np.percentile(sums[drawn].sum(1)[n > 0] / n[n > 0], _INTERVAL)
+    return Mean(value, (float(low), float(high)))
+
+
+def spearman(a: np.ndarray, b: np.ndarray) -> float:
+    """Spearman's ρ, equal numbers at the mean of their ranks; NaN where all numbers of one are equal, or one is none."""
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return np.nan
+    x, y = (ranks - ranks.mean() for ranks in (_ranks(a), _ranks(b)))
+    size = np.sqrt((x @ x) * (y @ y))
+    return float(x @ y / size) if size else np.nan
+
+
+def words(found: MapVerdict, of: Verdicts, stays: float | None = None) -> str:
+    """The verdict in a sentence, and with `stays`, apart from it, how many answers stay without the head.
+
+    Pointing at the cause does not make a head needed, and a head that is needed may look elsewhere.
+    """
+    if np.isnan(found.top.value):
+        said = f"has nothing to point at: none of {of.n_left_out} steps has a cause of {LEAST} nats"
+    else:
+        share, chance = f"{found.top.value:.0%}", f"{of.chance.value:.0%}"
+        said = f"points where the cause is in {share} of {of.n_judged} judged steps ({chance} by chance)"
+    return said if stays is None else f"{said}; without this head {stays:.0%} of answers stay"
+
+
+def _by_head(result: Attribution) -> dict[str, np.ndarray]:
+    """Of a measure with layers; one head axis is all heads as one."""
+    if result.values.shape[1] == 1:
+        return {f"{result.method} L{n + 1}": layer[0] for n, layer in zip(result.layers, result.values, strict=True)}
+    each = zip(result.layers, result.values, strict=True)
+    return {f"{result.method} {head_label(n, head)}": one for n, layer in each for head, one in enumerate(layer)}
+
+
+def _top(row: np.ndarray, is_cause: np.ndarray) -> float:
+    if not np.isfinite(row).all():
+        return np.nan
+    return float(is_cause[row == row.max()].mean())
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[place]
