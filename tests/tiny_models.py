@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 MARIAN, GPT2, BERT, MBART = "tiny-marian", "tiny-gpt2", "tiny-bert", "tiny-mbart"
+DEEP = "tiny-deep"
 NAMES = (MARIAN, GPT2, BERT, MBART)
 _TEXTS = ("The capital of France is Paris.", "The house is small.", "das Haus ist klein")
 
@@ -46,6 +47,21 @@ def save(parent: Path) -> Path:
             model.generation_config.max_new_tokens = 8
         model.save_pretrained(parent / name)
         reads[name].save_pretrained(parent / name)
+    return parent
+
+
+def save_deep(parent: Path) -> Path:
+    """A decoder alone of eight layers of three heads, so that its heads are more than one picture holds."""
+    import torch
+    from transformers import GPT2Config, GPT2LMHeadModel
+
+    torch.manual_seed(7)
+    reads = _byte_level()
+    ids: dict[str, Any] = {"bos_token_id": 0, "eos_token_id": 0}
+    made = GPT2LMHeadModel(GPT2Config(vocab_size=len(reads), n_embd=12, n_layer=8, n_head=3, n_positions=64, **ids))
+    made.generation_config.max_new_tokens = 4
+    for each in (made, reads):
+        each.save_pretrained(parent / DEEP)
     return parent
 
 

@@ -107,6 +107,19 @@ def click_point(page: Page, chart: str, x: float, y: float) -> None:
     page.mouse.up()
 
 
+def click_tile(page: Page, chart: str, row: int, column: int) -> None:
+    """Clicks into a tile of a mosaic, or a cell of an overview."""
+    bring_into_view(page.locator(chart))
+    x, y = page.evaluate(
+        """([selector, row, column]) => {
+          const chart = document.querySelector(selector), grid = chart.__drawn, [area] = chart.__picture.areas();
+          return [area.right((column + 0.5) * grid.pitch_x), area.down((row + 0.4) * grid.pitch_y)];
+        }""",
+        [chart, row, column],
+    )
+    page.mouse.click(x, y)
+
+
 def wait_until_drawn(page: Page, chart: str = FOCUS) -> None:
     """Until there is such a chart, and it is drawn."""
     page.wait_for_function("(chart) => document.querySelector(chart)?.__drawn", arg=chart)

@@ -50,7 +50,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="package")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_models.save(tmp_path_factory.mktemp("models"))
+    return tiny_models.save_deep(tiny_models.save(tmp_path_factory.mktemp("models")))
 
 
 @pytest.fixture(scope="package")

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import ROWS, wait_until_drawn
+from tests.browser.charts import ROWS, click_tile, wait_until_drawn
 from transformer_viz.checkpoints import load_snapshot
 
 pytestmark = pytest.mark.browser
@@ -72,13 +72,7 @@ def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads
     tiles = ".st-key-mosaic-decoder .chart"
     wait_until_drawn(page, tiles)
     page.locator(tiles).scroll_into_view_if_needed()
-    x, y = page.evaluate(
-        f"""() => {{
-          const chart = document.querySelector('{tiles}'), grid = chart.__drawn, [area] = chart.__picture.areas();
-          return [area.right(3.5 * grid.pitch_x), area.down(0.4 * grid.pitch_y)];
-        }}"""
-    )
-    page.mouse.click(x, y)
+    click_tile(page, tiles, 0, 3)
     expect(page).to_have_url(re.compile("kind=decoder&layer=1&head=4(&|$)"))
 
 

@@ -16,11 +16,14 @@ from tests.browser.charts import (
     at_rest,
     bring_into_view,
     click_point,
+    click_tile,
+    wait_for_head,
     wait_for_step,
     wait_for_weights,
     wait_until_drawn,
 )
 from tests.browser.drawn import DRAWN as PAGE_DRAWN
+from tests.browser.test_masks import EDIT, click_cell, edits, ready
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from transformer_viz.switches import Switches
@@ -101,18 +104,22 @@ def test_shift_and_enter_begin_a_new_line(quiet: Page, url: str) -> None:
 
 
 def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
-    quiet: Page, another: Page, url: str, models: Path
+    quiet: Page, another: Page, url: str, models: Path, open_page: Callable[..., Page]
 ) -> None:
-    page, text = quiet, "das Haus ist klein"
-    page.goto(f"{url}/?checkpoint={MARIAN}&kind=encoder&layer=2&head=2")
+    """And from there to a run with a head switched off beside it, to its search, to its masks, one of them changed."""
+    page, text, model = quiet, "das Haus ist klein", tv.load_model(str(models / MARIAN), "cpu")
+    page.goto(f"{url}/?checkpoint={MARIAN}&kind=encoder")
     wait_until_drawn(page)
     expect(page.get_by_role("radio")).to_have_count(3)
     box = page.get_by_label("Source text")
     box.fill(text)
     box.press("Enter")
     expect(page).to_have_url(re.compile("text=das"))
-    trace = tv.decode(tv.load_model(str(models / MARIAN), "cpu"), text)
+    trace = tv.decode(model, text)
     expect(page.locator("[data-part=source] .token")).to_have_count(len(trace.source_tokens))
+    at_rest(page)
+    click_tile(page, ".st-key-mosaic-encoder .chart", 1, 1)
+    wait_for_head(page, "encoder", 1, 1)
     page.locator("[data-part=output] .token").nth(1).click()
     expect(page).to_have_url(re.compile(r"step=2\b"))
     another.goto(page.url)
@@ -122,6 +129,31 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
         assert strip(each, "source") == [visible(token) for token in trace.source_tokens]
         assert strip(each, "output") == [visible(token) for token in trace.output_tokens]
         wait_for_weights(each, trace.encoder_attentions[1, 1], 1e-6)
+    exported = export(page, open_page, "das_Haus_ist_klein-tiny")
+    assert [strip(exported, name) for name in ("source", "output")] == [strip(page, name) for name in ("source", "output")]
+    page.get_by_role("button", name="Compare with").press("Enter")
+    page.get_by_role("button", name="an edit: this head switched off").press("Enter")
+    expect(page).to_have_url(re.compile("/compare.*b_edits=encoder"))
+    laid = tv.compare(trace, tv.decode(model, text, edits=["encoder.2.2:zero"])).largest
+    assert laid is not None
+    expect(page.locator(".compare .sentence")).to_contain_text(f"layer {laid.layer + 1} head {laid.head + 1}")
+    go(page, "Search")
+    wait_until_drawn(page, TREE)
+    beam = tv.decode(model, text, strategy="beam", beam_size=5)
+    expect(page.locator("[data-part=output] .token")).to_have_count(beam.n_steps)
+    assert strip(page, "output") == [visible(token) for token in beam.output_tokens]
+    go(page, "Masks")
+    say_texts(page, text, "das Haus")
+    # Row 2 is “Haus”, whose first key is “das”.
+    click_cell(page, EDIT, 1, 0)
+    expect(edits(page)).to_have_value("encoder:2-1")
+    after = tv.decode_batch(model, [text, "das Haus"], edits=["encoder:2-1"])[0]
+    another.goto(page.url)
+    for each in (page, another):
+        ready(each, EDIT)
+        expect(edits(each)).to_have_value("encoder:2-1")
+        reasons = each.evaluate(f"[...document.querySelector('{EDIT}')._fullData[0].z[1]]")
+        assert reasons == after.mask_reasons["encoder"][1].tolist()
 
 
 def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models: Path) -> None:
@@ -179,12 +211,7 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     so_far[branch.n_given + 2 :] = np.nan
     wait_for_weights(page, so_far, 1e-6)
     sentence = page.locator("[data-part=sentence]").inner_text()
-    page.get_by_role("tab", name="Export").click()
-    page.get_by_role("button", name="Prepare the file").click()
-    with page.expect_download() as event:
-        page.get_by_role("button", name=re.compile("Download attention-The_house_is-tiny")).click()
-    exported = open_page(event.value.path().read_text(encoding="utf-8"))
-    exported.wait_for_function(PAGE_DRAWN)
+    exported = export(page, open_page, "The_house_is-tiny")
     assert strip(exported, "output") == strip(page, "output")
     assert exported.locator("[data-part=sentence]").inner_text() == sentence
     # The link in another browser: the same branch, at the same step.
@@ -195,7 +222,9 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     expect(another.get_by_role("tab", name="Export")).to_have_attribute("aria-selected", "true")
 
 
-def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(quiet: Page, url: str, models: Path) -> None:
+def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
+    quiet: Page, url: str, models: Path, open_page: Callable[..., Page]
+) -> None:
     page = quiet
     page.goto(f"{url}/?checkpoint={BERT}&text=The+house+is+small.")
     wait_until_drawn(page)
@@ -209,6 +238,8 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(quie
     page.get_by_role("button", name="Back", exact=True).press("Enter")
     expect(box).to_have_value("The [MASK] is small.")
     wait_until_drawn(page)
+    exported = export(page, open_page, "The_MASK")
+    assert strip(exported, "output") == ["[CLS]", "the", "[MASK]", "is", "small", ".", "[SEP]"]
     page.get_by_role("button", name="Compare with").press("Enter")
     page.get_by_role("button", name="an edit: this head switched off").press("Enter")
     expect(page).to_have_url(re.compile("/compare.*b_edits=encoder"))
@@ -216,6 +247,13 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(quie
     expect(page.get_by_label("B: edits")).to_have_value("encoder.1.1:zero")
     for side in "AB":
         expect(page.get_by_label(f"{side}: source text")).to_have_value("The [MASK] is small.")
+    go(page, "Masks")
+    text = "The [MASK] is small."
+    say_texts(page, text)
+    edits(page).fill("encoder.1.1:zero")
+    edits(page).press("Control+Enter")
+    after = tv.decode_batch(tv.load_model(str(models / BERT), "cpu"), [text], edits=["encoder.1.1:zero"])[0]
+    expect(page.locator(".stMain")).to_contain_text(f"With 1 edit it is filled with {after.fills[0].candidates[0][0]}.")
 
     page.goto(f"{url}/?checkpoint={GPT2}&text=The+house")
     wait_until_drawn(page)
@@ -235,6 +273,31 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(quie
     page.mouse.move(box["x"] + box["width"] * 0.5 / n, box["y"] + box["height"] * 0.5 / n)
     first, second = (trace.target_ids or ())[:2]
     expect(page.locator(f"{FOCUS} .tip")).to_contain_text(f"(id {first} → {second})")
+
+
+def export(page: Page, open_page: Callable[..., Page], name: str) -> Page:
+    """The page that the tab Export makes, opened from disk."""
+    page.get_by_role("tab", name="Export").click()
+    page.get_by_role("button", name="Prepare the file").click()
+    with page.expect_download() as event:
+        page.get_by_role("button", name=re.compile(f"Download attention-{name}")).click()
+    exported = open_page(event.value.path().read_text(encoding="utf-8"))
+    exported.wait_for_function(PAGE_DRAWN)
+    return exported
+
+
+def go(page: Page, title: str) -> None:
+    """To another page, by its link above."""
+    page.get_by_role("link", name=title, exact=True).click()
+    expect(page).to_have_url(re.compile(f"/{title.lower()}"))
+
+
+def say_texts(page: Page, *texts: str) -> None:
+    """What Masks has a batch of, and the tab in which it is changed."""
+    box = page.get_by_role("textbox", name="Texts, one a line")
+    box.fill("\n".join(texts))
+    box.press("Control+Enter")
+    page.get_by_role("tab", name="Change and run again").click()
 
 
 def open_again(page: Page) -> None:

@@ -4,6 +4,7 @@ import ast
 import base64
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.theme import DARK, LIGHT, escape, labels
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.trace import Trace
@@ -166,6 +168,21 @@ def test_candidates_are_the_steps_own(trace: Trace) -> None:
         best = trace.steps[t].candidates[:6]
         np.testing.assert_allclose(bars["x"], [max(p, 1e-4) for _, p in best])
         assert frame["layout"]["yaxis2"]["ticktext"] == [f"<b>{escape(token)}</b>".replace(" ", "␣") for token, _ in best]
+
+
+def test_names_of_candidates_leave_the_map_free_and_the_hover_has_them_whole(trace: Trace) -> None:
+    """And long labels below a map of few rows take nothing of its height."""
+    token = " counterrevolutionaries"
+    step = replace(trace.steps[0], token=token, candidates=((token, 0.5), ("漢字" * 9, 0.2), ("iiiiiiiiiiiii", 0.1)))
+    run = replace(trace, steps=(step, *trace.steps[1:]), output_tokens=(token, *trace.output_tokens[1:]))
+    frame = spec(figures.player(run, "cross"))["frames"][0]
+    names = [name[3:-4] for name in frame["layout"]["yaxis2"]["ticktext"]]
+    assert names[2] == "iiiiiiiiiiiii" and all(name.endswith("…") for name in names[:2])
+    assert max(text_width(name, 15) for name in names) <= 120
+    assert [whole for whole, _ in frame["data"][-1]["customdata"][:2]] == ["␣counterrevolutionaries", "漢字" * 9]
+    few = Trace.from_arrays(decoder=np.eye(3), target_tokens=["Donaudampfschifffahrtsgesellschaft"] * 3)
+    layout = spec(figures.player(few, "decoder"))["layout"]
+    assert layout["height"] - layout["margin"]["b"] >= 220
 
 
 def test_the_encoders_map_does_not_grow(trace: Trace) -> None:

@@ -107,7 +107,8 @@ def test_an_unknown_name_and_a_path_are_said(start: Start, models: Path) -> None
 def test_a_model_stays_chosen_on_other_pages(start: Start, visit: Callable[[AppTest, str | None], AppTest]) -> None:
     at = visit(start(checkpoint=GPT2, text="The house"), "replay")
     assert not at.exception
-    assert f"{GPT2} is on Explore" in words(at)
+    assert f"{GPT2}** has no snapshots of its training" in words(at)
+    assert at.button(key="replay-reverse").label == "reverse"
     for page in ("train", "compare", "masks", "search", None):
         at = visit(at, page)
         assert not at.exception, page

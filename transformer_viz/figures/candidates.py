@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.plain import Plain, bar
 from transformer_viz.figures.theme import Theme, shown
 from transformer_viz.trace.trace import Candidate, Fill, Step, Trace
@@ -10,6 +11,8 @@ from transformer_viz.trace.trace import Candidate, Fill, Step, Trace
 N_CANDIDATES = 6
 LEAST = -4.0
 """The axis begins at 10^-4; less is said in words."""
+_LONGEST_NAME, _ROOM = 14, 8.0
+"""Signs of a token beside its bar, and how wide it may be, as a multiple of the letters' size."""
 _INSIDE_FROM = 0.03
 """From here up a bar is long enough for its own number, also on a phone; plotly.js measures too late, when bars are hidden."""
 
@@ -60,7 +63,13 @@ def at_step(step: Step | None, theme: Theme) -> dict[str, Any]:
 def names(step: Step | None) -> dict[str, Any]:
     """A step's candidates as ticks of the token axis."""
     best = _best(step)
-    return {"tickvals": list(range(len(best))), "ticktext": [f"<b>{shown(token)}</b>" for token, *_ in best]}
+    return {"tickvals": list(range(len(best))), "ticktext": [f"<b>{_name(token)}</b>" for token, *_ in best]}
+
+
+def _name(token: str) -> str:
+    """Cut where it would lie over the map beside it; the hover has all of it."""
+    fitting = (label for most in range(_LONGEST_NAME, 1, -1) if text_width(label := shown(token, most), 1) <= _ROOM)
+    return next(fitting, shown(token, 1))
 
 
 def token_axis(theme: Theme, size: int, axes: str) -> dict[str, Any]:

@@ -26,6 +26,8 @@ from transformer_viz.trace.trace import Trace
 _MAP_SHARE = 0.66
 _MOST_TALL = 58
 """Rows that the figure grows with: about 900 pixels. More rows are lower ones."""
+_LEAST_HIGH = 230
+"""Pixels of a map of few rows above its labels, however long these are."""
 _LEAST_OF_MAP = {False: (90, 400), True: (110, 250)}
 """Whether for a phone: pixels that the labels take from the figure's height, and the least width of the map between them."""
 COVERED_FROM = 250_000
@@ -96,7 +98,7 @@ def _picture(drawn_by: "type[_Picture]", trace: Trace, kind: Kind, layer: int, h
     picture = drawn_by(trace, kind, layer, head, theme_of(looks["theme"]), size, looks["with_answer"])
     n_queries, keys = len(trace.queries(kind)), trace.keys(kind)
     below = margins(labels(keys), (), size, upright=cells.is_crowded(keys))["b"]
-    arranged = _arrangement(n_queries, below, looks) if picture.steps else _alone(n_queries, looks["large"])
+    arranged = _arrangement(n_queries, below, looks) if picture.steps else _alone(n_queries, below, looks["large"])
     picture.place, picture.ring = arranged, ring_width(n_queries, len(keys), arranged, looks["narrow"])
     picture.scale = looks.get("scale", "fixed")
     return picture
@@ -306,7 +308,7 @@ def _arrangement(n_queries: int, below: int, looks: Looks) -> dict[str, Any]:
         share, first = 170 / tall, (170 + between) / tall
         return {"height": tall, "x": [0, 1], "y": [first, 1], "x2": [0.02, 0.97], "y2": [0, share], "scale": False}
     return {
-        "height": _height(rows, looks["large"]),
+        "height": max(_height(rows, looks["large"]), _LEAST_HIGH + below),
         "x": [0, _MAP_SHARE],
         "y": [0, 1],
         "x2": [0.79, 1],
@@ -315,10 +317,10 @@ def _arrangement(n_queries: int, below: int, looks: Looks) -> dict[str, Any]:
     }
 
 
-def _alone(n_queries: int, large: bool) -> dict[str, Any]:
+def _alone(n_queries: int, below: int, large: bool) -> dict[str, Any]:
     """Height and domains of the map without candidates beside it."""
     rows = min(max(12, n_queries), _MOST_TALL)
-    return {"height": _height(rows, large), "x": [0, 1], "y": [0, 1], "scale": True}
+    return {"height": max(_height(rows, large), _LEAST_HIGH + below), "x": [0, 1], "y": [0, 1], "scale": True}
 
 
 def _height(rows: int, large: bool) -> int:

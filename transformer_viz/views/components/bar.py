@@ -65,7 +65,7 @@ def show(
     Args:
         page: that has it.
         with_text: with the box for one source text.
-        with_models: the page has models that are not ours too. Elsewhere one stays chosen, and the page says that it has none.
+        with_models: the page has models that are not ours too. Elsewhere one stays chosen, and the page says why it has none.
         instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
             given the names of those that may be chosen, and the page loads them itself.
         long_texts: the page's own texts that may be too long for a link, by what they are called.
@@ -94,9 +94,6 @@ def show(
     model = _loaded(state.checkpoint, state.device) if instead is None and is_served else None
     _say_damaged([*entries, *others.values()])
     link.leave_out("text", default_text(model) if model else DEFAULT_TEXT)
-    if instead is None and not is_served:
-        st.info(f"This page has the checkpoints alone so far; {literal(state.checkpoint)} is on Explore.")
-        link.write(link.values())
     now = display_options.current()
     return Bar(state.text, model, state.device, is_large=now.is_large, with_answer=now.with_answer, scale=now.scale)
 

@@ -49,6 +49,8 @@ def show(setup: Setup) -> None:
     chart.show(figure, "lab-masks-chart", words, painted=True)
     figure_file.offer(figure, "masks")
     notes = _of_layers(traces, layer) + _of_the_future(traces[setup.sentence])
+    # Of a model whose words are several tokens.
+    notes += "" if setup.model.task is not None else " A mask is one of tokens, and so is an edit: this page has no words."
     st.caption(
         "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "
         f"A padded query is left alone: nobody reads its row.{notes}"

@@ -37,6 +37,9 @@ def show() -> None:
     chosen = bar.show("replay")
     checkpoint = chosen.checkpoint
     if checkpoint is None:
+        if st.session_state.checkpoint in runs.models():
+            _offer_others(st.session_state.checkpoint)
+            link.write(link.values())
         return
     bar.opens_with(_opening())
     if display_options.is_hidden("The moments of a training"):
@@ -44,7 +47,7 @@ def show() -> None:
         return
     if not runs.has_snapshots(checkpoint):
         link.say(checkpoint.name)
-        _offer_others(checkpoint)
+        _offer_others(checkpoint.name, checkpoint.task.name)
         link.write(link.values())
         return
     found = bar.made(chosen, checkpoint, lambda: runs.replay(checkpoint, chosen.device, chosen.text))
@@ -223,12 +226,12 @@ def _switch(name: str) -> None:
         state.text = task.examples()[0].text
 
 
-def _offer_others(checkpoint: Checkpoint) -> None:
+def _offer_others(checkpoint: str, task: str = "reverse") -> None:
     names = runs.replayable()
-    words = f"**{literal(checkpoint.name)}** has no snapshots of its training, so there is nothing to replay."
+    words = f"**{literal(checkpoint)}** has no snapshots of its training, so there is nothing to replay."
     st.info(words + (" These have some:" if names else ""), icon=":material/history:")
     with st.container(horizontal=True, key="replay-offer"):
         for name in names[:_MOST_OFFERED]:
             st.button(literal(name), key=f"replay-{name}", on_click=_switch, args=(name,), icon=":material/play_arrow:")
     st.markdown("A training keeps them if it is asked to:")
-    st.code(f"python -m transformer_viz train {checkpoint.task.name} --snapshots 12", language="bash")
+    st.code(f"python -m transformer_viz train {task} --snapshots 12", language="bash")
