@@ -78,7 +78,7 @@ function table(rows, goTo) {
     name.scope = "row";
     line.append(name, ...cells.map((text) => made("td", text === "same" ? "same" : "", text)));
     // Cut in its cell; the strips have all of it.
-    if (isText) for (const cell of line.querySelectorAll("td")) cell.title = cell.textContent;
+    if (isText) for (const cell of line.querySelectorAll("td:not(:last-child)")) cell.title = cell.textContent;
     if (kind) {
       const button = made("button", "place", line.lastChild.textContent);
       button.type = "button";

@@ -133,7 +133,7 @@ def show(keys: Keys, usable: list[str]) -> None:
             st.selectbox(words, [FINISHED, *steps], key=keys.of("snapshot"), format_func=_snapshot_words, width=136, **quiet)
         if model is None or model.model.sizes.writes:
             _decoding(keys)
-        name, places = f"{keys.name}: edits", "edits, such as cross:off"
+        name, places = f"{keys.name}: edits", "edits, like cross:off"
         st.text_input(name, key=p("edits"), max_chars=MOST_OF_EDITS, placeholder=places, width=190, **quiet)
 
 

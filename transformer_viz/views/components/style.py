@@ -22,7 +22,7 @@ _CSS = """
 .st-key-open-drop section {
   min-height: 180px; border-style: dashed; flex-direction: column; align-items: center; justify-content: center; gap: 0.6rem;
 }
-.st-key-open-drop section > * { flex: none; align-self: center; align-items: center; margin: 0; }
+.st-key-open-drop section > :nth-child(n) { flex: none; align-self: center; align-items: center; margin: 0; }
 /* What was shown before a text that cannot be read: it can be looked at, and is not what was asked for. */
 /* All kinds of attention side by side: what stands beside the boxes goes below them first. */
 :has(> .st-key-focus-controls) { min-width: min(100%, 34rem); }
