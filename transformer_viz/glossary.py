@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 PAGES = ("explore", "masks", "search", "compare", "train", "replay", "open")
 _TRAIN = ("train",)
+_INSIDE = ("explore", "search", "open")
 _MAPS = ("explore", "masks", "search", "compare", "replay", "open")
 
 
@@ -44,10 +45,27 @@ TERMS: dict[str, Term] = {
     "attention": Term(
         "Each query mixes the values of the keys, with weights of sum 1 that say how much it looks at each", PAGES
     ),
-    "query": Term("The position that looks: its vector is compared with those of all keys", _MAPS, _VASWANI),
-    "key": Term("The position looked at: the closer its vector is to the query's, the more its weight", _MAPS, _VASWANI),
-    "value": Term("What a position hands on: a head's output is the sum of the values, each times its weight", _MAPS, _VASWANI),
+    "query": Term(
+        "The position that looks, and its vector, which says what it looks for and is compared with all keys", _MAPS, _VASWANI
+    ),
+    "key": Term(
+        "A position looked at, and its vector, by which it is found: the better it fits the query, the more weight",
+        _MAPS,
+        _VASWANI,
+    ),
+    "value": Term(
+        "The vector that a position hands on: a head's output is the sum of the values, each times its weight", _MAPS, _VASWANI
+    ),
     "weight": Term("How much of a key's value goes into a query's output: 0 to 1, and the row sums to 1"),
+    "softmax": Term("Makes weights of scores: e to each score, as a share of the row's sum; all positive, together 1", _INSIDE),
+    "output projection": Term("W_O: makes of the heads' outputs a vector as wide as the residual stream", _INSIDE, _VASWANI),
+    "residual stream": Term("A token's vector on its way up: each sublayer adds to it, and those above read the sum", _INSIDE),
+    "norm": Term("Brings a vector to one size, so that no layer drowns the others, and scales it as was learned", _INSIDE),
+    "logit lens": Term(
+        "A token's vector after each layer, read as if it were the last: through the final norm and the output",
+        _INSIDE,
+        "nostalgebraist 2020",
+    ),
     "layer": Term("One of the equal blocks that stand upon each other; L2 is the second from below", PAGES),
     "head": Term("One of the attentions that a layer computes side by side, each with weights of its own", PAGES, _VASWANI),
     "encoder self-attention": Term("The source tokens look at each other"),

@@ -15,6 +15,7 @@ Start = Callable[..., AppTest]
 VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
 
 EXCEPTIONS = {
+    "inside": "a click on a number of the tab Inside is `explain`",
     "player": "the step player: where it rests is `step`, in Replay `moment`",
     "mosaic-chart-encoder": "a click on a tile moves kind, layer and head",
     "mosaic-chart-decoder": "likewise",

@@ -107,6 +107,13 @@ def from_zero(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{name: table[name] - 1 for name in ("layer", "head", "query", "key")})
 
 
+def test_inside(start: Start, everything: Path, run_code: Any) -> None:
+    at = start(text="hello", tables="Inside", kind="decoder", layer="1", head="2", step="3", explain="weight.2")
+    again = run_code(programs(at)[1])
+    assert again["inside"].place == ("decoder", 0, 1, 2)
+    assert "Explanation(address='weight.2'" in again["said"]
+
+
 def test_numbers(start: Start, everything: Path, run_code: Any) -> None:
     at = start(text="hello", tables="Table", kind="encoder", layer="1", head="2")
     again = run_code(programs(at)[1])["table"]

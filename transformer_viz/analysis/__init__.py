@@ -3,12 +3,14 @@
 from transformer_viz.analysis.comparison import first_difference, largest_difference
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
+from transformer_viz.analysis.inside_steps import Explanation, Term, explain
 from transformer_viz.analysis.loss import Losses, losses
 from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
 from transformer_viz.analysis.measure import Judged, Measure
 from transformer_viz.analysis.softmax import Softmax, head_softmax
 
 __all__ = [
+    "Explanation",
     "Grades",
     "HeadGrade",
     "Judged",
@@ -17,7 +19,9 @@ __all__ = [
     "Measure",
     "Measures",
     "Softmax",
+    "Term",
     "alignment",
+    "explain",
     "first_difference",
     "forbidden_weight",
     "head_softmax",

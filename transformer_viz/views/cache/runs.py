@@ -21,10 +21,13 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import BusyError, ModelError, TransformerVizError
 from transformer_viz.evaluation.by_length import accuracy_by_length, default_lengths
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.terms import Kind
+from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import replay as runs_replay
 from transformer_viz.tracing.decode import decode, trace_size
+from transformer_viz.tracing.inside import inside as look_inside
 from transformer_viz.tracing.recording_options import as_in
 from transformer_viz.tracing.trace_size import megabytes
 from transformer_viz.tracing.untrained import untrained as untrained_run
@@ -171,6 +174,16 @@ def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
     return _untrained(name, run, _checkpoint=checkpoint, _trace=trace)
 
 
+def inside(checkpoint: LoadedModel, device: str, trace: Trace, place: tuple[Kind, int, int, int]) -> Inside:
+    """Every number of one row of one head, by kind, layer, head and row: the run's tokens are read once more, in one pass."""
+    name = identity(checkpoint, device)
+    run = (trace.source, trace.target_tokens, trace.target_ids, trace.output_tokens, trace.edits, trace.mistake)
+    cost = float(len(trace.source_tokens) + trace.n_steps) * checkpoint.n_parameters
+    # In a fragment, which is drawn again without the page.
+    watched.say_anew()
+    return watched.computed("Looking into the head", _inside, cost, name, run, place, _checkpoint=checkpoint, _trace=trace)
+
+
 def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
     """Exact match by source length, beyond training too."""
     n_symbols = 2 * samples * sum(default_lengths(checkpoint))
@@ -274,6 +287,13 @@ def _untrained(name: Identity, run: tuple[object, ...], *, _checkpoint: Checkpoi
 @held
 def _by_length(name: Identity, samples: int, *, _checkpoint: Checkpoint, _on_progress: OnProgress | None = None) -> ByLength:
     return accuracy_by_length(_checkpoint, samples=samples, on_progress=_on_progress)
+
+
+@held
+def _inside(
+    name: Identity, run: tuple[object, ...], place: tuple[Kind, int, int, int], *, _checkpoint: LoadedModel, _trace: Trace
+) -> Inside:
+    return look_inside(_checkpoint, _trace, *place)
 
 
 @held

@@ -29,5 +29,11 @@ def show(tabs: dict[str, ModuleType], key: str, what: Any) -> None:
     """
     for tab, place in zip(tabs.values(), st.tabs(list(tabs), key=key, on_change="rerun"), strict=True):
         with place:
-            if place.open and not (hasattr(tab, "TELLS") and display_options.is_hidden(tab.TELLS)):
-                tab.show(what)
+            if place.open:
+                show_one(tab, what)
+
+
+def show_one(tab: ModuleType, what: Any) -> None:
+    """What is in a tab, or that it would tell a hidden answer."""
+    if not (hasattr(tab, "TELLS") and display_options.is_hidden(tab.TELLS)):
+        tab.show(what)

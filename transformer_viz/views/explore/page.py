@@ -49,8 +49,7 @@ def show() -> None:
         mask_tokens.show(trace, model)
     with where.beside(shown, model, large=chosen.is_large):
         stepper.show_with_code(shown, chosen, program, lambda: _in_row(trace, model, chosen))
-    if not chosen.is_large:
-        _tables(shown, trace, model, chosen.device)
+    _tables(shown, trace, model, chosen.device)
 
 
 def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar) -> None:

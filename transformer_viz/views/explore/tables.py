@@ -8,14 +8,14 @@ import streamlit as st
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import tabs
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import controls, link, persist_widgets
+from transformer_viz.views.state import controls, display_options, link, persist_widgets
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
 
 TABS = tabs.found("transformer_viz.views.explore")
-"""Beside what every tab has: `NEEDS_MODEL`, `is_for`, which says whether it is for a model, and `OPENED_BY`, the names in a
-link that open it."""
+"""Beside what every tab has: `NEEDS_MODEL`, `is_for`, which says whether it is for a model, `OPENED_BY`, the names in a link
+that open it, and `IN_LARGE`, where a projector shows it too."""
 OF_A_FILE = tuple(title for title, tab in TABS.items() if not getattr(tab, "NEEDS_MODEL", False))
 """The tabs of a file and of a branch of a search, which go on from no decoding with its model."""
 _KEY_OF_PAGE = {"explore": "tables", "search": "search_tables", "open": "open_tables"}
@@ -37,11 +37,17 @@ def start(trace: Trace, model: "LoadedModel | None" = None, device: str = "") ->
 
 
 def show(shown: Shown) -> None:
-    """The tabs of this page; only the open one is made."""
-    # A fragment alone is a run too, in which a closed tab's boxes would be forgotten.
-    persist_widgets.keep(_IN_TABS)
+    """The tabs of this page; only the open one is made. A projector shows no other, and this one only if it is for a room."""
     key, here = _tabs(shown.model)
-    tabs.show(here, key, shown)
+    # A fragment alone is a run too, in which a closed tab's boxes would be forgotten.
+    if not display_options.current().is_large:
+        persist_widgets.keep(_IN_TABS)
+        tabs.show(here, key, shown)
+        return
+    persist_widgets.keep({*_IN_TABS, key})
+    tab = here[st.session_state[key]]
+    if getattr(tab, "IN_LARGE", False):
+        tabs.show_one(tab, shown)
 
 
 def _tabs(model: "LoadedModel | None") -> tuple[str, dict[str, ModuleType]]:

@@ -143,8 +143,7 @@ def _look(shown: Shown, now: display_options.DisplayOptions) -> None:
         return write(shown.run, at.view, code.looks())
 
     stepper.show_with_code(shown.trace, now, program)
-    if not now.is_large:
-        _tables(shown)
+    _tables(shown)
 
 
 def _chooser() -> str:

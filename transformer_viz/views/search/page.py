@@ -112,8 +112,7 @@ def _show_search(chosen: bar.Bar, model: LoadedModel, greedy: Trace, trace: Trac
         code.run_of(greedy, model, chosen.device, _length(model)),
     )
     stepper.show_with_code(shown, chosen, lambda at: programs.search(run, at.view, code.looks(), by_greedy))
-    if not chosen.is_large:
-        _tables(Shown(shown, run, style.theme(), model, chosen.device, by_tokens, trace))
+    _tables(Shown(shown, run, style.theme(), model, chosen.device, by_tokens, trace))
 
 
 @st.fragment

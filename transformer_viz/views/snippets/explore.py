@@ -103,6 +103,20 @@ def masks_in_force(run: AnyRun, given: DisplayOptions, places: Mapping[Kind, tup
     return program(*run.lines(), "for kind in trace.kinds:", f"    {call('tv.figures.mask', _TRACE, _KIND, **theme)}.show()")
 
 
+def inside(run: AnyRun, place: tuple[Kind, int, int, int], address: str) -> str:
+    """Every number of one row of one head, and the arithmetic of one of them: the weights where none is named.
+
+    Args:
+        run: by tokens.
+        place: kind, layer, head and row.
+        address: of the number that is explained.
+    """
+    of_file = f"inside = next(inside for inside in tv.Inside.of(trace) if inside.place == {literal(place)})"
+    asked = call("tv.analysis.explain", Code("inside"), address) if address else "inside.weights"
+    looked = assigned("inside", "tv.inside", _CHECKPOINT, _TRACE, *place) if isinstance(run, Run) else of_file
+    return program(*run.lines(), looked, f"print({asked})")
+
+
 def numbers(run: AnyRun, kind: Kind, layer: int, head: Head) -> str:
     """The focus as a table."""
     one = [f'table = table[table["head"] == {literal(head)}]'] if isinstance(head, int) else []

@@ -11,7 +11,7 @@ from typing import Any
 
 from transformer_viz.analysis.softmax import FILLS, PRECISIONS
 from transformer_viz.views.state import training_fields
-from transformer_viz.views.state.values import Cell, Decimal, Elsewhere, Number, Options, Text, Tokens, Value, Words
+from transformer_viz.views.state.values import Address, Cell, Decimal, Elsewhere, Number, Options, Text, Tokens, Value, Words
 
 MOST_TYPED = 10_000
 """A stranger's text is cut here; every real limit is the task's and is said in words."""
@@ -75,6 +75,7 @@ _SHOWN = (*_RUN, "open")
 _CODE = (*_SHOWN, "train")
 _STEPPED = ("explore", "search", "open")
 _CHANGE = {"tables": "What if"}
+_INSIDE = dict.fromkeys(("tables", "search_tables", "open_tables"), "Inside")
 
 BAR = (
     Control("text", "text", Text(MOST_TYPED), ("explore", "search", "compare", "replay"), when={"a_file": A_RUN}),
@@ -112,12 +113,13 @@ FOCUS = (
     Control("moment", "moment", Words(), ("replay",), widget=None),
     Control("position", "position", Number(), ("replay",)),
 )
-_OPENS_A_TAB = ("tint", "change", "at", "prefix", "begin", "ban", "target")
+_OPENS_A_TAB = ("explain", "tint", "change", "at", "prefix", "begin", "ban", "target")
 _TITLES = Words(formerly={"Numbers": "Table"})
 TABS = (
     Control("tables", "tables", _TITLES, ("explore",), said_with=_OPENS_A_TAB),
     Control("search_tables", "tables", _TITLES, ("search",), said_with=_OPENS_A_TAB),
     Control("open_tables", "tables", _TITLES, ("open",), said_with=_OPENS_A_TAB),
+    Control("explained", "explain", Address(), _STEPPED, when=_INSIDE, is_late=True, widget=None),
     Control("what_if_how", "change", Words(), ("explore",), HOWS, is_late=True),
     Control("what_if_step", "at", Number(first=0), ("explore",), when={**_CHANGE, "what_if_how": HOWS["token"]}),
     Control("what_if_prefix", "prefix", Tokens(), ("explore",), when={"what_if_how": HOWS["token"]}, widget=None),

@@ -10,6 +10,7 @@ from transformer_viz.errors import listed
 LONGEST_TEXT = 1500
 """Characters of a text that a link holds."""
 _CELL = re.compile(r"(\d{0,9})(?:,(\d{1,9}))?", re.ASCII)
+_ADDRESS = re.compile(r"[a-z_]{1,20}(\.[1-9]\d{0,4}){0,2}", re.ASCII)
 _ID = re.compile(r"\d{1,9}", re.ASCII)
 Options = Mapping[str, Any] | Sequence[Any] | None
 """What is possible: values, or the word of a link that stands for each."""
@@ -120,6 +121,26 @@ class Cell:
         """As a person counts."""
         words = ",".join("" if place is None else str(place + 1) for place in value)
         return words.removesuffix(",") or None
+
+
+@dataclass(frozen=True)
+class Address:
+    """A number inside a head, `weight.5`; nothing is none. Whether a row has it is seen where it is explained."""
+
+    def read(self, given: str, options: Options, complain: Complain) -> Any:
+        """As it is, where it is one."""
+        if self.holds(given, options):
+            return given
+        complain("the name of a number and its place, as weight.5 or key.5.1")
+        return None
+
+    def holds(self, value: Any, options: Options) -> bool:
+        """Whether it looks like one."""
+        return isinstance(value, str) and (not value or _ADDRESS.fullmatch(value) is not None)
+
+    def written(self, value: Any, options: Options) -> str | None:
+        """As it is."""
+        return value or None
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,202 @@
+"""The tab Inside: its figures are those of `tv.inside`, one pass makes them, and what stands in the way is said."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer_viz as tv
+from transformer_viz.trace.inside import Inside
+from transformer_viz.trace.store import to_bytes
+from transformer_viz.views.cache import runs
+from transformer_viz.views.components.inside import Looks, picture
+from transformer_viz.views.open.opened import Opened
+
+Start = Callable[..., AppTest]
+HERE = {"text": "hello", "tables": "Inside"}
+
+
+def shown(at: AppTest) -> dict[str, Any]:
+    """What the component was sent."""
+    assert not at.exception
+    (part,) = [part for part in at.get("bidi_component") if part.proto.component_name == "transformer-viz-inside"]
+    return json.loads(part.proto.json)
+
+
+def is_there(at: AppTest) -> bool:
+    return any(part.proto.component_name == "transformer-viz-inside" for part in at.get("bidi_component"))
+
+
+def cells(drawn: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for station in (*drawn["enters"], *drawn["leaves"]):
+        yield from (line["cell"] for line in station["lines"])
+    for station in drawn["flow"]:
+        yield from (cell for column in station["columns"] for cell in column["cells"] if cell and "masked" not in cell)
+
+
+def number(text: str) -> float:
+    return float(text.replace("−", "-"))
+
+
+def figures(drawn: dict[str, Any]) -> dict[str, Any]:
+    """Every number of the picture by its address: a number, or all of a vector."""
+    return {
+        cell["address"]: number(cell["text"]) if "text" in cell else [*map(number, cell["values"])] for cell in cells(drawn)
+    }
+
+
+def expected(inside: Inside) -> dict[str, Any]:
+    """The same, computed here."""
+    assert inside.scores is not None
+    scores = np.where(inside.masked, -np.inf, np.asarray(inside.scores, float))
+    exps = np.exp(scores - scores.max())
+    found: dict[str, Any] = {"largest": scores.max(), "sum": exps.sum(), "query": inside.query, "output": inside.output}
+    for name in ("entered", "residual_before", "residual_after", "added", "projected"):
+        found[name] = getattr(inside, name)
+    for key in range(len(inside.keys)):
+        found |= {f"key.{key + 1}": inside.keys[key], f"value.{key + 1}": inside.values[key]}
+        found |= {f"dot.{key + 1}": inside.keys[key] @ inside.query, f"exp.{key + 1}": exps[key]}
+        found |= {f"score.{key + 1}": inside.scores[key], f"weight.{key + 1}": inside.weights[key]}
+        found |= {f"part.{key + 1}": inside.weights[key] * inside.values[key]}
+    return found
+
+
+@pytest.mark.parametrize(("kind", "layer", "head", "step"), [("cross", 2, 3, 4), ("decoder", 1, 1, 3), ("encoder", 1, 2, 1)])
+def test_every_number_is_that_of_the_run(start: Start, folder: Path, kind: Any, layer: int, head: int, step: int) -> None:
+    at = start(**HERE, kind=kind, layer=str(layer), head=str(head), step=str(step))
+    model = tv.load_checkpoint(str(folder / "reverse"), "cpu")
+    inside = tv.inside(model, tv.decode(model, "hello"), kind, layer - 1, head - 1, 0 if kind == "encoder" else step - 1)
+    found, wanted = figures(shown(at)), expected(inside)
+    assert found.keys() == wanted.keys()
+    for address, value in wanted.items():
+        np.testing.assert_allclose(found[address], value, atol=5.1e-4, err_msg=address)
+    masked = [
+        cell["masked"]
+        for station in shown(at)["flow"]
+        for column in station["columns"]
+        for cell in column["cells"]
+        if cell and "masked" in cell
+    ]
+    assert masked == ["in the future"] * int(inside.masked.sum())
+
+
+def test_the_pinned_cell_is_explained_and_what_a_link_names(start: Start, folder: Path) -> None:
+    at = start(**HERE, pin="3,2", step="5")
+    assert shown(at)["row"][0] == ["plain", "Row 3, "]
+    assert shown(at)["explained"]["address"] == "weight.2"
+    assert "explain" not in at.query_params
+    at = start(**HERE, explain="score.4")
+    assert shown(at)["explained"]["address"] == "score.4"
+    assert at.query_params["explain"] == "score.4"
+    at = start(text="hello", explain="dot.1")
+    assert at.session_state["tables"] == "Inside"
+    # No such key: the weight of the one that has most.
+    at = start(**HERE, explain="weight.99", step="2")
+    weights = figures(shown(at))
+    most = max((address for address in weights if address.startswith("weight.")), key=lambda address: weights[address])
+    assert shown(at)["explained"]["address"] == most
+    assert "explain" not in at.query_params
+
+
+def test_one_pass_a_row_and_none_while_the_tab_is_closed(
+    start: Start, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passes: list[tuple[Any, ...]] = []
+    looked = runs.look_inside
+
+    def counted(*args: Any) -> Inside:
+        passes.append(args[2:])
+        return looked(*args)
+
+    monkeypatch.setattr(runs, "look_inside", counted)
+    at = start(text="hello", step="3")
+    assert not passes
+    at.session_state["tables"] = "Inside"
+    at.run()
+    assert len(passes) == 1
+    at.run()
+    start(**HERE, step="3", explain="sum")
+    assert len(passes) == 1
+    start(**HERE, step="4")
+    assert len(passes) == 2
+
+
+def test_what_has_no_inside_is_said(start: Start, folder: Path) -> None:
+    at = start(**HERE, head="mean")
+    assert not is_there(at)
+    assert "have no query" in at.info[0].value
+    at = start(**HERE, answer="hidden")
+    assert not is_there(at)
+    assert "would tell what the model writes" in at.info[0].value
+
+
+def test_a_projector_shows_this_tab_and_no_other(start: Start, folder: Path) -> None:
+    assert is_there(start(**HERE, projector="on"))
+    at = start(text="hello", tables="Table", projector="on")
+    assert not at.dataframe
+    assert not at.exception
+
+
+def opened(trace: tv.Trace) -> dict[str, Opened]:
+    return {"run.npz": Opened(tv.load_trace(to_bytes(trace)), "run.npz", "f-run")}
+
+
+def test_a_file_shows_what_it_holds(start: Start, folder: Path) -> None:
+    model = tv.load_checkpoint(str(folder / "reverse"), "cpu")
+    trace = tv.decode(model, "hello")
+    at = start("open", opened(trace), tables="Inside", layer="2", head="3", step="4")
+    assert not is_there(at)
+    assert "--inside cross.2.3:4" in at.code[-1].value
+    inside = tv.inside(model, trace, "cross", 1, 2, 3)
+    held = opened(inside.kept_in(trace))
+    assert figures(shown(start("open", held, tables="Inside", layer="2", head="3", step="4"))).keys() == expected(inside).keys()
+    at = start("open", held, tables="Inside", kind="decoder", layer="1", head="1", step="2")
+    assert not is_there(at)
+    at.button(key="go-inside-cross.2.3:4").click().run()
+    assert shown(at)["row"][0] == ["plain", "Row 4, "]
+
+
+def many_keys(n: int, **others: Any) -> Inside:
+    """A row of a head with d_k 16, whose every number is drawn."""
+    rng = np.random.default_rng(8)
+    query, keys, values = rng.normal(size=16), rng.normal(size=(n, 16)), rng.normal(size=(n, 16))
+    scores = keys @ query / 4
+    weights = np.exp(scores - scores.max())
+    weights /= weights.sum()
+    tokens = tuple(f"t{key}" for key in range(n))
+    given: dict[str, Any] = {"query": query, "keys": keys, "values": values, "scores": scores, "weights": weights}
+    given |= {"kind": "decoder", "layer": 0, "head": 0, "row": n - 1, "row_token": tokens[-1], "key_tokens": tokens}
+    given |= {"output": weights @ values, "scale": 0.25, "reasons": np.zeros(n, np.uint8)}
+    return Inside(**{**given, **others})
+
+
+def test_of_200_keys_the_largest_and_the_rest_as_one() -> None:
+    inside = many_keys(200)
+    looks = Looks("light", False, "fixed", inside.weights)
+    pinned = int(inside.weights.argmin())
+    drawn = picture(inside, looks, pinned)
+    names = [name["text"] for name in drawn["names"]]
+    assert len(names) == 1 + 12 + 1 + 1
+    assert names[-2] == "188 more"
+    order = [int(name.split("·")[0]) - 1 for name in names[1:-2]]
+    assert order == [*np.argsort(-inside.weights)[:11], pinned]
+    output = next(station for station in drawn["flow"] if station["id"] == "output")["columns"][0]["cells"]
+    *parts, together = [[*map(number, cell["values"])] for cell in output if cell]
+    assert len(parts) == 13
+    np.testing.assert_allclose(np.sum(parts, 0), together, atol=14 * 5e-4)
+    np.testing.assert_allclose(together, inside.output, atol=5.1e-4)
+    weights = next(station for station in drawn["flow"] if station["id"] == "weights")["columns"][-1]["cells"]
+    assert sum(number(cell["text"]) for cell in weights if cell) == pytest.approx(1, abs=14 * 5e-4)
+
+
+def test_what_a_model_does_not_tell_is_said_by_name() -> None:
+    inside = many_keys(5)
+    drawn = picture(replace(inside, scores=None, scale=None), Looks("dark", False, "fixed", inside.weights))
+    assert [station["id"] for station in drawn["flow"]] == ["keys", "weights", "values", "output"]
+    assert re.search("cannot tell .*the scores.*W_O", drawn["untold"])

@@ -1,0 +1,42 @@
+"""What each layer would write (the logit lens), in words. nostalgebraist 2020, "interpreting GPT: the logit lens"."""
+
+from transformer_viz.analysis.sentences import Sentence, of_run
+from transformer_viz.trace.inside import Inside
+
+CANNOT_SAY = (
+    "The row's state after each layer, read as if it were the last: through the final norm and the output. Only the last layer "
+    "was trained to be read so. An earlier one may hold the answer in a form that this reading does not show, and the state "
+    "is of all heads together, not of the one above."
+)
+"""What this reading is, and what it cannot say."""
+
+
+def state_name(state: int) -> str:
+    """Of the states that `Inside.lens` has: the first is before every layer."""
+    return f"layer {state}" if state else "the embeddings"
+
+
+def decided(inside: Inside) -> int | None:
+    """The state from which on the token that was written is the most probable; None where it is not, even after the last."""
+    if inside.lens is None or inside.lens[-1].rank != 0:
+        return None
+    others = [state for state, step in enumerate(inside.lens) if step.rank != 0]
+    return others[-1] + 1 if others else 0
+
+
+def verdict(inside: Inside) -> Sentence:
+    """When what is written is decided."""
+    assert inside.lens is not None
+    last = inside.lens[-1]
+    written, state = of_run(last.token), decided(inside)
+    if state is None:
+        first = of_run(last.candidates[0][0])
+        return (
+            written,
+            ("plain", " stands in the run, and the model's own reading of the last state has "),
+            first,
+            ("plain", " on top: it was given or drawn, or a rule kept the first one out."),
+        )
+    if state == len(inside.lens) - 1:
+        return (written, ("plain", " is on top only after the last layer."))
+    return (written, ("plain", f" is on top from {state_name(state)} on, and stays there."))

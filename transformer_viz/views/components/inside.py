@@ -1,0 +1,341 @@
+"""One row of one head as a picture, and the arithmetic of one of its numbers: what `inside.js` draws.
+
+Every figure is text, rounded where the arithmetic is (`analysis/inside_numbers.py`).
+"""
+
+import functools
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import streamlit as st
+
+from transformer_viz import glossary
+from transformer_viz.analysis import inside_numbers as numbers
+from transformer_viz.analysis import logit_lens
+from transformer_viz.analysis.adding_up import figure
+from transformer_viz.analysis.inside_steps import explain
+from transformer_viz.analysis.sentences import Sentence, of_run
+from transformer_viz.figures import shades
+from transformer_viz.figures.theme import ThemeName, theme_of
+from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, visible
+from transformer_viz.trace.inside import Inside
+
+KEY = "inside"
+_ALMOST_ALL = 0.98
+"""Of the numbers of a station, the share that is in the range of its colours."""
+Cell = dict[str, Any]
+Station = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Looks:
+    """How the page draws; `shares` are how far along the map's colours each weight is, (key,)."""
+
+    theme: ThemeName
+    large: bool
+    scale: shades.Scale
+    shares: np.ndarray
+
+
+def show(inside: Inside, path: Sequence[str], looks: Looks, pinned: int | None, on_asked: Callable[[Any], None]) -> None:
+    """Draws the row, and explains the number at the end of `path`: addresses, each a term of the one before it."""
+    state = st.session_state
+    at = {"run": state.run, "step": state.step, "pin": list(state.pin)}
+    data = {**picture(inside, looks, pinned), "explained": explained(inside, path), "at": at}
+    _component()(key=KEY, data=data, on_asked_change=lambda: on_asked((st.session_state.get(KEY) or {}).get("asked")))
+
+
+@functools.cache
+def _component() -> Any:
+    """Registered once a process: the files are ours, what a user typed comes as data only."""
+    html, css, js = (Path(__file__).with_name(f"inside.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    return st.components.v2.component("transformer-viz-inside", html=html, css=css, js=js)
+
+
+def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str, Any]:
+    """What the browser draws: the stations before the keys, those with a line for each key, and those after them."""
+    colours, keys = theme_of(looks.theme), numbers.shown_keys(inside, pinned)
+    return {
+        "large": looks.large,
+        "dark": looks.theme == "dark",
+        "diverging": colours.diverging,
+        "weights": shades.stops(colours, looks.scale),
+        "row": _row_words(inside),
+        "hint": _hint(inside),
+        "words": "One row of one head, from what enters to what leaves",
+        "enters": _enters(inside),
+        "names": _names(inside, keys, pinned),
+        "flow": [station for make in _FLOW if (station := make(inside, keys, looks)) is not None],
+        "leaves": _leaves(inside),
+        "untold": _untold(inside),
+        "lens": _lens(inside),
+    }
+
+
+def _rest(inside: Inside, keys: Sequence[int]) -> list[int]:
+    return sorted({*range(len(inside.key_tokens))} - {*keys})
+
+
+def _row_words(inside: Inside) -> Sentence:
+    writes = () if inside.written is None else (("plain", ", which writes "), of_run(inside.written))
+    at = f", {head_title(inside.layer, inside.head)} of the {KIND_TITLES[inside.kind]}"
+    return (("plain", f"Row {inside.row + 1}, "), of_run(inside.row_token), ("plain", at), *writes)
+
+
+def _hint(inside: Inside) -> str:
+    if inside.kind == "encoder" and inside.written is None:
+        return "A click on a row of the map shows another row."
+    return "The row is that of the step; one that is pinned in the map stays."
+
+
+# ---- cells
+
+
+def _number(value: float, address: str | None, label: str, **more: Any) -> Cell:
+    """What has no address has no arithmetic of its own."""
+    return {"address": address, "label": label, "text": figure(float(value)), **more}
+
+
+def _vector(values: np.ndarray, address: str | None, label: str, axis: str) -> Cell:
+    return {"address": address, "label": label, "values": [figure(float(value)) for value in values], "axis": axis}
+
+
+def _of_each(inside: Inside, name: str, keys: Sequence[int], axis: str = "") -> list[Cell]:
+    """A number, or with an axis a vector, of each key, by its name in an address."""
+    number, found = numbers.NUMBERS[name], numbers.NUMBERS[name].make(inside)
+    assert found is not None
+    make = functools.partial(_vector, axis=axis) if axis else _number
+    return [make(found[key], f"{name}.{key + 1}", f"{number.said} of {numbers.label(inside, key)}") for key in keys]
+
+
+def _of_place(inside: Inside, name: str, axis: str = "d_model") -> Cell:
+    """A vector by its name in an address."""
+    found = numbers.NUMBERS[name].make(inside)
+    assert found is not None
+    return _vector(found, name, numbers.NUMBERS[name].said, axis)
+
+
+def _has(inside: Inside, *names: str) -> bool:
+    return all(numbers.NUMBERS[name].make(inside) is not None for name in names)
+
+
+def _column(kind: str, head: str, cells: Sequence[Cell | None], rest: Sequence[Cell | None], **ends: Cell) -> dict[str, Any]:
+    """A column of the flow: its top line, one line a key, perhaps one for all others, and what they are together."""
+    return {"kind": kind, "head": head, "cells": [ends.get("top"), *cells, *rest, ends.get("together")]}
+
+
+def _said(term: str) -> str:
+    return f"{glossary.TERMS[term].sentence}."
+
+
+def _names(inside: Inside, keys: Sequence[int], pinned: int | None) -> list[dict[str, str]]:
+    of_keys = [{"text": numbers.label(inside, key), "class": "pinned" if key == pinned else ""} for key in keys]
+    n_more = len(_rest(inside, keys))
+    more = [{"text": f"{n_more} more", "class": "word"}] if n_more else []
+    return [{"text": "q", "class": "word top"}, *of_keys, *more, {"text": "", "class": "word together"}]
+
+
+# ---- before the keys
+
+
+def _enters(inside: Inside) -> list[Station]:
+    """Up to the query. Where the norm stands before the attention, what enters goes through it first."""
+    first, of = ("residual_before", "norm(x)") if inside.norm == "pre" else ("entered", "x")
+    stations = []
+    if _has(inside, first):
+        words = "The vector of this row's token: all that the layers below have made of it."
+        stations.append(_stream(inside, first, "What enters", "x", words))
+    if first != "entered" and _has(inside, "entered"):
+        words = _said("norm")
+        stations.append(_stream(inside, "entered", "Norm", of, words))
+    return [*stations, _station("query", "Query", f"q = {of} W_Q", _said("query"), [("", _of_place(inside, "query", "d_k"))])]
+
+
+def _stream(inside: Inside, name: str, title: str, formula: str, words: str) -> Station:
+    return _station(name, title, formula, words, [("", _of_place(inside, name))])
+
+
+def _station(name: str, title: str, formula: str, words: str, lines: Sequence[tuple[str, Cell]]) -> Station:
+    made = [{"operator": operator, "cell": cell} for operator, cell in lines]
+    most = _most(cell for _, cell in lines)
+    return {"id": name, "title": title, "formula": formula, "words": words, "lines": made, "most": most}
+
+
+# ---- one line a key
+
+
+def _keys(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
+    top, cells = _of_place(inside, "query", "d_k"), _of_each(inside, "key", keys, "d_k")
+    words = _said("key") + (" Here they are those of the source, as the encoder has read it." if inside.kind == "cross" else "")
+    return _of_keys("keys", "Keys", "k = x W_K", words, [_column("strip", "k, under q", cells, _blank(inside, keys), top=top)])
+
+
+def _scores(inside: Inside, keys: Sequence[int], looks: Looks) -> Station | None:
+    if inside.scores is None or inside.scale is None:
+        return None
+    rest, between = _blank(inside, keys), _between(inside)
+    together = _number(numbers.largest(inside), "largest", "the largest score", prefix="largest")
+    columns = [_column("number", head, _of_each(inside, name, keys), rest) for name, head in between[:-1]]
+    columns.append(_column("number", between[-1][1], _of_each(inside, "score", keys), rest, together=together))
+    words = "How well each key fits the query: multiplied place by place, and added up."
+    if inside.masked.any():
+        closed = [_closed(inside, key) if inside.masked[key] else None for key in keys]
+        n_closed = int(inside.masked[_rest(inside, keys)].sum())
+        columns.append(_column("mask", "mask", closed, [{"masked": f"{n_closed} masked"}] if n_closed else rest))
+        words += " A masked key is out, whatever its score."
+    formula = " ".join(["q · k", *(head for name, head in between[1:])])
+    return _of_keys("scores", "Scores", formula, words, columns)
+
+
+def _closed(inside: Inside, key: int) -> Cell:
+    words = REASON_WORDS[int(inside.reasons[key])]
+    return {"address": f"mask.{key + 1}", "label": f"mask of {numbers.label(inside, key)}", "masked": words}
+
+
+def _between(inside: Inside) -> list[tuple[str, str]]:
+    """From q · k to the score: the numbers that this model has between them by name, and the heads of their columns."""
+    n = len(inside.query)
+    by = (
+        f"÷ √{n}" if inside.scale is not None and math.isclose(inside.scale, n**-0.5, rel_tol=1e-6) else f"× {inside.scale:.3g}"
+    )
+    done = [by] * (inside.scale != 1) + ["soft-capped"] * (inside.softcap is not None)
+    if inside.bias is None:
+        names = [*("dot", "scaled")[: len(done)], "score"]
+        return list(zip(names, ["q · k", *done], strict=True))
+    names = ["dot", *["scaled"] * (inside.scale != 1), *["capped"] * (inside.softcap is not None), "bias", "score"]
+    return list(zip(names, ["q · k", *done, "+ bias", "= score"], strict=True))
+
+
+def _weights(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
+    rest, columns = _rest(inside, keys), []
+    if inside.scores is not None:
+        exps = numbers.exps(inside)
+        more = [_number(exps[rest].sum(), None, "all other keys together")] if rest else []
+        together = _number(exps.sum(), "sum", "sum of the row", prefix="sum")
+        columns.append(_column("number", "e^{score − largest}", _of_each(inside, "exp", keys), more, together=together))
+    cells = _of_each(inside, "weight", keys)
+    for key, cell in zip(keys, cells, strict=True):
+        cell["share"] = float(shades.share(looks.shares[key], looks.scale))
+    # Its own arithmetic is that of all but the largest.
+    address = "rest" if keys == numbers.shown_keys(inside) else None
+    more = [_number(inside.weights[rest].sum(), address, "weight of all other keys")] if rest else []
+    columns.append(_column("weight", "÷ sum", cells, more))
+    return _of_keys("weights", "Weights", "softmax", _said("softmax"), columns)
+
+
+def _values(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
+    cells = _of_each(inside, "value", keys, "d_v")
+    return _of_keys("values", "Values", "v = x W_V", _said("value"), [_column("strip", "v", cells, _blank(inside, keys))])
+
+
+def _output(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
+    cells, rest, together = _of_each(inside, "part", keys, "d_v"), _rest(inside, keys), _of_place(inside, "output", "d_v")
+    more = [_vector(numbers.parts(inside)[rest].sum(0), None, "all other keys together", "d_v")] if rest else []
+    words = "Each value times its weight. Added up, place by place, they are what this head has found."
+    columns = [_column("strip", "weight × v", cells, more, together=together)]
+    return _of_keys("output", "Output", "Σ weight × v", words, columns)
+
+
+_FLOW = (_keys, _scores, _weights, _values, _output)
+
+
+def _of_keys(name: str, title: str, formula: str, words: str, columns: list[dict[str, Any]]) -> Station:
+    cells = (cell for column in columns for cell in column["cells"] if cell)
+    return {"id": name, "title": title, "formula": formula, "words": words, "columns": columns, "most": _most(cells)}
+
+
+def _blank(inside: Inside, keys: Sequence[int]) -> list[None]:
+    return [None] if _rest(inside, keys) else []
+
+
+def _most(cells: Iterable[Cell]) -> float:
+    """What has the strongest colour in a station. Some models have a place or two that are a hundred times as large as all
+    others, beside which nothing else would have any colour: those few are drawn no stronger."""
+    found = [abs(float(text.replace("−", "-"))) for cell in cells for text in cell.get("values", ())]
+    return float(np.quantile(found, _ALMOST_ALL)) or max(found) or 1.0 if found else 1.0
+
+
+# ---- after the keys
+
+
+def _leaves(inside: Inside) -> list[Station]:
+    """From W_O to the residual stream, with the norm where this model has it."""
+    stations = []
+    if _has(inside, "projected"):
+        words = f"{_said('output projection')} This is what this head adds."
+        stations.append(_stream(inside, "projected", "The head's share", "output W_O", words))
+    is_normed, after = _has(inside, "normed"), "residual_after"
+    added = "added"
+    if is_normed and inside.norm == "residual-post":
+        stations.append(_stream(inside, "added", "All heads", "", "What all heads of the layer add together."))
+        stations.append(_stream(inside, "normed", "Norm", "norm(added)", _said("norm")))
+        added = "normed"
+    elif is_normed and inside.norm == "post":
+        after = "norm_input"
+    if _has(inside, "residual_before", added, after):
+        lines = [
+            (operator, _of_place(inside, name)) for operator, name in (("", "residual_before"), ("+", added), ("=", after))
+        ]
+        stations.append(_station("residual", "Residual stream", "", _said("residual stream"), lines))
+    if after == "norm_input":
+        stations.append(_stream(inside, "residual_after", "Norm", "norm(sum)", _said("norm")))
+    return stations
+
+
+_PARTS = {
+    "entered": "what enters",
+    "scores": "the scores",
+    "projected": "the way through W_O",
+    "residual_before": "the residual stream",
+    "added": "what all heads add",
+}
+
+
+def _untold(inside: Inside) -> str:
+    """The parts that this model's reader cannot tell, by name; empty where it tells all."""
+    names = [words for name, words in _PARTS.items() if getattr(inside, name) is None]
+    return f"Of this model its reader cannot tell {', '.join(names)}." if names else ""
+
+
+def _lens(inside: Inside) -> dict[str, Any] | None:
+    if inside.lens is None:
+        return None
+    rows = [
+        {
+            "name": f"after {logit_lens.state_name(state)}",
+            "candidates": [
+                {"token": visible(token), "text": figure(p, 2), "share": p, "written": token == step.token}
+                for token, p in step.candidates
+            ],
+        }
+        for state, step in enumerate(inside.lens)
+    ]
+    return {
+        "title": "What each layer would write",
+        "words": logit_lens.CANNOT_SAY,
+        "verdict": logit_lens.verdict(inside),
+        "rows": rows,
+    }
+
+
+# ---- explain this number
+
+
+def explained(inside: Inside, path: Sequence[str]) -> dict[str, Any]:
+    """The arithmetic of the number at the end of the way, and what the numbers before it are called."""
+    way = [explain(inside, address) for address in path]
+    said = way[-1]
+    return {
+        "path": [{"address": one.address, "label": one.label} for one in way],
+        "address": said.address,
+        "title": said.label,
+        "words": said.words,
+        "heads": said.heads,
+        "rows": [list(map(asdict, row)) for row in said.rows],
+        "terms": list(map(asdict, said.terms)),
+        "rounded": said.is_rounded,
+    }

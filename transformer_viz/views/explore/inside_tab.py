@@ -1,0 +1,148 @@
+"""The tab Inside: one row of one head, from what enters to what leaves, and the arithmetic of every number."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from transformer_viz.analysis import inside_steps
+from transformer_viz.analysis.heads import head_map, reasons_map
+from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.figures import shades
+from transformer_viz.trace.inside import Inside
+from transformer_viz.trace.inside import place_words as place_of
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import code
+from transformer_viz.views.components import inside as picture
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore.shown import Shown
+from transformer_viz.views.snippets import explore as programs
+from transformer_viz.views.state import display_options, focus, link, persist_widgets, words
+
+if TYPE_CHECKING:
+    from transformer_viz.loaded_model import LoadedModel
+
+TITLE, ORDER, OPENED_BY, IN_LARGE = "Inside", 0.5, ("explain",), True
+TELLS = "The numbers inside a head"
+_LONGEST_WAY = 32
+"""Terms that one goes on to before the first of them is forgotten."""
+
+
+def start(trace: Trace, model: "LoadedModel | None", device: str) -> None:
+    """What is explained, from the link; nothing stands for the weight of the key that is pinned, or that has most."""
+    link.start("explained", default="")
+
+
+def show(shown: Shown) -> None:
+    """The row in focus, or what is in its way."""
+    _inside(shown)
+
+
+@st.fragment
+def _inside(shown: Shown) -> None:
+    """A fragment, so that another number redraws no other tab."""
+    persist_widgets.keep({"code_of_tab"})
+    state, trace = st.session_state, shown.tokens
+    if not isinstance(state.head, int):
+        st.info("All heads as one have no query, keys and values of their own. Choose a head above.", icon=":material/info:")
+        return
+    if shown.model is not None and shown.checkpoint is None:
+        st.info("The inside of a head is told of this app's own models.", icon=":material/info:")
+        return
+    row, key = _in_focus(trace)
+    try:
+        found = _of_model(shown, row) if shown.model is not None else _of_file(trace, row)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return
+    if found is None:
+        return
+    key = key if key is not None and key < len(found.key_tokens) else None
+    picture.show(found, _way(found, key), _looks(trace, found, shown), key, lambda asked: _asked(asked, shown.trace))
+    link.update(link.values(("explained",)))
+    if display_options.current().is_large:
+        return
+    run = replace(shown.run, by_words=False)
+    code.show(programs.inside(run, found.place, state.explained), "code_of_tab")
+
+
+def _in_focus(trace: Trace) -> tuple[int, int | None]:
+    """The query row and the key that are pinned; without such a row the step, and of an encoder beside a decoder its first."""
+    state = st.session_state
+    # What is pinned among words is no token.
+    row, key = state.pin if state.pin and not words.is_on(trace) else (None, None)
+    if row is None:
+        row = min(words.token_step(trace), len(trace.rows) - 1) if trace.is_stepped(state.kind) else 0
+    return row, key
+
+
+def _of_model(shown: Shown, row: int) -> Inside:
+    # Here, because a file has this tab where there is no model.
+    from transformer_viz.views.cache import runs
+
+    assert shown.model is not None
+    state = st.session_state
+    return runs.inside(shown.model, shown.device, shown.tokens, (state.kind, state.layer, state.head, row))
+
+
+def _of_file(trace: Trace, row: int) -> Inside | None:
+    """What the file holds of the row in focus; where it holds others, a way to them, and else how to record one."""
+    state = st.session_state
+    place, held = (state.kind, state.layer, state.head, row), Inside.of(trace)
+    found = next((inside for inside in held if inside.place == place), None)
+    if found is not None:
+        return found
+    said = place_of(place)
+    if not held:
+        st.markdown("This file does not hold what happens inside a head. Record it with the run, for one head and one row:")
+        st.code(f"python -m transformer_viz trace TEXT --inside {said} -o FILE", language="bash", wrap_lines=True)
+        return None
+    st.markdown(f"The file does not hold the inside of {literal(said)}. It holds:")
+    with st.container(horizontal=True):
+        for inside in held:
+            if st.button(place_of(inside.place), key=f"go-inside-{place_of(inside.place)}", on_click=_go, args=(inside,)):
+                st.rerun()
+    return None
+
+
+def _go(inside: Inside) -> None:
+    state = st.session_state
+    state.kind, state.layer, state.head = inside.place[:3]
+    state.pin, state.pinned_in = (inside.row, None), (state.run, state.kind)
+
+
+def _way(inside: Inside, key: int | None) -> list[str]:
+    """The addresses from the number that was asked for first to the one that is explained."""
+    state = st.session_state
+    pinned = (inside.place, key)
+    if state.setdefault("inside_pinned", pinned)[1] != key:
+        state.explained = ""
+    state.inside_pinned = pinned
+    way = state.get("inside_way", [])
+    way = way if way and way[-1] == state.explained else [state.explained] if state.explained else []
+    try:
+        for address in way:
+            inside_steps.explain(inside, address)
+    except OptionError:
+        way, state.explained = [], ""
+    return way or [f"weight.{(int(inside.weights.argmax()) if key is None else key) + 1}"]
+
+
+def _looks(trace: Trace, inside: Inside, shown: Shown) -> picture.Looks:
+    """With the colours that the map has."""
+    place, scale = (inside.kind, inside.layer, inside.head), display_options.scale()
+    shares = shades.scaled(head_map(trace, *place), reasons_map(trace, *place) > 0, scale)[inside.row]
+    return picture.Looks(shown.theme, display_options.current().is_large, scale, shares)
+
+
+def _asked(asked: Any, trace: Trace) -> None:
+    """Another number, or another row; nonsense is passed over."""
+    if not isinstance(asked, dict):
+        return
+    way = asked.get("way")
+    if isinstance(way, list) and way and all(isinstance(address, str) and len(address) <= 60 for address in way):
+        st.session_state.inside_way = way[-_LONGEST_WAY:]
+        st.session_state.explained = way[-1]
+    if asked.get("run") == st.session_state.get("run"):
+        focus.go_to_step(asked.get("step"), trace)
+        focus.pin(asked.get("pin"), trace)
