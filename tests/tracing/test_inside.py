@@ -102,6 +102,16 @@ def test_the_lens_is_the_final_norm_and_the_output_over_every_state(variant: tv.
     assert inside.lens[-1].probability == pytest.approx(trace.steps[row].probability, abs=1e-12)
 
 
+def test_the_lens_of_a_run_with_fewer_rows_than_layers(tiny: tv.Checkpoint) -> None:
+    trace = tv.decode(tiny, "hello", target="")
+    inside = tv.inside(tiny, trace, "cross", 0, 0, 0)
+    plain = plainly(tiny, trace)
+    assert inside.lens is not None and len(inside.lens) == 4
+    for step, state in zip(inside.lens, plain.states, strict=True):
+        powers = np.exp(plain.written(state[0]))
+        np.testing.assert_allclose([p for _, p in step.candidates], -np.sort(-powers / powers.sum())[:5], atol=1e-12)
+
+
 def test_an_encoders_row_has_no_lens(tiny: tv.Checkpoint, hello: tv.Trace) -> None:
     inside = tv.inside(tiny, hello, "encoder", 1, 1, 3)
     assert inside.lens is None and inside.written is None

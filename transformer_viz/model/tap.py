@@ -25,8 +25,8 @@ The names, in the order in which one layer hands them over:
 |                   |                                   | or `decoder`); layer −1 is what the first layer reads        |
 
 Cached decoding has scores, mask, weights and heads alone; whatever else is wanted is seen in a pass over all rows. A tap is
-called for what it says that it reads (`reads`). Of the last decoder layer a tap may return a `state` with more rows: they go
-through the final norm and the output like the others, and stand behind them in the logits.
+called for what it says that it reads (`reads`). What it returns for the `state` of the last decoder layer may have more
+sentences: they go through the final norm and the output like the others.
 """
 
 from collections.abc import Callable

@@ -1,6 +1,6 @@
 """One head of a run, looked into: the run is read once more, in one pass, and every number of one query row is kept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,11 @@ def inside(reader: LoadedModel, trace: Trace, kind: Kind, layer: int, head: int,
 
 
 class _RowTap:
-    """Keeps what one attention hands over, and one row of the decoder's states, which it lets through the output as well."""
+    """Keeps what one attention hands over, and one row of the decoder's states.
+
+    Of the last layer's state the rows that nobody asks for give way to those states, so that they too go through the final norm
+    and the output; where there are too few rows, they stand in further sentences of the batch.
+    """
 
     names = frozenset((*_STREAMS, *_OF_KEYS.values(), *_OF_ROWS.values(), "state"))
 
@@ -69,6 +73,8 @@ class _RowTap:
         self.site, self.row, self.last_layer = site, row, last_layer
         self.seen: dict[TapName, Tensor] = {}
         self.states: list[Tensor] = []
+        self.places: list[tuple[int, int]] = []
+        """Of each state, sentence and row of its logits."""
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
         if name == "state":
@@ -80,8 +86,20 @@ class _RowTap:
     def _state(self, site: Site, state: Tensor) -> Tensor:
         if site.kind == "encoder" or self.last_layer is None:
             return state
-        self.states.append(state[:, self.row])
-        return torch.cat([state, torch.stack(self.states, 1)], 1) if site.layer == self.last_layer else state
+        self.states.append(state[0, self.row])
+        return self._all_of(state) if site.layer == self.last_layer else state
+
+    def _all_of(self, state: Tensor) -> Tensor:
+        n_rows, *earlier = state.shape[1], *self.states[:-1]
+        free = [(0, row) for row in range(n_rows) if row != self.row]
+        n_more = 0 if len(earlier) <= len(free) else -(-len(earlier) // n_rows)
+        if n_more:
+            free = [(1 + number // n_rows, number % n_rows) for number in range(len(earlier))]
+        together = torch.cat([state, state.new_zeros(n_more, *state.shape[1:])])
+        self.places = [*free[: len(earlier)], (0, self.row)]
+        for place, each in zip(self.places, earlier, strict=False):
+            together[place] = each
+        return together
 
 
 @torch.inference_mode()
@@ -95,7 +113,7 @@ def _read(request: DecodeRequest, trace: Trace, kind: Kind, layer: int, head: in
         lens = None
     else:
         decoded = read_targets(request, request.forced, both)
-        lens = _lens(request.checkpoint, trace, decoded.logits[0], row, len(tap.states))
+        lens = _lens(request.checkpoint, trace, decoded.logits, row, tap.places)
     around = model.surroundings(kind, layer)
     arrays = _arrays(tap.seen, head, row)
     if around.scale is None:
@@ -128,7 +146,9 @@ def _arrays(seen: Mapping[TapName, Tensor], head: int, row: int) -> dict[str, Te
     """The row of one head, out of what is (1, head, query, …), (1, head, key, …) or (1, query, d_model)."""
     streams = {name: seen[name][0, row] for name in _STREAMS if name in seen}
     of_keys = {name: seen[what][0, head] for name, what in _OF_KEYS.items() if what in seen}
-    of_rows = {name: _of(seen[what][0], head)[row] for name, what in _OF_ROWS.items() if what in seen}
+    # T5 adds zeros where it has no bias.
+    there = {name: what for name, what in _OF_ROWS.items() if what in seen and (what != "bias" or seen[what].any())}
+    of_rows = {name: _of(seen[what][0], head)[row] for name, what in there.items()}
     return {**streams, **of_keys, **of_rows}
 
 
@@ -137,21 +157,16 @@ def _of(heads: Tensor, head: int) -> Tensor:
     return heads[head if len(heads) > 1 else 0]
 
 
-def _lens(reader: LoadedModel, trace: Trace, logits: Tensor, row: int, n_states: int) -> tuple[Step, ...] | None:
-    """What each state would write; None where the states did not come out as rows of logits, the last as the row itself."""
-    read = logits[trace.n_steps :]
-    if (
-        not trace.output_tokens
-        or not n_states
-        or len(read) != n_states
-        or not torch.allclose(read[-1], logits[row], rtol=1e-4, atol=1e-4)
-    ):
+def _lens(
+    reader: LoadedModel, trace: Trace, logits: Tensor, row: int, places: Sequence[tuple[int, int]]
+) -> tuple[Step, ...] | None:
+    """What each state would write; None where the reader hands over no states, or nobody knows what was written."""
+    if not trace.output_tokens or not places:
         return None
-    tokenizer = reader.tokenizer
-    ids = trace.output_ids
+    tokenizer, ids = reader.tokenizer, trace.output_ids
     written = tokenizer.named("Token", [trace.output_tokens[row]])[0] if ids is None else ids[row]
-    with_ids = not tokenizer.has_unique_labels
-    return steps_of(read.cpu(), [written] * n_states, N_CANDIDATES, tokenizer.label, with_ids=with_ids)
+    read = torch.stack([logits[place] for place in places]).cpu()
+    return steps_of(read, [written] * len(read), N_CANDIDATES, tokenizer.label, with_ids=not tokenizer.has_unique_labels)
 
 
 def _last_layer(sizes: Sizes) -> int:

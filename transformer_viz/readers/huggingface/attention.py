@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from transformer_viz.errors import ModelError
 from transformer_viz.model import masks
-from transformer_viz.model.tap import Site, Tap, reads
+from transformer_viz.model.tap import Look, Site, Tap, TapName, looking, reads
 from transformer_viz.terms import Kind
 
 NAME = "transformer-viz"
@@ -104,6 +104,11 @@ def seen_by(now: Pass | Witness | None) -> Generator[None]:
         _NOW.reset(token)
 
 
+def is_now(this: Pass) -> bool:
+    """Whether it is this pass that sees what attends now, in this thread."""
+    return _NOW.get() is this
+
+
 def _eager_of(module: nn.Module) -> Callable[..., tuple[Tensor, Tensor]] | None:
     """The attention that the authors of this module wrote out, which computes every weight; None = there is none."""
     return getattr(sys.modules[type(module).__module__], "eager_attention_forward", None)
@@ -148,6 +153,11 @@ def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], option
     """Their attention, with what the tap changes of it."""
     module, query, key, value, mask = given
     site, tap = now.site(), now.tap
+    look = looking(tap, site)
+    query, key, own_value = look("query", query), _seen(look, "key", key, query), value
+    value = _seen(look, "value", value, query)
+    if (bias := options.get("position_bias")) is not None:
+        options = {**options, "position_bias": look("bias", bias)}
     if reads(tap, "scores"):
         tap(site, "scores", scores_of(query, key, options))
     before = masked_by(mask, query, key)
@@ -156,15 +166,26 @@ def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], option
     if is_changed:
         mask = torch.zeros(masked.shape, dtype=query.dtype, device=query.device)
         mask = mask.masked_fill(masked, torch.finfo(query.dtype).min)
-    output, weights = eager(module, query, key, value, mask, **options)
+    output, weights = eager(module, query, key, own_value, mask, **options)
     # Where all is masked theirs is uniform, over what is masked; ours is zeros, by rule. Padding before a prompt is cropped.
     own = weights.masked_fill(masked, 0.0) if is_changed else weights
     looked = tap(site, "weights", own)
-    heads = output.transpose(1, 2) if looked is weights else torch.matmul(looked, _repeated(value, query.shape[1]))
+    is_weighted_here = looked is not weights or value is not own_value
+    heads = torch.matmul(looked, _repeated(value, query.shape[1])) if is_weighted_here else output.transpose(1, 2)
     written = tap(site, "heads", heads)
-    if written is not heads or looked is not weights:
+    if written is not heads or is_weighted_here:
         output = written.transpose(1, 2).contiguous()
     return output, weights
+
+
+def _seen(look: Look, name: TapName, keys: Tensor, query: Tensor) -> Tensor:
+    """Keys or values as a tap leaves them, which sees those that heads share once for each head."""
+    each = _repeated(keys, query.shape[1])
+    if (seen := look(name, each)) is each:
+        return keys
+    if name == "key" and each is not keys:
+        raise ModelError("Keys that several heads share cannot be changed here; change scores, weights or heads instead")
+    return seen
 
 
 def _repeated(keys: Tensor, n_heads: int) -> Tensor:

@@ -16,12 +16,15 @@ from transformer_viz.errors import ModelError, shortened
 from transformer_viz.model import masks
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.readers.huggingface import attention
+from transformer_viz.readers.huggingface.around import Around, Event, watched
+from transformer_viz.readers.huggingface.around import around as arounds
 from transformer_viz.readers.huggingface.attention import Call, Place
 from transformer_viz.terms import KINDS, Kind
 
 _N_SOURCE, _N_TARGET = 3, 2
 """Tokens of the probe: attention over so many keys is cross-attention, since the decoder reads fewer."""
 _IDS = (5, 7, 6)
+_Seen = list[Event | Call]
 _LAYER = re.compile(r"\.(\d+)\b")
 
 
@@ -34,12 +37,14 @@ class Found:
         decoder: likewise the decoder's.
         sizes: of the model.
         has_scores: whether the scores before the mask can be computed as the model does.
+        around: what stands around each attention.
     """
 
     encoder: tuple[Place, ...]
     decoder: tuple[Place, ...]
     sizes: Sizes
     has_scores: bool
+    around: dict[Place, Around]
 
 
 @torch.inference_mode()
@@ -61,7 +66,7 @@ def probe(model: Any, longest: int) -> Found:
     places: list[tuple[Place, ...]] = []
     for part, kind_of in ((encoder, lambda call: "encoder"), (decoder, _decoder_kind(model))):
         found = []
-        for call in part:
+        for call in _calls_of(part):
             kind: Kind = kind_of(call)
             found.append((kind, _layer(names.get(id(call.module), ""), [place[1] for place in found if place[0] == kind])))
             calls[kind].append(call)
@@ -69,7 +74,12 @@ def probe(model: Any, longest: int) -> Found:
     _compare(model, theirs, calls)
     sizes = _sizes(places, calls, logits, min(longest, _n_positions(model, longest)))
     sizes = replace(sizes, source_vocabulary=_n_embedded(model))
-    return Found(places[0], places[1], sizes, _has_scores(calls))
+    has_scores = _has_scores(calls)
+    around = {}
+    for part, found in zip((encoder, decoder), places, strict=True):
+        layers = [_layer_module(model, names.get(id(call.module), "")) for call in _calls_of(part)]
+        around |= zip(found, arounds(part, layers, has_scores=has_scores), strict=True)
+    return Found(places[0], places[1], sizes, has_scores, around)
 
 
 def family(model: Any) -> str:
@@ -95,7 +105,7 @@ def _n_positions(model: Any, longest: int) -> int:
     return min((each.num_embeddings - each.padding_idx - 1 for each in tables if each.padding_idx is not None), default=longest)
 
 
-def _both(model: Any) -> tuple[dict[Kind, list[Tensor]], tuple[list[Call], list[Call], Tensor | None]]:
+def _both(model: Any) -> tuple[dict[Kind, list[Tensor]], tuple[_Seen, _Seen, Tensor | None]]:
     """What the model returns and what is seen of it. Where transformers cannot do either it may raise anything, or warn."""
     try:
         theirs = _returned(model)
@@ -133,19 +143,19 @@ def _returned(model: Any) -> dict[Kind, list[Tensor]]:
     return {"decoder": [each for each in getattr(returned, "attentions", None) or () if each is not None]}
 
 
-def _calls(model: Any) -> tuple[list[Call], list[Call], Tensor | None]:
+def _calls(model: Any) -> tuple[_Seen, _Seen, Tensor | None]:
     """What the encoder calls, what the decoder calls, and the logits."""
     if not model.config.is_encoder_decoder:
-        calls = list[Call]()
-        with attention.seen_by(calls.append):
+        seen = _Seen()
+        with watched(model, seen):
             returned = model(**_inputs(model))
         logits = getattr(returned, "logits", None)
-        is_causal = any(masks.hides_future(call.masked) for call in calls)
-        return ([], calls, logits) if is_causal else (calls, [], logits)
-    given, encoder, decoder = _inputs(model), list[Call](), list[Call]()
-    with attention.seen_by(encoder.append):
+        is_causal = any(masks.hides_future(call.masked) for call in _calls_of(seen))
+        return ([], seen, logits) if is_causal else (seen, [], logits)
+    given, encoder, decoder = _inputs(model), _Seen(), _Seen()
+    with watched(model, encoder):
         memory = model.get_encoder()(input_ids=given["input_ids"])
-    with attention.seen_by(decoder.append):
+    with watched(model, decoder):
         returned = model(encoder_outputs=memory, decoder_input_ids=given["decoder_input_ids"])
     return encoder, decoder, returned.logits
 
@@ -153,6 +163,16 @@ def _calls(model: Any) -> tuple[list[Call], list[Call], Tensor | None]:
 def _decoder_kind(model: Any) -> Callable[[Call], Kind]:
     has_both = model.config.is_encoder_decoder
     return lambda call: "cross" if has_both and call.key.shape[2] == _N_SOURCE else "decoder"
+
+
+def _calls_of(seen: _Seen) -> list[Call]:
+    return [each for each in seen if isinstance(each, Call)]
+
+
+def _layer_module(model: Any, name: str) -> nn.Module | None:
+    """The module of the layer that has an attention of this name: up to the first number in it."""
+    match = _LAYER.search(name)
+    return model.get_submodule(name[: match.end()]) if match else None
 
 
 def _layer(name: str, before: list[int]) -> int:

@@ -1,5 +1,7 @@
 """A Hugging Face model as a reader: encoder-decoders, decoders alone and encoders alone."""
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -12,6 +14,7 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap
 from transformer_viz.readers.huggingface import attention
+from transformer_viz.readers.huggingface.around import handed
 from transformer_viz.readers.huggingface.attention import Pass, Place
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import Found
@@ -72,7 +75,7 @@ class HuggingFaceReader:
         if not self.has_encoder and self.sizes.writes:
             return None
         module = self.model.get_encoder() if self.has_encoder else self.model
-        with attention.seen_by(_pass(self.found.encoder, tap)):
+        with self._seen_by(self.found.encoder, tap):
             returned = module(input_ids=source, attention_mask=_real(source, source_padding))
         return returned.last_hidden_state if self.has_encoder else getattr(returned, "logits", None)
 
@@ -91,15 +94,22 @@ class HuggingFaceReader:
     ) -> Tensor:
         """All rows at once, without a cache."""
         real = _real(target, target_padding)
-        with attention.seen_by(_pass(self.found.decoder, tap)):
+        with self._seen_by(self.found.decoder, tap):
             if self.has_encoder:
                 given = self.of_encoder(memory, source_padding)
                 return self.model(**given, decoder_input_ids=target, decoder_attention_mask=real, use_cache=False).logits
             return self.model(input_ids=target, attention_mask=real, **self.positions(real, target), use_cache=False).logits
 
     def surroundings(self, kind: Kind, layer: int) -> Surroundings:
-        """What stands around one layer's attention: nothing that can be told for sure."""
-        return Surroundings()
+        """What stands around one layer's attention, as far as it was found."""
+        return self.found.around[kind, layer].told
+
+    @contextmanager
+    def _seen_by(self, places: tuple[Place, ...], tap: Tap | None) -> Generator[None]:
+        """A tap sees attention within, and what surrounds it."""
+        now = _pass(places, tap)
+        with attention.seen_by(now), handed(now, self.found.around):
+            yield
 
     def of_encoder(self, memory: Any, source_padding: Tensor | None) -> dict[str, Any]:
         """What a decoder is told of its source."""
