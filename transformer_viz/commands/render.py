@@ -20,6 +20,7 @@ HELP = "make a page, picture or table of a trace"
 _ENDINGS = ("html", "png", "svg", "pdf", "csv", "parquet")
 _TABLES = ("csv", "parquet")
 _OF_PICTURES = ("what", "kind", "layer", "head", "step", "theme", "large", "hide_answer", "colours")
+_NOT_INSIDE = ("what", "kind", "layer", "head", "step", "hide_answer", "colours", "words", "without_plotlyjs")
 _COLOURS = ("fixed", "head", "log")
 _HIGHEST = 100_000
 
@@ -32,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", required=True, metavar="OUT", type=Path, help=f"where to write: a name in .{', .'.join(_ENDINGS)}"
     )
     parser.add_argument("--what", metavar="WHAT", help="player, attention, mosaic, masks, search or an added figure (player)")
+    parser.add_argument(
+        "--inside",
+        action="store_true",
+        help="a page of what the file holds of the inside of heads (trace --inside)",
+    )
     parser.add_argument("--kind", choices=KINDS, help="which attention (cross, where the run has it)")
     parser.add_argument("--layer", type=number, metavar="N", help="from 1 (the best head's)")
     parser.add_argument("--head", type=_head, metavar="N", help="from 1, or mean or max (the best)")
@@ -80,11 +86,16 @@ def run(arguments: argparse.Namespace) -> int:
     ending = _checked(path, arguments)
 
     from transformer_viz.analysis.words import by_words
-    from transformer_viz.export import saving
+    from transformer_viz.export import inside_html, saving
     from transformer_viz.trace import limits
 
     saving.check(path, force=arguments.force)
     trace = _shared.load_trace(arguments.file, no_limits=arguments.no_limits)
+    if arguments.inside:
+        page = inside_html(trace, theme=arguments.theme or "auto", large=arguments.large)
+        saving.write(path, page.encode())
+        _say_size(path)
+        return 0
     trace = by_words(trace) if arguments.words else trace
     what = arguments.what or "player"
     if not arguments.no_limits and (ending in _TABLES or (ending == "html" and what == "player")):
@@ -109,8 +120,11 @@ def _checked(path: Path, arguments: argparse.Namespace) -> str:
     groups = (
         (_OF_PICTURES, ending in _TABLES, "a table holds every weight; it is of pictures and pages"),
         (("width", "height", "scale"), ending not in ("png", "svg", "pdf"), "it is of .png, .svg and .pdf"),
-        (("without_plotlyjs",), ending != "html", "it is of .html"),
+        (("without_plotlyjs", "inside"), ending != "html", "it is of .html"),
     )
+    if arguments.inside and (given := [name for name in _NOT_INSIDE if getattr(arguments, name) not in (None, False)]):
+        name = given[0].replace("_", "-")
+        raise OptionError(f"--{name} has no place with --inside, which shows all heads that the file holds. Leave one out.")
     for names, is_wrong, why in groups:
         given = [name for name in names if getattr(arguments, name) not in (None, False)]
         if is_wrong and given:

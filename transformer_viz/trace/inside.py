@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.edits import Place
 from transformer_viz.errors import OptionError, TraceError, listed
 from transformer_viz.model.config import NormPlacement
 from transformer_viz.model.surroundings import NormKind
 from transformer_viz.terms import KINDS, Kind
+from transformer_viz.terms import row_address as place_words
 from transformer_viz.trace.trace import Step, Trace
 
 _ALWAYS = ("query", "keys", "values", "weights", "output")
@@ -193,12 +193,6 @@ class Inside:
     def __repr__(self) -> str:
         """One line."""
         return f"<Inside {place_words(self.place)}: {len(self.keys)} keys, d_k {len(self.query)}, d_v {len(self.output)}>"
-
-
-def place_words(place: tuple[Kind, int, int, int]) -> str:
-    """`cross.2.3:5`, as people write the place of a head and a row, from 1."""
-    kind, layer, head, row = place
-    return f"{Place(kind, layer, head)}:{row + 1}"
 
 
 def run_of(trace: Trace) -> dict[str, Any]:

@@ -73,27 +73,19 @@ def watched(model: nn.Module, seen: list[Event | Call]) -> Generator[None]:
 def around(seen: Sequence[Event | Call], layers: Sequence[nn.Module | None], *, has_scores: bool) -> list[Around]:
     """Of each call of attention; `layers` are the modules that they stand in."""
     places = [place for place, each in enumerate(seen) if isinstance(each, Call)]
-    ends = [*places, len(seen)][1:]
     found = []
-    for place, end, layer in zip(places, ends, layers, strict=True):
-        before = [each for each in seen[:place] if isinstance(each, Event)]
-        after = [each for each in seen[place:] if isinstance(each, Event)]
-        near = [each for each in seen[place:end] if isinstance(each, Event)]
+    for before, place, end, layer in zip([0, *places], places, [*places, len(seen)][1:], layers, strict=False):
         call = seen[place]
         assert isinstance(call, Call)
-        found.append(_around(call, before, near, after, layer, has_scores=has_scores))
+        made = [[each for each in part if isinstance(each, Event)] for part in (seen[before:place], seen[place:end])]
+        found.append(_around(call, *made, layer, has_scores=has_scores))
     return found
 
 
 def _around(
-    call: Call,
-    before: Sequence[Event],
-    near: Sequence[Event],
-    after: Sequence[Event],
-    layer: nn.Module | None,
-    *,
-    has_scores: bool,
+    call: Call, before: Sequence[Event], after: Sequence[Event], layer: nn.Module | None, *, has_scores: bool
 ) -> Around:
+    """From what was computed between the call of attention before and this one, and between this one and the next."""
     own = next((event for event in after if event.module is call.module), None)
     entered = None if own is None else own.given
     is_made_of_it = any(_is_linear(event.module) and event.given is entered for event in before)
@@ -103,7 +95,7 @@ def _around(
         softcap=call.options.get("softcap") if has_scores else None,
     )
     given = call.output.flatten(2)
-    out = next((each for each in near if _is_linear(each.module) and _is(each.given, given)), None)
+    out = next((each for each in after if _is_linear(each.module) and _is(each.given, given)), None)
     matrix = None if out is None else _matrix(out, call)
     if out is None or matrix is None or entered is None or not is_made_of_it:
         return Around(call.module if is_made_of_it else None, None, None, layer, told)

@@ -1,0 +1,117 @@
+"""`trace --inside` keeps the numbers of a head in the file, and `render --inside` shows them."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import transformer_viz as tv
+from transformer_viz.analysis import inside_steps
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import read_row_address, row_address
+
+TRACE = ("trace", "abc", "--checkpoint", "tiny", "--device", "cpu", "-o", "run.npz")
+
+
+class Page(HTMLParser):
+    """The words of a page, its tables' cells, and every name of an element and an attribute."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self.cells: list[str] = []
+        self.names: set[str] = set()
+        self.text = ""
+        self.is_in_cell = False
+        self.feed(Path(path).read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names |= {tag, *(name for name, _ in attrs)}
+        if tag in ("td", "th"):
+            self.is_in_cell = True
+            self.cells.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.is_in_cell = self.is_in_cell and tag not in ("td", "th")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.is_in_cell:
+            self.cells[-1] += data
+
+
+def test_the_file_holds_what_tv_inside_gives(home, cli) -> None:
+    assert cli(*TRACE, "--inside", "cross.1.2:3", "--inside", "decoder.2.1:2", "--inside", "cross.1.2:3").code == 0
+    trace = tv.load_trace("run.npz")
+    checkpoint = tv.load_checkpoint("tiny", device="cpu")
+    held = tv.Inside.of(trace)
+    assert [row_address(inside.place) for inside in held] == ["cross.1.2:3", "decoder.2.1:2"]
+    for inside in held:
+        again = tv.inside(checkpoint, trace, *inside.place)
+        assert inside.arrays.keys() == again.arrays.keys()
+        assert all(np.array_equal(array, again.arrays[name]) for name, array in inside.arrays.items())
+        for name in ("lens", "scale", "norm", "norm_kind", "norm_epsilon", "row_token", "key_tokens", "written", "run"):
+            assert getattr(inside, name) == getattr(again, name)
+        assert inside.reasons.tolist() == again.reasons.tolist()
+
+
+def test_the_page_shows_the_numbers_and_asks_nothing(home, cli) -> None:
+    assert cli(*TRACE, "--inside", "decoder.1.1:3").code == 0
+    done = cli("render", "run.npz", "--inside", "-o", "run.html", "--theme", "dark", "--large")
+    assert (done.code, done.err) == (0, "") and re.fullmatch(r"run\.html: \d+ kB\n", done.out)
+    (inside,) = tv.Inside.of(tv.load_trace("run.npz"))
+    page = Page("run.html")
+    assert {"script", "src", "href", "onclick", "link", "img", "iframe"}.isdisjoint(page.names)
+    for key in range(len(inside.key_tokens)):
+        at = page.cells.index(inside_steps.figure(inside_steps.value_of(inside, f"dot.{key + 1}")))
+        assert page.cells[at - 1] == inside_steps.label(inside, key)
+        assert page.cells[at + 1] == inside_steps.figure(inside.told("scores")[key])
+        assert page.cells[at + 2] == ("in the future" if inside.masked[key] else "")
+    titles = ["What enters the row", "Query", "Keys", "Scores and mask", "Weights", "Values", "Output of the head", "W_O"]
+    places = [page.text.index(f"{n}. {title}") for n, title in enumerate([*titles, "Residual stream"], start=1)]
+    assert places == sorted(places)
+    html = Path("run.html").read_text(encoding="utf-8")
+    assert html.count("title='1: ") == html.count("class='strip'") and 'class="large"' in html
+
+
+def test_tokens_are_text_on_the_page(home, cli, tmp_path) -> None:
+    trace = tv.decode(tv.load_checkpoint("tiny", device="cpu"), "abc")
+    kept = tv.inside(tv.load_checkpoint("tiny", device="cpu"), trace, "cross", 0, 0, 1).kept_in(trace)
+    evil = "<script>alert(1)</script>"
+    tokens = (evil, *kept.source_tokens[1:])
+    replace(kept, source_tokens=tokens, source=evil).save("run.npz")
+    assert cli("render", "run.npz", "--inside", "-o", "run.html").code == 0
+    assert "<script" not in Path("run.html").read_text(encoding="utf-8")
+    assert "<script>alert(1)</script>" in Page("run.html").text
+
+
+def test_what_the_run_does_not_have_is_said(home, mistake: Callable[..., str]) -> None:
+    assert "layers 1, 2" in mistake(*TRACE, "--inside", "cross.9.1:1") and not Path("run.npz").exists()
+    assert "rows 1 to" in mistake(*TRACE, "--inside", "cross.1.1:99")
+    assert "has no decoder attention; it has cross" in mistake(*TRACE, "--kinds", "cross", "--inside", "decoder.1.1:1")
+    assert "look like cross.2.3:5" in mistake(*TRACE, "--inside", "cross.1.1")
+
+
+def test_a_file_without_one_is_refused(home, cli, mistake: Callable[..., str]) -> None:
+    cli(*TRACE)
+    assert "holds the inside of no head" in mistake("render", "run.npz", "--inside", "-o", "run.html")
+    assert "--kind has no place with --inside" in mistake("render", "run.npz", "--inside", "--kind", "cross", "-o", "run.html")
+    assert "it is of .html" in mistake("render", "run.npz", "--inside", "-o", "run.png")
+    assert not Path("run.html").exists()
+
+
+@pytest.mark.parametrize(
+    "text", ["", "cross", "cross.1.1", "cross.0.1:1", "kross.1.1:1", "cross.1.1:1:1", "cross.١.1:1", "cross.1.1:" + "9" * 99]
+)
+def test_a_place_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(OptionError, match="is no head and row"):
+        read_row_address(text)
+
+
+def test_a_place_is_read_as_it_is_written() -> None:
+    place: Any = ("decoder", 1, 2, 4)
+    assert row_address(place) == "decoder.2.3:5" and read_row_address("decoder.2.3:5") == place
