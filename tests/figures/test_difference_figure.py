@@ -69,6 +69,7 @@ def test_a_run_against_itself_is_drawn_as_zeros(a: Trace) -> None:
 def test_absent_cells_are_dotted_and_say_who_has_them() -> None:
     figure = figures.difference(A, B, "cross")
     (only_a,), (only_b,), (neither,) = (drawn(figure, 3, words) for words in ("only A", "only B", "neither"))
+    assert only_a.colorscale[0][1] == LIGHT.paper, "a canvas knows no transparent colour"
     assert np.argwhere(~np.isnan(only_a.z)).tolist() == [[q, k] for q in range(2, 7) for k in range(5)]
     assert np.argwhere(~np.isnan(only_b.z)).tolist() == [[q, k] for q in range(2) for k in (5, 6)]
     assert np.argwhere(~np.isnan(neither.z)).tolist() == [[q, k] for q in range(2, 7) for k in (5, 6)]

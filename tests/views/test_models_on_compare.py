@@ -110,6 +110,7 @@ def test_by_words_the_frame_of_one_model_shifts_nothing(start: Start, run: Calla
     (shown,) = [json.loads(each.proto.json) for each in at.get("bidi_component") if "sentence" in (each.proto.json or "")]
     upon, under = (["" if token is None else token["text"] for token in side["tokens"]] for side in shown["strips"][0]["sides"])
     assert [under[0], upon[0], under[1], upon[1]] == ["[CLS]", "", "the", "The"]
+    assert not shown["strips"][1]["sides"][1]["tokens"], "an encoder alone writes nothing"
     assert upon[2:4] == under[2:4] == ["house", "is"]
     assert (upon[4:], under[4:]) == (["</s>"], ["[SEP]"])
     assert "by their text" in said(at)

@@ -111,13 +111,9 @@ def _signed(laid: AlignedMaps, limit: float, colours: Theme) -> list[Any]:
     drawn += broken(np.where(laid.broken, np.nan, 0), colours)
     for code, words in ((IN_A, "only A has this cell"), (IN_B, "only B has this cell"), (0, "neither has this cell")):
         if (laid.present == code).any():
-            drawn.append(_absent(laid.present == code, words))
+            # As empty as what lies between the maps, but with a hover that says why.
+            drawn.append(grey(laid.present == code, words, colours.paper))
     return [*drawn, *absent_pattern(laid.present, colours)]
-
-
-def _absent(here: np.ndarray, words: str) -> Plain:
-    """No colour, but a hover that says why."""
-    return grey(here, words, "rgba(0,0,0,0)")
 
 
 def absent_pattern(present: np.ndarray, colours: Theme, corners: Sequence[tuple[int, int]] = ((0, 0),)) -> list[Plain]:

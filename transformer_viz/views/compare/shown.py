@@ -73,8 +73,8 @@ def _strips(sides: tuple[tuple[str, Trace], ...]) -> list[dict[str, Any]]:
     # Of prompts alone the strip below has every token.
     has_source = any(run.source_tokens for _, run in sides)
     reads = [{"name": name, "tokens": source_strip(run) or _prompt_strip(run) if has_source else []} for name, run in sides]
-    writes = [{"name": name, "tokens": output_strip(run)} for name, run in sides]
-    is_known = all(run.output_tokens for _, run in sides)
+    writes = [{"name": name, "tokens": output_strip(run) if run.writes else []} for name, run in sides]
+    is_known = all(run.output_tokens or not run.writes for _, run in sides)
     # Of a run whose outputs are not recorded the strip has what its decoder read.
     label = "writes, tinted by probability" if is_known else "writes, or has read where that is not recorded"
     found: list[dict[str, Any]] = [
