@@ -21,7 +21,7 @@ _PATIENCE_MS = 120_000
 # How often a condition is looked at; in every frame it would compete with what is measured.
 _LOOK_MS = 50
 _SCRIPT = Path(__file__).with_name("stopwatch.js").read_text(encoding="utf-8")
-_TEXT = 'input[aria-label="Source text"]'
+_TEXT = ':is(input, textarea)[aria-label="Source text"]'
 _ON_ENTER = f"""(marks) => bench.on(document.querySelector('{_TEXT}'), 'keydown',
   (event) => event.key === 'Enter', new Function('return ' + marks))"""
 
@@ -64,22 +64,18 @@ def visit(running: Browser, url: str, marks: str) -> dict[str, float]:
     return found
 
 
-def opened(running: Browser, url: str, rest_ms: float = 1000) -> Page:
-    """A page on which everything of the first run is drawn, after `rest_ms` in which it comes to rest."""
-    return _opened(running, url, "bench.everyRun() !== null", rest_ms)
-
-
-def opened_plain(running: Browser, url: str, rest_ms: float = 1000) -> Page:
-    """The bare page, drawn."""
-    return _opened(running, url, "bench.plainRun() !== null", rest_ms)
-
-
-def _opened(running: Browser, url: str, drawn: str, rest_ms: float) -> Page:
+def opened(running: Browser, url: str, rest_ms: float = 1000, drawn: str = "bench.everyRun() !== null") -> Page:
+    """A page on which everything of the first run is `drawn`, after `rest_ms` in which it comes to rest."""
     page = new_page(running, _SCRIPT)
     page.goto(url, wait_until="commit")
     page.wait_for_function(drawn, polling=_LOOK_MS)
     page.wait_for_timeout(rest_ms)
     return page
+
+
+def opened_plain(running: Browser, url: str, rest_ms: float = 1000) -> Page:
+    """The bare page, drawn."""
+    return opened(running, url, rest_ms, "bench.plainRun() !== null")
 
 
 def enter(page: Page, text: str) -> dict[str, float]:
@@ -89,10 +85,10 @@ def enter(page: Page, text: str) -> dict[str, float]:
     return took(page)
 
 
-def prepare(page: Page, text: str) -> None:
-    """Types the text; the stopwatch starts at Enter."""
+def prepare(page: Page, text: str, marks: str | None = None) -> None:
+    """Types the text; the stopwatch starts at Enter. Its marks are those of a run that is drawn, unless others are given."""
     page.fill(_TEXT, text)
-    page.evaluate(_ON_ENTER, f"bench.ofRun({text!r})")
+    page.evaluate(_ON_ENTER, marks or f"bench.ofRun({text!r})")
 
 
 def enter_plain(page: Page, text: str) -> float:

@@ -5,16 +5,14 @@ whole Trace, theirs in tuples of tensors. Nothing ends before its last token.
 Memory is the kernel's high-water mark, against what `trace_size` predicts before anything is run.
 """
 
-import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 
 import transformer_viz as tv
-from benchmarks import marian, reader_memory
+from benchmarks import marian, reader_memory, smollm2
 from benchmarks.cases import SIZES
 from benchmarks.measure import Line, Number, Report, Skipped, Target, in_turns
 from transformer_viz.loaded_model import LoadedModel
@@ -28,8 +26,6 @@ TARGETS = {
     "memory": Target("peak memory of a run of 32 and of 200 tokens: share of what was predicted", "at most", 1.0, "×"),
     "too-much": Target("what was predicted, times the peak", "at most", 3.0, "×"),
 }
-SMOLLM2 = "TRANSFORMER_VIZ_SMOLLM2"
-"""The variable with the folder of SmolLM2."""
 N_TOKENS, WIDTH, WORDS = 32, 4, 64
 _BUDGET = 20.0
 
@@ -86,13 +82,8 @@ def _marian() -> tuple[LoadedModel, Any, str]:
 
 
 def _smollm2() -> tuple[LoadedModel, Any, str]:
-    folder = os.environ.get(SMOLLM2)
-    if folder is None or not Path(folder).is_dir():
-        raise Skipped(f"{SMOLLM2} names no folder (python -m benchmarks.smollm2 makes one)")
-    from transformers import AutoModelForCausalLM
-
-    theirs = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
-    return tv.load_model(folder, "cpu"), theirs, "Once upon a time there was"
+    folder = smollm2.folder()
+    return tv.load_model(str(folder), "cpu"), smollm2.theirs(folder), "Once upon a time there was"
 
 
 def _traced(model: LoadedModel, text: str, n_beams: int) -> Callable[[], Any]:

@@ -39,10 +39,10 @@ class Server:
     seconds: float
     """From its start until it answered."""
 
-    def memory(self) -> int | None:
-        """Bytes of its process in memory, or None where the system does not tell."""
+    def memory(self, field: str = "VmRSS") -> int | None:
+        """Bytes of its process in memory, or the most that there were (`VmHWM`); None where the system does not tell."""
         status = Path(f"/proc/{self.pid}/status")
-        found = re.search(r"^VmRSS:\s+(\d+) kB", status.read_text(), re.MULTILINE) if status.exists() else None
+        found = re.search(rf"^{field}:\s+(\d+) kB", status.read_text(), re.MULTILINE) if status.exists() else None
         return 1024 * int(found[1]) if found else None
 
 

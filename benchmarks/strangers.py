@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -109,11 +110,13 @@ class Place:
         return self.found.seen
 
     @asynccontextmanager
-    async def socket(self, origin: str | None = None) -> AsyncGenerator[ClientConnection]:
-        """A session's websocket, from a page of `origin`."""
+    async def socket(self, origin: str | None = None, cookie: str = "") -> AsyncGenerator[ClientConnection]:
+        """A session's websocket, from a page of `origin` in a browser with this cookie."""
+        headers = {"cookie": cookie} if cookie else {}
         url, page = f"ws://localhost:{self.port}/_stcore/stream", Origin(origin or f"http://localhost:{self.port}")
         protocols = [Subprotocol("streamlit")]
-        async with connect(url, origin=page, subprotocols=protocols, max_size=None, open_timeout=60, proxy=None) as there:
+        options: Any = {"subprotocols": protocols, "max_size": None, "open_timeout": 60, "proxy": None}
+        async with connect(url, origin=page, additional_headers=headers, **options) as there:
             yield there
 
     async def ask(
