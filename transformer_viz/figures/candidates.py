@@ -11,7 +11,7 @@ from transformer_viz.trace.trace import Candidate, Fill, Step, Trace
 N_CANDIDATES = 6
 LEAST = -4.0
 """The axis begins at 10^-4; less is said in words."""
-_LONGEST_NAME, _ROOM = 14, 8.0
+_LONGEST_NAME, _ROOM = 14, 6.3
 """Signs of a token beside its bar, and how wide it may be, as a multiple of the letters' size."""
 _INSIDE_FROM = 0.03
 """From here up a bar is long enough for its own number, also on a phone; plotly.js measures too late, when bars are hidden."""

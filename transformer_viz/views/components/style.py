@@ -27,8 +27,8 @@ _CSS = """
 /* All kinds of attention side by side: what stands beside the boxes goes below them first. */
 :has(> .st-key-focus-controls) { min-width: min(100%, 34rem); }
 .st-key-focus-controls { gap: 0.6rem; }
-/* A prompt's box is as high as its text, from one line to six. */
-.st-key-text textarea, .st-key-b_text textarea { field-sizing: content; min-height: 2.4rem; max-height: 8.6rem; }
+/* A prompt's box is as high as its text, from one line to four. */
+.st-key-text textarea, .st-key-b_text textarea { field-sizing: content; min-height: 2.4rem; max-height: 6.6rem; }
 /* Compare's maps stand in the first screen: a side is one row where there is room. */
 @media (min-width: 1300px) {
   [class*="st-key-side-"] { flex-wrap: nowrap; gap: 0.5rem; }

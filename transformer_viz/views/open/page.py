@@ -74,7 +74,7 @@ def _empty() -> None:
 
 _WAYS: tuple[tuple[str, ...], ...] = (
     ("From this app", "The tab Export of any run: choose Trace, then download."),
-    ("From the command line", "Any checkpoint, any strategy; a beam search brings its tree.", _COMMAND, "bash"),
+    ("From the command line", "Any checkpoint or `--model`, any strategy; a beam search brings its tree.", _COMMAND, "bash"),
     ("From your own model", "Attention that another program computed; one kind is enough.", _PYTHON, "python"),
 )
 
