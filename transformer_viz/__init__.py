@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.analysis.words import by_words as by_words
     from transformer_viz.attribution.attribute import attribute as attribute
+    from transformer_viz.attribution.knock_out import knock_out as knock_out
     from transformer_viz.attribution.verdict import faithfulness as faithfulness
     from transformer_viz.attribution.verdict import verdict as verdict
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
@@ -48,6 +49,7 @@ _HOMES = {
     "TransformerVizError": "errors",
     "attribute": "attribution.attribute",
     "faithfulness": "attribution.verdict",
+    "knock_out": "attribution.knock_out",
     "verdict": "attribution.verdict",
     "accuracy_by_length": "evaluation.by_length",
     "check_masks": "mask_checks.check_masks",

@@ -1,5 +1,6 @@
 """Occlusion against a loop of plain passes, against captum, and against edits that do the same by another way."""
 
+import re
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
@@ -13,6 +14,7 @@ from tests.attribution import plain
 from tests.needs import needs
 from transformer_viz.errors import OptionError
 from transformer_viz.model.mistakes import MistakeTap, named
+from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.vocabulary import UNKNOWN_ID
 
 EXACT: dict[str, Any] = {"rtol": 0, "atol": 1e-12}
@@ -190,3 +192,14 @@ def test_what_cannot_be_asked_is_refused_in_words(tiny, hello, make_model, make_
     edited = tv.decode(tiny, "hello", edits=["cross:2-3"])
     with pytest.raises(OptionError, match=r"edit cross:2-3 names positions, which move"):
         tv.attribute(tiny, edited, "occlusion", mode="deleted")
+
+
+def test_a_measure_that_a_reader_cannot_give_is_refused_by_name(tiny, hello, monkeypatch):
+    """One that tells nothing of what stands around its attention; a verdict says what is missing, and judges the rest."""
+    monkeypatch.setattr(type(tiny.model), "surroundings", lambda self, kind, layer: Surroundings())
+    for method, title in (("alti", "ALTI+"), ("value_weighted", "value-weighted")):
+        with pytest.raises(OptionError, match=rf"{re.escape(title)} cannot be had of tiny: nothing tells .* attention"):
+            tv.attribute(tiny, hello, method)
+    found = tv.verdict(tiny, hello)
+    assert sorted(found.missing) == ["alti", "value_weighted", "value_weighted_sum"]
+    assert {"gradient", "rollout"} <= {each.name for each in found.maps}

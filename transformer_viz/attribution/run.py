@@ -148,14 +148,24 @@ class Run:
         """
         rows = torch.arange(len(self.written), device=self.written.device).expand(len(read), -1) if rows is None else rows
         found = []
-        with torch.inference_mode():
-            for part in self.parts(read):
-                logits, at = self._logits(read[part], None if tap_of is None else tap_of(part)).double(), rows[part]
-                row = at.clamp_min(0)
-                chosen = logits[torch.arange(len(at), device=at.device)[:, None], row, self.written]
-                log_p = chosen - logits.logsumexp(-1).gather(1, row)
-                found.append(log_p.masked_fill(at < 0, torch.nan).cpu())
+        for part, logits in self._in_parts(read, tap_of):
+            at = rows[part]
+            row = at.clamp_min(0)
+            chosen = logits[torch.arange(len(at), device=at.device)[:, None], row, self.written]
+            log_p = chosen - logits.logsumexp(-1).gather(1, row)
+            found.append(log_p.masked_fill(at < 0, torch.nan).cpu())
         return torch.cat(found)
+
+    def outcomes_of(self, read: Read, tap_of: TapOf) -> tuple[Tensor, Tensor]:
+        """(batch, step) of what the run wrote: log-probabilities, and whether greedy decoding would have written it there.
+
+        Where it would at every step, it writes the same text: each step then reads what it has read here.
+        """
+        log_p, is_first = [], []
+        for _, logits in self._in_parts(read, tap_of):
+            log_p.append(logits.log_softmax(-1)[:, torch.arange(len(self.written)), self.written].cpu())
+            is_first.append((logits.argmax(-1) == self.written).cpu())
+        return torch.cat(log_p), torch.cat(is_first)
 
     def parts(self, read: Read) -> Iterator[slice]:
         """Which texts are read together."""
@@ -173,6 +183,12 @@ class Run:
         source_padding, target_padding = (_or_none(each) for each in (read.source_padding, read.target_padding))
         memory = None if reader.start_id is None else reader.encode(read.source, source_padding, tap=both)
         return reader.decode(read.target, memory, source_padding, target_padding, tap=both)
+
+    @torch.inference_mode()
+    def _in_parts(self, read: Read, tap_of: TapOf | None) -> Iterator[tuple[slice, Tensor]]:
+        """Some texts at a time, and their logits in double precision."""
+        for part in self.parts(read):
+            yield part, self._logits(read[part], None if tap_of is None else tap_of(part)).double()
 
     def _logits(self, read: Read, tap: Tap | None) -> Tensor:
         if not self.is_stepwise:

@@ -14,6 +14,7 @@ from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere, l
 from transformer_viz.terms import KINDS, visible_text
 
 if TYPE_CHECKING:
+    from transformer_viz.analysis.verdict import Mean
     from transformer_viz.loaded_model import LoadedModel, Tokenizer
     from transformer_viz.trace.trace import Trace
 
@@ -208,6 +209,27 @@ def add_seed(parser: argparse.ArgumentParser, words: str) -> None:
     parser.add_argument("--seed", type=whole(0, LARGEST_SEED), default=0, metavar="N", help=f"{words} (0)")
 
 
+def add_texts(parser: argparse.ArgumentParser) -> None:
+    """`--text`, or `--samples` and `--seed`; `runs_of_texts` reads them back."""
+    parser.add_argument("--text", action="append", metavar="TEXT", help="a text; by default drawn from the task")
+    parser.add_argument(
+        "--samples", type=whole(1, 1000), default=40, metavar="N", help="without --text: how many texts are drawn (40)"
+    )
+    add_seed(parser, "another seed draws other texts, and resamples in another way")
+    parser.add_argument("--max-length", type=int, metavar="N", help="the most tokens to write, <end> included (the model's)")
+
+
+def runs_of_texts(arguments: argparse.Namespace, model: "LoadedModel") -> "list[Trace]":
+    """What the model writes for the texts of `add_texts`, one after the other."""
+    from transformer_viz.attribution.verdict import texts_of
+    from transformer_viz.tracing.decode import decode
+
+    if arguments.text is None and model.task is None:
+        raise OptionError(f"{model.name} has no task that texts could be drawn from; give --text")
+    texts = arguments.text or texts_of(model, arguments.samples, arguments.seed)
+    return [decode(model, text, max_length=arguments.max_length) for text in texts]
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """`--json`."""
     parser.add_argument("--json", action="store_true", help="print one JSON object and nothing else")
@@ -329,6 +351,22 @@ def read_text(given: str) -> str:
 def print_json(data: dict[str, Any]) -> None:
     """One object; ASCII only, so that it survives every terminal and pipe."""
     print(json.dumps(data, allow_nan=False))
+
+
+def finite(part: Any) -> Any:
+    """The same as JSON has it: what is no number is null."""
+    if isinstance(part, dict):
+        return {name: finite(each) for name, each in part.items()}
+    if isinstance(part, list | tuple):
+        return [finite(each) for each in part]
+    return None if isinstance(part, float) and not math.isfinite(part) else part
+
+
+def mean_words(mean: "Mean") -> str:
+    """A mean and its interval, in a table."""
+    if math.isnan(mean.value):
+        return "-"
+    return f"{mean.value:.3f}" + ("" if mean.interval is None else f" ({mean.interval[0]:.3f} to {mean.interval[1]:.3f})")
 
 
 def visible(text: str) -> str:

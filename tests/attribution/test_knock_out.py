@@ -1,0 +1,135 @@
+"""Heads taken away, against edits that do the same, plain loops, and models whose heads are known."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+
+import transformer_viz as tv
+from tests.attribution import plain, planted
+from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.attribution.knock_out import interactions, knock_out, places, removed
+from transformer_viz.errors import OptionError
+
+TEXTS = ("hello", "abc", "lo ad")
+
+
+@pytest.fixture(scope="module")
+def traces(tiny):
+    return [tv.decode(tiny, text) for text in TEXTS]
+
+
+def lost_by_edits(tiny, edits: list[str]) -> tuple[np.ndarray, list[bool]]:
+    """Over the true answers: the change of log p of every token, and whether greedy decoding writes them."""
+    change, exact = [], []
+    for text in TEXTS:
+        answer = tuple(reversed(text))
+        before, after = (tv.decode(tiny, text, target=answer, edits=each) for each in ([], edits))
+        change += [b.log_probability - a.log_probability for a, b in zip(before.steps, after.steps, strict=True)]
+        exact.append(tv.decode(tiny, text, edits=edits).is_right)
+    return np.array(change), exact
+
+
+@pytest.mark.parametrize(("how", "edit"), [("zero", "{}:zero"), ("uniform", "{}:*=uniform")])
+def test_it_is_what_edits_do(tiny, traces, how, edit):
+    """Uniform over the allowed keys: the edit spreads over all keys, which are the allowed ones in cross-attention."""
+    found = knock_out(tiny, traces, how=how)
+    kinds = ("encoder", "decoder", "cross") if how == "zero" else ("encoder", "cross")
+    assert len(found.heads) == 5 * (2 + 3 + 3) and found.n_known == 3
+    for each in (each for each in found.heads if each.place.kind in kinds and each.place.head == 2):
+        change, exact = lost_by_edits(tiny, [edit.format(each.place)])
+        assert each.log_p.value == pytest.approx(change.mean(), abs=1e-9)
+        assert each.exact.value == np.mean(exact)
+    assert max(abs(each.log_p.value) for each in found.heads) > 0.05
+
+
+def test_uniform_is_over_the_allowed_keys_alone(tiny, traces):
+    place = HeadPlace("decoder", 1, 3)
+    steps = range(1, 7)
+    edits = [f"{place}:{t}={'+'.join(f'{key}@{1 / t:.6f}' for key in range(1, t + 1))}" for t in steps]
+    change, _ = lost_by_edits(tiny, [])
+    parts = []
+    for text in TEXTS:
+        answer = tuple(reversed(text))
+        own = edits[: len(answer) + 1]
+        before, after = (tv.decode(tiny, text, target=answer, edits=each) for each in ([], own))
+        parts += [b.log_probability - a.log_probability for a, b in zip(before.steps, after.steps, strict=True)]
+    assert knock_out(tiny, traces, how="uniform").at("decoder", 1, 3).log_p.value == pytest.approx(np.mean(parts), abs=1e-5)
+    assert not change.any()
+
+
+def test_the_mean_is_one_vector_a_head_over_all_rows_of_all_texts(tiny, traces):
+    """Put into each text by hand, with the answer read."""
+    kept: list[torch.Tensor] = []
+    place = HeadPlace("cross", 1, 4)
+
+    def at(site, name):
+        return (site.kind, site.layer, name) == (place.kind, place.layer, "heads")
+
+    def keep(site, name, value):
+        if at(site, name):
+            kept.append(value[0, place.head])
+        return value
+
+    def put(site, name, value):
+        if at(site, name):
+            value = value.clone()
+            value[:, place.head] = torch.cat(kept).mean(0)
+        return value
+
+    vocabulary = tiny.task.target_vocabulary
+    pairs = []
+    for text in TEXTS:
+        source = tiny.task.source_vocabulary.encode(tiny.task.frame(list(text)))
+        written = vocabulary.encode([*reversed(text), "<end>"])
+        pairs.append((source, [1, *written[:-1]], written))
+        plain.log_p(tiny, *pairs[-1][:2], keep)
+    lost = []
+    for source, read, written in pairs:
+        before, after = (plain.log_p(tiny, source, read, tap) for tap in (None, put))
+        lost += [after[t, token] - before[t, token] for t, token in enumerate(written)]
+    assert knock_out(tiny, traces, how="mean").at("cross", 1, 4).log_p.value == pytest.approx(np.mean(lost), abs=1e-12)
+
+
+def test_pairs_lose_more_than_their_heads_where_either_is_enough():
+    two = planted.copying(0, 1)
+    runs = [tv.decode(two, text) for text in (planted.TEXT, "abba")]
+    heads = [HeadPlace("cross", 0, head) for head in range(4)]
+    found = interactions(two, runs, heads)
+    assert found[0, 1] == found[1, 0] < -1
+    for i, j in combinations(range(4), 2):
+        assert (i, j) == (0, 1) or abs(found[i, j]) < 1e-9
+    with pytest.raises(OptionError, match="2 heads cannot be paired; 2 to 32 different ones"):
+        interactions(two, runs, heads[:1] * 2)
+
+
+def test_an_interaction_is_what_edits_of_both_lose_beyond_those_of_each(tiny, traces):
+    heads = [HeadPlace("cross", 0, 1), HeadPlace("decoder", 2, 4), HeadPlace("encoder", 1, 0)]
+    found = interactions(tiny, traces, heads)
+    lost = {
+        n: [lost_by_edits(tiny, [f"{head}:zero" for head in each])[0].mean() for each in combinations(heads, n)] for n in (1, 2)
+    }
+    for (i, j), both in zip(combinations(range(3), 2), lost[2], strict=True):
+        assert found[i, j] == pytest.approx(both - lost[1][i] - lost[1][j], abs=1e-9) and abs(found[i, j]) > 1e-3
+
+
+def test_what_is_left_suffices_and_none_of_it_can_be_spared():
+    two = planted.copying(0, 1)
+    runs = [tv.decode(two, text) for text in (planted.TEXT, "abba")]
+    found = knock_out(two, runs)
+    assert [each.exact.value for each in found.heads] == [1.0] * 12 and found.exact_before.value == 1.0
+    gone, left = removed(two, runs)
+    assert len(gone) == 11 and len(left) == 1 and str(left[0]) in ("cross.1.1", "cross.1.2")
+    assert {*gone, *left} == set(places(two.model.sizes))
+    assert removed(two, runs, least=0.0)[1] == ()
+    without = [f"{place}:zero" for place in gone]
+    assert all(tv.decode(two, trace.source, edits=without).is_right for trace in runs)
+    assert not tv.decode(two, "abba", edits=[*without, f"{left[0]}:zero"]).is_right
+
+
+def test_mistakes_are_said(tiny, traces):
+    with pytest.raises(OptionError, match="how='half' is not known; choose one of zero, mean, uniform"):
+        knock_out(tiny, traces, how="half")
+    with pytest.raises(OptionError, match="over a list of one or more runs"):
+        knock_out(tiny, [])

@@ -1,0 +1,96 @@
+"""What runs lose without each head, and without two at once, as numbers over texts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from transformer_viz.analysis.verdict import Mean, mean_over_texts
+from transformer_viz.terms import Kind
+
+
+@dataclass(frozen=True, order=True)
+class HeadPlace:
+    """One head; layer and head count from 0."""
+
+    kind: Kind
+    layer: int
+    head: int
+
+    def __str__(self) -> str:
+        """As edits and people have it: `cross.2.1`."""
+        return f"{self.kind}.{self.layer + 1}.{self.head + 1}"
+
+
+HeadSet = frozenset[HeadPlace]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The texts without some heads.
+
+    Attributes:
+        log_p: of each text (step,), how much the log-probability of each token of the answer changes, in nats; below 0, it is
+            less probable.
+        is_exact: (text,), whether greedy decoding still writes the answer.
+    """
+
+    log_p: tuple[np.ndarray, ...]
+    is_exact: np.ndarray
+
+
+@dataclass(frozen=True)
+class HeadEffect:
+    """Without one head; means over texts with their intervals."""
+
+    place: HeadPlace
+    log_p: Mean
+    exact: Mean
+
+
+@dataclass(frozen=True)
+class KnockOut:
+    """Every head taken away alone.
+
+    Attributes:
+        how: what stands in the place of a head.
+        n_texts: how many.
+        n_known: texts of which the true answer is known; of the others it is what the run wrote.
+        exact_before: with all heads.
+        heads: by kind, layer and head.
+    """
+
+    how: str
+    n_texts: int
+    n_known: int
+    exact_before: Mean
+    heads: tuple[HeadEffect, ...]
+
+    def at(self, kind: Kind, layer: int, head: int) -> HeadEffect:
+        """One head; counts from 0."""
+        return next(each for each in self.heads if each.place == HeadPlace(kind, layer, head))
+
+
+def effects(found: Mapping[HeadSet, Outcome], seed: int) -> tuple[HeadEffect, ...]:
+    """Of heads that were taken away alone."""
+    alone = {place: outcome for places, outcome in found.items() if len(places) == 1 for place in places}
+    return tuple(HeadEffect(place, mean_over_texts(each.log_p, seed), exact(each, seed)) for place, each in alone.items())
+
+
+def exact(outcome: Outcome, seed: int) -> Mean:
+    """The share of texts that are still written."""
+    return mean_over_texts([np.array([float(each)]) for each in outcome.is_exact], seed)
+
+
+def interactions(found: Mapping[HeadSet, Outcome], places: Sequence[HeadPlace]) -> np.ndarray:
+    """(head, head): Δ(ab) − Δ(a) − Δ(b) of the mean change of log p, in nats; zeros on the diagonal.
+
+    Below 0, the two are worse to lose together than their losses add up to: each can do the other's work.
+    """
+    change = {places: float(np.concatenate(each.log_p).mean()) for places, each in found.items()}
+    together = np.zeros((len(places), len(places)))
+    for i, j in combinations(range(len(places)), 2):
+        a, b = frozenset({places[i]}), frozenset({places[j]})
+        together[i, j] = together[j, i] = change[a | b] - change[a] - change[b]
+    return together

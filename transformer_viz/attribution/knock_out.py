@@ -1,0 +1,211 @@
+"""Heads taken away: each alone, two at once, and one after the other as long as the answers stay.
+
+Answers are the true ones where a task knows them, and else what the run wrote. All heads, or sets of heads, of a text are one
+batch. Edits and mistakes of the runs stay in force.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_viz.analysis import knock_out as summary
+from transformer_viz.analysis.knock_out import HeadPlace, HeadSet, KnockOut, Outcome
+from transformer_viz.attribution.run import Run
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model import devices
+from transformer_viz.model.sizes import Sizes
+from transformer_viz.model.tap import Site, TapName
+from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.trace import Trace
+
+HOWS = ("zero", "mean", "uniform")
+"""What stands in the place of a head: nothing; its mean output over all texts; uniform attention over its allowed keys."""
+MOST_PAIRED = 32
+Means = Mapping[tuple[Kind, int], Tensor]
+"""Of each kind and layer, (head, d_v)."""
+
+
+def knock_out(reader: LoadedModel, traces: Sequence[Trace], *, how: str = "zero", seed: int = 0) -> KnockOut:
+    """What the runs of a model lose without each of its heads.
+
+    Args:
+        reader: the model that made the runs.
+        traces: the runs.
+        how: `zero`, `mean` or `uniform`.
+        seed: of the resampling of texts.
+
+    Raises:
+        OptionError: an impossible argument, or a run of another model.
+    """
+    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
+        texts = _Texts.of(reader, traces, how)
+        found = texts.without([frozenset(), *(frozenset({place}) for place in places(reader.model.sizes))])
+    return KnockOut(
+        how=how,
+        n_texts=len(texts.runs),
+        n_known=texts.n_known,
+        exact_before=summary.exact(found[frozenset()], seed),
+        heads=summary.effects(found, seed),
+    )
+
+
+def interactions(reader: LoadedModel, traces: Sequence[Trace], heads: Sequence[HeadPlace], *, how: str = "zero") -> np.ndarray:
+    """(head, head): how much more is lost without two heads than without each, Δ(ab) − Δ(a) − Δ(b), in nats a token.
+
+    Raises:
+        OptionError: more than `MOST_PAIRED` heads, or as `knock_out`.
+    """
+    if not 2 <= len(set(heads)) == len(heads) <= MOST_PAIRED:
+        raise OptionError(f"{len(heads)} heads cannot be paired; 2 to {MOST_PAIRED} different ones are possible")
+    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
+        found = _Texts.of(reader, traces, how).without([frozenset(each) for n in (1, 2) for each in combinations(heads, n)])
+    return summary.interactions(found, heads)
+
+
+def removed(
+    reader: LoadedModel, traces: Sequence[Trace], *, how: str = "zero", least: float = 1.0
+) -> tuple[tuple[HeadPlace, ...], tuple[HeadPlace, ...]]:
+    """Heads removed one after the other, always the one without which most answers stay, and of equal ones the most probable.
+
+    Args:
+        reader: the model that made the runs.
+        traces: the runs.
+        how: as in `knock_out`.
+        least: the share of the answers that were right that must stay.
+
+    Returns:
+        What could be removed, in that order, and what is left and suffices. A smaller set that suffices may exist: this one is
+        the smallest in so far as none of its heads can be spared alone.
+    """
+    left, gone = list(places(reader.model.sizes)), list[HeadPlace]()
+    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
+        texts = _Texts.of(reader, traces, how)
+        enough = least * texts.without([frozenset()])[frozenset()].is_exact.mean() - 1e-9
+        while left:
+            found = texts.without([frozenset({*gone, place}) for place in left])
+            rank = {places: (each.is_exact.mean(), np.concatenate(each.log_p).mean()) for places, each in found.items()}
+            best = max(rank, key=rank.__getitem__)
+            if rank[best][0] < enough:
+                break
+            [place] = best - set(gone)
+            gone.append(place)
+            left.remove(place)
+    return tuple(gone), tuple(left)
+
+
+def places(sizes: Sizes) -> tuple[HeadPlace, ...]:
+    """Every head of a model."""
+    return tuple(
+        HeadPlace(kind, layer, head)
+        for kind in KINDS
+        for layer in sizes.layers.get(kind, ())
+        for head in range(sizes.heads[kind])
+    )
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Runs with their answers in the place of what they wrote.
+
+    Attributes:
+        runs: each with its answer.
+        change: makes a tap that takes heads away, from (text, head) of each kind and layer.
+        n_known: true answers among them.
+    """
+
+    runs: tuple[Run, ...]
+    change: Callable[[Mapping[tuple[Kind, int], Tensor]], "_Without"]
+    n_known: int
+
+    @classmethod
+    def of(cls, reader: LoadedModel, traces: Sequence[Trace], how: str) -> "_Texts":
+        if how not in HOWS:
+            raise OptionError(f"how={how!r} is not known; choose one of {listed(HOWS)}")
+        if isinstance(traces, Trace) or not traces:
+            raise OptionError("heads are taken away over a list of one or more runs")
+        runs = tuple(_with_answer(Run.of(reader, trace)) for trace in traces)
+        means = _means(runs) if how == "mean" else {}
+        n_known = sum(trace.expected_tokens is not None for trace in traces)
+        return cls(runs, lambda gone: _Without(gone, how, means), n_known)
+
+    def without(self, sets: Sequence[HeadSet]) -> dict[HeadSet, Outcome]:
+        """All texts without each of these sets of heads."""
+        found = [self._of_run(run, sets) for run in self.runs]
+        return {
+            places: Outcome(tuple(log_p[i] for log_p, _ in found), np.array([is_exact[i] for _, is_exact in found]))
+            for i, places in enumerate(sets)
+        }
+
+    def _of_run(self, run: Run, sets: Sequence[HeadSet]) -> tuple[np.ndarray, np.ndarray]:
+        sizes = run.model.model.sizes
+        gone = {(kind, layer): torch.zeros(len(sets), sizes.heads[kind], dtype=torch.bool, device=run.written.device)
+                for kind in sizes.kinds for layer in sizes.layers[kind]}  # fmt: skip
+        for i, places in enumerate(sets):
+            for place in places:
+                gone[place.kind, place.layer][i, place.head] = True
+        log_p, is_first = run.outcomes_of(
+            run.read.repeated(len(sets)), lambda part: self.change({at: each[part] for at, each in gone.items()})
+        )
+        own = ~run.read.target_padding[0].cpu() & (torch.arange(len(run.written)) >= run.trace.n_given)
+        return (log_p - run.log_p)[:, own].numpy(), is_first[:, own].all(1).numpy()
+
+
+def _with_answer(run: Run) -> Run:
+    """The same run, reading and writing its true answer where it is known."""
+    tokens, task = run.trace.expected_tokens, run.model.task
+    if tokens is None or task is None or run.model.model.start_id is None:
+        return run
+    written = torch.tensor(task.target_vocabulary.encode(tokens), device=run.written.device)
+    read = torch.cat([written.new_tensor([run.model.model.start_id]), written[:-1]])[None]
+    padding = torch.zeros_like(read, dtype=torch.bool)
+    return replace(run, read=replace(run.read, target=read, target_padding=padding), written=written)
+
+
+def _means(runs: Iterable[Run]) -> Means:
+    """Each head's mean output over all rows of all runs that are no padding."""
+    sums: dict[tuple[Kind, int], Tensor] = {}
+    counts: dict[tuple[Kind, int], int] = {}
+    for run in runs:
+
+        def add(site: Site, name: TapName, value: Tensor, run: Run = run) -> Tensor:
+            if name == "heads":
+                real = ~(run.read.source_padding if site.kind == "encoder" else run.read.target_padding)[0]
+                at = (site.kind, site.layer)
+                sums[at] = sums.get(at, 0.0) + value[0, :, real].sum(1)
+                counts[at] = counts.get(at, 0) + int(real.sum())
+            return value
+
+        with torch.inference_mode():
+            run.logits(run.read, add)
+    return {at: total / counts[at] for at, total in sums.items()}
+
+
+class _Without:
+    """A tap that takes heads away: of each kind and layer bool (text, head), True = gone."""
+
+    def __init__(self, gone: Mapping[tuple[Kind, int], Tensor], how: str, means: Means) -> None:
+        self._gone, self._how, self._means = gone, how, means
+        self._masked: Tensor | None = None
+        self.names = frozenset({"mask", "weights"} if how == "uniform" else {"heads"})
+
+    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
+        at = (site.kind, site.layer)
+        if name == "mask":
+            self._masked = value
+        if name == "mask" or at not in self._gone or name not in self.names:
+            return value
+        return torch.where(self._gone[at][:, :, None, None], self._instead(at, value), value)
+
+    def _instead(self, at: tuple[Kind, int], value: Tensor) -> Tensor:
+        if self._how == "zero":
+            return torch.zeros_like(value)
+        if self._how == "mean":
+            return self._means[at][:, None]
+        assert self._masked is not None
+        allowed = (~self._masked).to(value.dtype)
+        return allowed / allowed.sum(-1, keepdim=True).clamp_min(1)
