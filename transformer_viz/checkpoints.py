@@ -23,6 +23,7 @@ import torch
 from transformer_viz import places, reading, tasks
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, listed, quoted
 from transformer_viz.model import devices
+from transformer_viz.model.architecture import Architecture, architecture_of
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.places import FOLDERS_VARIABLE
@@ -79,6 +80,11 @@ class Checkpoint:
     def default_max_length(self) -> int:
         """The task's longest answer and its end."""
         return min(self.task.max_target_length + 1, self.model.config.max_positions)
+
+    @property
+    def architecture(self) -> Architecture:
+        """Of its configuration."""
+        return architecture_of(self.model.config)
 
     @cached_property
     def n_parameters(self) -> int:

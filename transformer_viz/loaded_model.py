@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from transformer_viz.decoding.reader import Reader
+from transformer_viz.model.architecture import Architecture
 from transformer_viz.switches import Switches
 from transformer_viz.tasks.task import Task
 
@@ -131,6 +132,11 @@ class LoadedModel(Protocol):
     @property
     def device_title(self) -> str:
         """The device's name for people."""
+        ...
+
+    @property
+    def architecture(self) -> Architecture:
+        """How it is built, as far as that is known."""
         ...
 
     @property

@@ -7,8 +7,8 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.accessible import faults
 from tests.browser.charts import at_rest, wait_until_drawn
-from transformer_viz.analysis.architecture import architecture_of
 from transformer_viz.checkpoints import load_checkpoint
+from transformer_viz.model.architecture import architecture_of
 
 pytestmark = pytest.mark.browser
 

@@ -16,7 +16,8 @@ import torch
 from transformer_viz import reading
 from transformer_viz.errors import ModelError, TransformerVizError, listed, shortened
 from transformer_viz.model import devices
-from transformer_viz.readers.huggingface import languages
+from transformer_viz.model.architecture import Architecture
+from transformer_viz.readers.huggingface import languages, structure
 from transformer_viz.readers.huggingface.folder import Description, described
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
@@ -41,12 +42,14 @@ class HuggingFaceModel:
         model: reads and writes ids.
         tokenizer: makes them of text.
         device: where it is.
+        architecture: how it is built, as far as that can be told.
     """
 
     name: str
     model: HuggingFaceReader
     tokenizer: HuggingFaceTokenizer
     device: torch.device
+    architecture: Architecture
 
     task = None
     metrics: ClassVar[Mapping[str, Any]] = MappingProxyType({})
@@ -214,8 +217,9 @@ def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     """A model and its tokenizer that are there already, as a reader. The model's attention is ours from here on."""
     with quiet():
         found = probe(model, _longest(model, tokenizer))
+        drawn = structure.architecture(model, {"encoder": found.encoder, "decoder": found.decoder}, found.sizes)
     reader = HuggingFaceReader(model, found, Generation.of(model, tokenizer))
-    return HuggingFaceModel(name, reader, HuggingFaceTokenizer.of(tokenizer), model.device)
+    return HuggingFaceModel(name, reader, HuggingFaceTokenizer.of(tokenizer), model.device, drawn)
 
 
 def _classes_of(config: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""A drawing of a model (`analysis/architecture.py`), from its tokens below to what it writes above: SVG, made in the browser.
+"""A drawing of a model (`model/architecture.py`), from its tokens below to what it writes above: SVG, made in the browser.
 
 A press on an attention is told to Python; all that is said of a block stands above the drawing while it is pointed at.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.architecture import Architecture, Block, Folded, Stack, Sublayer, unfolded
+from transformer_viz.model.architecture import Architecture, Block, Folded, Stack, Sublayer, unfolded
 from transformer_viz.terms import Kind
 
 Place = tuple[Kind, int]

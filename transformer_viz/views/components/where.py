@@ -7,9 +7,8 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import glossary
-from transformer_viz.analysis.architecture import Architecture, architecture_of, architecture_of_sizes, summary
-from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model.architecture import Architecture, summary
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import drawing
 from transformer_viz.views.state import focus
@@ -21,7 +20,7 @@ _WIDE, _LARGE = 372, 470
 
 def switch(model: LoadedModel) -> None:
     """Opens and closes it, in a row of controls."""
-    st.toggle(_TITLE, key="where", help=f"{glossary.sentence(_TITLE)}: {summary(known(model))}")
+    st.toggle(_TITLE, key="where", help=f"{glossary.sentence(_TITLE)}: {summary(model.architecture)}")
 
 
 @contextmanager
@@ -32,15 +31,9 @@ def beside(trace: Trace, model: LoadedModel, *, large: bool) -> Generator[None]:
         return
     with st.container(horizontal=True, key="with-drawing"):
         with st.container(width=_LARGE if large else _WIDE, key="drawing-area"):
-            _draw(trace, known(model), large=large)
+            _draw(trace, model.architecture, large=large)
         with st.container(key="beside-drawing"):
             yield
-
-
-def known(model: LoadedModel) -> Architecture:
-    """All of a model of ours, and of another what its reader tells."""
-    own = model.model.config if isinstance(model, Checkpoint) else None
-    return architecture_of_sizes(model.model.sizes) if own is None else architecture_of(own)
 
 
 def _draw(trace: Trace, architecture: Architecture, *, large: bool) -> None:

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer_viz.analysis.architecture import (
+from transformer_viz.model import variants
+from transformer_viz.model.architecture import (
     Architecture,
     Block,
     Folded,
@@ -20,7 +21,6 @@ from transformer_viz.analysis.architecture import (
     summary,
     unfolded,
 )
-from transformer_viz.model import variants
 from transformer_viz.model.blocks import FeedForward, MultiHeadAttention
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.positions import Positions
@@ -109,8 +109,8 @@ class Drawn:
     def step(self, block: Block, x: Tensor) -> Tensor:
         module: Any = self.model.get_submodule(block.module)
         if block.role == "attention":
-            keys_and_values = module.keys_and_values(self.memory if block.kind == "cross" else x)
-            return module(x, keys_and_values, None, causal=block.kind == "decoder")
+            memory = self.memory if block.kind == "cross" else None
+            return module(x, memory, None, causal=block.kind == "decoder")
         if block.role == "output":
             is_tied = "tied" in block.title
             return F.linear(x, self.model.target_embedding.weight if is_tied else module.weight, module.bias)

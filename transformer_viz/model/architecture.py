@@ -124,7 +124,7 @@ def differing(architecture: Architecture, other: Architecture) -> set[str]:
 
 def summary(architecture: Architecture) -> str:
     """`encoder 2 layers → decoder 2 layers`."""
-    return " → ".join(f"{stack.side} {_several(len(stack.layers), 'layer')}" for stack in architecture.stacks)
+    return " → ".join(f"{stack.side} {several(len(stack.layers), 'layer')}" for stack in architecture.stacks)
 
 
 def architecture_of(config: ModelConfig) -> Architecture:
@@ -197,7 +197,7 @@ class _OfConfig:
         width = self.config.d_model
         learned = "then scaled and shifted by learned numbers" if self.config.norm_affine else "with nothing learned"
         n = 2 * width if self.config.norm_affine else 0
-        sentence = f"{what} each vector is brought to mean 0 and variance 1, {learned}{_with(n)}.{more}"
+        sentence = f"{what} each vector is brought to mean 0 and variance 1, {learned}{with_parameters(n)}.{more}"
         title = title if self.config.norm_affine else f"{title} (fixed)"
         return Block(role="norm", title=title, sentence=sentence, place=place, module=module, n_parameters=n, layer=self.number)
 
@@ -212,7 +212,7 @@ class _OfConfig:
         return Block(
             role="embedding",
             title="Embedding × √d" if is_scaled else "Embedding",
-            sentence=f"{words}{tied}{scaled}{_with(n)}.",
+            sentence=f"{words}{tied}{scaled}{with_parameters(n)}.",
             place=f"{self.side}.embedding",
             module="source_embedding" if is_source and config.tied_embeddings != "all" else "target_embedding",
             n_parameters=n,
@@ -229,7 +229,7 @@ class _OfConfig:
         return Block(
             role="positions",
             title=f"+ {'learned' if is_learned else 'sinusoid'} positions",
-            sentence=f"Where the token stands is added to its vector, as {way}{_with(n)}.",
+            sentence=f"Where the token stands is added to its vector, as {way}{with_parameters(n)}.",
             place=f"{self.side}.positions",
             module="positions",
             n_parameters=n,
@@ -239,11 +239,11 @@ class _OfConfig:
         config, heads = self.config, self.config.n_heads
         keys, values = heads * config.key_width, heads * config.value_width
         n = 2 * config.d_model * (keys + values) + config.attention_bias * (2 * keys + values + config.d_model)
-        widths = f"{_several(heads, 'head')} × d_k {config.key_width}, d_v {config.value_width}, from d_model {config.d_model}"
+        widths = f"{several(heads, 'head')} × d_k {config.key_width}, d_v {config.value_width}, from d_model {config.d_model}"
         return Block(
             role="attention",
-            title=_TITLES[kind],
-            sentence=f"{_LOOKS[kind]}: {widths}{_with(n)}, {_biases(config.attention_bias)}.",
+            title=TITLES[kind],
+            sentence=f"{LOOKS[kind]}: {widths}{with_parameters(n)}, {_biases(config.attention_bias)}.",
             place=f"{self.side}.{self.number}.{name}",
             module=f"{self.side}.{self.number}.{name}",
             n_parameters=n,
@@ -260,7 +260,7 @@ class _OfConfig:
         return Block(
             role="feed-forward",
             title="Feed-forward",
-            sentence=f"{words}{_with(n)}, {_biases(config.feed_forward_bias)}.",
+            sentence=f"{words}{with_parameters(n)}, {_biases(config.feed_forward_bias)}.",
             place=f"{self.side}.{self.number}.feed_forward",
             module=f"{self.side}.{self.number}.feed_forward",
             n_parameters=n,
@@ -276,7 +276,7 @@ class _OfConfig:
         return Block(
             role="output",
             title="Output (tied)" if is_tied else "Output projection",
-            sentence=f"{words}{_with(n)}, {_biases(config.output_bias)}; a softmax makes probabilities of them.",
+            sentence=f"{words}{with_parameters(n)}, {_biases(config.output_bias)}; a softmax makes probabilities of them.",
             place="decoder.output",
             module="output",
             n_parameters=n,
@@ -310,27 +310,29 @@ def _attention_of_sizes(sizes: Sizes, side: Side, kind: Kind, number: int) -> Bl
     far = f", {window:,} positions far" if window else ""
     return Block(
         role="attention",
-        title=_TITLES[kind],
-        sentence=f"{_LOOKS[kind]}{far}: {_several(sizes.heads[kind], 'head')}.",
+        title=TITLES[kind],
+        sentence=f"{LOOKS[kind]}{far}: {several(sizes.heads[kind], 'head')}.",
         place=f"{side}.{number}.{kind}",
         kind=kind,
         layer=number,
     )
 
 
-_TITLES: dict[Kind, str] = {"encoder": "Self-attention", "decoder": "Masked self-attention", "cross": "Cross-attention"}
-_LOOKS: dict[Kind, str] = {
+TITLES: dict[Kind, str] = {"encoder": "Self-attention", "decoder": "Masked self-attention", "cross": "Cross-attention"}
+LOOKS: dict[Kind, str] = {
     "encoder": "Each token looks at all of them",
     "decoder": "Each token looks at itself and at those before it",
     "cross": "Each written token looks at what the encoder made of the source",
 }
 
 
-def _several(n: int, what: str) -> str:
+def several(n: int, what: str) -> str:
+    """`1 head`, `4 heads`."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
-def _with(n_parameters: int) -> str:
+def with_parameters(n_parameters: int) -> str:
+    """`; 1,024 parameters`, or nothing."""
     return f"; {n_parameters:,} parameters" if n_parameters else ""
 
 

@@ -1,0 +1,100 @@
+"""How models of other people are built, as it is drawn: against what is known of each family, and the modules that run."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.needs import needs
+from tests.readers.families import ALL, family
+from transformer_viz.model.architecture import Architecture, Block, Sublayer
+
+pytestmark = needs("transformers")
+
+PLACEMENTS = {
+    **dict.fromkeys(("marian", "bart", "bert", "roberta", "distilbert", "electra"), "post"),
+    **dict.fromkeys(("t5", "mt5", "umt5", "mbart", "m2m_100", "pegasus", "blenderbot"), "pre"),
+    **dict.fromkeys(("gpt2", "opt", "llama", "mistral", "qwen2", "modernbert"), "pre"),
+    **dict.fromkeys(("gemma2", "gemma3_text"), "before and within"),
+}
+"""Where the papers of these families have their norms."""
+UNTOLD = {
+    "gpt_neox": "attention and feed-forward read the same and are added together",
+    "albert": "a residual connection is within the module of its attention",
+}
+SLOTS = {"pre": ("before",), "post": ("after",), "before and within": ("before", "within")}
+
+
+def sublayers(architecture: Architecture) -> list[Sublayer]:
+    return [sublayer for stack in architecture.stacks for layer in stack.layers for sublayer in layer]
+
+
+def test_every_family_is_here() -> None:
+    assert {*PLACEMENTS, *UNTOLD} == {*ALL}
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_norms_are_where_the_family_has_them(name: str) -> None:
+    model = family(name)
+    architecture = model.architecture
+    assert not architecture.untold
+    drawn = sublayers(architecture)
+    found = [tuple(slot for slot in ("before", "within", "after") if getattr(each, slot) is not None) for each in drawn]
+    # ModernBERT's first layer begins without a norm: it stands on the embeddings.
+    expected = [SLOTS[PLACEMENTS[name]]] * len(drawn)
+    assert found == ([()] if name == "modernbert" else expected[:1]) + expected[1:]
+    kinds = [(block.kind, block.layer) for block in architecture if block.kind]
+    sizes = model.model.sizes
+    assert sorted(kinds) == sorted((kind, layer) for kind in sizes.kinds for layer in sizes.layers[kind])
+    assert sum(block.role == "feed-forward" and block.layer is not None for block in architecture) == sum(
+        len(stack.layers) for stack in architecture.stacks
+    )
+
+
+@pytest.mark.parametrize("name", UNTOLD)
+def test_what_does_not_add_up_is_not_claimed(name: str) -> None:
+    architecture = family(name).architecture
+    assert architecture.untold
+    assert {block.role for block in architecture} == {"embedding", "attention", "output"}
+
+
+def called(model: Any, names: set[str]) -> list[str]:
+    """The modules of these names in the order in which a pass calls them."""
+    seen: list[str] = []
+    modules = {name: module for name, module in model.model.model.named_modules() if name in names}
+    handles = [module.register_forward_pre_hook(lambda *_, name=name: seen.append(name)) for name, module in modules.items()]
+    source, target = torch.tensor([[5, 7, 6, 9]]), torch.tensor([[1, 8, 6]])
+    memory = model.model.encode(source)
+    if model.model.sizes.writes:
+        model.model.decode(target, memory)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@pytest.mark.parametrize("name", PLACEMENTS)
+def test_the_blocks_are_the_modules_that_run_in_their_order(name: str) -> None:
+    model = family(name)
+    drawn = [block.module for block in model.architecture]
+    assert called(model, {*drawn}) == drawn
+
+
+def numbers(model: Any, block: Block, x: Tensor) -> Tensor:
+    return model.model.model.get_submodule(block.module)(x)
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("name", ["gpt2", "bert"])
+def test_a_residual_connection_is_drawn_where_it_is(name: str) -> None:
+    """The first feed-forward layer, computed from what is drawn around it."""
+    model = family(name)
+    layer: Any = model.model.model.transformer.h[0] if name == "gpt2" else model.model.model.bert.encoder.layer[0]
+    x = torch.randn(1, 3, 24, generator=torch.Generator().manual_seed(1))
+    mlp = layer.mlp if name == "gpt2" else lambda y: layer.output.dense(layer.intermediate(y))
+    drawn = model.architecture.stacks[0].layers[0][-1]
+    given = x if drawn.before is None else numbers(model, drawn.before, x)
+    made = x + mlp(given)
+    made = made if drawn.after is None else numbers(model, drawn.after, made)
+    theirs = x + layer.mlp(layer.ln_2(x)) if name == "gpt2" else layer.output(layer.intermediate(x), x)
+    torch.testing.assert_close(made, theirs)
