@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from tests.needs import needs
-from tests.readers.families import ALL, family
+from tests.readers.families import ALL, family, tokenizer, untapped
 from transformer_viz.model.architecture import Architecture, Block, Sublayer
+from transformer_viz.readers.huggingface.loading import wrapped
 
 pytestmark = needs("transformers")
 
@@ -44,6 +45,8 @@ def test_norms_are_where_the_family_has_them(name: str) -> None:
     # ModernBERT's first layer begins without a norm: it stands on the embeddings.
     expected = [SLOTS[PLACEMENTS[name]]] * len(drawn)
     assert found == ([()] if name == "modernbert" else expected[:1]) + expected[1:]
+    assert all(each.before is None or each.before.sentence.startswith("A copy") for each in drawn)
+    assert all(each.after is None or "after the addition" in each.after.sentence for each in drawn)
     kinds = [(block.kind, block.layer) for block in architecture if block.kind]
     sizes = model.model.sizes
     assert sorted(kinds) == sorted((kind, layer) for kind in sizes.kinds for layer in sizes.layers[kind])
@@ -57,6 +60,25 @@ def test_what_does_not_add_up_is_not_claimed(name: str) -> None:
     architecture = family(name).architecture
     assert architecture.untold
     assert {block.role for block in architecture} == {"embedding", "attention", "output"}
+
+
+def test_a_layer_that_is_not_the_sum_of_its_parts_is_not_drawn_as_one() -> None:
+    model = untapped("llama")
+    model.model.layers[2].register_forward_hook(lambda module, given, output: output * 1.5)
+    made = wrapped(model, tokenizer(), "scaled")
+    assert made.architecture.untold
+    assert [block.role for block in made.architecture].count("attention") == 3
+
+
+def test_what_becomes_of_embeddings_is_said_where_it_is_seen() -> None:
+    begins = {name: family(name).architecture.stacks[-1].begin[0] for name in ("llama", "marian", "m2m_100", "gpt2")}
+    assert {name: block.title for name, block in begins.items()} == {
+        **dict.fromkeys(("llama", "marian", "gpt2"), "Embedding"),
+        # Its positions are no table of torch's.
+        "m2m_100": "Embedding + …",
+    }
+    made = wrapped(untapped("bart", scale_embedding=True), tokenizer(), "scaled")
+    assert [stack.begin[0].title for stack in made.architecture.stacks] == ["Embedding × √d"] * 2
 
 
 def called(model: Any, names: set[str]) -> list[str]:

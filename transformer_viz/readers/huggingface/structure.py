@@ -330,9 +330,9 @@ def _scale(given: Sequence[Tensor], total: Tensor) -> float | None:
 
 def _tokens(event: Event, place: str, scale: float | None) -> Block:
     size, width = _shape(event.module)
-    times = "" if scale in (None, 1.0) else f", times √{width}"
+    times = {None: "; what else is added to it is not seen", 1.0: ""}.get(scale, f", times √{width}")
     words = f"Each token becomes a vector of d_model {width}, its row of a table of {size:,} tokens{times}"
-    title = "Embedding × √d" if times else "Embedding"
+    title = {None: "Embedding + …", 1.0: "Embedding"}.get(scale, "Embedding × √d")
     return _of_module(event, "embedding", title, f"{words}{{}}.", place)
 
 

@@ -169,7 +169,7 @@ class Column {
     for (const block of stack.end) this.step(block);
     this.up(GAP + 4, stack.end.some(({ role }) => role === "output"));
     if (stack.end.some(({ role }) => role === "output")) {
-      drawing.words("probabilities of the next token", this.middle, this.top + TEXT / 2, "small");
+      drawing.words(stack.writes, this.middle, this.top + TEXT / 2, "small");
       this.top += TEXT;
     }
   }

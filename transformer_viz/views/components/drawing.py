@@ -59,6 +59,7 @@ def data(architecture: Architecture, title: str, marks: Marks = Marks(), *, larg
             "begin": [*map(marks.block, stack.begin)],
             "layers": [*_layers(stack, marks)],
             "end": [*map(marks.block, stack.end)],
+            "writes": "probabilities of the next token" if stack.side == "decoder" else "probabilities at each place",
         }
         for stack in architecture.stacks
     ]
