@@ -150,9 +150,9 @@ def _stack(side: Side, seen: list[Event], places: Sequence[Place], sizes: Sizes,
         whole = seen[end]
         inner = [event for event in seen[start + 1 : end] if event.name.startswith(f"{whole.name}.")]
         fitted = _fit(_parts(inner), whole.given, whole.gave)
-        if fitted is None:
+        kinds = [next(left) for each in fitted or () if any(event.call for event in each.part.events)]
+        if not fitted or not kinds:
             return None
-        kinds = [next(left) for each in fitted if any(event.call for event in each.part.events)]
         numbers.append(kinds[0][1])
         layers.append(_OfLayer(side, kinds[0][1], sizes).sublayers(fitted, kinds))
     before = [event for event in seen[: ends[0]] if not event.name.startswith(f"{seen[ends[0]].name}.")]
@@ -295,7 +295,9 @@ def _begin(side: Side, events: Sequence[Event], stream: Tensor) -> Iterator[Bloc
     steps = [event for event in events if _is_table(event.module) or _is_norm(event.module) or _is_linear(event.module)]
     tables = [event for event in steps if _is_table(event.module)]
     after = next((event.given for event in steps if not _is_table(event.module)), stream)
-    scale = _scale([event.gave for event in tables], after)
+    # Rows as they stand in the table: some modules scale what they look up.
+    rows = [_weight(event.module)[event.given] for event in tables[:1] if not event.given.is_floating_point()]
+    scale = _scale([*rows, *(event.gave for event in tables[1:])], after)
     for number, event in enumerate(steps):
         place = f"{side}.begin.{number}"
         if _is_norm(event.module):
@@ -329,7 +331,7 @@ def _scale(given: Sequence[Tensor], total: Tensor) -> float | None:
 
 
 def _tokens(event: Event, place: str, scale: float | None) -> Block:
-    size, width = _shape(event.module)
+    size, width = _weight(event.module).shape
     times = {None: "; what else is added to it is not seen", 1.0: ""}.get(scale, f", times √{width}")
     words = f"Each token becomes a vector of d_model {width}, its row of a table of {size:,} tokens{times}"
     title = {None: "Embedding + …", 1.0: "Embedding"}.get(scale, "Embedding × √d")
@@ -341,7 +343,7 @@ def _added(event: Event, place: str, *, is_added: bool) -> Block:
     what = "Where a token stands" if _POSITIONS.search(event.name) else "Which of two texts a token is of"
     name = "positions" if _POSITIONS.search(event.name) else "segments"
     does = "is added to its vector" if is_added else "has a vector too"
-    words = f"{what} {does}, from a table of {_shape(event.module)[0]:,}{{}}."
+    words = f"{what} {does}, from a table of {_weight(event.module).shape[0]:,}{{}}."
     return _of_module(event, "positions", f"+ {name}" if is_added else name, words, place)
 
 
@@ -366,6 +368,6 @@ def _is_table(module: nn.Module) -> bool:
     return isinstance(module, nn.Embedding)
 
 
-def _shape(module: nn.Module) -> torch.Size:
+def _weight(module: nn.Module) -> Tensor:
     assert isinstance(module.weight, Tensor)
-    return module.weight.shape
+    return module.weight
