@@ -20,6 +20,7 @@ TARGETS = {
     "everything": Target("Enter until everything is drawn, p95", "at most", 500, "ms"),
     "step": Target("one step, p95", "at most", 70, "ms"),
     "multiple": Target("Enter until everything is drawn, median, against a bare page", "at most", 2, "×"),
+    "hover": Target("a pointer over the large map until the frame after it, processor time, p95", "at most", 16, "ms"),
     "tile": Target("a click on a small map until it is the focus map, p95", "at most", 300, "ms"),
 }
 
@@ -47,6 +48,7 @@ def measure(report: Report) -> None:
             "Enter until everything is drawn": ("everything", [each["everything"] for each in entered]),
             "one step": ("step", [browser.step(app, number) for number in range(TRIES)]),
             "a click on a small map until it is the focus": ("tile", _tiles(app)),
+            "a pointer over the large map of 31 letters: processor time": ("hover", _hovers(app)),
             "another checkpoint until everything is drawn": ("checkpoint", _switches(app)),
         }
         for words, (key, times) in lines.items():
@@ -82,6 +84,14 @@ def _tiles(app: Page) -> list[float]:
         browser.enter(app, browser.letters(length, -1))
         times += [browser.click_tile(app, number) for number in range(1, TRIES // 2 + 1)]
     return times
+
+
+def _hovers(app: Page) -> list[float]:
+    """On the longest text that the checkpoint reads well."""
+    browser.enter(app, browser.letters(31, -1))
+    app.evaluate("document.querySelector('.st-key-focus').scrollIntoView({ block: 'center', behavior: 'instant' })")
+    read = browser.busy(app)
+    return [browser.hover(app, read, number) for number in range(2 * TRIES)]
 
 
 def _switches(app: Page) -> list[float]:

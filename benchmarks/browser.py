@@ -160,6 +160,16 @@ def click_tile(page: Page, number: int) -> float:
     return took(page)["drawn"]
 
 
+def hover(page: Page, read: Callable[[], float], number: int) -> float:
+    """Milliseconds of the main thread's processor time from a move of the pointer over the large map to the frame after it."""
+    box, draw = page.locator(".st-key-focus .chart").bounding_box(), random.Random(number)
+    assert box is not None
+    before = read()
+    page.mouse.move(box["x"] + box["width"] * draw.uniform(0.15, 0.7), box["y"] + box["height"] * draw.uniform(0.1, 0.9))
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    return read() - before
+
+
 def switch_checkpoint(page: Page, name: str, text: str) -> dict[str, float]:
     """Milliseconds from the choice of another checkpoint until its run of the same text is drawn."""
     page.get_by_label("Checkpoint", exact=True).click()

@@ -9,25 +9,32 @@ TITLE = "from page to page"
 TRIES = 8
 _OWN = {"Masks": "lab-header", "Search": "beam", "Compare": "swap", "Explore": "player-area"}
 """The pages, and what only each of them has."""
-TARGETS = {"switch": Target("the slowest switch of pages, median, against a bare page's Enter", "at most", 3, "×")}
+TARGETS = {
+    "switch": Target("the slowest switch of pages, median, against a bare page's Enter", "at most", 3, "×"),
+    "work": Target("the same in processor time of the page's main thread", "at most", 3, "×"),
+}
 
 
 def measure(report: Report) -> None:
     """Round and round; each page is made again, by a session that has been there."""
     with browser.browser() as running, served.server() as ours, served.server(browser.PLAIN) as bare:
         app, plain = browser.opened(running, ours.url), browser.opened_plain(running, bare.url)
-        times: dict[str, list[float]] = {name: [] for name in _OWN}
-        drawn = []
+        work, bare_work = browser.busy(app), browser.busy(plain)
+        switched: dict[str, list[tuple[float, float]]] = {name: [] for name in _OWN}
+        entered = []
         for number in range(TRIES + 1):
             for name, own in _OWN.items():
-                taken = _switch(app, name, own)
-                if number:
-                    times[name].append(taken)
-            drawn.append(browser.enter_plain(plain, browser.letters(12, number)))
-        reference = Number.of(browser.PLAIN_NAME, drawn[1:])
-        for name, taken in times.items():
-            line = report.add(Line(f"to {name}, until it is drawn", Number.of("ours", taken), reference, "ms", TRIES))
-            report.worst("switch", line.ours.value / reference.value, "at most")
+                before = work()
+                switched[name].append((_switch(app, name, own), work() - before))
+            before = bare_work()
+            entered.append((browser.enter_plain(plain, browser.letters(12, number)), bare_work() - before))
+        drawn, busy = (Number.of(browser.PLAIN_NAME, times) for times in zip(*entered[1:], strict=True))
+        for name, both in switched.items():
+            taken, spent = (Number.of("ours", times) for times in zip(*both[1:], strict=True))
+            report.add(Line(f"to {name}, until it is drawn", taken, drawn, "ms", TRIES))
+            report.worst("switch", taken.value / drawn.value, "at most")
+            report.add(Line(f"to {name}: processor time of the page's main thread", spent, busy, "ms", TRIES))
+            report.worst("work", spent.value / busy.value, "at most")
 
 
 def _switch(app: Page, name: str, own: str) -> float:
