@@ -13,7 +13,6 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from transformer_viz import serving
 from transformer_viz.errors import BusyError
@@ -251,7 +250,7 @@ def _at_work(run: Run, words: str) -> None:
             st.text(text)
 
 
-def _row(run: Run, button: str) -> DeltaGenerator:
+def _row(run: Run, button: str) -> Any:
     """A button, and the place for words behind it."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(button, key="long-run-stop", icon=":material/stop:", on_click=_stop, args=(run,), disabled=run.is_stopped)
