@@ -200,3 +200,62 @@ def test_what_a_model_does_not_tell_is_said_by_name() -> None:
     drawn = picture(replace(inside, scores=None, scale=None), Looks("dark", False, "fixed", inside.weights))
     assert [station["id"] for station in drawn["flow"]] == ["keys", "weights", "values", "output"]
     assert re.search("cannot tell .*the scores.*W_O", drawn["untold"])
+
+
+def heads(drawn: dict[str, Any]) -> list[str]:
+    (scores,) = [station for station in drawn["flow"] if station["id"] == "scores"]
+    return [column["head"] for column in scores["columns"]]
+
+
+@pytest.mark.parametrize(
+    ("how", "named"),
+    [
+        ({}, ["q · k", "÷ √16"]),
+        ({"scale": 1.0}, ["q · k"]),
+        ({"scale": 1.0, "bias": np.ones(5)}, ["q · k", "+ bias", "= score"]),
+        ({"scale": 0.125, "softcap": 50.0}, ["q · k", "× 0.125", "soft-capped"]),
+        ({"softcap": 50.0, "bias": np.ones(5)}, ["q · k", "÷ √16", "soft-capped", "+ bias", "= score"]),
+        ({"reasons": np.array([0, 1, 0, 2, 0], np.uint8)}, ["q · k", "÷ √16", "mask"]),
+    ],
+)
+def test_scores_come_about_as_in_this_model(how: dict[str, Any], named: list[str]) -> None:
+    inside = many_keys(5, **how)
+    drawn = picture(inside, Looks("light", False, "fixed", inside.weights))
+    assert heads(drawn) == named
+    shown = figures(drawn)
+    dots = inside.keys @ inside.query
+    if "bias" in how:
+        assert [shown[f"bias.{key}"] for key in range(1, 6)] == [1.0] * 5
+    if len(named) > 1:
+        assert [shown[f"dot.{key + 1}"] for key in range(5)] == pytest.approx(dots, abs=5.1e-4)
+    if named[-1] == "mask":
+        assert [
+            cell["masked"]
+            for station in drawn["flow"]
+            for column in station["columns"]
+            for cell in column["cells"]
+            if cell and "masked" in cell
+        ] == ["padding", "in the future"]
+
+
+@pytest.mark.parametrize(
+    ("norm", "stations"),
+    [
+        ("pre", ["residual_before", "entered", "query", "projected", "residual"]),
+        ("post", ["entered", "query", "projected", "residual", "residual_after"]),
+        ("residual-post", ["entered", "query", "projected", "added", "normed", "residual"]),
+    ],
+)
+def test_the_norm_stands_where_this_model_has_it(norm: Any, stations: list[str]) -> None:
+    rng = np.random.default_rng(2)
+    before, added, after = rng.normal(size=(3, 24))
+    streams = {"entered": before, "residual_before": before, "added": added, "residual_after": after, "projected": added}
+    inside = many_keys(5, norm=norm, norm_kind="layer", norm_epsilon=1e-5, **streams)
+    drawn = picture(inside, Looks("light", False, "fixed", inside.weights))
+    assert [station["id"] for station in (*drawn["enters"], *drawn["leaves"])] == stations
+    shown = figures(drawn)
+    if norm == "post":
+        np.testing.assert_allclose(shown["norm_input"], before + added, atol=5.1e-4)
+    if norm == "residual-post":
+        normed = (added - added.mean()) / np.sqrt(added.var() + 1e-5)
+        np.testing.assert_allclose(shown["normed"], normed, atol=5.1e-4)

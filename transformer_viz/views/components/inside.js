@@ -429,7 +429,7 @@ class Inside {
   }
 }
 
-const WIDTHS = { strip: "minmax(110px, 1fr)", number: "80px", mask: "88px", weight: "104px" };
+const WIDTHS = { strip: "minmax(110px, 1fr)", number: "80px", mask: "108px", weight: "104px" };
 
 // ---- the arithmetic: a table of products, and a line of terms
 
@@ -437,14 +437,14 @@ const ROUNDED = "Rounded: with six digits after the point, too, what is shown do
 
 function arithmetic({ heads, rows, terms }) {
   const table = rows.length ? [tableOf(heads, rows)] : [];
-  return [...table, make("div", { className: "terms" }, terms.flatMap((term, i) => termOf(term, i === terms.length - 1)))];
+  return [...table, make("div", { className: "terms" }, terms.map((term, i) => termOf(term, i === terms.length - 1)))];
 }
 
 function termOf(term, isLast) {
   const { operator, words } = term, figure = figureOf(term), label = make("small", { textContent: words });
   if (figure.tagName === "BUTTON") label.ariaHidden = "true";
   const box = make("span", { className: isLast ? "term result" : "term" }, [figure, label]);
-  return [...(operator ? [make("span", { className: "operator", textContent: operator })] : []), box];
+  return make("span", { className: "step" }, [...(operator ? [make("span", { className: "operator", textContent: operator })] : []), box]);
 }
 
 function figureOf({ figure, words, address }) {

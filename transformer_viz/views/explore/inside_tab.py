@@ -46,9 +46,6 @@ def _inside(shown: Shown) -> None:
     if not isinstance(state.head, int):
         st.info("All heads as one have no query, keys and values of their own. Choose a head above.", icon=":material/info:")
         return
-    if shown.model is not None and shown.checkpoint is None:
-        st.info("The inside of a head is told of this app's own models.", icon=":material/info:")
-        return
     row, key = _in_focus(trace)
     try:
         found = _of_model(shown, row) if shown.model is not None else _of_file(trace, row)
