@@ -189,6 +189,8 @@ def test_of_200_keys_the_largest_and_the_rest_as_one() -> None:
     output = next(station for station in drawn["flow"] if station["id"] == "output")["columns"][0]["cells"]
     *parts, together = [[*map(number, cell["values"])] for cell in output if cell]
     assert len(parts) == 13
+    others = np.delete(np.arange(200), order)
+    np.testing.assert_allclose(parts[-1], inside.weights[others] @ inside.values[others], atol=5.1e-4)
     np.testing.assert_allclose(np.sum(parts, 0), together, atol=14 * 5e-4)
     np.testing.assert_allclose(together, inside.output, atol=5.1e-4)
     weights = next(station for station in drawn["flow"] if station["id"] == "weights")["columns"][-1]["cells"]
