@@ -51,6 +51,10 @@ class TaskTokenizer:
     def text(self, ids: Sequence[int]) -> str:
         return self.task.join(self.target_labels(ids))
 
+    def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        tokens, join = self.task.target_vocabulary.tokens, self.task.join
+        return [join([tokens[number] for number in ids]) for ids in rows]
+
     def letters(self, source_labels: Sequence[str]) -> list[int | None]:
         return self.task.letters(source_labels)
 

@@ -13,8 +13,8 @@ Every row that the model computes, and every continuation that was looked at, is
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Literal, Required, TypedDict, Unpack
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Required, TypedDict, Unpack
 
 import torch
 from torch import Tensor
@@ -52,8 +52,7 @@ class Beam:
         return self.size * (max(2, 1 + n_ends) if self.refill else 2)
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """One continuation: a token after a prefix.
 
     Attributes:
@@ -88,14 +87,15 @@ class BeamResult:
     Attributes:
         nodes: all continuations that were looked at, in the order of steps and ranks.
         best: numbers of the finished nodes, best score first; at most `n_best`.
-        rows: for each recorded row, its place: (step, row of that step's batch).
-        logits: for each recorded row, (vocabulary,); those of the first rows may be gone (`SearchOptions.after_step`).
+        rows: for each step, which rows of its batch are the search's; these are its recorded rows, one after the other.
+        logits: of the recorded rows, step by step, (row, vocabulary); those of the first steps may have been taken away
+            (`SearchOptions.after_step`).
         given: of what was read before the last token of the opening, (position, vocabulary).
     """
 
     nodes: list[Node] = field(default_factory=list)
     best: list[int] = field(default_factory=list)
-    rows: list[tuple[int, int]] = field(default_factory=list)
+    rows: list[slice] = field(default_factory=list)
     logits: list[Tensor] = field(default_factory=list)
     given: Tensor = field(default_factory=lambda: torch.empty(0, 0))
 
@@ -156,6 +156,7 @@ def beam_search(
     # Logits come to the CPU first, since not every device has float64.
     without = banning(limits.ban, "cpu")
     searches = [_Sentence(how, max_length, reader.end_ids) for _ in range(len(source))]
+    found = [search.found for search in searches]
     decoder, read, logits = _begin(reader, source, source_padding, searches, tap)
     n_opening, sentence = read.shape[1], torch.arange(len(source), device=source.device)
     for step in range(max_length):
@@ -172,7 +173,7 @@ def beam_search(
             mine = search.advance(step, start, logits[start : start + n_live], log_p[start : start + n_live], forced)
             parents += [start + parent for parent in mine]
             start += n_live
-        if not _goes_on(searches, limits.after_step) or not parents:
+        if not _goes_on(searches, found, limits.after_step) or not parents:
             break
         rows = torch.tensor(parents, device=source.device)
         decoder.reorder(rows)
@@ -195,9 +196,9 @@ def _begin(
     return decoder, read, given[:, -1].cpu()
 
 
-def _goes_on(searches: Sequence["_Sentence"], after_step: AfterStep | None) -> bool:
+def _goes_on(searches: Sequence["_Sentence"], found: Sequence[BeamResult], after_step: AfterStep | None) -> bool:
     """Whether whoever sees every step wants more; otherwise all searches are ended."""
-    if after_step is None or after_step([search.found for search in searches]):
+    if after_step is None or after_step(found):
         return True
     for search in searches:
         search.stop_here()
@@ -209,9 +210,11 @@ class _Sentence:
 
     def __init__(self, how: Beam, max_length: int, end_ids: Sequence[int]) -> None:
         self.how, self.max_length, self.end_ids = how, max_length, end_ids
+        self.n_looked_at = how.n_looked_at(len(end_ids))
         self.found = BeamResult()
         self.live: list[int | None] = [None]
         self.done: list[int] = []
+        self.n_rows = 0
 
     def live_nodes(self) -> list[Node]:
         return [self.found.nodes[number] for number in self.live if number is not None]
@@ -220,9 +223,10 @@ class _Sentence:
         """One step; `logits` and `log_p` are (live, vocabulary). Returns for each new live node the row of its parent."""
         if not self.live:
             return []
-        first_row = len(self.found.rows)
-        self.found.rows += [(step, start + i) for i in range(len(self.live))]
-        self.found.logits += list(logits)
+        first_row = self.n_rows
+        self.n_rows += len(self.live)
+        self.found.rows.append(slice(start, start + len(self.live)))
+        self.found.logits.append(logits)
         live: list[int | None] = []
         parents: list[int] = []
         continuations = self._continuations(step, first_row, log_p, forced)
@@ -251,10 +255,11 @@ class _Sentence:
         # Stable: of equal totals the better parent comes first, then the lower id.
         order = self._totals(log_p, forced).flatten().sort(descending=True, stable=True)
         n_possible = int((order.values > -math.inf).sum())
-        best = order.indices[: min(self.how.n_looked_at(len(self.end_ids)), n_possible)]
+        best = order.indices[: min(self.n_looked_at, n_possible)]
         each = (best.tolist(), order.values[: len(best)].tolist(), log_p.flatten()[best].tolist())
         found: list[tuple[int, Node]] = []
-        n_live, worst_kept = 0, len(self.found.nodes)
+        first = worst_kept = len(self.found.nodes)
+        n_live = 0
         for rank, (place, total, log_probability) in enumerate(zip(*each, strict=True)):
             parent, token = divmod(place, n_tokens)
             state: State = "end" if token in self.end_ids else "length" if step + 1 == self.max_length else "kept"
@@ -262,7 +267,7 @@ class _Sentence:
             is_kept = (n_live if self.how.refill and state == "kept" else rank) < self.how.size
             n_live += state == "kept"
             state = state if is_kept else "pruned"
-            worst_kept = len(self.found.nodes) + rank if is_kept else worst_kept
+            worst_kept = first + rank if is_kept else worst_kept
             node = Node(
                 parent=self.live[parent],
                 row=first_row + parent,
@@ -293,14 +298,14 @@ class _Sentence:
         nodes = self.found.nodes
         for number in self.live:
             assert number is not None
-            nodes[number] = replace(nodes[number], state="stopped")
+            nodes[number] = nodes[number]._replace(state="stopped")
         self.live = []
 
     def stop_here(self) -> None:
         """What lives is finished, as long as it is."""
         for number in self.live:
             assert number is not None
-            self.found.nodes[number] = replace(self.found.nodes[number], state="length")
+            self.found.nodes[number] = self.found.nodes[number]._replace(state="length")
             self.done.append(number)
         self.live = []
 

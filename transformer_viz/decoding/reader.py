@@ -129,7 +129,7 @@ def is_end(reader: Reader, ids: Tensor) -> Tensor:
 def opening(reader: Reader, source: Tensor) -> Tensor:
     """What the decoder reads before anything is written, int (batch, position): the start token, or the prompt."""
     start = reader.start_id
-    return source if start is None else torch.full((len(source), 1), start, device=source.device)
+    return source if start is None else torch.full((source.shape[0], 1), start, device=source.device)
 
 
 def nothing_left() -> OptionError:

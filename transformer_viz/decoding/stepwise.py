@@ -99,18 +99,18 @@ def stepwise(
     how = _Options(**options)
     assert not reader.training, "decoding needs a model in eval mode"
     # Of one sentence it is enough to look at the token: nothing is written after its end.
-    is_alone = len(source) == 1
+    is_alone, n_forced = len(source) == 1, len(how.prefix)
     begin, read = _read(reader, source, source_padding, how)
     first = opening(reader, source)
     token, row = first[:, -1], _logged(begin(first), first, how.log)
     ended, is_over = torch.zeros(len(source), dtype=torch.bool, device=source.device), False
     written, logits, probabilities = list[Tensor](), list[Tensor](), list[Tensor]()
     log = how.log or (lambda row, token: logits.append(row))
-    so_far = partial(_so_far, first, written, how.max_length, source, source_padding)
+    choose_freely = _by_rules(reader, choose, partial(_so_far, first, written, how.max_length, source, source_padding))
     for step in range(how.max_length):
         if step > 0:
             row = read(token, ended)
-        chosen, chance = _chosen(reader, row, so_far, choose, how.prefix[step : step + 1])
+        chosen, chance = choose_freely(row) if step >= n_forced else _forced(choose(row), how.prefix[step])
         token = chosen if is_alone else chosen.masked_fill(ended, reader.pad_id)
         written.append(token)
         log(row, token)
@@ -171,16 +171,16 @@ def _so_far(first: Tensor, written: Sequence[Tensor], max_length: int, source: T
     return SoFar(ids, first.shape[1], max_length, source, source_padding)
 
 
-def _chosen(
-    reader: Reader, row: Tensor, so_far: Callable[[], SoFar], choose: Choose, forced: Sequence[int]
-) -> tuple[Tensor, Tensor | None]:
-    """Chosen from the logits as the reader's own rules leave them; the forced id where there is one, which is certain."""
-    if forced:
-        ids, chances = choose(row)
-        return torch.full_like(ids, forced[0]), None if chances is None else torch.ones_like(chances)
-    if reader.rules is None:
-        return choose(row)
-    return choose(_possible(reader.rules(so_far(), row)))
+def _forced(chosen: tuple[Tensor, Tensor | None], forced: int) -> tuple[Tensor, Tensor | None]:
+    """The forced id, which is certain, instead of what was chosen."""
+    ids, chances = chosen
+    return torch.full_like(ids, forced), None if chances is None else torch.ones_like(chances)
+
+
+def _by_rules(reader: Reader, choose: Choose, so_far: Callable[[], SoFar]) -> Choose:
+    """Chooses from the logits as the reader's own rules leave them."""
+    rules = reader.rules
+    return choose if rules is None else lambda row: choose(_possible(rules(so_far(), row)))
 
 
 def _lengths(reader: Reader, ids: Tensor, ended: Tensor) -> Tensor:

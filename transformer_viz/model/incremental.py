@@ -7,7 +7,6 @@ the pass over the whole target, row by row; a test says so for every norm placem
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -140,13 +139,14 @@ def _own(attention: MultiHeadAttention, config: ModelConfig) -> Callable[[Tensor
         widths = (config.key_width, config.key_width, config.value_width)
         each = [_entries(part, width) for part, width in zip(parts, widths, strict=True)]
         return lambda y: [entries(y) for entries in each]
+    n_heads, width = config.n_heads, config.key_width
     weight = torch.cat([part.weight for part in parts])
     biases: list[Tensor] = [part.bias for part in parts if part.bias is not None]
     project = _linear(weight, torch.cat(biases) if biases else None)
 
     def fused(y: Tensor) -> Sequence[Tensor]:
-        whole = project(y).view(-1, 3, config.n_heads, config.key_width)
-        return whole.transpose(0, 1).reshape(3, -1, config.key_width).unbind()
+        whole = project(y).view(-1, 3, n_heads, width)
+        return whole.transpose(0, 1).reshape(3, -1, width).unbind()
 
     return fused
 
@@ -192,4 +192,5 @@ def _norm(module: nn.Module) -> Rows:
 
 def _linear(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
     """`F.linear` with these parameters: from rows (batch, in) to rows (batch, out)."""
-    return partial(F.linear, weight=weight, bias=bias)
+    # By place: a keyword costs more than the call around it.
+    return lambda x: F.linear(x, weight, bias)

@@ -108,7 +108,7 @@ class Corpus(Task):
 
 def spelled(tokens: Sequence[str], between: str = " ") -> str:
     """Tokens with spaces between them, special tokens left out."""
-    return between.join(token for token in tokens if token not in SPECIAL_TOKENS)
+    return between.join([token for token in tokens if token not in SPECIAL_TOKENS])
 
 
 def need(module: str, package: str, task: str) -> ModuleType:

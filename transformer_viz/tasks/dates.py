@@ -101,7 +101,7 @@ class Dates(Task):
         return list(text)
 
     def join(self, tokens: Sequence[str]) -> str:
-        return "".join(token for token in tokens if token not in SPECIAL_TOKENS)
+        return "".join([token for token in tokens if token not in SPECIAL_TOKENS])
 
     def answer(self, symbols: Sequence[str]) -> list[str] | None:
         reading = _known("".join(symbols))

@@ -69,8 +69,9 @@ class Letters(Task):
     def _read(self, text: str, most: int) -> list[str]:
         if not text:
             raise InputError(f"The text is empty. Type 1 to {most} characters: {self.possible()}.")
+        known = self.source_vocabulary.ids
         for position, symbol in enumerate(text, start=1):
-            if symbol not in self.source_vocabulary or symbol in SPECIAL_TOKENS:
+            if symbol not in known or symbol in SPECIAL_TOKENS:
                 raise InputError(
                     f"Character {position} is {sign_words(symbol)}, which this model does not know. "
                     f"It knows {self.possible()}. Take it out or choose another model."
@@ -90,7 +91,7 @@ class Letters(Task):
         return f"{len(self.alphabet)} symbols: {listed(self.alphabet)}"
 
     def join(self, tokens: Sequence[str]) -> str:
-        return "".join(token for token in tokens if token not in SPECIAL_TOKENS)
+        return "".join([token for token in tokens if token not in SPECIAL_TOKENS])
 
     def examples(self) -> list[Example]:
         known = [example for example in self.all_examples if self._knows(example.text)]

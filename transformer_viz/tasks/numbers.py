@@ -78,7 +78,7 @@ class Numbers(Task):
         return list(text)
 
     def join(self, tokens: Sequence[str]) -> str:
-        return "".join(token for token in tokens if token not in SPECIAL_TOKENS)
+        return "".join([token for token in tokens if token not in SPECIAL_TOKENS])
 
     def answer(self, symbols: Sequence[str]) -> list[str] | None:
         places = digits_of(symbols)

@@ -19,19 +19,22 @@ def check(trace: "Trace") -> None:
     """Raises a TraceError that names the parts which do not fit together."""
     _check_lengths(trace)
     _check_ids(trace)
+    _check_steps(trace)
     _check_fills(trace)
     _check_layers(trace)
     check_groups(trace.groups)
     attribution.read(trace)
+    precisions = set()
     for kind in KINDS:
         if (weights := trace.attentions(kind)) is not None:
             _check_attentions(trace, kind, weights)
+            precisions.add(weights.dtype)
         elif kind in trace.mask_reasons:
             raise TraceError(f"{kind}: there is a mask but no attention")
         elif kind in trace.scores:
             raise TraceError(f"{kind}: there are scores but no attention")
-    if len(found := {weights.dtype for kind in KINDS if (weights := trace.attentions(kind)) is not None}) > 1:
-        raise TraceError(f"the kinds of attention are {listed(sorted(map(str, found)))}; one precision is needed for all")
+    if len(precisions) > 1:
+        raise TraceError(f"the kinds of attention are {listed(sorted(map(str, precisions)))}; one precision is needed for all")
     if trace.search is not None:
         _check_search(trace, trace.search)
 
@@ -45,9 +48,6 @@ def _check_lengths(trace: "Trace") -> None:
             raise TraceError(f"{name} has {n} entries for {n_steps} steps")
     if len(trace.source_letters) != len(trace.source_tokens):
         raise TraceError(f"source_letters has {len(trace.source_letters)} entries for {len(trace.source_tokens)} source tokens")
-    for t, (step, token) in enumerate(zip(trace.steps, trace.output_tokens, strict=False)):
-        if step.token != token:
-            raise TraceError(f"steps[{t}] says {step.token[:40]!r} where output_tokens has {token[:40]!r}")
     for t, key in enumerate(trace.alignment):
         if key is not None and not 0 <= key < len(trace.source_tokens):
             raise TraceError(f"alignment[{t}] is {key}; it is None, or a position below {len(trace.source_tokens)}")
@@ -57,10 +57,18 @@ def _check_lengths(trace: "Trace") -> None:
 
 def _check_ids(trace: "Trace") -> None:
     for side in ("source", "target", "output"):
-        ids, n = getattr(trace, f"{side}_ids"), len(getattr(trace, f"{side}_tokens"))
-        if ids is not None and (len(ids) != n or any(number < 0 for number in ids)):
+        if (ids := getattr(trace, f"{side}_ids")) is None:
+            continue
+        n = len(getattr(trace, f"{side}_tokens"))
+        if len(ids) != n or any(number < 0 for number in ids):
             raise TraceError(f"{side}_ids has {len(ids)} entries for {n} {side}_tokens, or a negative one")
-    for t, step in enumerate(trace.steps):
+
+
+def _check_steps(trace: "Trace") -> None:
+    """Each says what was written."""
+    for t, (step, token) in enumerate(zip(trace.steps, trace.output_tokens, strict=False)):
+        if step.token != token:
+            raise TraceError(f"steps[{t}] says {step.token[:40]!r} where output_tokens has {token[:40]!r}")
         if step.candidate_ids and len(step.candidate_ids) != len(step.candidates):
             raise TraceError(f"steps[{t}] has {len(step.candidate_ids)} ids for {len(step.candidates)} candidates")
         if trace.output_ids is not None and step.token_id not in (None, trace.output_ids[t]):
@@ -69,10 +77,12 @@ def _check_ids(trace: "Trace") -> None:
 
 def _check_fills(trace: "Trace") -> None:
     """In the order of the source, each place once."""
-    places = [fill.place for fill in trace.fills]
-    if places != sorted(set(places)) or not all(0 <= place < len(trace.source_tokens) for place in places):
-        raise TraceError(f"fills are at {listed(places[:100])}; ascending places below {len(trace.source_tokens)} are needed")
+    before = -1
     for fill in trace.fills:
+        if not before < fill.place < len(trace.source_tokens):
+            places = listed(fill.place for fill in trace.fills[:100])
+            raise TraceError(f"fills are at {places}; ascending places below {len(trace.source_tokens)} are needed")
+        before = fill.place
         if fill.candidate_ids and len(fill.candidate_ids) != len(fill.candidates):
             raise TraceError(
                 f"the fill at {fill.place} has {len(fill.candidate_ids)} ids for {len(fill.candidates)} candidates"

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from transformer_viz.model import masks
 from transformer_viz.model.tap import Site, TapName
-from transformer_viz.terms import Kind
+from transformer_viz.terms import KINDS, Kind
 
 _LONG, _ROOM = 32, 2**18
 """Steps after which pieces are copied into rooms of so many numbers. What a model computes grows with every step, and does not
@@ -38,11 +38,12 @@ class Recorder:
         self.kinds = None if kinds is None else frozenset(kinds)
         self.layers = None if layers is None else frozenset(layers)
         self.half = half
+        self._keeps_all = self.layers is None and (self.kinds is None or self.kinds == frozenset(KINDS))
         self._rooms: dict[torch.dtype, tuple[Tensor, int]] = {}
         self._pieces: dict[tuple[Kind, TapName], dict[int, list[Tensor]]] = defaultdict(lambda: defaultdict(list))
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
-        if name in self.names and self._is_kept(site):
+        if name in self.names and (self._keeps_all or self._is_kept(site)):
             pieces = self._pieces[site.kind, name][site.layer]
             if site.first_query == 0:
                 # A pass that begins anew, as in decoding without a cache, replaces what was seen.
@@ -83,7 +84,7 @@ class Recorder:
             return layers[0][:, None] if len(layers) == 1 else torch.stack(_alike(layers), 1)
         cells = _alike([_joined(pieces) for pieces in each])
         # There is a row for each key: the token that is read at a step is the step's own key.
-        shape = (len(first), len(each), cells[0].shape[1], n_keys * n_keys)
+        shape = (first.shape[0], len(each), cells[0].shape[1], n_keys * n_keys)
         whole = torch.full(shape, fill, dtype=last.dtype, device=last.device)
         places = _staircase(n_keys, first.shape[-1], last.device)
         for place, layer in enumerate(cells):
@@ -128,8 +129,11 @@ def _alike(layers: list[Tensor]) -> list[Tensor]:
 
     And a layer that is given no mask has one for all sentences.
     """
-    most = max(len(layer) for layer in layers), max(layer.shape[1] for layer in layers)
-    return [layer if layer.shape[:2] == most else layer.expand(*most, *layer.shape[2:]) for layer in layers]
+    shapes = [layer.shape for layer in layers]
+    if len(set(shapes)) == 1:
+        return layers
+    most = [max(sizes) for sizes in zip(*shapes, strict=True)]
+    return [layer.expand(most) for layer in layers]
 
 
 @lru_cache(maxsize=4)

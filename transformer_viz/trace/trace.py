@@ -144,8 +144,10 @@ class Trace:
 
     def __post_init__(self) -> None:
         check(self)
-        for array in (*(weights for _, weights in self._present()), *self.mask_reasons.values(), *self.scores.values()):
-            _frozen(array)
+        weights = (self.encoder_attentions, self.decoder_attentions, self.cross_attentions)
+        for array in (*weights, *self.mask_reasons.values(), *self.scores.values()):
+            if array is not None:
+                array.setflags(write=False)
 
     @classmethod
     def from_arrays(

@@ -1,6 +1,10 @@
 """A recorded beam search made into Traces: the best hypothesis of each sentence, with the search in it."""
 
+import math
 from collections.abc import Sequence
+from functools import cached_property
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -15,42 +19,42 @@ from transformer_viz.trace.hypotheses import Given, hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision, Search, SearchNode
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.ranked import Ranking, rankings_of, steps_of
+from transformer_viz.tracing.ranked import Rankings, rankings_of, steps_of
 from transformer_viz.tracing.trace_builder import Padding, Provenance, Sentence, explained, not_finite, reason_of_masked
-from transformer_viz.tracing.trace_size import BLOCK
 
 _BLOCK = 1024
 """Nodes whose logits are compared at once."""
 
 
 class RankedNodes:
-    """What one sentence's search needs of its logits: they are looked at in blocks, and not all kept."""
+    """What one sentence's search needs of its logits: they are looked at in blocks of steps, and not all kept."""
 
     def __init__(self, n_candidates: int) -> None:
         self.n_candidates = n_candidates
-        self.rankings: list[Ranking] = []
+        self.rankings = Rankings([], [], [])
         self.places: list[int] = []
         """Of each node, how many tokens are more probable, or as probable with a lower id."""
-        self.is_sound = True
-        self._n_rows = 0
 
-    def look(self, found: BeamResult, *, is_over: bool = False) -> None:
-        """Looks at what is new, and takes its logits away, once that is a block."""
-        pending = found.logits[self._n_rows :]
-        if not pending or (not is_over and len(pending) * pending[0].numel() <= BLOCK):
+    def look(self, found: BeamResult) -> None:
+        """Looks at what is new, and takes its logits away."""
+        if not found.logits:
             return
-        logits = torch.stack(pending)
-        self.is_sound &= bool((logits < torch.inf).all() & logits.isfinite().any(-1).all())
-        self.rankings += rankings_of(logits, self.n_candidates)
+        logits, n_rows = torch.cat(found.logits), len(self.rankings.ids)
+        best = rankings_of(logits, self.n_candidates)
+        self.rankings.ids.extend(best.ids)
+        self.rankings.log_probabilities.extend(best.log_probabilities)
+        self.rankings.probabilities.extend(best.probabilities)
         for start in range(len(self.places), len(found.nodes), _BLOCK):
-            self._place([(node.row - self._n_rows, node.token) for node in found.nodes[start : start + _BLOCK]], logits)
-        found.logits[self._n_rows :] = [logits.new_empty(0)] * len(pending)
-        self._n_rows = len(found.logits)
+            nodes = found.nodes[start : start + _BLOCK]
+            rows, token = logits[[node.row - n_rows for node in nodes]], torch.tensor([[node.token] for node in nodes])
+            own, ids = rows.gather(1, token), torch.arange(rows.shape[1])
+            self.places += ((rows > own) | ((rows == own) & (ids < token))).sum(1).tolist()
+        found.logits.clear()
 
-    def _place(self, nodes: Sequence[tuple[int, int]], logits: Tensor) -> None:
-        rows, token = logits[[row for row, _ in nodes]], torch.tensor([[token] for _, token in nodes])
-        own, ids = rows.gather(1, token), torch.arange(rows.shape[1])
-        self.places += ((rows > own) | ((rows == own) & (ids < token))).sum(1).tolist()
+    @property
+    def is_sound(self) -> bool:
+        """Whether the logits of every row that was looked at were numbers, some of them finite."""
+        return not any(map(math.isnan, [row[0] for row in self.rankings.probabilities]))
 
 
 def traces_of(
@@ -66,7 +70,7 @@ def traces_of(
     recorded = _Recorded(recorder, ranked[0].n_candidates)
     traces = []
     for i, (found, seen, sentence) in enumerate(zip(searches, ranked, sentences, strict=True)):
-        seen.look(found, is_over=True)
+        seen.look(found)
         if not seen.is_sound:
             raise not_finite(checkpoint)
         search = _search(found, seen, recorded, checkpoint, sentence, how)
@@ -83,32 +87,36 @@ class _Recorded:
         self.rows: dict[Kind, list[np.ndarray]] = {
             kind: [step.cpu().numpy() for step in recorder.steps(kind, "weights")] for kind in ("decoder", "cross")
         }
-        self.opening = recorder.opening("decoder", "weights")
-        """Of the pass over a prompt, (batch, layer, head, position, position), or None."""
+        self._recorder = recorder
         self.precision: Precision = "float16" if recorder.half else "float32"
+
+    @cached_property
+    def opening(self) -> Tensor | None:
+        """Of the pass over a prompt, (batch, layer, head, position, position), or None."""
+        return self._recorder.opening("decoder", "weights")
 
 
 def _search(
     found: BeamResult, seen: RankedNodes, recorded: _Recorded, checkpoint: LoadedModel, sentence: Sentence, how: Beam
 ) -> Search:
     tokenizer, start = checkpoint.tokenizer, checkpoint.model.start_id
-    n_steps, n_given = 1 + max(node.step for node in found.nodes), sentence.n_given
+    n_steps, n_given = 1 + found.nodes[-1].step, sentence.n_given
     opening = sentence.prompt if start is None else [start]
     rows = {"decoder": _rows(found, recorded, "decoder", n_given + n_steps), "cross": None}
     if start is not None:
         rows["cross"] = _rows(found, recorded, "cross", len(sentence.source_ids))
-    with_ids, name = not tokenizer.has_unique_labels, tokenizer.label
+    with_ids = not tokenizer.has_unique_labels
     return Search(
         nodes=_nodes(found, seen.places, tokenizer),
         best=tuple(found.best),
         decoder_rows=rows["decoder"],
         cross_rows=rows["cross"],
         alignment=tokenizer.known(sentence.source, n_steps).alignment,
-        candidates=tuple(each.named(name) for each in seen.rankings),
+        candidates=seen.rankings.named(tokenizer.label),
         settings=_settings(how),
         opening=tuple(tokenizer.target_labels(opening)),
         opening_ids=tuple(opening) if with_ids else None,
-        candidate_ids=tuple(tuple(each.ids) for each in seen.rankings) if with_ids else (),
+        candidate_ids=tuple(map(tuple, seen.rankings.ids)) if with_ids else (),
         decoder_reasons=_windows(n_given + n_steps, checkpoint, rows["decoder"]),
     )
 
@@ -163,10 +171,10 @@ def _trace(
 
 def _given(i: int, found: BeamResult, recorded: _Recorded, tokenizer: Tokenizer, sentence: Sentence) -> Given:
     """What the decoder did in the rows of a prompt before its last, which all hypotheses share."""
-    n, whole = sentence.n_given, recorded.opening
+    n = sentence.n_given
     if n == 0:
         return Given()
-    n_left = len(found.given) - n
+    n_left, whole = len(found.given) - n, recorded.opening
     logits, ids = found.given[n_left:], list(sentence.prompt[1:])
     steps = steps_of(logits, ids, recorded.n_candidates, tokenizer.label, with_ids=not tokenizer.has_unique_labels)
     rows = slice(n_left, n_left + n)
@@ -174,7 +182,7 @@ def _given(i: int, found: BeamResult, recorded: _Recorded, tokenizer: Tokenizer,
 
 
 def _nodes(found: BeamResult, places: Sequence[int], tokenizer: Tokenizer) -> tuple[SearchNode, ...]:
-    texts, name = _texts(found, tokenizer), tokenizer.label
+    texts, name, with_ids = _texts(found, tokenizer), tokenizer.label, not tokenizer.has_unique_labels
     return tuple(
         SearchNode(
             parent=node.parent,
@@ -189,7 +197,7 @@ def _nodes(found: BeamResult, places: Sequence[int], tokenizer: Tokenizer) -> tu
             place=places[number],
             state=node.state,
             pruned_by=node.pruned_by,
-            token_id=None if tokenizer.has_unique_labels else node.token,
+            token_id=node.token if with_ids else None,
         )
         for number, node in enumerate(found.nodes)
     )
@@ -198,14 +206,11 @@ def _nodes(found: BeamResult, places: Sequence[int], tokenizer: Tokenizer) -> tu
 def _texts(found: BeamResult, tokenizer: Tokenizer) -> list[str]:
     """What the path to each node spells. The paths of two steps at a time: all of a wide search would fill a gigabyte."""
     texts: list[str] = []
-    before: dict[int | None, list[int]] = {}
     paths: dict[int | None, list[int]] = {None: []}
-    step = -1
-    for number, node in enumerate(found.nodes):
-        if node.step > step:
-            before, paths, step = paths, {}, node.step
-        paths[number] = [*before[node.parent], node.token]
-        texts.append(tokenizer.text(paths[number]))
+    for _, nodes in groupby(found.nodes, attrgetter("step")):
+        rows = [[*paths[node.parent], node.token] for node in nodes]
+        paths = dict(enumerate(rows, len(texts)))
+        texts += tokenizer.texts(rows)
     return texts
 
 
@@ -214,13 +219,14 @@ def _rows(found: BeamResult, recorded: _Recorded, kind: Kind, width: int) -> np.
     steps = recorded.rows[kind]
     if not steps:
         return None
-    rows = np.zeros((len(found.rows), *steps[0].shape[1:3], width), dtype=recorded.precision)
-    for number, (step, place) in enumerate(found.rows):
+    n_rows = sum([places.stop - places.start for places in found.rows])
+    rows, first = np.zeros((n_rows, *steps[0].shape[1:3], width), dtype=recorded.precision), 0
+    for step, (recorded_rows, places) in enumerate(zip(steps, found.rows, strict=False)):
         # What stands before the sentence's own keys is the padding of a shorter prompt.
-        row = steps[step][place]
-        n_left = row.shape[-1] - step - 1 - (width - 1 - found.rows[-1][0]) if kind == "decoder" else 0
-        own = row[..., n_left:][..., :width]
-        rows[number, ..., : own.shape[-1]] = own
+        n_left = recorded_rows.shape[-1] - step - 1 - (width - len(found.rows)) if kind == "decoder" else 0
+        own = recorded_rows[places, ..., n_left:][..., :width]
+        rows[first : first + len(own), ..., : own.shape[-1]] = own
+        first += len(own)
     return rows
 
 

@@ -24,7 +24,7 @@ from transformer_viz.tracing.edit_tap import changing_tap
 from transformer_viz.tracing.framing import Rows, Target, padded_batch
 from transformer_viz.tracing.ranked import RankedRows
 from transformer_viz.tracing.trace_builder import Provenance, TraceBuilder, made_by
-from transformer_viz.tracing.trace_size import TraceSize, check, predicted
+from transformer_viz.tracing.trace_size import BLOCK, TraceSize, check, predicted
 from transformer_viz.tracing.watching import OnToken
 
 
@@ -243,11 +243,14 @@ def _provenance(request: DecodeRequest, seconds: float) -> Provenance:
 
 def _search(request: DecodeRequest, how: Beam, recorder: Recorder) -> tuple[list[BeamResult], list[RankedNodes]]:
     source, source_padding = _source(request)
+    # Of each search so many steps are kept until they are looked at.
+    most_steps = BLOCK // (how.size * request.checkpoint.model.sizes.vocabulary)
     ranked = [RankedNodes(request.n_candidates) for _ in request.sentences]
 
     def after_step(searches: Sequence[BeamResult]) -> bool:
         for each, found in zip(ranked, searches, strict=True):
-            each.look(found)
+            if len(found.logits) > most_steps:
+                each.look(found)
         return request.watch is None or request.watch.search(searches)
 
     options: SearchOptions = {
@@ -263,7 +266,8 @@ def _search(request: DecodeRequest, how: Beam, recorder: Recorder) -> tuple[list
 def _collected(request: DecodeRequest, recorder: Recorder) -> TraceBuilder:
     """Written token after token, or read in one pass where there is a target; of an encoder alone, only read."""
     checkpoint, tokenizer = request.checkpoint, request.checkpoint.tokenizer
-    ranked = RankedRows(request.n_candidates, tokenizer.label, with_ids=not tokenizer.has_unique_labels)
+    most_rows = BLOCK // max(1, len(request.sentences) * checkpoint.model.sizes.vocabulary)
+    ranked = RankedRows(request.n_candidates, tokenizer.label, most_rows, with_ids=not tokenizer.has_unique_labels)
     changing = changing_tap(request.edits, request.mistake, checkpoint.model.sizes)
     tap = recorder if changing is None else compose(changing, recorder)
     if not checkpoint.model.sizes.writes:
@@ -318,14 +322,17 @@ def _source(request: DecodeRequest) -> tuple[Tensor, Tensor | None]:
 def _target(request: DecodeRequest, forced: Rows) -> tuple[Tensor, Tensor, Tensor | None]:
     """Ids that are read, ids that are written, and where a row is padding; None where none is."""
     reader, device = request.checkpoint.model, request.checkpoint.device
-    # The end that is written last is never read. What is read of a prompt is written too, but for its first token.
     start = [] if reader.start_id is None else [reader.start_id]
     prompts = [each.prompt or start for each in request.sentences]
     whole = [[*prompt, *row] for prompt, row in zip(prompts, forced.rows, strict=True)]
-    width = forced.width + max(map(len, prompts))
-    ids, is_padding = padded_batch(whole, forced.pad_id, width, device=device)
-    is_padding = is_padding[:, 1:]
-    ids_in, ids_out = ids[:, :-1].masked_fill(is_padding, forced.pad_id), ids[:, 1:]
-    for row, sentence in zip(is_padding, request.sentences, strict=True):
-        row[: sentence.n_padded_before] = True
-    return ids_in, ids_out, is_padding if bool(is_padding.any()) else None
+    # The end that is written last is never read. What is read of a prompt is written too, but for its first token.
+    read, written = [row[:-1] for row in whole], [row[1:] for row in whole]
+    width = forced.width + max(map(len, prompts)) - 1
+    n_before = [sentence.n_padded_before for sentence in request.sentences]
+    if not any(n_before) and set(map(len, read)) == {width}:
+        return torch.tensor(read, device=device), torch.tensor(written, device=device), None
+    ids_in, is_padding = padded_batch(read, forced.pad_id, width, device=device)
+    ids_out, _ = padded_batch(written, forced.pad_id, width, device=device)
+    for row, n in zip(is_padding, n_before, strict=True):
+        row[:n] = True
+    return ids_in, ids_out, is_padding

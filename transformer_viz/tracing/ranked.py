@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from transformer_viz.trace.trace import Candidate, Step
-from transformer_viz.tracing.trace_size import BLOCK
 
 Name = Callable[[int], str]
 """From an id to its token."""
@@ -29,82 +28,63 @@ class RankedRows:
     Args:
         n_candidates: how many of the most probable tokens each step keeps.
         name: of an id.
+        most_rows: how many rows of the batch may be kept until they are looked at.
         with_ids: whether steps say ids beside labels.
     """
 
-    def __init__(self, n_candidates: int, name: Name, *, with_ids: bool = False) -> None:
-        self.n_candidates, self._name, self._with_ids = n_candidates, name, with_ids
-        self._pending: list[tuple[Tensor, Tensor]] = []
+    def __init__(self, n_candidates: int, name: Name, most_rows: int, *, with_ids: bool = False) -> None:
+        self.n_candidates, self._name, self._most_rows, self._with_ids = n_candidates, name, most_rows, with_ids
+        self._logits: list[Tensor] = []
+        self._ids: list[Tensor] = []
         self._early: list[list[Step]] = []
         self._n_early = 0
-        self._are_early_sound: list[bool] = []
 
     def __call__(self, logits: Tensor, ids: Tensor) -> None:
         """One row more of every sentence: logits (batch, vocabulary), and the ids (batch,) that followed."""
-        self._pending.append((logits, ids))
-        if len(self._pending) * logits.numel() > BLOCK:
+        self._logits.append(logits)
+        self._ids.append(ids)
+        if len(self._logits) > self._most_rows:
             self._look()
 
     def whole(self, logits: Tensor, ids: Tensor) -> None:
         """All rows at once: logits (batch, row, vocabulary), ids (batch, row)."""
-        if logits.numel() > BLOCK:
+        if logits.shape[1] > self._most_rows:
             for each in zip(logits.unbind(1), ids.unbind(1), strict=True):
                 self(*each)
         else:
-            self._rest = logits.cpu(), ids.tolist()
+            self._rest = logits.cpu()
 
-    def of(self, i: int, first: int, n_rows: int, probabilities: Sequence[float] | None = None) -> tuple[Step, ...]:
-        """The steps of sentence `i`, so many from row `first`; `probabilities` as in `steps_of`, of the last of them."""
-        if not n_rows:
+    def of(self, i: int, first: int, ids: Sequence[int], probabilities: Sequence[float] | None = None) -> tuple[Step, ...]:
+        """The steps of sentence `i` from row `first`, after which `ids` followed; `probabilities` as in `steps_of`, of the last
+        of them."""
+        if not ids:
             return ()
-        early = self._early[i][first : first + n_rows] if self._early else []
-        rows = self._rows(first + len(early), n_rows - len(early))
-        logits, ids = self._rest
-        drawn = [None] * (n_rows - len(probabilities)) + list(probabilities) if probabilities else None
-        late = self._steps(logits[i, rows], ids[i][rows], drawn and drawn[len(early) :])
+        early = self._early[i][first : first + len(ids)] if self._early else []
+        drawn = [None] * (len(ids) - len(probabilities)) + list(probabilities) if probabilities else None
+        start, n = first + len(early) - self._n_early, len(ids) - len(early)
+        late = self._steps(self._rest[i, start : start + n], ids[len(early) :], drawn and drawn[len(early) :])
         if drawn:
             early = [replace(step, sampling_probability=each) for step, each in zip(early, drawn, strict=False)]
         return (*early, *late)
 
-    def is_sound(self, i: int, first: int, n_rows: int) -> bool:
-        """Whether all its logits in these rows are numbers. Other people's models say −∞ of what they never write."""
-        if not n_rows:
-            return True
-        n_early = min(max(0, self._n_early - first), n_rows)
-        are_early_sound = not self._are_early_sound or self._are_early_sound[i]
-        return are_early_sound and self._sound(self._rest[0][i, self._rows(first + n_early, n_rows - n_early)])
-
     @cached_property
-    def _rest(self) -> tuple[Tensor, list[list[int]]]:
-        """What was not looked at yet, on the CPU: logits (batch, row, vocabulary), and ids."""
-        if not self._pending:
-            return torch.empty(len(self._early), 0, 0), [[]] * len(self._early)
-        logits, ids = (torch.stack(each, 1).cpu() for each in zip(*self._pending, strict=True))
-        return logits, ids.tolist()
-
-    def _rows(self, first: int, n: int) -> slice:
-        return slice(first - self._n_early, first - self._n_early + n)
+    def _rest(self) -> Tensor:
+        """What was not looked at yet, on the CPU: logits (batch, row, vocabulary)."""
+        return torch.stack(self._logits, 1).cpu() if self._logits else torch.empty(len(self._early), 0, 0)
 
     def _look(self) -> None:
-        logits, ids = self._rest
-        sound = [self._sound(rows) for rows in logits]
-        more = [self._steps(rows, written) for rows, written in zip(logits, ids, strict=True)]
-        before = self._early or [[]] * len(more)
-        self._are_early_sound = [a and b for a, b in zip(self._are_early_sound or sound, sound, strict=True)]
+        more = map(self._steps, self._rest, torch.stack(self._ids, 1).tolist())
+        before = self._early or [[]] * len(self._rest)
         self._early = [[*old, *new] for old, new in zip(before, more, strict=True)]
-        self._n_early += len(self._pending)
-        self._pending.clear()
+        self._n_early += len(self._logits)
+        self._logits.clear()
+        self._ids.clear()
         del self._rest
 
     def _steps(
         self, logits: Tensor, written: Sequence[int], probabilities: Sequence[float | None] | None = None
     ) -> tuple[Step, ...]:
         return steps_of(logits, written, self.n_candidates, self._name, probabilities, with_ids=self._with_ids)
-
-    def _sound(self, logits: Tensor) -> bool:
-        if self._with_ids:
-            return bool((logits < torch.inf).all() & logits.isfinite().any(-1).all())
-        return bool(logits.isfinite().all())
 
 
 def steps_of(
@@ -128,7 +108,7 @@ def steps_of(
     """
     if not written:
         return ()
-    best = _most_probable(logits, n_candidates)
+    best = rankings_of(logits, n_candidates)
     drawn = [None] * len(written) if probabilities is None else probabilities
     return tuple(
         Step(
@@ -139,63 +119,53 @@ def steps_of(
             candidates=candidates,
             sampling_probability=chance,
             token_id=number if with_ids else None,
-            candidate_ids=tuple(ids[: len(candidates)]) if with_ids else (),
+            candidate_ids=tuple(ids) if with_ids else (),
         )
         for number, (rank, log_probability, probability), candidates, ids, chance in zip(
-            written, _found(logits, written, best), _named(best, n_candidates, name), best.ids, drawn, strict=True
+            written, _found(logits, written, best), best.named(name), best.ids, drawn, strict=True
         )
     )
 
 
 def candidates_of(logits: Tensor, n: int, name: Name) -> tuple[tuple[Candidate, ...], ...]:
     """The most probable tokens after each row of logits (row, vocabulary), with their probabilities, best first."""
-    return tuple(_named(_most_probable(logits, n), n, name))
+    return rankings_of(logits, n).named(name)
 
 
-class Ranking(NamedTuple):
-    """The most probable tokens of one row, best first."""
-
-    ids: list[int]
-    probabilities: list[float]
-
-    def named(self, name: Name) -> tuple[Candidate, ...]:
-        return tuple(zip(map(name, self.ids), self.probabilities, strict=True))
-
-
-def rankings_of(logits: Tensor, n: int) -> list[Ranking]:
-    """As `candidates_of`, by their ids."""
-    best = _most_probable(logits, n)
-    kept = [min(n, _n_possible(row)) for row in best.log_probabilities]
-    return [Ranking(ids[:k], p[:k]) for ids, p, k in zip(best.ids, best.probabilities, kept, strict=True)]
-
-
-class _Best(NamedTuple):
-    """The most probable tokens of each row, best first; one more than was asked for, where there is one."""
+class Rankings(NamedTuple):
+    """The most probable tokens of each row, best first."""
 
     ids: list[list[int]]
     log_probabilities: list[list[float]]
     probabilities: list[list[float]]
 
+    def named(self, name: Name) -> tuple[tuple[Candidate, ...], ...]:
+        """With their probabilities."""
+        return tuple([tuple(zip(map(name, ids), p, strict=True)) for ids, p in zip(self.ids, self.probabilities, strict=True)])
 
-def _most_probable(logits: Tensor, n: int) -> _Best:
+
+def rankings_of(logits: Tensor, n: int) -> Rankings:
+    """As `candidates_of`, by their ids."""
     exact = logits.double().log_softmax(-1)
     # One more shows whether the last one ties with it. To sort whole rows would take three times as long.
-    n_found = min(n + 1, exact.shape[-1])
-    found, ids = exact.topk(n_found)
+    found, ids = exact.topk(min(n + 1, exact.shape[-1]))
     logs = found.tolist()
-    if not all(map(_descends, logs)):
-        ids = _order(logits)[:, :n_found]
+    descend = [all(map(gt, row, row[1:])) for row in logs]
+    # Not so with a tie, or with a number that is none.
+    if not all(descend):
+        ids = _order(logits)[:, : n + 1]
         found = exact.gather(-1, ids)
         logs = found.tolist()
-    return _Best(ids.tolist(), logs, found.exp().tolist())
+    # What has a logit of −∞ is impossible, and never listed.
+    kept = [row.index(-math.inf, 0, n) if -math.inf in row[:n] else n for row in logs]
+    return Rankings(
+        [row[:k] for row, k in zip(ids.tolist(), kept, strict=True)],
+        [row[:k] for row, k in zip(logs, kept, strict=True)],
+        [row[:k] for row, k in zip(found.exp().tolist(), kept, strict=True)],
+    )
 
 
-def _named(best: _Best, n: int, name: Name) -> list[tuple[Candidate, ...]]:
-    rows = zip(best.ids, best.probabilities, map(_n_possible, best.log_probabilities), strict=True)
-    return [tuple(zip(map(name, ids[: min(n, m)]), probabilities, strict=False)) for ids, probabilities, m in rows]
-
-
-def _found(logits: Tensor, written: Sequence[int], best: _Best) -> list[tuple[int, float, float]]:
+def _found(logits: Tensor, written: Sequence[int], best: Rankings) -> list[tuple[int, float, float]]:
     """Rank, log-probability and probability of what was written; nearly always it is in `best`, of the same rows."""
     found = [
         (place := ids.index(number), logs[place], probabilities[place]) if number in ids else None
@@ -211,16 +181,6 @@ def _elsewhere(logits: Tensor, written: Sequence[int]) -> list[tuple[int, float,
     ranks = (_order(logits) == own).int().argmax(-1)
     logs = logits.double().log_softmax(-1).gather(-1, own)[:, 0]
     return list(zip(ranks.tolist(), logs.tolist(), logs.exp().tolist(), strict=True))
-
-
-def _n_possible(log_probabilities: list[float]) -> int:
-    """How many are possible at all: what has a logit of −∞ is never listed."""
-    return log_probabilities.index(-math.inf) if -math.inf in log_probabilities else len(log_probabilities)
-
-
-def _descends(row: list[float]) -> bool:
-    """Without a tie, and without a number that is none."""
-    return all(map(gt, row, row[1:]))
 
 
 def _order(logits: Tensor) -> Tensor:

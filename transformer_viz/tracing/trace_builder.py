@@ -1,5 +1,6 @@
 """What a recorder and a decoding hold for a batch, made into one Trace a sentence."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -106,29 +107,30 @@ class TraceBuilder:
 
     def trace(self, i: int, checkpoint: LoadedModel, sentence: Sentence, made: Provenance) -> Trace:
         """Sentence `i` of the batch, its arrays cropped to its own tokens and the padding that is kept."""
-        tokenizer, ids, read = checkpoint.tokenizer, self._ids(i, sentence), self._read(i, checkpoint, sentence)
-        n_left, n_steps = self._n_left(sentence), len(ids)
-        if made.mistake is None and not made.edits and not self.ranked.is_sound(i, n_left, n_steps):
+        tokenizer, ids, n_given = checkpoint.tokenizer, self._ids(i, sentence), sentence.n_given
+        read, n_steps = self._read(i, checkpoint, sentence), len(ids)
+        n_left = 0 if self.n_given is None else self.n_given - n_given
+        steps = self.ranked.of(i, n_left, ids, self.probabilities[i][: n_steps - n_given] if self.probabilities else None)
+        if made.mistake is None and not made.edits and any(map(math.isnan, [step.probability for step in steps])):
             raise not_finite(checkpoint)
-        sizes, padding = self._sizes(len(sentence.source_ids), n_steps), sentence.padding
-        reasons = self._reasons(i, sentence, checkpoint, sizes, made)
-        weights = self._weights(i, sentence, sizes, reasons)
-        probabilities = None if self.probabilities is None else self.probabilities[i][: n_steps - sentence.n_given]
+        part = _Part(i, n_left, len(sentence.source_ids), n_steps, sentence.padding)
+        padding, reasons = part.padding, self._reasons(part, checkpoint, made)
+        weights = self._weights(part, reasons)
         source_tokens = _labels(tokenizer.source_labels(sentence.source_ids), 0, padding.source)
-        written = _labels(tokenizer.target_labels(ids), padding.before - 1, padding.behind)
-        known = tokenizer.known(sentence.source, n_steps)
+        written = _labels([step.token for step in steps], padding.before - 1, padding.behind)
+        known, with_ids = tokenizer.known(sentence.source, n_steps), not tokenizer.has_unique_labels
         return Trace(
             source=sentence.source,
-            text=tokenizer.text(ids[sentence.n_given :]),
+            text=tokenizer.text(ids[n_given:]),
             source_tokens=source_tokens,
             target_tokens=_labels(tokenizer.target_labels(read), padding.before, padding.behind),
             output_tokens=written,
-            steps=tuple(map(_named, self.ranked.of(i, n_left, n_steps, probabilities), written)),
+            steps=tuple(map(_named, steps, written)) if padding.before or padding.behind else steps,
             encoder_attentions=weights.get("encoder"),
             decoder_attentions=weights.get("decoder"),
             cross_attentions=weights.get("cross"),
             mask_reasons=reasons,
-            scores={kind: _cropped(whole, i, n_left, sizes[kind]) for kind, whole in self.scores.items()},
+            scores={kind: part.of(kind, whole) for kind, whole in self.scores.items()},
             finished=self._finished(i, checkpoint),
             alignment=known.alignment,
             source_letters=tuple(tokenizer.letters(source_tokens)),
@@ -138,11 +140,11 @@ class TraceBuilder:
             mistake=made.mistake,
             edits=made.edits,
             layers=made.layers,
-            n_given=sentence.n_given,
+            n_given=n_given,
             fills=self._fills(i, sentence, tokenizer) if not checkpoint.model.sizes.writes else (),
-            source_ids=_ids_beside(tokenizer, sentence.source_ids),
-            target_ids=_ids_beside(tokenizer, read),
-            output_ids=_ids_beside(tokenizer, ids),
+            source_ids=tuple(sentence.source_ids) if with_ids else None,
+            target_ids=tuple(read) if with_ids else None,
+            output_ids=tuple(ids) if with_ids else None,
         )
 
     def _finished(self, i: int, checkpoint: LoadedModel) -> Finished:
@@ -156,15 +158,10 @@ class TraceBuilder:
         if not places or self.logits.numel() == 0:
             return ()
         found = rankings_of(self.logits[i, places].cpu(), self.ranked.n_candidates)
-        name = tokenizer.label
         return tuple(
-            Fill(place=place, candidates=each.named(name), candidate_ids=tuple(each.ids))
-            for place, each in zip(places, found, strict=True)
+            Fill(place=place, candidates=candidates, candidate_ids=tuple(ids))
+            for place, candidates, ids in zip(places, found.named(tokenizer.label), found.ids, strict=True)
         )
-
-    def _n_left(self, sentence: Sentence) -> int:
-        """Rows of padding before the sentence's first: shorter prompts of a batch begin later."""
-        return 0 if self.n_given is None else self.n_given - sentence.n_given
 
     def _ids(self, i: int, sentence: Sentence) -> list[int]:
         """What followed each row; what was given of it first."""
@@ -179,47 +176,55 @@ class TraceBuilder:
         opening = sentence.prompt[: None if self.n_given is not None else 1] if start is None else [start]
         return [*opening, *self.ids[i][: self.lengths[i] - 1], *[checkpoint.model.pad_id] * n_padded]
 
-    def _sizes(self, n_source: int, n_steps: int) -> dict[Kind, tuple[int, int]]:
-        """Queries and keys of each kind that was recorded."""
-        sizes: dict[Kind, tuple[int, int]] = {
-            "encoder": (n_source, n_source),
-            "decoder": (n_steps, n_steps),
-            "cross": (n_steps, n_source),
-        }
-        return {kind: size for kind, size in sizes.items() if kind in self.weights}
-
-    def _weights(
-        self, i: int, sentence: Sentence, sizes: dict[Kind, tuple[int, int]], reasons: dict[Kind, np.ndarray]
-    ) -> dict[Kind, np.ndarray]:
+    def _weights(self, part: "_Part", reasons: dict[Kind, np.ndarray]) -> dict[Kind, np.ndarray]:
         """Of each kind; zeros where a row of padding before a prompt may look at nothing, which elsewhere is a uniform row."""
-        n_left, n_padded = self._n_left(sentence), sentence.padding.before
-        found = {kind: _cropped(self.weights[kind], i, n_left, size, self.precision) for kind, size in sizes.items()}
+        n_padded = part.padding.before
+        found = {kind: part.of(kind, whole, self.precision) for kind, whole in self.weights.items()}
         if n_padded and "decoder" in found:
             rows = found["decoder"][..., :n_padded, :]
             rows[np.broadcast_to(reasons["decoder"][..., :n_padded, :] > 0, rows.shape)] = 0
         return found
 
-    def _reasons(
-        self, i: int, sentence: Sentence, checkpoint: LoadedModel, sizes: dict[Kind, tuple[int, int]], made: Provenance
-    ) -> dict[Kind, np.ndarray]:
+    def _reasons(self, part: "_Part", checkpoint: LoadedModel, made: Provenance) -> dict[Kind, np.ndarray]:
         """Why each cell is masked: the rule's reason where the model masked by the rule, EDITED where it did not.
 
         What was masked comes from the run itself, so a mask that the model did not apply is never shown.
         """
         found: dict[Kind, np.ndarray] = {}
-        n_left = self._n_left(sentence)
-        for kind, (n_queries, n_keys) in sizes.items():
-            rule = (kind, len(sentence.source_ids), len(self._ids(i, sentence)), sentence.padding, made.mistake)
+        is_changed = checkpoint.task is not None or bool(made.edits) or made.mistake is not None
+        for kind, weights in self.weights.items():
+            rule = (kind, part.n_source, part.n_steps, part.padding, made.mistake)
             whole = self.masked[kind]
             if whole is None:
                 found[kind] = _reason_of_unwritten(*rule, is_growing=kind == "decoder" and self.is_growing)
                 continue
-            # A mask that is the same for all sentences has a batch axis of 1.
-            masked = whole[i if len(whole) > 1 else 0, ..., n_left : n_left + n_queries, n_left : n_left + n_keys]
-            is_changed = checkpoint.task is not None or bool(made.edits) or made.mistake is not None
             reason = explained(kind, reason_of_masked(*rule), checkpoint.model.sizes, is_changed=is_changed)
-            found[kind] = _coded(masked, reason, self.weights[kind].shape[2])
+            found[kind] = _coded(part.view(kind, whole), reason, weights.shape[2])
         return found
+
+
+class _Part(NamedTuple):
+    """Which part of the arrays of a batch is one sentence's."""
+
+    i: int
+    n_left: int
+    """Rows of padding before its first: shorter prompts of a batch begin later."""
+    n_source: int
+    n_steps: int
+    padding: Padding
+    """That is kept."""
+
+    def view(self, kind: Kind, whole: np.ndarray) -> np.ndarray:
+        """(layer, head, query, key) of (batch, layer, head, query, key); what all sentences share has a batch axis of 1."""
+        n_queries = self.n_source if kind == "encoder" else self.n_steps
+        n_keys = self.n_steps if kind == "decoder" else self.n_source
+        first = self.n_left
+        return whole[self.i if len(whole) > 1 else 0, ..., first : first + n_queries, first : first + n_keys]
+
+    def of(self, kind: Kind, whole: np.ndarray, precision: Precision = "float32") -> np.ndarray:
+        """A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory."""
+        own = self.view(kind, whole)
+        return np.ascontiguousarray(own, precision) if len(whole) == 1 else np.array(own, precision, order="C")
 
 
 def explained(kind: Kind, reason: np.ndarray, sizes: Sizes, *, is_changed: bool) -> np.ndarray:
@@ -312,17 +317,6 @@ def _labels(labels: Sequence[str], n_before: int, n_behind: int) -> tuple[str, .
 
 def _named(step: Step, token: str) -> Step:
     return step if step.token == token else replace(step, token=token)
-
-
-def _ids_beside(tokenizer: Tokenizer, ids: Sequence[int]) -> tuple[int, ...] | None:
-    """As in a Trace: None where labels tell ids apart."""
-    return None if tokenizer.has_unique_labels else tuple(ids)
-
-
-def _cropped(whole: np.ndarray, i: int, n_left: int, size: tuple[int, int], precision: Precision = "float32") -> np.ndarray:
-    """A copy, unless the batch is this sentence alone: a view would keep the whole batch in memory."""
-    own = whole[i, ..., n_left : n_left + size[0], n_left : n_left + size[1]]
-    return np.ascontiguousarray(own, precision) if len(whole) == 1 else np.array(own, precision, order="C")
 
 
 def _numpy(tensor: Tensor | None) -> np.ndarray:

@@ -83,10 +83,13 @@ class HuggingFaceTokenizer:
         return [self.pieces.label(number) for number in ids]
 
     def text(self, ids: Sequence[int]) -> str:
+        return self.texts([ids])[0]
+
+    def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
         # A model may have places for more tokens than its tokenizer knows, and not every tokenizer passes them over.
-        known = [number for number in ids if number < len(self.pieces.labels)]
+        n_known, decode = len(self.pieces.labels), self.tokenizer.decode
         with self.pieces.lock:
-            return self.tokenizer.decode(known, skip_special_tokens=True)
+            return [decode([number for number in ids if number < n_known], skip_special_tokens=True) for ids in rows]
 
     def letters(self, source_labels: Sequence[str]) -> list[int | None]:
         return [None] * len(source_labels)
