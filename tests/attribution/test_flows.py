@@ -138,6 +138,12 @@ def test_rollout_is_its_formula(small, trace):
     assert np.allclose(rows.sum(1), 1)
 
 
+def test_gradients_may_be_asked_for_in_inference_mode(tiny, hello):
+    with torch.inference_mode():
+        found = tv.attribute(tiny, hello, "gradient").values
+    assert np.array_equal(found, tv.attribute(tiny, hello, "gradient").values)
+
+
 @pytest.mark.parametrize("method", ["gradient", "rollout"])
 def test_nothing_leaks_from_the_future(tiny, hello, method):
     """The rows of a run that ends earlier are the same rows."""

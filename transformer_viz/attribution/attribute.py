@@ -1,5 +1,7 @@
 """How much each key counts for what was written, by a measure of `methods/`."""
 
+import torch
+
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.run import Run
 from transformer_viz.errors import OptionError, listed
@@ -37,7 +39,9 @@ def attribute(reader: LoadedModel, trace: Trace, method: str, *, mode: str = "wo
     keys = next((each for each in possible if kind in (None, each)), None)
     if keys is None:
         raise OptionError(f"kind {kind!r} is not possible for {reader.name}; it has {listed(possible)} with causes")
-    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
+    limits = devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters)
+    # Whoever asks in inference mode may ask for gradients too.
+    with limits[0], limits[1], torch.inference_mode(False):
         found = chosen.of(Run.of(reader, trace), keys, mode)
     return Attribution(
         method=method,

@@ -27,7 +27,7 @@ from transformer_viz.tracing.decode_request import TEACHER_FORCING
 from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
 from transformer_viz.vocabulary import PAD
 
-MOST_LOGITS, MOST_TOKENS = 2**23, 2**14
+MOST_LOGITS, MOST_TOKENS, _MOST_WEIGHTS = 2**23, 2**14, 2**23
 """Of one pass: more texts are read one batch after the other."""
 _SAME = 0.02
 """Nats by which log-probabilities may be apart that two machines, or two precisions, compute of one run."""
@@ -169,8 +169,10 @@ class Run:
 
     def parts(self, read: Read) -> Iterator[slice]:
         """Which texts are read together."""
-        n_source, n_steps = read.source.shape[1], read.target.shape[1]
-        n = max(1, min(MOST_LOGITS // (n_steps * self.model.model.sizes.vocabulary), MOST_TOKENS // (n_source + n_steps)))
+        sizes, n_source, n_steps = self.model.model.sizes, read.source.shape[1], read.target.shape[1]
+        n_weights = max(sizes.heads.values()) * max(n_source, n_steps) ** 2
+        n = min(MOST_LOGITS // (n_steps * sizes.vocabulary), MOST_TOKENS // (n_source + n_steps), _MOST_WEIGHTS // n_weights)
+        n = max(1, n)
         for start in range(0, len(read), n):
             yield slice(start, min(start + n, len(read)))
 
