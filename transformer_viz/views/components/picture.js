@@ -449,8 +449,8 @@ class Picture {
     return found;
   }
 
-  said({ trace, place }) {
-    return filled(trace.hovertemplate, { hovertext: oneOf(trace.hovertext, place) });
+  said({ trace: { hovertemplate, hovertext }, place }) {
+    return filled(hovertemplate, { hovertext: oneOf(hovertext, place) });
   }
 
   // The hover of the cell or bar under the pointer, as markup; null where there is none.

@@ -70,7 +70,8 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
   label:has([role="switch"]:checked) > div:first-of-type { forced-color-adjust: none; background: Highlight; }
 }
 @media (max-width: 767px) {
-  [class*="st-key-stacked-"] > * > .stHorizontalBlock > .stColumn { min-width: 100%; }
+  /* Its columns. Said twice, so as to count for more than Streamlit's own width of a column. */
+  [class*="st-key-stacked-"][class] > * > * > * { min-width: 100%; }
 }
 @media (max-width: 640px) {
   /* Lines that scroll sideways would need a Tab stop of their own. */
