@@ -82,7 +82,7 @@ def test_the_examples_about_arrays_say_what_their_comments_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert len(run_blocks("arrays.md")) == 26
+    assert len(run_blocks("arrays.md")) == 30
     printed = capsys.readouterr().out
     assert "missing is encoder attention of encoder.block.0.layer.0.LocalSelfAttention (LongT5LocalAttention)" in printed
     assert "Different: " in printed
