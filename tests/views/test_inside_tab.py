@@ -15,7 +15,7 @@ import transformer_viz as tv
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views.cache import runs
-from transformer_viz.views.components.inside import Looks, picture
+from transformer_viz.views.components.inside import Looks, explained, picture
 from transformer_viz.views.open.opened import Opened
 
 Start = Callable[..., AppTest]
@@ -261,3 +261,12 @@ def test_the_norm_stands_where_this_model_has_it(norm: Any, stations: list[str])
     if norm == "residual-post":
         normed = (added - added.mean()) / np.sqrt(added.var() + 1e-5)
         np.testing.assert_allclose(shown["normed"], normed, atol=5.1e-4)
+
+
+def test_a_row_without_numbers_is_drawn_and_explained() -> None:
+    """As a mistake of a mask can make one; JSON has no word for what is no number."""
+    nothing = np.full(5, np.nan)
+    inside = many_keys(5, weights=nothing, output=np.full(16, np.nan), reasons=np.ones(5, np.uint8))
+    drawn = picture(inside, Looks("light", False, "log", nothing))
+    said = [explained(inside, [address]) for address in ("weight.2", "output.1", "part.1.1", "score.3", "sum")]
+    assert "not a number" in json.dumps([drawn, said], allow_nan=False)

@@ -219,7 +219,7 @@ def _weights(inside: Inside, keys: Sequence[int], looks: Looks) -> Station:
         columns.append(_column("number", "e^{score − largest}", _of_each(inside, "exp", keys), more, together=together))
     cells = _of_each(inside, "weight", keys)
     for key, cell in zip(keys, cells, strict=True):
-        cell["share"] = float(shades.share(looks.shares[key], looks.scale))
+        cell["share"] = float(np.nan_to_num(shades.share(looks.shares[key], looks.scale)))
     # Its own arithmetic is that of all but the largest.
     address = "rest" if keys == numbers.shown_keys(inside) else None
     more = [_number(inside.weights[rest].sum(), address, "weight of all other keys")] if rest else []
@@ -255,7 +255,9 @@ def _blank(inside: Inside, keys: Sequence[int]) -> list[None]:
 def _most(cells: Iterable[Cell]) -> float:
     """What has the strongest colour in a station. Some models have a place or two that are a hundred times as large as all
     others, beside which nothing else would have any colour: those few are drawn no stronger."""
-    found = [abs(float(text.replace("−", "-"))) for cell in cells for text in cell.get("values", ())]
+    texts = (text.replace("−", "-") for cell in cells for text in cell.get("values", ()))
+    # A run with a mistake may have numbers that are none.
+    found = [abs(float(text)) for text in texts if text[-1].isdigit()]
     return float(np.quantile(found, _ALMOST_ALL)) or max(found) or 1.0 if found else 1.0
 
 
@@ -308,7 +310,12 @@ def _lens(inside: Inside) -> dict[str, Any] | None:
         {
             "name": f"after {logit_lens.state_name(state)}",
             "candidates": [
-                {"token": visible(token), "text": figure(p, 2), "share": p, "written": token == step.token}
+                {
+                    "token": visible(token),
+                    "text": figure(p, 2),
+                    "share": float(np.nan_to_num(p)),
+                    "written": token == step.token,
+                }
                 for token, p in step.candidates
             ],
         }
