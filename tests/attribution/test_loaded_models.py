@@ -8,6 +8,8 @@ pytest.importorskip("transformers")
 
 import transformer_viz as tv
 from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own
+from transformer_viz.attribution.contributions import sublayers
+from transformer_viz.attribution.run import Run
 from transformer_viz.errors import OptionError
 
 UNKNOWN = 3
@@ -51,6 +53,26 @@ def test_every_family_can_be_asked(name):
     closed = tv.attribute(family(name), trace, "occlusion", mode="position")
     assert closed.kind == ("decoder" if name in DECODERS else "cross")
     assert np.nanmax(np.abs(closed.values)) > 1e-3
+
+
+@pytest.mark.parametrize("name", ["marian", "t5", "pegasus", "llama", "gpt2", "opt"])
+def test_the_terms_and_the_biases_are_the_row_of_other_models_too(name):
+    """Norms of both kinds, before and behind; keys that heads share; to single precision."""
+    trace = tv.decode(family(name), TEXTS[0], max_length=4)
+    found = sublayers(Run.of(family(name), trace), "ALTI+", streams=("residual_before", "added", "residual_after"))
+    assert {each.site.kind for each in found} == set(trace.kinds)
+    for each in found:
+        after = each.stream["residual_after"]
+        rows = torch.cat([of_keys.sum(1) + own for _, of_keys, own in each.terms()]) + each.bias_terms()
+        assert (rows - after).abs().max() < 1e-5 * after.abs().max()
+    shares = [tv.attribute(family(name), trace, "alti", kind=kind).values.sum(1) for kind in trace.kinds if kind != "encoder"]
+    assert np.allclose(sum(shares), 1)
+
+
+def test_what_goes_around_attention_in_another_way_is_refused_by_name():
+    trace = tv.decode(family("gemma2"), TEXTS[0], max_length=2)
+    with pytest.raises(OptionError, match=r"ALTI\+ cannot be had of gemma2: nothing tells what goes around its attention"):
+        tv.attribute(family("gemma2"), trace, "alti")
 
 
 def test_padding_before_a_prompt_is_read_again():
