@@ -86,6 +86,7 @@ DAMAGES: dict[str, Any] = {
     "an array more": lambda notes, arrays: arrays.update(numbers_9=np.zeros(2)),
     "whole numbers": lambda notes, arrays: arrays.update(numbers_0=arrays["numbers_0"].astype(np.int32)),
     "fewer numbers": lambda notes, arrays: arrays.update(numbers_0=arrays["numbers_0"][:-1]),
+    "more numbers": lambda notes, arrays: arrays.update(numbers_0=np.append(arrays["numbers_0"], 0)),
     "reasons of another length": lambda notes, arrays: arrays.update(reasons_0=np.zeros(99, np.uint8)),
     "twice the same": lambda notes, arrays: notes["heads"].__setitem__(1, notes["heads"][0]),
     "another kind": put("heads", 0, "kind", value="crass"),
