@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.analysis.words import by_words as by_words
     from transformer_viz.attribution.attribute import attribute as attribute
+    from transformer_viz.attribution.counter_proof import counter_proof as counter_proof
     from transformer_viz.attribution.knock_out import knock_out as knock_out
     from transformer_viz.attribution.verdict import faithfulness as faithfulness
     from transformer_viz.attribution.verdict import verdict as verdict
@@ -48,6 +49,7 @@ _HOMES = {
     "load_model": "readers.models",
     "TransformerVizError": "errors",
     "attribute": "attribution.attribute",
+    "counter_proof": "attribution.counter_proof",
     "faithfulness": "attribution.verdict",
     "knock_out": "attribution.knock_out",
     "verdict": "attribution.verdict",

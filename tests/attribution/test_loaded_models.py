@@ -92,3 +92,17 @@ def test_who_cannot_be_asked_is_told_why():
         tv.attribute(family("llama"), trace, "rollout")
     with pytest.raises(OptionError, match=r"no run of bart: one has a source"):
         tv.attribute(family("bart"), trace, "occlusion")
+
+
+@pytest.mark.parametrize("name", ["marian", "gpt2", "gemma2"])
+def test_weights_of_other_models_move_within_their_masks(name):
+    """All layers together: shared keys, and windows of some of them."""
+    trace = tv.decode(family(name), TEXTS[0], max_length=4)
+    for kind in trace.kinds:
+        found = tv.counter_proof(family(name), trace, scope=kind)
+        of_run = trace.attentions(kind)
+        assert of_run is not None and np.allclose(found.weights, of_run, atol=1e-5)
+        masked = np.broadcast_to(trace.mask_reasons[kind] != 0, found.weights.shape)
+        for each in found.moved:
+            assert each.share > 0 and each.distance > 0 and each.change <= found.epsilon
+            assert not each.weights[masked].any() and np.allclose(each.weights.sum(-1), 1, atol=1e-5)

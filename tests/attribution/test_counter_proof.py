@@ -1,0 +1,174 @@
+"""Weights moved as far as the output does not notice, against plain loops that put every array in by hand."""
+
+import numpy as np
+import pytest
+import torch
+
+import transformer_viz as tv
+from tests.attribution import plain, planted
+from transformer_viz import edits as plain_edits
+from transformer_viz.attribution.counter_proof import N_HALVINGS, TARGETS, scopes
+from transformer_viz.errors import OptionError
+from transformer_viz.model.tap import compose
+from transformer_viz.tracing.edit_tap import changing_tap
+
+
+def target_row(target: str, row: np.ndarray, allowed: list[int]) -> np.ndarray:
+    moved = np.zeros_like(row)
+    if target == "uniform":
+        moved[allowed] = 1 / len(allowed)
+    elif target == "reversed":
+        moved[allowed] = row[allowed[::-1]]
+    else:
+        moved[allowed[0 if target == "first key" else -1]] = 1
+    return moved
+
+
+def target_weights(target: str, weights: np.ndarray, reasons: np.ndarray) -> np.ndarray:
+    moved = np.empty_like(weights)
+    for *at, query in np.ndindex(*weights.shape[:3]):
+        row = (*at, query)
+        masked = np.broadcast_to(reasons, weights.shape)[row]
+        moved[row] = target_row(target, weights[row], [key for key, why in enumerate(masked) if not why])
+    return moved
+
+
+class Put:
+    """Arrays of whole layers, or of one head of one, straight into the model."""
+
+    def __init__(self, kind, layers, heads, weights=None):
+        self.kind, self.layers, self.heads, self.weights, self.seen = kind, layers, heads, weights, {}
+
+    def __call__(self, site, name, value):
+        if name != "weights" or site.kind != self.kind or site.layer not in self.layers:
+            return value
+        self.seen[site.layer] = value[0, self.heads].double().numpy()
+        if self.weights is None:
+            return value
+        value = value.clone()
+        value[0, self.heads] = torch.tensor(self.weights[self.layers.index(site.layer)], dtype=value.dtype)
+        return value
+
+
+@pytest.mark.parametrize(
+    ("scope", "layers", "heads", "edits"),
+    [
+        ("cross", [0, 1, 2], slice(None), ()),
+        ("decoder.2", [1], slice(None), ("encoder.1.2:zero",)),
+        ("encoder.1.3", [0], slice(2, 3), ("encoder:*-3", "cross.2:2-4")),
+    ],
+)
+def test_it_is_where_a_plain_loop_over_lambda_begins_to_notice(tiny, scope, layers, heads, edits):
+    """Each probability from a pass of its own with an array; first over a grid, then to the last halving."""
+    kind, epsilon = scope.partition(".")[0], 0.004
+    trace = tv.decode(tiny, "hello", edits=edits)
+    found = tv.counter_proof(tiny, trace, scope=scope, epsilon=epsilon)
+    source, read, _ = plain.ids(tiny, trace)
+    changing = changing_tap(plain_edits.read(edits), None, tiny.model.sizes)
+
+    def probabilities(put):
+        return np.exp(plain.log_p(tiny, source, read, compose(changing, put) if changing else put))
+
+    seen = Put(kind, layers, heads)
+    before = probabilities(seen)
+    weights = np.stack([seen.seen[layer] for layer in layers])
+    of_run = trace.attentions(kind)
+    assert of_run is not None and np.allclose(weights, of_run[layers][:, heads], atol=1e-6)
+    assert np.array_equal(found.weights, weights.astype(np.float32))
+    reasons = trace.mask_reasons[kind]
+    reasons = reasons if reasons.ndim == 2 else reasons[layers][:, heads]
+
+    for each in found.moved:
+        other = target_weights(each.target, weights, reasons)
+
+        def change(share, other=other):
+            applied = ((1 - share) * weights + share * other).astype(np.float32)
+            return np.abs(probabilities(Put(kind, layers, heads, applied)) - before).max(), applied
+
+        unnoticed = [share for share in np.linspace(0, 1, 17) if change(share)[0] <= epsilon]
+        noticed = [share for share in np.linspace(0, 1, 17) if change(share)[0] > epsilon]
+        assert max(unnoticed) <= each.share <= min(noticed, default=1)
+        at_it, applied = change(each.share)
+        assert np.allclose(each.weights, applied, atol=1e-7)
+        assert each.change <= epsilon and each.change == pytest.approx(at_it, abs=1e-9)
+        assert each.share == 1 or change(each.share + 2**-N_HALVINGS)[0] > epsilon
+        assert each.distance == pytest.approx(np.abs(applied - weights).sum(-1).mean() / 2, abs=1e-6)
+    assert [each.target for each in found.moved] == list(TARGETS)
+    assert any(0 < each.share < 1 for each in found.moved)
+
+
+def test_rows_add_to_one_and_what_is_masked_stays_so(tiny):
+    """With padding, and where each row may see other keys than the next."""
+    trace = tv.decode_batch(tiny, ["hello", "lo"], edits=["cross.1.2:2-3"])[1]
+    for scope, n_heads in (("encoder.2", 5), ("decoder", 5), ("cross.1.2", 1)):
+        found = tv.counter_proof(tiny, trace, scope=scope)
+        kind = found.heads[0].kind
+        layers = sorted({head.layer for head in found.heads})
+        of_run = trace.attentions(kind)
+        assert of_run is not None
+        masked = np.broadcast_to(trace.mask_reasons[kind] != 0, of_run.shape)[layers]
+        masked = masked if n_heads > 1 else masked[:, 1:2]
+        real = [kind != "encoder" or token != "<pad>" for token in trace.queries(kind)]
+        assert masked.any() and found.weights.shape == masked.shape and all(real) == (kind != "encoder")
+        for each in found.moved:
+            assert each.weights.dtype == np.float32 and (each.weights[masked] == 0).all()
+            assert np.allclose(each.weights.sum(-1), found.weights.sum(-1), atol=1e-6)
+            assert np.allclose(each.weights.sum(-1), 1, atol=1e-6) and each.change <= found.epsilon
+            elsewhere = np.abs(each.weights - found.weights).sum(-1) / 2
+            assert each.distance == pytest.approx(elsewhere[..., real].mean(), abs=1e-6)
+
+
+def test_keys_are_allowed_as_a_mistake_has_them(tiny):
+    sources = ["hello", "lo"]
+    for mistake, last in ((None, 3), ("source-mask-forgotten", 6)):
+        trace = tv.decode_batch(tiny, sources, mistake=mistake)[1]
+        moved = tv.counter_proof(tiny, trace, scope="cross.2.3", epsilon=0.9).towards("last key")
+        assert moved.share == 1 and (moved.weights[..., last] == 1).all()
+
+
+def test_heads_that_decorate_may_look_anywhere_and_the_one_that_copies_may_not():
+    one = planted.copying(0)
+    trace = tv.decode(one, planted.TEXT)
+    for head in (2, 3, 4):
+        found = tv.counter_proof(one, trace, scope=f"cross.1.{head}")
+        assert [each.share for each in found.moved] == [1.0] * 4 and found.farthest.change == 0
+    copies = tv.counter_proof(one, trace, scope="cross.1.1")
+    joint = tv.counter_proof(one, trace, scope="cross")
+    assert max(each.share for each in copies.moved) < 0.4
+    assert [each.share for each in joint.moved] == [each.share for each in copies.moved]
+    assert copies.words.startswith("cross.1.1: the farthest found has 2")
+    # Two that copy: either may look anywhere else, and both together may not.
+    two = planted.copying(0, 1)
+    trace = tv.decode(two, planted.TEXT)
+    scopes_of_two = ("cross.1.1", "cross.1.2", "cross")
+    shares = [tv.counter_proof(two, trace, scope=scope).towards("uniform").share for scope in scopes_of_two]
+    assert shares[0] == shares[1] == 1.0 and 0 < shares[2] < 0.7
+
+
+def test_towards_where_a_head_looks_anyway_is_no_way():
+    one = planted.copying(0)
+    found = tv.counter_proof(one, tv.decode(one, planted.TEXT), scope="cross.1.3")
+    first = found.towards("first key")
+    assert (first.share, first.distance) == (1.0, pytest.approx(0, abs=1e-6))
+    assert found.farthest.target == "last key" and found.farthest.distance == pytest.approx(1)
+
+
+def test_the_scopes_of_a_model(tiny):
+    every = scopes(tiny)
+    assert len(every) == 5 * 8 + 8 + 3 == len(set(every))
+    assert {"encoder.2.5", "cross.3", "decoder"} < set(every)
+
+
+def test_mistakes_are_said(tiny, hello):
+    for scope in ("cross.4", "cross.1.6", "cross.", "cros", "", "cross.1.10"):
+        with pytest.raises(OptionError, match=r"has no heads .*such as cross.3.5, a layer such as cross.3, or all .* cross"):
+            tv.counter_proof(tiny, hello, scope=scope)
+    for epsilon in (0, 1, float("nan")):
+        with pytest.raises(OptionError, match="a change of probability above 0 and below 1"):
+            tv.counter_proof(tiny, hello, scope="cross", epsilon=epsilon)
+    nan = tv.decode_batch(tiny, ["hello", "lo"], mistake="padded-queries-nan")[1]
+    with pytest.raises(OptionError, match="probabilities that are no numbers"):
+        tv.counter_proof(tiny, nan, scope="cross")
+    ahead = tv.decode(tiny, "hello", edits=["decoder:off"])
+    with pytest.raises(OptionError, match="each step was a pass of its own"):
+        tv.counter_proof(tiny, ahead, scope="cross")

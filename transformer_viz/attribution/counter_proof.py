@@ -1,0 +1,289 @@
+"""The counter-proof: how far weights can be moved without the output noticing (after Jain & Wallace 2019).
+
+The weights A of some heads are moved towards others, B: (1 − λ)A + λB, all rows at once. Searched is a large λ with which no
+output probability changes by more than ε. Probabilities need not be monotone in λ, so what bisection finds is the farthest
+found and not the farthest possible. Edits and mistakes of the run stay in force, and what they mask gets nothing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.attribution.knock_out import places
+from transformer_viz.attribution.run import Run
+from transformer_viz.errors import OptionError
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model import devices
+from transformer_viz.model.tap import Site, TapName
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
+
+EPSILON = 0.01
+N_HALVINGS = 12
+"""After which λ is known to 1/4096."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Weights moved towards one target, as they were applied.
+
+    Attributes:
+        target: one of `TARGETS`.
+        share: λ; 1, the weights are the target's.
+        weights: float32 (layer, head, query, key), of the scope's layers and heads.
+        distance: the share of the weight that lies at other keys than before, ½ Σ|A′ − A|, the mean over rows.
+        change: the greatest change of an output probability with these weights, computed once more from what is said here.
+    """
+
+    target: str
+    share: float
+    weights: np.ndarray
+    distance: float
+    change: float
+
+
+@dataclass(frozen=True)
+class CounterProof:
+    """How far the weights of one scope were moved.
+
+    Attributes:
+        scope: which heads.
+        heads: they, by layer and head.
+        epsilon: what no output probability changes by more than.
+        weights: float32 (layer, head, query, key), as they were.
+        moved: towards each target.
+    """
+
+    scope: str
+    heads: tuple[HeadPlace, ...]
+    epsilon: float
+    weights: np.ndarray
+    moved: tuple[Moved, ...]
+
+    @property
+    def farthest(self) -> Moved:
+        """That with most of its weight elsewhere: a λ of 1 towards where a head looks anyway would be no way."""
+        return max(self.moved, key=lambda each: each.distance)
+
+    def towards(self, target: str) -> Moved:
+        """One target's."""
+        return next(each for each in self.moved if each.target == target)
+
+    @property
+    def words(self) -> str:
+        """A sentence."""
+        if self.farthest.distance == 0:
+            return f"{self.scope}: no other weights were found that the output does not notice"
+        found = self.farthest
+        return (
+            f"{self.scope}: the farthest found has {found.distance:.0%} of the weight elsewhere (λ = {found.share:.2f} towards "
+            f"{found.target}), and no output probability changes by more than {found.change:.4f}"
+        )
+
+
+def counter_proof(reader: LoadedModel, trace: Trace, *, scope: str, epsilon: float = EPSILON) -> CounterProof:
+    """How far the weights of some heads can be moved without the output noticing.
+
+    Args:
+        reader: the model that made the run.
+        trace: the run.
+        scope: a head (`cross.2.3`), a layer (`cross.2`) or all heads of a kind (`cross`), which are moved together.
+        epsilon: what no output probability of a pass over the run's tokens may change by more than.
+
+    Raises:
+        OptionError: an impossible argument, a run of another model, or one whose steps were passes of their own.
+        DeviceError: the device ran out of memory.
+    """
+    heads = _heads(reader, scope)
+    if not 0 < epsilon < 1:
+        raise OptionError(f"epsilon={epsilon!r} is not possible; it is a change of probability above 0 and below 1")
+    limits = devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters)
+    with limits[0], limits[1], torch.inference_mode():
+        search = _Search.of(Run.of(reader, trace), heads)
+        shares = search.shares(epsilon)
+        weights = search.blended(shares)
+        changes = search.changes(weights)
+    moved = zip(TARGETS, shares.tolist(), weights.cpu().numpy(), search.distances(weights), changes.tolist(), strict=True)
+    return CounterProof(
+        scope=scope,
+        heads=heads,
+        epsilon=epsilon,
+        weights=search.weights.float().cpu().numpy(),
+        moved=tuple(Moved(*each) for each in moved),
+    )
+
+
+def scopes(reader: LoadedModel) -> tuple[str, ...]:
+    """Of every kind: each head alone, each layer, all together."""
+    heads = places(reader.model.sizes)
+    layers = dict.fromkeys(f"{head.kind}.{head.layer + 1}" for head in heads)
+    return (*map(str, heads), *layers, *reader.model.sizes.kinds)
+
+
+def _heads(reader: LoadedModel, scope: str) -> tuple[HeadPlace, ...]:
+    every = places(reader.model.sizes)
+    if heads := tuple(head for head in every if f"{head}.".startswith(f"{scope}.")):
+        return heads
+    raise OptionError(
+        f"{reader.name} has no heads {scope[:40]!r}; a scope is a head such as {every[-1]}, a layer such as "
+        f"{str(every[-1]).rpartition('.')[0]}, or all heads of a kind, such as {every[-1].kind}"
+    )
+
+
+def _uniform(weights: Tensor, allowed: Tensor) -> Tensor:
+    return allowed.to(weights.dtype) / allowed.sum(-1, keepdim=True).clamp_min(1)
+
+
+def _first(weights: Tensor, allowed: Tensor) -> Tensor:
+    return (allowed & (allowed.cumsum(-1) == 1)).to(weights.dtype)
+
+
+def _last(weights: Tensor, allowed: Tensor) -> Tensor:
+    return _first(weights, allowed.flip(-1)).flip(-1)
+
+
+def _reversed(weights: Tensor, allowed: Tensor) -> Tensor:
+    """The allowed keys' weights in the opposite order, at the allowed keys."""
+    first_to_last = (~allowed).to(torch.uint8).argsort(stable=True, dim=-1)
+    n, place = allowed.sum(-1, keepdim=True), torch.arange(weights.shape[-1], device=weights.device)
+    opposite = torch.where(place < n, n - 1 - place, place)
+    return torch.zeros_like(weights).scatter(-1, first_to_last, weights.gather(-1, first_to_last.gather(-1, opposite)))
+
+
+TARGETS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "uniform": _uniform,
+    "first key": _first,
+    "last key": _last,
+    "reversed": _reversed,
+}
+"""What weights are moved towards: from weights and bool, True = allowed, both (layer, head, query, key); over allowed keys."""
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One scope of one run.
+
+    Attributes:
+        run: the run.
+        heads: the scope, whole layers or one head of one.
+        weights: (layer, head, query, key), as they were.
+        targets: (target, layer, head, query, key).
+    """
+
+    run: Run
+    heads: tuple[HeadPlace, ...]
+    weights: Tensor
+    targets: Tensor
+
+    @classmethod
+    def of(cls, run: Run, heads: tuple[HeadPlace, ...]) -> "_Search":
+        if run.is_stepwise:
+            raise OptionError(
+                "in this run an edit or a mistake lets rows see later tokens, and each step was a pass of its own: "
+                "no pass over all rows has its weights"
+            )
+        seen = _Seen(heads)
+        run.logits(run.read, seen)
+        weights, allowed = (torch.stack(each) for each in (seen.weights, seen.allowed))
+        targets = torch.stack([target(weights, allowed) for target in TARGETS.values()])
+        # A row that may look nowhere stays as it is.
+        return cls(run, heads, weights, torch.where(allowed.any(-1, keepdim=True), targets, weights))
+
+    def shares(self, epsilon: float) -> Tensor:
+        """float64 (target,): λ, by bisection of all targets at once."""
+        low = torch.zeros(len(TARGETS), dtype=torch.float64, device=self.weights.device)
+        high = torch.ones_like(low)
+        # First 1 itself, then halves.
+        trial = high
+        for _ in range(1 + N_HALVINGS):
+            unnoticed = self.changes(self.blended(trial)) <= epsilon
+            low, high = torch.where(unnoticed, trial, low), torch.where(unnoticed, high, trial)
+            trial = (low + high) / 2
+        return low
+
+    def blended(self, shares: Tensor) -> Tensor:
+        """float32 (target, layer, head, query, key) from (target,)."""
+        share = shares.view(-1, 1, 1, 1, 1)
+        return ((1 - share) * self.weights + share * self.targets).float()
+
+    def changes(self, weights: Tensor) -> Tensor:
+        """float64 (target,): the greatest change of an output probability at a row that is no padding."""
+        texts = self.run.read.repeated(len(weights))
+        found = []
+        for part in self.run.parts(texts):
+            after = self.run.logits(texts[part], _Put(self.heads, weights[part])).double().softmax(-1)
+            apart = (after - self._before).abs()[:, ~self.run.read.target_padding[0]]
+            found.append(apart.amax((1, 2)))
+        return torch.cat(found)
+
+    def distances(self, weights: Tensor) -> list[float]:
+        """Of each target, half the sum of |A′ − A| over keys, the mean over rows that are no padding."""
+        read = self.run.read
+        padding = read.source_padding if self.heads[0].kind == "encoder" else read.target_padding
+        apart = (weights.double() - self.weights.float()).abs().sum(-1)[..., ~padding[0]] / 2
+        return apart.mean((1, 2, 3)).tolist()
+
+    @cached_property
+    def _before(self) -> Tensor:
+        """float64 (step, vocabulary)."""
+        found = self.run.logits(self.run.read)[0].double().softmax(-1)
+        if not bool(found[~self.run.read.target_padding[0]].isfinite().all()):
+            raise OptionError("in this run a mistake makes probabilities that are no numbers, so nothing can be unnoticed")
+        return found
+
+
+class _OfHeads:
+    """The part of a tap that finds the heads of a scope: layers in their order, and in each the same heads."""
+
+    def __init__(self, heads: tuple[HeadPlace, ...]) -> None:
+        self._kind: Kind = heads[0].kind
+        self._layers = sorted({head.layer for head in heads})
+        self._heads = sorted({head.head for head in heads})
+
+    def layer(self, site: Site) -> int | None:
+        """Which of the scope's layers this is."""
+        return self._layers.index(site.layer) if site.kind == self._kind and site.layer in self._layers else None
+
+
+class _Seen(_OfHeads):
+    """Keeps weights and allowed keys, each (head, query, key), by layer."""
+
+    names = frozenset({"mask", "weights"})
+
+    def __init__(self, heads: tuple[HeadPlace, ...]) -> None:
+        super().__init__(heads)
+        self.weights: list[Tensor] = []
+        self.allowed: list[Tensor] = []
+        self._masked: Tensor | None = None
+
+    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
+        if name == "mask":
+            self._masked = value
+        elif name == "weights" and self.layer(site) is not None:
+            assert self._masked is not None
+            self.weights.append(value[0, self._heads])
+            self.allowed.append(~self._masked.expand_as(value)[0, self._heads])
+        return value
+
+
+class _Put(_OfHeads):
+    """Puts weights, (text, layer, head, query, key), in the place of those of the scope."""
+
+    names = frozenset({"weights"})
+
+    def __init__(self, heads: tuple[HeadPlace, ...], weights: Tensor) -> None:
+        super().__init__(heads)
+        self._weights = weights
+
+    def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
+        layer = self.layer(site)
+        if name != "weights" or layer is None:
+            return value
+        value = value.clone()
+        value[:, self._heads] = self._weights[:, layer].to(value.dtype)
+        return value
