@@ -85,9 +85,17 @@ def unseen(name: TapName, value: "Tensor") -> "Tensor":
     return value
 
 
+SURROUNDING: frozenset[TapName] = frozenset(get_args(TapName)) - {"scores", "mask", "weights", "heads"}
+"""What most taps read nothing of."""
+
+
 def looking(tap: Tap | None, site: Site) -> Look:
-    """Hands a tap the intermediates of one place, and only those that it reads."""
-    return unseen if tap is None else partial(_seen, tap, site)
+    """Hands a tap what surrounds the weights of one place, and only what it reads of that."""
+    names = getattr(tap, "names", None)
+    # One question here in place of one for each intermediate: a pass over a short text has a hundred of them.
+    if tap is None or (names is not None and SURROUNDING.isdisjoint(names)):
+        return unseen
+    return partial(_seen, tap, site)
 
 
 def _seen(tap: Tap, site: Site, name: TapName, value: "Tensor") -> "Tensor":

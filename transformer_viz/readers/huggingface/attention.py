@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from transformer_viz.errors import ModelError
 from transformer_viz.model import masks
-from transformer_viz.model.tap import Look, Site, Tap, TapName, looking, reads
+from transformer_viz.model.tap import Look, Site, Tap, TapName, looking, reads, unseen
 from transformer_viz.terms import Kind
 
 NAME = "transformer-viz"
@@ -180,6 +180,8 @@ def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], option
 
 def _seen(look: Look, name: TapName, keys: Tensor, query: Tensor) -> Tensor:
     """Keys or values as a tap leaves them, which sees those that heads share once for each head."""
+    if look is unseen:
+        return keys
     each = _repeated(keys, query.shape[1])
     if (seen := look(name, each)) is each:
         return keys
