@@ -70,9 +70,14 @@ def head_title(layer: int, head: Head) -> str:
     return f"layer {layer + 1} head {head + 1}"
 
 
+def layer_label(layer: int) -> str:
+    """`L2`."""
+    return f"L{layer + 1}"
+
+
 def head_label(layer: int, head: int) -> str:
     """`L2 H3`, where there is little room."""
-    return f"L{layer + 1} H{head + 1}"
+    return f"{layer_label(layer)} H{head + 1}"
 
 
 def place_words(place: int, noun: str = "token") -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from transformer_viz.analysis.rows import real_queries
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import Kind, head_label
+from transformer_viz.terms import Kind, head_label, layer_label
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -134,7 +134,7 @@ def maps_of(trace: Trace, kind: Kind, results: Iterable[Attribution] = ()) -> di
         numbers = trace.layer_numbers(kind)
         found |= {head_label(n, head): one for n, layer in zip(numbers, weights, strict=True) for head, one in enumerate(layer)}
         for number, layer in zip(numbers, weights.astype(np.float64), strict=True):
-            found |= {f"L{number + 1} mean": layer.mean(0), f"L{number + 1} max": layer.max(0)}
+            found |= {f"{layer_label(number)} mean": layer.mean(0), f"{layer_label(number)} max": layer.max(0)}
     for each in results:
         found |= _by_head(each) if each.values.ndim == 4 else {each.method: each.values}
     return found
@@ -230,7 +230,7 @@ def words(found: MapVerdict, of: Verdicts, stays: float | None = None) -> str:
 def _by_head(result: Attribution) -> dict[str, np.ndarray]:
     """Of a measure with layers; one head axis is all heads as one."""
     if result.values.shape[1] == 1:
-        return {f"{result.method} L{n + 1}": layer[0] for n, layer in zip(result.layers, result.values, strict=True)}
+        return {f"{result.method} {layer_label(n)}": layer[0] for n, layer in zip(result.layers, result.values, strict=True)}
     each = zip(result.layers, result.values, strict=True)
     return {f"{result.method} {head_label(n, head)}": one for n, layer in each for head, one in enumerate(layer)}
 
