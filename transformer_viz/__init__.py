@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from transformer_viz.attribution.attribute import attribute as attribute
     from transformer_viz.attribution.counter_proof import counter_proof as counter_proof
     from transformer_viz.attribution.knock_out import knock_out as knock_out
+    from transformer_viz.attribution.patch import patch as patch
     from transformer_viz.attribution.verdict import faithfulness as faithfulness
     from transformer_viz.attribution.verdict import verdict as verdict
     from transformer_viz.checkpoints import Checkpoint as Checkpoint
@@ -52,6 +53,7 @@ _HOMES = {
     "counter_proof": "attribution.counter_proof",
     "faithfulness": "attribution.verdict",
     "knock_out": "attribution.knock_out",
+    "patch": "attribution.patch",
     "verdict": "attribution.verdict",
     "accuracy_by_length": "evaluation.by_length",
     "check_masks": "mask_checks.check_masks",

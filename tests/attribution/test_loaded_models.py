@@ -8,7 +8,10 @@ pytest.importorskip("transformers")
 
 import transformer_viz as tv
 from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own
+from transformer_viz.analysis.knock_out import HeadPlace
 from transformer_viz.attribution.contributions import sublayers
+from transformer_viz.attribution.knock_out import places
+from transformer_viz.attribution.patch import BY, patched
 from transformer_viz.attribution.run import Run
 from transformer_viz.errors import OptionError
 
@@ -106,3 +109,42 @@ def test_weights_of_other_models_move_within_their_masks(name):
         for each in found.moved:
             assert each.share > 0 and each.distance > 0 and each.change <= found.epsilon
             assert not each.weights[masked].any() and np.allclose(each.weights.sum(-1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["marian", "t5", "llama", "gpt2"])
+def test_patching_of_other_models_ends_where_it_must(name):
+    """All heads of cross-attention make one run the other; a layer is all its heads."""
+    model = family(name)
+    a, b = (tv.decode(model, text, max_length=5) for text in ("w1 w2 w3 w4", "w9 w2 w7 w4"))
+    found = tv.patch(model, a, b, by="layer")
+    y_a, y_b = (trace.output_ids[found.step] for trace in (a, b) if trace.output_ids is not None)
+    of_a, of_b = found.differences
+
+    def effect(heads, query=None):
+        logits = patched(model, a, b, heads, query)
+        return (logits[-1, y_a] - logits[-1, y_b] - of_b) / (of_a - of_b)
+
+    for kind, effects in found.effects.items():
+        layer, query = np.unravel_index(np.abs(effects).argmax(), effects.shape)
+        heads = [HeadPlace(kind, int(layer), head) for head in range(model.model.sizes.heads[kind])]
+        assert effects[layer, query] == pytest.approx(effect(heads, query), abs=1e-4)
+        assert abs(effects[layer, query]) > 0.01
+    if name not in DECODERS:
+        every = [place for place in places(model.model.sizes) if place.kind == "cross"]
+        log_p = torch.as_tensor(patched(model, a, b, every)).log_softmax(-1).numpy()
+        for t, (step, token) in enumerate(zip(a.steps[: found.step + 1], a.output_ids or (), strict=False)):
+            assert log_p[t, token] == pytest.approx(step.log_probability, abs=1e-4)
+        assert effect(every) == pytest.approx(1, abs=1e-4)
+
+
+def test_what_cannot_be_patched_is_said(monkeypatch):
+    model = family("gpt_neox")
+    longer = [tv.decode(model, text, max_length=3) for text in ("w1 w2 w3", "w1 w2")]
+    with pytest.raises(OptionError, match="A read 3 prompt tokens and B 2: patching needs as many"):
+        tv.patch(model, *longer)
+    runs = [tv.decode(model, text, max_length=5) for text in ("w1 w2 w3 w4", "w9 w2 w7 w4")]
+    # All families tell what is added; this one does not tell the stream before it.
+    monkeypatch.setitem(BY, "layer", "residual_before")
+    with pytest.raises(OptionError, match="does not tell what all heads add together in layer 1 of decoder self-attention"):
+        tv.patch(model, *runs, by="layer")
+    assert np.isfinite(tv.patch(model, *runs).effects["decoder"]).all()

@@ -1,0 +1,128 @@
+"""Outputs of one run put into another, against plain loops, what must come out equal, and a model whose head is known."""
+
+import numpy as np
+import pytest
+import torch
+
+import transformer_viz as tv
+from tests.attribution import plain, planted
+from transformer_viz import edits as plain_edits
+from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.attribution.knock_out import places
+from transformer_viz.attribution.patch import BY, patched
+from transformer_viz.errors import OptionError
+from transformer_viz.model.tap import compose
+from transformer_viz.tracing.edit_tap import changing_tap
+
+A, B = "hello", "hallo"
+
+
+def log_p(checkpoint, trace, n, tap=None):
+    """(step, vocabulary) of a run's first rows, with its edits."""
+    source, read, _ = plain.ids(checkpoint, trace)
+    changing = changing_tap(plain_edits.read(trace.edits), None, checkpoint.model.sizes)
+    taps = [each for each in (changing, tap) if each is not None]
+    return plain.log_p(checkpoint, source, read[:n], compose(*taps) if taps else None)
+
+
+@pytest.mark.parametrize(("by", "edits"), [("head", ()), ("layer", ()), ("layer", ("cross.1:*-2", "encoder.2.1:zero"))])
+def test_every_place_is_a_pass_of_its_own(tiny, by, edits):
+    a, b = tv.decode(tiny, A), tv.decode(tiny, "ollao", edits=edits)
+    found = tv.patch(tiny, a, b, by=by)
+    parted = [x != y for x, y in zip(a.output_tokens, b.output_tokens, strict=False)].index(True)
+    assert (found.step, found.tokens) == (parted, (a.output_tokens[parted], b.output_tokens[parted]))
+    y_a, y_b = tiny.task.target_vocabulary.encode(found.tokens)
+    kept: dict[tuple[str, int], torch.Tensor] = {}
+
+    def keep(site, name, value):
+        if name == BY[by]:
+            kept[site.kind, site.layer] = value
+        return value
+
+    def lead(rows):
+        return rows[parted, y_a] - rows[parted, y_b]
+
+    of_a, of_b = lead(log_p(tiny, a, parted + 1, keep)), lead(log_p(tiny, b, parted + 1))
+    assert found.differences == pytest.approx((of_a, of_b), abs=1e-9)
+    assert set(found.effects) == {"encoder", "decoder", "cross"}
+    for kind, effects in found.effects.items():
+        n_queries = len(a.source_tokens) if kind == "encoder" else parted + 1
+        assert effects.shape[-1] == n_queries and effects.ndim == (3 if by == "head" else 2)
+        for layer, *at in np.ndindex(*effects.shape):
+
+            def put(site, name, value, here=(kind, layer), at=at):
+                if (site.kind, site.layer) == here and name == BY[by]:
+                    value = value.clone()
+                    value[0, *at] = kept[here][0, *at]
+                return value
+
+            expected = (lead(log_p(tiny, b, parted + 1, put)) - of_b) / (of_a - of_b)
+            assert effects[layer, *at] == pytest.approx(expected, abs=1e-9)
+        assert kind == "decoder" or np.abs(effects).max() > 0.05
+
+
+def test_with_all_heads_of_cross_attention_of_a_it_is_a(tiny):
+    """What was read is the same up to there, and of the source nothing else comes in."""
+    a, b = tv.decode(tiny, A), tv.decode(tiny, B)
+    step = tv.patch(tiny, a, b, by="layer").step
+    heads = [place for place in places(tiny.model.sizes) if place.kind == "cross"]
+    found = torch.as_tensor(patched(tiny, a, b, heads)).log_softmax(-1).numpy()
+    of_a, of_b = log_p(tiny, a, step + 1), log_p(tiny, b, step + 1)
+    assert np.allclose(found, of_a, atol=1e-12) and found.shape == of_a.shape
+    assert np.abs(found - of_b).max() > 0.1
+    assert np.allclose(torch.as_tensor(patched(tiny, a, b, [])).log_softmax(-1), of_b, atol=1e-12)
+
+
+def test_a_layer_is_all_its_heads(tiny):
+    a, b = tv.decode(tiny, A), tv.decode(tiny, B)
+    found = tv.patch(tiny, a, b, by="layer")
+    y_a, y_b = tiny.task.target_vocabulary.encode(found.tokens)
+    of_a, of_b = found.differences
+    assert str(found.largest(1)[0].place).count(".") == 1
+    for kind, layer, query in (("encoder", 1, 2), ("cross", 0, found.step), ("decoder", 2, found.step)):
+        logits = patched(tiny, a, b, [HeadPlace(kind, layer, head) for head in range(5)], query)
+        effect = (logits[-1, y_a] - logits[-1, y_b] - of_b) / (of_a - of_b)
+        assert found.effects[kind][layer, query] == pytest.approx(effect, abs=1e-9)
+
+
+def test_the_head_that_copies_is_found_where_the_letter_is_written():
+    """Alone it does all of it; of two each does half; the rest nothing, and no other row matters."""
+    for copiers in ((0,), (0, 1)):
+        model = planted.copying(*copiers)
+        a, b = tv.decode(model, "cafedbgh"), tv.decode(model, "caffdbgh")
+        found = tv.patch(model, a, b)
+        assert (found.step, found.tokens) == (3, ("e", "f"))
+        expected = np.zeros((1, 4, 4))
+        expected[0, copiers, 3] = 1 / len(copiers)
+        assert np.allclose(found.effects["cross"], expected, atol=1e-6)
+        best = found.largest(len(copiers))
+        assert {str(each.place) for each in best} == {f"cross.1.{head + 1}" for head in copiers}
+        assert {each.query for each in best} == {3} and best[0].value == pytest.approx(1 / len(copiers))
+        assert not found.effects["encoder"].any() and not found.effects["decoder"].any()
+
+
+def test_runs_that_cannot_be_laid_on_each_other_are_refused(tiny):
+    a = tv.decode(tiny, A)
+    with pytest.raises(OptionError, match="A read 7 source tokens and B 4: patching needs as many"):
+        tv.patch(tiny, a, tv.decode(tiny, "lo"))
+    with pytest.raises(OptionError, match="both runs write the same tokens"):
+        tv.patch(tiny, a, a)
+    with pytest.raises(OptionError, match="in run B an edit or a mistake lets rows see later tokens"):
+        tv.patch(tiny, a, tv.decode(tiny, B, edits=["decoder:off"]))
+    drawn = [tv.decode(tiny, A, target=letters) for letters in ("ol", "oe")]
+    with pytest.raises(OptionError, match="the same lead over B's in both"):
+        tv.patch(tiny, *drawn)
+
+
+def test_mistakes_are_said(tiny):
+    a, b = tv.decode(tiny, A), tv.decode(tiny, B)
+    with pytest.raises(OptionError, match="by='row' is not known; choose one of head, layer"):
+        tv.patch(tiny, a, b, by="row")
+    with pytest.raises(OptionError, match="kind 'self' is not possible for tiny; it has encoder, decoder, cross"):
+        tv.patch(tiny, a, b, kind="self")  # ty: ignore[invalid-argument-type]
+    with pytest.raises(OptionError, match=r"tiny has no head cross\.1\.6"):
+        patched(tiny, a, b, [HeadPlace("cross", 0, 5)])
+    with pytest.raises(OptionError, match=r"query=7 is not possible for encoder\.1\.1; it has rows 0 to 6 here"):
+        patched(tiny, a, b, [HeadPlace("encoder", 0, 0)], 7)
+    with pytest.raises(OptionError, match="b is str, not a Trace"):
+        tv.patch(tiny, a, B)  # ty: ignore[invalid-argument-type]
