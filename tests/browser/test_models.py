@@ -69,6 +69,9 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     expect(page.locator(".first-read")).to_have_text("The")
     # The first step that was written, and back into the prompt.
     wait_for_step(page, 1)
+    at_rest(page)
+    click_tile(page, ".st-key-mosaic-decoder .chart", 1, 1)
+    wait_for_head(page, "decoder", 1, 1)
     page.locator("[data-part=back]").click()
     wait_for_step(page, 0)
     expect(page.locator("[data-part=sentence]")).to_contain_text("which was given. The model's own guess")
