@@ -41,7 +41,7 @@ def attend(
     Returns:
         (batch, head, query, d_v). A query that may look at nothing gets zeros.
     """
-    look = looking(tap, site)
+    look = looking(tap, *site)
     query, key, value = look("query", query), look("key", key), look("value", value)
     # On a CPU there is no fused kernel with dropout, and torch's other one is slower than ours.
     is_fused = tap is None and not (dropout and query.device.type == "cpu")

@@ -58,7 +58,7 @@ class MultiHeadAttention(nn.Module):
     ) -> Tensor:
         """(batch, query, d_model) -> the same; keys and values are made of `memory` (batch, key, d_model), or of `x` itself."""
         site = Site(self.kind, self.layer)
-        look = looking(tap, site)
+        look = looking(tap, *site)
         x = look("entered", x)
         key, value = self.keys_and_values(x if memory is None else memory)
         heads = attend(
@@ -143,7 +143,7 @@ class EncoderLayer(nn.Module):
         def attention(y: Tensor) -> Tensor:
             return self.attention(y, None, masked, tap=tap)
 
-        look = looking(tap, Site("encoder", self.layer))
+        look = looking(tap, "encoder", self.layer)
         x = self.around_attention(x, attention, self.norm, look)
         return look("state", self.around_feed_forward(x, self.feed_forward, self.norm))
 
@@ -179,7 +179,7 @@ class DecoderLayer(nn.Module):
         def cross_attention(y: Tensor) -> Tensor:
             return self.cross_attention(y, memory, source_masked, tap=tap)
 
-        look = looking(tap, Site("decoder", self.layer))
+        look = looking(tap, "decoder", self.layer)
         x = self.around_attention(x, attention, self.norm, look)
-        x = self.around_cross_attention(x, cross_attention, self.norm, looking(tap, Site("cross", self.layer)))
+        x = self.around_cross_attention(x, cross_attention, self.norm, looking(tap, "cross", self.layer))
         return look("state", self.around_feed_forward(x, self.feed_forward, self.norm))

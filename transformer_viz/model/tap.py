@@ -89,13 +89,13 @@ SURROUNDING: frozenset[TapName] = frozenset(get_args(TapName)) - {"scores", "mas
 """What most taps read nothing of."""
 
 
-def looking(tap: Tap | None, site: Site) -> Look:
-    """Hands a tap what surrounds the weights of one place, and only what it reads of that."""
+def looking(tap: Tap | None, kind: Kind, layer: int, first_query: int = 0) -> Look:
+    """Hands a tap what surrounds the weights of one `Site`, and only what it reads of that."""
     names = getattr(tap, "names", None)
     # One question here in place of one for each intermediate: a pass over a short text has a hundred of them.
     if tap is None or (names is not None and SURROUNDING.isdisjoint(names)):
         return unseen
-    return partial(_seen, tap, site)
+    return partial(_seen, tap, Site(kind, layer, first_query))
 
 
 def _seen(tap: Tap, site: Site, name: TapName, value: "Tensor") -> "Tensor":

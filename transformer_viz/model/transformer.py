@@ -15,7 +15,7 @@ from transformer_viz.model.incremental import IncrementalDecoder
 from transformer_viz.model.positions import Positions
 from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.surroundings import Norm, Surroundings
-from transformer_viz.model.tap import Site, Tap, looking
+from transformer_viz.model.tap import Tap, looking
 from transformer_viz.terms import Kind
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
@@ -57,7 +57,7 @@ class Transformer(nn.Module):
         """Reads the source once. `source` int (batch, source) -> memory (batch, source, d_model)."""
         scaled = self.config.embedding_scale in ("encoder", "both")
         x = self._embed(self.source_embedding or self.target_embedding, self.source_norm, source, scaled)
-        x = looking(tap, Site("encoder", -1))("state", x)
+        x = looking(tap, "encoder", -1)("state", x)
         masked = _for_keys(source_padding)
         for layer in self.encoder:
             x = layer(x, masked, tap)
@@ -86,7 +86,7 @@ class Transformer(nn.Module):
         """
         scaled = self.config.embedding_scale == "both"
         x = self._embed(self.target_embedding, self.target_norm, target, scaled)
-        x = looking(tap, Site("decoder", -1))("state", x)
+        x = looking(tap, "decoder", -1)("state", x)
         masks = {"target_masked": _for_keys(target_padding), "source_masked": _for_keys(source_padding)}
         for layer in self.decoder:
             x = layer(x, memory, **masks, tap=tap)

@@ -297,7 +297,7 @@ class _Hooks:
         return Site("encoder" if self.now.places[0][0] == "encoder" else "decoder", layer, self.now.first_query)
 
     def _look(self, name: TapName, value: Tensor, site: Site) -> Tensor:
-        return looking(self.now.tap, site)(name, value)
+        return looking(self.now.tap, *site)(name, value)
 
     def _show(self, name: TapName, value: Tensor | None, site: Site) -> None:
         """What stands on the way of no module, and can be seen and not changed."""

@@ -153,7 +153,7 @@ def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], option
     """Their attention, with what the tap changes of it."""
     module, query, key, value, mask = given
     site, tap = now.site(), now.tap
-    look = looking(tap, site)
+    look = looking(tap, *site)
     query, key, own_value = look("query", query), _seen(look, "key", key, query), value
     value = _seen(look, "value", value, query)
     if (bias := options.get("position_bias")) is not None:
