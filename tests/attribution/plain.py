@@ -12,6 +12,15 @@ from transformer_viz.model import variants
 from transformer_viz.model.tap import Tap
 
 VARIANTS = variants.names()
+SMALL: dict[str, Any] = {
+    "n_heads": 2,
+    "d_k": 3,
+    "d_v": 4,
+    "d_model": 6,
+    "d_ff": 5,
+    "n_encoder_layers": 2,
+    "n_decoder_layers": 2,
+}
 
 
 def settings_of(variant: str) -> dict[str, Any]:

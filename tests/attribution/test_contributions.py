@@ -8,29 +8,10 @@ import torch
 
 import transformer_viz as tv
 from tests.attribution import plain
+from tests.attribution.plain import SMALL
 from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.run import Run
 from transformer_viz.model.blocks import MultiHeadAttention, ResidualConnection
-
-SMALL: dict[str, Any] = {
-    "n_heads": 2,
-    "d_k": 3,
-    "d_v": 4,
-    "d_model": 6,
-    "d_ff": 5,
-    "n_encoder_layers": 2,
-    "n_decoder_layers": 2,
-}
-
-
-@pytest.fixture(scope="module", params=plain.VARIANTS)
-def small(request, make_model, make_tiny):
-    return make_tiny(make_model(3, **SMALL, **plain.settings_of(request.param)))
-
-
-@pytest.fixture(scope="module")
-def trace(small):
-    return tv.decode(small, "he", target="eh")
 
 
 def watched(small, trace):

@@ -12,19 +12,8 @@ import transformer_viz as tv
 from tests.attribution import plain
 from transformer_viz.terms import Kind
 
-SMALL = {"n_heads": 2, "d_k": 3, "d_v": 4, "d_model": 6, "d_ff": 5, "n_encoder_layers": 2, "n_decoder_layers": 2}
 H = 1e-5
 Cell = tuple[Kind, int, int, int, int]
-
-
-@pytest.fixture(scope="module", params=plain.VARIANTS)
-def small(request, make_model, make_tiny):
-    return make_tiny(make_model(3, **SMALL, **plain.settings_of(request.param)))
-
-
-@pytest.fixture(scope="module")
-def trace(small):
-    return tv.decode(small, "he", target="eh")
 
 
 class Nudged:
