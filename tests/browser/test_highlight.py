@@ -101,6 +101,17 @@ def test_what_is_pointed_at_is_marked_everywhere_without_a_word_to_the_server(pa
     assert len(sent) == before
 
 
+def test_marks_of_one_run_are_not_left_on_the_small_maps_of_the_next(page: Page, server: str) -> None:
+    open_app(page, server)
+    point_at_cell(page, 2, 5)
+    assert bands(page)["cross"]
+    page.get_by_label("Source text").fill("world")
+    page.get_by_label("Source text").press("Enter")
+    expect(page.locator(SOURCE).nth(1)).to_have_text("w")
+    at_rest(page)
+    assert not any(bands(page).values())
+
+
 def test_a_pin_is_said_and_travels_in_the_link(page: Page, server: str, another: Page, hello: Trace) -> None:
     open_app(page, server)
     point_at_cell(page, 2, 5)

@@ -17,7 +17,8 @@ class Highlight {
     this.root.addEventListener("click", (event) => this.pin(this.placeOfToken(event)));
     document.addEventListener("pointermove", (event) => this.isHere && this.pointOnChart(event));
     document.addEventListener("click", (event) => this.isHere && this.clickOnChart(event));
-    document.addEventListener("step-drawn", () => this.isHere && this.show({ moves: player.isMoving }));
+    // It does not bubble. What is marked on the candidates moves with them; all else was marked with the words of the step.
+    document.addEventListener("step-drawn", () => this.isHere && this.isMarked && this.show({ moves: player.isMoving }), true);
     document.addEventListener("chart-drawn", (event) => this.isHere && this.drawnAnew(event.target));
     new ResizeObserver(() => this.isHere && this.resized()).observe(this.root);
   }
@@ -46,10 +47,15 @@ class Highlight {
     });
   }
 
-  // The large map brings the numbers, also the one of what is pinned; the others are only marked.
+  get isMarked() {
+    return Boolean(this.pinned || this.pointed);
+  }
+
+  // The large map brings the numbers, also the one of what is pinned; the others are only marked, or lose the marks of another run.
   drawnAnew(chart) {
     if (chart === this.focus) this.player.say();
-    else if (this.pinned || this.pointed) this.show();
+    else if (this.isMarked) this.show();
+    else unmark(chart);
   }
 
   resized() {
@@ -165,7 +171,7 @@ class Highlight {
     const charts = [this.focus, ...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
     const maps = charts.filter((chart) => chart?.__drawn?.run === this.run);
     const bands = maps.map((chart) => {
-      const found = pinned || pointed ? areas(chart) : [];
+      const found = this.isMarked ? areas(chart) : [];
       return [pinned, pointed].map((place) => this.bands(chart, found, place));
     });
     const links = weights ? this.links(weights) : [];
@@ -343,6 +349,10 @@ function draw(chart, both) {
     const d = bands.map(([x, y, width, height]) => `M${x} ${y}h${width}v${height}h${-width}z`).join("");
     marks.children[place].setAttribute("d", d);
   });
+}
+
+function unmark(chart) {
+  for (const path of chart.querySelectorAll(":scope > .marks path")) path.setAttribute("d", "");
 }
 
 function svg(name, attributes) {
