@@ -4,9 +4,9 @@ from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.trace.inside import Inside
 
 CANNOT_SAY = (
-    "The row's state after each layer, read as if it were the last: through the final norm and the output. Only the last layer "
-    "was trained to be read so. An earlier one may hold the answer in a form that this reading does not show, and the state "
-    "is of all heads together, not of the one above."
+    "The row's state after each layer, read as if it were the last: through the final norm, where the model has one, and "
+    "the output (the logit lens). Only the last layer was trained to be read so. An earlier one may hold the answer in a form "
+    "that this reading does not show, and the state is of all heads together, not of the one above."
 )
 """What this reading is, and what it cannot say."""
 

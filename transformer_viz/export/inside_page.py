@@ -6,6 +6,7 @@ from html import escape
 import numpy as np
 
 from transformer_viz.analysis import inside_steps as steps
+from transformer_viz.analysis import logit_lens
 from transformer_viz.analysis.inside_numbers import NUMBERS, value_of
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError, listed
@@ -167,20 +168,16 @@ def _lens(inside: Inside) -> str | None:
         found = "".join(
             f"<td class='words'><code>{_token(token)}</code> {steps.figure(p, 2)}</td>" for token, p in step.candidates
         )
-        name = "embeddings" if state == 0 else f"layer {state}"
         rank = "" if step.rank is None else str(step.rank + 1)
         own = f"<td>{steps.figure(step.probability)}</td><td>{rank}</td>"
-        rows.append(f"<tr><th scope='row'>after {name}</th>{own}{found}</tr>")
+        rows.append(f"<tr><th scope='row'>after {logit_lens.state_name(state)}</th>{own}{found}</tr>")
     most = max(len(step.candidates) for step in inside.lens)
     heads = "".join(f"<th class='words'>{n + 1}</th>" for n in range(most))
     top = f"<tr><th></th><th>p of what was written</th><th>its rank</th>{heads}</tr>"
-    return _section("What each layer would write", _LENS, f"<div class='wide'><table>{top}{''.join(rows)}</table></div>")
+    table = f"<div class='wide'><table>{top}{''.join(rows)}</table></div>"
+    return _section("What each layer would write", logit_lens.CANNOT_SAY, table)
 
 
-_LENS = (
-    "The row's state after every layer, through the final norm, where the model has one, and the output (the logit lens). "
-    "Only the last layer was trained to be read so: an earlier one may hold more than this reading shows."
-)
 _SECTIONS = (_enters, _query, _keys, _scores, _weights, _values, _output, _projected, _residual, _lens)
 
 

@@ -127,11 +127,6 @@ def steps_of(
     )
 
 
-def candidates_of(logits: Tensor, n: int, name: Name) -> tuple[tuple[Candidate, ...], ...]:
-    """The most probable tokens after each row of logits (row, vocabulary), with their probabilities, best first."""
-    return rankings_of(logits, n).named(name)
-
-
 class Rankings(NamedTuple):
     """The most probable tokens of each row, best first."""
 
@@ -145,7 +140,7 @@ class Rankings(NamedTuple):
 
 
 def rankings_of(logits: Tensor, n: int) -> Rankings:
-    """As `candidates_of`, by their ids."""
+    """The most probable tokens after each row of logits (row, vocabulary)."""
     exact = logits.double().log_softmax(-1)
     # One more shows whether the last one ties with it. To sort whole rows would take three times as long.
     found, ids = exact.topk(min(n + 1, exact.shape[-1]))
