@@ -9,6 +9,7 @@ pytest.importorskip("transformers")
 import transformer_viz as tv
 from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own
 from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.analysis.rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.knock_out import places
 from transformer_viz.attribution.patch import BY, patched
@@ -84,6 +85,32 @@ def test_padding_before_a_prompt_is_read_again():
     padded, alone = (tv.decode(model, TEXTS[1], pad_to=width, max_length=3) for width in (n + 3, None))
     found, own_values = (tv.attribute(model, trace, "occlusion", mode="position").values for trace in (padded, alone))
     assert np.allclose(found[3:, 3:], own_values, atol=1e-4, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("marian", "w1 <pad> w3"), ("t5", "<pad> w1 w2"), ("gpt2", "<pad> w1"), ("llama", "w1 w2 <pad>")]
+)
+def test_a_typed_pad_is_a_token_like_any_other(name, text):
+    """It is read by all: masks call nothing padding, and neither does what reads the run again."""
+    trace = tv.decode(family(name), text, max_length=4)
+    tokens, place = trace.source_tokens or trace.target_tokens, text.split().index("<pad>")
+    assert tokens[place] == "<pad>"
+    for kind in trace.kinds:
+        assert real_queries(trace, kind).all()
+    found = tv.attribute(family(name), trace, "occlusion", mode="position").values
+    assert np.nanmax(np.abs(found[:, place])) > 1e-3
+
+
+@pytest.mark.parametrize("edits", [(), ("cross.1.1:zero",)])
+def test_padding_of_other_models_is_found_beside_a_typed_pad(edits):
+    """Behind a target too, whose end has a label of its own; edits leave no reasons to go by."""
+    trace = tv.decode(family("marian"), "w1 <pad> w3", target="w5 w6", pad_to=6, pad_target_to=6, edits=edits)
+    assert trace.source_tokens == ("w1", "<pad>", "w3", "</s>", "<pad>", "<pad>")
+    assert trace.target_tokens == ("<pad>", "w5", "w6", "<pad>", "<pad>", "<pad>")
+    assert real_queries(trace, "encoder").tolist() == [True] * 4 + [False] * 2
+    assert real_queries(trace, "cross").tolist() == real_queries(trace, "decoder").tolist() == [True] * 3 + [False] * 3
+    found = tv.attribute(family("marian"), trace, "occlusion", mode="position")
+    assert np.abs(found.values[:3, :4]).max() > 1e-3 and not np.nan_to_num(found.values[:3, 4:]).any()
 
 
 def test_who_cannot_be_asked_is_told_why():

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from transformer_viz.analysis.rows import real_queries
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.vocabulary import PAD
 
 
 def forbidden_weight(right: Sequence[Trace], given: Sequence[Trace]) -> tuple[Kind, float] | None:
@@ -37,9 +37,8 @@ def forbidden_weight(right: Sequence[Trace], given: Sequence[Trace]) -> tuple[Ki
 def _forbidden(trace: Trace, kind: Kind) -> np.ndarray | None:
     if kind not in trace.kinds:
         return None
-    real = np.array([token != PAD for token in trace.queries(kind)])
     masked = trace.masks[kind]
-    return (masked if masked.ndim == 2 else masked.all((0, 1))) & real[:, None]
+    return (masked if masked.ndim == 2 else masked.all((0, 1))) & real_queries(trace, kind)[:, None]
 
 
 def weight_on(trace: Trace, kind: Kind, cells: np.ndarray) -> float:

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.analysis.rows import allowed_keys, entropies, even_weights, judged_rows, mean_over
+from transformer_viz.analysis.rows import allowed_keys, entropies, even_weights, judged_rows, mean_over, real_queries
 from transformer_viz.analysis.true_key import true_keys
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.vocabulary import END, PAD
+from transformer_viz.vocabulary import END
 
 THRESHOLD = 0.5
 MARGIN = 0.2
@@ -85,8 +85,8 @@ def _last(trace: Trace, kind: Kind) -> Keys | None:
     if kind == "decoder":
         return None
     tokens = trace.source_tokens
-    real = [i for i, token in enumerate(tokens) if token != PAD]
-    last = tokens.index(END) if END in tokens else real[-1] if real else None
+    real = real_queries(trace, "encoder").nonzero()[0]
+    last = tokens.index(END) if END in tokens else int(real[-1]) if len(real) else None
     return None if last is None else [last] * len(trace.queries(kind))
 
 

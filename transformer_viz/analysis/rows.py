@@ -4,24 +4,58 @@ Left out are: padded queries, rows that may look at no key, rows that hold a num
 run with a named mistake has such), and rows without any weight (of a head that was switched off).
 """
 
+from collections.abc import Sequence
+from typing import Literal
+
 import numpy as np
 
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, Reason
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import END, PAD
 
+Side = Literal["source", "target"]
+
 
 def real_queries(trace: Trace, kind: Kind) -> np.ndarray:
-    """bool (query,); False at padding.
+    """bool (query,); False at padding."""
+    return ~padding(trace, "source" if kind == "encoder" else "target")
 
-    In the decoder `<pad>` is padding only after an `<end>`: elsewhere it was read as a token, which an
-    untrained model may write, and with which some models begin.
+
+def padding(trace: Trace, side: Side) -> np.ndarray:
+    """bool (token,), True = padding: of what the encoder read (`source`) or the decoder (`target`).
+
+    The label `<pad>` alone does not say so. Some models begin with that token, an untrained one may write it, and where ids
+    stand beside labels somebody may have typed it. Padding stands behind what was read, and before a prompt; the masks call
+    it so, unless an edit or a mistake changed them.
     """
-    tokens = trace.queries(kind)
-    if kind == "encoder":
-        return np.array([token != PAD for token in tokens], dtype=bool)
-    ended = np.cumsum([False, *(token == END for token in trace.output_tokens[:-1])]) > 0
-    return ~(ended[: len(tokens)] & np.array([token == PAD for token in tokens], dtype=bool))
+    tokens, ids = (trace.source_tokens, trace.source_ids) if side == "source" else (trace.target_tokens, trace.target_ids)
+    named = np.array([token == PAD for token in tokens], dtype=bool)
+    if ids is None:
+        return named if side == "source" else named & _has_ended(trace)
+    if side == "source":
+        return _first_of(named[::-1])[::-1] & _masked_as_padding(trace, ("encoder", "cross"))
+    # Behind what was written nothing is read and nothing written.
+    behind = named & np.array([token == PAD for token in trace.output_tokens or tokens], dtype=bool)
+    before = _first_of(named) & (not trace.source_tokens)
+    return (before | _first_of(behind[::-1])[::-1]) & _masked_as_padding(trace, ("decoder",))
+
+
+def _has_ended(trace: Trace) -> np.ndarray:
+    """bool (step,): whether `<end>` was written before."""
+    return (np.cumsum([False, *(token == END for token in trace.output_tokens[:-1])]) > 0)[: len(trace.target_tokens)]
+
+
+def _first_of(here: np.ndarray) -> np.ndarray:
+    """The run of True that begins at the first place."""
+    return np.logical_and.accumulate(here)
+
+
+def _masked_as_padding(trace: Trace, kinds: Sequence[Kind]) -> np.ndarray:
+    """bool (key,), of the kinds that look at the same keys; True everywhere where masks cannot tell."""
+    codes = [trace.mask_reasons[kind] for kind in kinds if kind in trace.mask_reasons]
+    if not codes or trace.edits or trace.mistake:
+        return np.array(True)
+    return np.any([((each & Reason.PADDING) > 0).reshape(-1, each.shape[-1]).any(0) for each in codes], axis=0)
 
 
 def allowed_keys(trace: Trace, kind: Kind) -> np.ndarray:

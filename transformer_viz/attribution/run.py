@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz import edits as plain_edits
-from transformer_viz.analysis.rows import real_queries
+from transformer_viz.analysis.rows import padding
 from transformer_viz.edits import Edit
 from transformer_viz.errors import OptionError, shortened
 from transformer_viz.loaded_model import LoadedModel
@@ -25,7 +25,6 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode_request import TEACHER_FORCING
 from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
-from transformer_viz.vocabulary import PAD
 
 MOST_LOGITS, MOST_TOKENS, _MOST_WEIGHTS = 2**23, 2**14, 2**23
 """Of one pass: more texts are read one batch after the other."""
@@ -96,12 +95,8 @@ class Run:
         if has_encoder != bool(trace.source_tokens):
             raise _not_of(model, "one has a source beside what it writes, and the other has none")
         ids = {side: _ids(model, trace, side) for side in ("source", "target", "output")}
-        real = torch.as_tensor(real_queries(trace, "decoder"))
-        if not has_encoder:
-            # Padding before a prompt.
-            real &= torch.tensor([token != PAD for token in trace.target_tokens]).cumsum(0) > 0
-        padding = {"source": [token == PAD for token in trace.source_tokens], "target": (~real).tolist()}
-        sides = [torch.tensor(part, device=model.device)[None] for side in padding for part in (ids[side], padding[side])]
+        masked = {"source": padding(trace, "source"), "target": padding(trace, "target")}
+        sides = [torch.tensor(part, device=model.device)[None] for side in masked for part in (ids[side], masked[side])]
         run = cls(
             model,
             trace,

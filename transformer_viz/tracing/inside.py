@@ -3,23 +3,22 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_viz.analysis.rows import padding
 from transformer_viz.errors import OptionError, TransformerVizError, shortened
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site, TapName, compose
-from transformer_viz.terms import Kind, Reason
+from transformer_viz.terms import Kind
 from transformer_viz.trace.inside import Inside, check_place, labels_of, reasons_of, run_of
 from transformer_viz.trace.trace import Step, Trace
 from transformer_viz.tracing.decode import read_sources, read_targets
 from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.edit_tap import changing_tap
 from transformer_viz.tracing.ranked import steps_of
-from transformer_viz.vocabulary import PAD
 
 N_CANDIDATES = 5
 """Of each state that the logit lens reads."""
@@ -176,7 +175,7 @@ def _last_layer(sizes: Sizes) -> int:
 def _request(reader: LoadedModel, trace: Trace) -> DecodeRequest:
     """The run's tokens, to be read as they were."""
     n_given = trace.n_given if reader.model.start_id is None else 0
-    n_own = trace.n_steps - _n_padded(trace)
+    n_own = trace.n_steps - int(padding(trace, "target")[n_given:].sum())
     read = (trace.target_ids or trace.target_tokens)[n_given + 1 : n_own]
     writes = reader.model.sizes.writes
     try:
@@ -204,17 +203,6 @@ def _reads_the_same(request: DecodeRequest, trace: Trace, n_given: int) -> bool:
         ids = trace.target_ids and trace.target_ids[: n_given + 1]
         sides.append((trace.target_tokens[: n_given + 1], ids, sentence.prompt, tokenizer.target_labels))
     return all(labels(own) == list(tokens) if ids is None else list(own) == list(ids) for tokens, ids, own, labels in sides)
-
-
-def _n_padded(trace: Trace) -> int:
-    """Padded rows behind the decoder's own. A model may also write the token that pads, which no mask calls padding then."""
-    pairs = list(zip(trace.target_tokens, trace.output_tokens, strict=False))[1:]
-    by_label = next((n for n, pair in enumerate(reversed(pairs)) if pair != (PAD, PAD)), len(pairs))
-    codes = trace.mask_reasons.get("decoder")
-    if codes is None or trace.mistake or trace.edits or not by_label:
-        return by_label
-    is_padding = (codes.reshape(-1, *codes.shape[-2:])[0, -1] & Reason.PADDING) > 0
-    return min(by_label, int(np.logical_and.accumulate(is_padding[::-1]).sum()))
 
 
 def _not_its_run(reader: LoadedModel, why: str) -> OptionError:
