@@ -135,7 +135,6 @@ class Highlight {
   keep(place) {
     this.pinned = place;
     this.pins += 1; // the same place twice is two reports
-    document.dispatchEvent(new CustomEvent("place-pinned", { detail: place ? [place.query, place.key] : [] }));
     this.report({ run: this.run, kind: this.about.kind, place: place ? [place.query, place.key] : [], count: this.pins });
     this.player.say();
   }

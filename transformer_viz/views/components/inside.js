@@ -9,7 +9,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   return () => me.stop();
 }
 
-const STATION_MS = 2200, FOLLOW_MS = 350;
+const STATION_MS = 2200, FOLLOW_MS = 100;
 
 class Inside {
   constructor(root) {
@@ -25,9 +25,7 @@ class Inside {
     this.figure.addEventListener("pointermove", (event) => this.hover(event));
     this.figure.addEventListener("pointerleave", () => this.point(null));
     this.part("walk").addEventListener("click", () => this.walk());
-    // It does not bubble.
-    document.addEventListener("step-drawn", () => this.follow({ step: chartInFocus()?.__step }), true);
-    document.addEventListener("place-pinned", ({ detail }) => this.follow({ pin: detail }));
+    document.addEventListener("place-noted", ({ detail }) => this.follow(detail));
   }
 
   part(name) {
@@ -325,15 +323,13 @@ class Inside {
     return this.shown.path.map(({ address }) => address);
   }
 
-  // Where the step player has come to rest, and what is pinned: another row, or another number.
-  follow(change) {
-    if (!this.root.isConnected) return;
-    this.moved = { ...this.data.at, ...this.moved, ...change };
+  // The step and the pin that Python has noted of the player. Asked only then: what two parts of a page say in one moment is sent
+  // as one, and Streamlit draws the first of the two alone. If all of the page was drawn, its own data is on the way.
+  follow(noted) {
     clearTimeout(this.following);
     this.following = setTimeout(() => {
-      const { moved } = this, { at } = this.data;
-      this.moved = undefined;
-      if (moved.step !== at.step || String(moved.pin) !== String(at.pin)) this.ask(moved);
+      const { at } = this.data, isOther = noted.step !== at.step || String(noted.pin) !== String(at.pin);
+      if (this.root.isConnected && noted.run === at.run && isOther) this.ask({});
     }, FOLLOW_MS);
   }
 
@@ -535,8 +531,4 @@ function scaleOf(scale) {
 function partsOf(colour) {
   if (colour.startsWith("#")) return [1, 3, 5].map((from) => parseInt(colour.slice(from, from + 2), 16));
   return colour.match(/\d+/g).slice(0, 3).map(Number);
-}
-
-function chartInFocus() {
-  return document.querySelector(".st-key-focus .chart");
 }

@@ -28,6 +28,8 @@ class ChartPlayer extends Player {
   update(data) {
     this.isMoving = false;
     super.update(data);
+    const { run, step, linked } = data;
+    document.dispatchEvent(new CustomEvent("place-noted", { detail: { run, step, pin: linked?.pin ?? [] } }));
   }
 
   strip(name, tokens, act) {

@@ -17,7 +17,7 @@ from transformer_viz.views.components import inside as picture
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import display_options, focus, link, persist_widgets, words
+from transformer_viz.views.state import display_options, link, persist_widgets, words
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -55,7 +55,7 @@ def _inside(shown: Shown) -> None:
     if found is None:
         return
     key = key if key is not None and key < len(found.key_tokens) else None
-    picture.show(found, _way(found, key), _looks(trace, found, shown), key, lambda asked: _asked(asked, shown.trace))
+    picture.show(found, _way(found, key), _looks(trace, found, shown), key, _asked)
     link.update(link.values(("explained",)))
     if display_options.current().is_large:
         return
@@ -132,14 +132,9 @@ def _looks(trace: Trace, inside: Inside, shown: Shown) -> picture.Looks:
     return picture.Looks(shown.theme, display_options.current().is_large, scale, shares)
 
 
-def _asked(asked: Any, trace: Trace) -> None:
-    """Another number, or another row; nonsense is passed over."""
-    if not isinstance(asked, dict):
-        return
-    way = asked.get("way")
+def _asked(asked: Any) -> None:
+    """Another number; nothing where only the place in focus is another. Nonsense is passed over."""
+    way = asked.get("way") if isinstance(asked, dict) else None
     if isinstance(way, list) and way and all(isinstance(address, str) and len(address) <= 60 for address in way):
         st.session_state.inside_way = way[-_LONGEST_WAY:]
         st.session_state.explained = way[-1]
-    if asked.get("run") == st.session_state.get("run"):
-        focus.go_to_step(asked.get("step"), trace)
-        focus.pin(asked.get("pin"), trace)
