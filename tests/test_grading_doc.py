@@ -38,4 +38,4 @@ def test_the_examples_run_and_say_what_their_comments_say(monkeypatch: pytest.Mo
         for code, comment in re.findall(r"^(\S.*?)  # (['(\[\d].*)$", block, flags=re.MULTILINE):
             assert eval(code, names) == ast.literal_eval(comment), code
             checked += 1
-    assert checked == 7
+    assert checked == 9

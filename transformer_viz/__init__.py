@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from transformer_viz.analysis.comparison import compare as compare
     from transformer_viz.analysis.diff import diff as diff
     from transformer_viz.analysis.words import by_words as by_words
+    from transformer_viz.attribution.alignment_heads import alignment_heads as alignment_heads
     from transformer_viz.attribution.attribute import attribute as attribute
     from transformer_viz.attribution.counter_proof import counter_proof as counter_proof
     from transformer_viz.attribution.knock_out import knock_out as knock_out
@@ -49,6 +50,7 @@ _HOMES = {
     "load_snapshot": "checkpoints",
     "load_model": "readers.models",
     "TransformerVizError": "errors",
+    "alignment_heads": "attribution.alignment_heads",
     "attribute": "attribution.attribute",
     "counter_proof": "attribution.counter_proof",
     "faithfulness": "attribution.verdict",

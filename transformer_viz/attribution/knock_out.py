@@ -22,6 +22,7 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.watching import OnProgress
 
 HOWS = ("zero", "mean", "uniform")
 """What stands in the place of a head: nothing; its mean output over all texts; uniform attention over its allowed keys."""
@@ -30,7 +31,15 @@ Means = Mapping[tuple[Kind, int], Tensor]
 """Of each kind and layer, (head, d_v)."""
 
 
-def knock_out(reader: LoadedModel, traces: Sequence[Trace], *, how: str = "zero", seed: int = 0) -> KnockOut:
+def knock_out(
+    reader: LoadedModel,
+    traces: Sequence[Trace],
+    *,
+    how: str = "zero",
+    seed: int = 0,
+    heads: Sequence[HeadPlace] | None = None,
+    on_progress: OnProgress | None = None,
+) -> KnockOut:
     """What the runs of a model lose without each of its heads.
 
     Args:
@@ -38,13 +47,16 @@ def knock_out(reader: LoadedModel, traces: Sequence[Trace], *, how: str = "zero"
         traces: the runs.
         how: `zero`, `mean` or `uniform`.
         seed: of the resampling of texts.
+        heads: which; by default all of the model.
+        on_progress: is told after each text which share is done.
 
     Raises:
         OptionError: an impossible argument, or a run of another model.
     """
     with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
         texts = _Texts.of(reader, traces, how)
-        found = texts.without([frozenset(), *(frozenset({place}) for place in places(reader.model.sizes))])
+        asked = places(reader.model.sizes) if heads is None else heads
+        found = texts.without([frozenset(), *(frozenset({place}) for place in asked)], on_progress)
     return KnockOut(
         how=how,
         n_texts=len(texts.runs),
@@ -133,9 +145,13 @@ class _Texts:
         n_known = sum(trace.expected_tokens is not None for trace in traces)
         return cls(runs, lambda gone: _Without(gone, how, means), n_known)
 
-    def without(self, sets: Sequence[HeadSet]) -> dict[HeadSet, Outcome]:
+    def without(self, sets: Sequence[HeadSet], on_progress: OnProgress | None = None) -> dict[HeadSet, Outcome]:
         """All texts without each of these sets of heads."""
-        found = [self._of_run(run, sets) for run in self.runs]
+        found = []
+        for run in self.runs:
+            found.append(self._of_run(run, sets))
+            if on_progress is not None:
+                on_progress(len(found) / len(self.runs))
         return {
             places: Outcome(tuple(log_p[i] for log_p, _ in found), np.array([is_exact[i] for _, is_exact in found]))
             for i, places in enumerate(sets)

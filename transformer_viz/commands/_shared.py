@@ -362,6 +362,11 @@ def finite(part: Any) -> Any:
     return None if isinstance(part, float) and not math.isfinite(part) else part
 
 
+def number_words(value: float) -> str:
+    """A number in a table."""
+    return "-" if math.isnan(value) else f"{value:.3f}"
+
+
 def mean_words(mean: "Mean") -> str:
     """A mean and its interval, in a table."""
     if math.isnan(mean.value):

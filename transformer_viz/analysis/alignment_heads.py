@@ -1,0 +1,291 @@
+"""Which heads of cross-attention align: where each looks for a word that is written, against links that are known.
+
+A head links a target word to the source word that most of its weight lies on, and to none where that is a special token. The
+weight is what a map by words has: the sum over the pieces of a source word, the mean over the rows of a target word. Those are
+the rows that write its pieces, or the rows after them, which read them; both are tried, and the better is said.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from transformer_viz.analysis.verdict import Mean
+from transformer_viz.analysis.word_links import Link, words_of
+from transformer_viz.analysis.word_pairs import by_text
+from transformer_viz.analysis.word_starts import is_special
+from transformer_viz.analysis.words import Words, word_label
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import head_label
+from transformer_viz.trace.trace import Trace
+
+RowOf = Literal["writes", "reads"]
+ROWS: tuple[RowOf, ...] = ("writes", "reads")
+"""Which row of a target word is asked: the one that writes it, or the next one, which reads it."""
+ROW_WORDS: dict[RowOf, str] = {"writes": "writes the word", "reads": "reads it"}
+MOST_AVERAGED = 5
+Head = tuple[int, int]
+"""A layer's number and a head, from 0."""
+
+
+@dataclass(frozen=True)
+class Attended:
+    """What every head looks at for each target word of one run, special ones left out.
+
+    Attributes:
+        target: the words.
+        source: likewise.
+        places: int (key,), which source word each key is; −1 of a special token.
+        heads: layer and head, in the order of the weights.
+        weights: float32 (row, head, word, key), `ROWS` by `heads`; NaN where no such row was read.
+        truth: bool (word, source word), what is linked; None where that is not known.
+    """
+
+    target: tuple[str, ...]
+    source: tuple[str, ...]
+    places: np.ndarray
+    heads: tuple[Head, ...]
+    weights: np.ndarray
+    truth: np.ndarray | None = None
+
+    def found(self, weights: np.ndarray) -> np.ndarray:
+        """(…, key) -> (…): the source word that most weight lies on; −1 for none."""
+        return np.where(np.isnan(weights).any(-1), -1, self.places[weights.argmax(-1)])
+
+
+@dataclass(frozen=True)
+class AlignedHead:
+    """One head.
+
+    Attributes:
+        layer: from 0.
+        head: from 0.
+        row: of a target word, `writes` or `reads`: the one with the lower error, or without links the greater agreement.
+        error: alignment error rate against the links, all of them sure: 1 − F1; NaN without links.
+        precision: the share of its links that are right.
+        recall: the share of the links that it has.
+        agreement: the share of target words that it links as the reference does.
+        effect: what the log-probability of a token of the target changes by without it, in nats; None where not asked for.
+    """
+
+    layer: int
+    head: int
+    row: RowOf
+    error: float
+    precision: float
+    recall: float
+    agreement: float
+    effect: Mean | None = None
+
+    def __str__(self) -> str:
+        return head_label(self.layer, self.head)
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean weights of a few heads, asked as one head would be.
+
+    Attributes:
+        heads: in the order in which they were taken.
+        row: of a target word.
+        error: alignment error rate.
+    """
+
+    heads: tuple[Head, ...]
+    row: RowOf
+    error: float
+
+
+@dataclass(frozen=True)
+class AlignmentHeads:
+    """All heads of cross-attention, the one that aligns best first.
+
+    Attributes:
+        truth: where the links come from: `links`, or `task`; None where there are none, and heads are ranked by agreement.
+        unit: `word`, or `token` where the task says which token each step must look at.
+        n_texts: how many.
+        n_words: target words, or steps, that are judged.
+        n_links: true links.
+        reference: layer and head that the others are compared with.
+        heads: ranked.
+        average: the best that was found; None without links. Others may be better: it takes one head after the other.
+    """
+
+    truth: Literal["links", "task"] | None
+    unit: Literal["word", "token"]
+    n_texts: int
+    n_words: int
+    n_links: int
+    reference: Head
+    heads: tuple[AlignedHead, ...]
+    average: Average | None
+
+    @property
+    def alignment_heads(self) -> list[list[int]]:
+        """`[[layer, head], …]` from 0, as a generation config of Whisper has it: the average, or the best head alone."""
+        heads = [(self.heads[0].layer, self.heads[0].head)] if self.average is None else self.average.heads
+        return [list(head) for head in sorted(heads)]
+
+    def at(self, layer: int, head: int) -> AlignedHead:
+        """One head; counts from 0."""
+        found = next((each for each in self.heads if (each.layer, each.head) == (layer, head)), None)
+        if found is None:
+            raise OptionError(f"there is no head {head} in layer {layer} of cross-attention")
+        return found
+
+
+def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages: Collection[str] = ()) -> Attended:
+    """What the heads of a run look at.
+
+    Args:
+        trace: the run, with cross-attention.
+        unit: what a target and a source word are made of: their pieces, or each token alone.
+        languages: labels of language tokens, which are left out as special ones are.
+    """
+    weights = trace.cross_attentions
+    assert weights is not None
+    words = Words(trace)
+    source, target = words.source, words.rows
+    if unit == "token":
+        source, target = ([[place] for place in range(n)] for n in (len(trace.source_tokens), trace.n_steps))
+
+    def named(tokens: Sequence[str], places: list[list[int]]) -> list[str | None]:
+        labels = (word_label([tokens[place] for place in word]) for word in places)
+        return [None if is_special(label) or label in languages else label for label in labels]
+
+    keys, rows = named(trace.source_tokens, source), named(trace.output_tokens, target)
+    real = [word for word, label in zip(target, rows, strict=True) if label is not None]
+    by_key = np.add.reduceat(weights, [word[0] for word in source], axis=-1, dtype=np.float64).astype(np.float32)
+    flat = by_key.reshape(-1, *by_key.shape[2:])
+    return Attended(
+        target=tuple(label for label in rows if label is not None),
+        source=tuple(label for label in keys if label is not None),
+        places=np.where([label is None for label in keys], -1, np.cumsum([label is not None for label in keys]) - 1),
+        heads=tuple((layer, head) for layer in trace.layer_numbers("cross") for head in range(weights.shape[1])),
+        weights=np.stack([_of_rows(flat, real, after) for after in range(len(ROWS))]),
+    )
+
+
+def with_links(run: Attended, links: Iterable[Link], text: str, target: str) -> Attended:
+    """The run with links between words of its texts.
+
+    A word that the model reads otherwise (as an unknown token, say) is put where it belongs by its neighbours.
+    """
+    sides = ((words_of(text), run.source), (words_of(target), run.target))
+    of_text, of_target = ({i: k for i, k in by_text(known, own) if i is not None} for known, own in sides)
+    truth = np.zeros((len(run.target), len(run.source)), dtype=bool)
+    for i, j in links:
+        if (source := of_text.get(i)) is not None and (word := of_target.get(j)) is not None:
+            truth[word, source] = True
+    return replace(run, truth=truth)
+
+
+def with_alignment(run: Attended, trace: Trace) -> Attended:
+    """The run, by tokens, with what its task says; only the steps that must look at a token are judged."""
+    steps = [step for step, token in enumerate(trace.output_tokens) if not is_special(token)]
+    keys = [trace.alignment[step] for step in steps]
+    judged = [place for place, key in enumerate(keys) if key is not None and run.places[key] >= 0]
+    truth = np.zeros((len(judged), len(run.source)), dtype=bool)
+    truth[np.arange(len(judged)), [run.places[keys[place]] for place in judged]] = True
+    return replace(run, target=tuple(run.target[i] for i in judged), weights=run.weights[:, :, judged], truth=truth)
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """(row, head) each."""
+
+    error: np.ndarray
+    precision: np.ndarray
+    recall: np.ndarray
+
+
+def n_links(runs: Sequence[Attended]) -> int:
+    """The true ones of all runs."""
+    return sum(int(run.truth.sum()) for run in runs if run.truth is not None)
+
+
+def ranked(runs: Sequence[Attended], reference: Head | None = None) -> tuple[Head, tuple[AlignedHead, ...]]:
+    """The reference, and all heads, best first.
+
+    Args:
+        runs: of one model; all with links, or none.
+        reference: the head to compare with; by default the one with the lowest error, and needed without links.
+    """
+    heads, found = runs[0].heads, [run.found(run.weights) for run in runs]
+    has_truth = all(run.truth is not None for run in runs)
+    scores = _scores(runs, found) if has_truth else None
+    if reference is None:
+        assert scores is not None
+        reference = heads[int(scores.error.min(0).argmin())]
+    place = heads.index(reference)
+    own_row = 0 if scores is None else int(scores.error[:, place].argmin())
+    agreement = _agreement(found, own_row, place)
+    rows = (-agreement if scores is None else scores.error).argmin(0)
+
+    def of(values: np.ndarray | None, at: int) -> float:
+        return float("nan") if values is None else float(values[rows[at], at])
+
+    error, precision, recall = (None,) * 3 if scores is None else (scores.error, scores.precision, scores.recall)
+    all_heads = [
+        AlignedHead(*head, ROWS[rows[at]], of(error, at), of(precision, at), of(recall, at), of(agreement, at))
+        for at, head in enumerate(heads)
+    ]
+    rank: Callable[[AlignedHead], float] = (lambda each: -each.agreement) if scores is None else (lambda each: each.error)
+    return reference, tuple(sorted(all_heads, key=rank))
+
+
+def best_average(runs: Sequence[Attended]) -> Average:
+    """A few heads whose mean weights align best: at each row the best head first, then the one that lowers the error most."""
+    return min((_average(runs, row) for row in range(len(ROWS))), key=lambda each: (each.error, len(each.heads)))
+
+
+def error_rate(n_right: np.ndarray, n_found: np.ndarray, n_true: int) -> np.ndarray:
+    """1 − 2 |A ∩ S| / (|A| + |S|) (Och & Ney 2003, where all links are sure); 1 where there is no link at all."""
+    return 1 - 2 * n_right / np.maximum(n_found + n_true, 1)
+
+
+def _of_rows(weights: np.ndarray, words: Sequence[Sequence[int]], after: int) -> np.ndarray:
+    """(head, row, key) -> (head, word, key): means over each word's rows, or over those after them."""
+    n_rows = weights.shape[1]
+    found = np.full((len(weights), len(words), weights.shape[2]), np.nan, dtype=np.float32)
+    for place, word in enumerate(words):
+        if rows := [row + after for row in word if row + after < n_rows]:
+            found[:, place] = weights[:, rows].mean(1)
+    return found
+
+
+def _scores(runs: Sequence[Attended], found: Sequence[np.ndarray]) -> _Scores:
+    """Of links (…, word), over all runs together."""
+    n_right, n_found = 0, 0
+    for run, links in zip(runs, found, strict=True):
+        assert run.truth is not None
+        is_link = links >= 0
+        # Of no link the last source word is asked, which does not count.
+        right = run.truth[np.arange(len(run.truth)), links] & is_link if run.truth.size else is_link
+        n_right, n_found = n_right + right.sum(-1), n_found + is_link.sum(-1)
+    n_true = n_links(runs)
+    right, total = np.asarray(n_right), np.asarray(n_found)
+    return _Scores(error_rate(right, total, n_true), right / np.maximum(total, 1), right / max(n_true, 1))
+
+
+def _agreement(found: Sequence[np.ndarray], row: int, head: int) -> np.ndarray:
+    """(row, head): the share of target words that are linked as by one head at one row."""
+    same = np.concatenate([links == links[row, head] for links in found], axis=-1)
+    return same.mean(-1) if same.shape[-1] else np.zeros(same.shape[:-1])
+
+
+def _average(runs: Sequence[Attended], row: int) -> Average:
+    chosen, error = list[int](), np.inf
+    sums = [np.zeros(run.weights.shape[2:], np.float32) for run in runs]
+    while len(chosen) < MOST_AVERAGED:
+        # All that could be added at once; a sum is largest where the mean is.
+        errors = _scores(runs, [run.found(total + run.weights[row]) for run, total in zip(runs, sums, strict=True)]).error
+        errors[chosen] = np.inf
+        best = int(errors.argmin())
+        if not errors[best] < error:
+            break
+        error = float(errors[best])
+        chosen.append(best)
+        sums = [total + run.weights[row, best] for run, total in zip(runs, sums, strict=True)]
+    return Average(tuple(runs[0].heads[at] for at in chosen), ROWS[row], error)
