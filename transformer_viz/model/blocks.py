@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from transformer_viz.model.attention import attend
 from transformer_viz.model.config import DropoutSite, ModelConfig
 from transformer_viz.model.dropout import Dropout
+from transformer_viz.model.surroundings import Norm, Surroundings
 from transformer_viz.model.tap import Look, Site, Tap, looking, unseen
 from transformer_viz.terms import Kind
 
@@ -118,6 +119,19 @@ class ResidualConnection(nn.Module):
             case _:
                 assert_never(self.placement)
         return look("residual_after", after)
+
+
+def surroundings(attention: MultiHeadAttention, around: ResidualConnection, shared: nn.LayerNorm | None = None) -> Surroundings:
+    """What stands around an attention; references to the parameters. `shared` is the block's one norm, where it has one."""
+    norm = around.norm or shared
+    assert norm is not None
+    return Surroundings(
+        scale=1 / math.sqrt(attention.key.out_features // attention.n_heads),
+        out=attention.out.weight.T.unflatten(0, (attention.n_heads, -1)),
+        out_bias=attention.out.bias,
+        placement=around.placement,
+        norm=Norm("layer", norm.weight, norm.bias, norm.eps),
+    )
 
 
 def layer_norm(config: ModelConfig) -> nn.LayerNorm:

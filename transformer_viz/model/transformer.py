@@ -8,13 +8,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from transformer_viz.model import initialization
-from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, layer_norm
+from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, layer_norm, surroundings
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.incremental import IncrementalDecoder
 from transformer_viz.model.positions import Positions
 from transformer_viz.model.sizes import Sizes, sizes_of
-from transformer_viz.model.surroundings import Norm, Surroundings
+from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap, looking
 from transformer_viz.terms import Kind
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
@@ -127,15 +127,7 @@ class Transformer(nn.Module):
             attention, around = block.cross_attention, block.around_cross_attention
         else:
             attention, around = block.attention, block.around_attention
-        norm = around.norm or block.norm
-        assert norm is not None
-        return Surroundings(
-            scale=1 / math.sqrt(self.config.key_width),
-            out=attention.out.weight.T.unflatten(0, (self.config.n_heads, -1)),
-            out_bias=attention.out.bias,
-            placement=around.placement,
-            norm=Norm("layer", norm.weight, norm.bias, norm.eps),
-        )
+        return surroundings(attention, around, block.norm)
 
     def _output_parameters(self) -> tuple[Tensor, Tensor | None]:
         tied = not isinstance(self.output, nn.Linear)

@@ -8,13 +8,13 @@ import os
 import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from transformer_viz import reading
 from transformer_viz.errors import FileError, ModelError, listed, quoted
+from transformer_viz.readers.description import Description
 
 _LARGEST_CONFIG, _LARGEST_FILE, _LARGEST_WEIGHTS, _LARGEST_HEADER = 2**22, 2**28, 2**40, 2**25
 """Bytes of `config.json`, of a tokenizer's file, of a file of weights, and of the names and shapes in it."""
@@ -24,27 +24,6 @@ _FAMILY = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
 _CLASS = re.compile(r"[A-Z][A-Za-z0-9]{0,79}")
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 _NEVER_READ = (*_PICKLED, ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".md", ".tflite", ".mlmodel")
-_SINGLE = 4
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a folder says of its model.
-
-    Attributes:
-        family: `model_type`, as transformers names it.
-        n_parameters: numbers in its files of weights, what they share counted once.
-        n_bytes: of these files.
-    """
-
-    family: str
-    n_parameters: int
-    n_bytes: int
-
-    @property
-    def memory(self) -> int:
-        """Bytes that its weights take when it is loaded, in single precision whatever the file has."""
-        return _SINGLE * self.n_parameters
 
 
 def described(folder: Path, name: str) -> Description:

@@ -1,0 +1,56 @@
+"""What is known of a model that is not ours before anything of it is loaded, and what every reader says and checks then."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+
+from transformer_viz.errors import ModelError
+from transformer_viz.model import devices
+
+_SINGLE = 4
+_SHARE = 0.8
+"""Of the memory that is free: what a model may take."""
+
+Say = Callable[[str, float | None], None]
+"""Hears what loading does, in words, and which share of its weights is there."""
+
+
+def in_silence(words: str, share: float | None) -> None:
+    """For those who do not watch."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a folder says of its model.
+
+    Attributes:
+        family: which kind of model it is; of Hugging Face `model_type`, as transformers names it.
+        n_parameters: numbers in its files of weights, what they share counted once.
+        n_bytes: of these files.
+    """
+
+    family: str
+    n_parameters: int
+    n_bytes: int
+
+    @property
+    def memory(self) -> int:
+        """Bytes that its weights take when it is loaded, in single precision whatever the file has."""
+        return _SINGLE * self.n_parameters
+
+
+def check_memory(found: Description, name: str, device: torch.device) -> None:
+    """The model is read into the machine's memory, and from there goes to its device.
+
+    Raises:
+        ModelError: there is no room.
+    """
+    for where in dict.fromkeys((torch.device("cpu"), device)):
+        free = devices.free_memory(where)
+        if free is not None and found.memory > _SHARE * free:
+            raise ModelError(
+                f"{name} has {found.n_parameters:,} parameters, which take {found.memory / 2**30:.1f} GB as single-precision "
+                f"numbers; {devices.title(where)} has {free / 2**30:.1f} GB free, and {_SHARE:.0%} of that may be taken. "
+                "Take a smaller model, or end what else takes memory."
+            )
