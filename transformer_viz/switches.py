@@ -12,12 +12,14 @@ class Switches:
         chat: whether a text is a user's message, framed as its chat template says.
         source_language: the code of the language that it reads.
         target_language: likewise that it writes, where that is not the one that its generation config names.
+        shortlist: whether only what its lexical shortlist allows of a source is written.
     """
 
     generation: bool | None = None
     chat: bool | None = None
     source_language: str | None = None
     target_language: str | None = None
+    shortlist: bool | None = None
 
     def calls(self) -> tuple[str, ...]:
         """The methods of a model that switch it so, called one after the other, as Python has them."""
@@ -27,4 +29,5 @@ class Switches:
             *([f"with_languages({named})"] if named else []),
             *([] if self.chat is None else ["with_chat()" if self.chat else "with_chat(False)"]),
             *([] if self.generation is None else [f"with_generation({self.generation})"]),
+            *([] if self.shortlist is None else [f"with_shortlist({self.shortlist})"]),
         )

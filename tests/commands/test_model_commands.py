@@ -95,7 +95,7 @@ def test_a_chat_template_is_seen_as_tokens(decoded, mistake):
     assert data["target_tokens"] == ["<s>", "w1", "w2", "w3", "</s>", "w39"]
     assert decoded("chatty", "--json", "--max-length", "1").json["target_tokens"] == ["w1", "w2", "w3"]
     assert "gpt2 has no chat template" in mistake("decode", "w1", "--model", "gpt2", "--chat")
-    assert "--chat is of Hugging Face models" in mistake("decode", "abc", "--checkpoint", "tiny", "--chat")
+    assert "--chat is of a --model" in mistake("decode", "abc", "--checkpoint", "tiny", "--chat")
 
 
 def test_the_rules_of_the_generation_config_can_be_left_out(models, decoded, mistake):
@@ -105,14 +105,14 @@ def test_the_rules_of_the_generation_config_can_be_left_out(models, decoded, mis
     assert ruled["output_tokens"][-1] == end != free["output_tokens"][-1]
     assert ruled["made_by"]["generation"]["forced_eos_token_id"] == families.EOS
     assert "forced_eos_token_id" not in free["made_by"]["generation"]
-    assert "--no-generation is of Hugging" in mistake("decode", "abc", "--checkpoint", "tiny", "--no-generation")
+    assert "--no-generation is of a --model" in mistake("decode", "abc", "--checkpoint", "tiny", "--no-generation")
 
 
 def test_languages_are_asked_of_the_model(models, mistake):
     """What they do is tested beside the readers; this one has none."""
     for option in ("--source-language", "--target-language"):
         assert "de_DE" in mistake("decode", "w1", "--model", "marian", option, "de_DE")
-        assert f"{option} is of Hugging" in mistake("decode", "abc", "--checkpoint", "tiny", option, "de_DE")
+        assert f"{option} is of a --model" in mistake("decode", "abc", "--checkpoint", "tiny", option, "de_DE")
 
 
 def test_a_beam_is_kept_full(decoded, cli):

@@ -39,7 +39,9 @@ EXCEPTIONS = {
 """Widgets that have no key of their own in a link, and why. Buttons and downloads need none."""
 OF_OTHER_MODELS = {
     "what_if_find": "it narrows what the box beside it offers; what was chosen there is `prefix` or `ban`",
-    **dict.fromkeys(("generation", "chat", "source_language", "target_language", "lab_many"), "in a link; only they have it"),
+    **dict.fromkeys(
+        ("generation", "chat", "shortlist", "source_language", "target_language", "lab_many"), "in a link; only they have it"
+    ),
     **dict.fromkeys(("head_order", "heads_page", "overview_of"), "in a link; only deep models have it: test_deep_view.py"),
 }
 """Likewise of models that are not ours, which the rooms here do not have; test_models_view.py has them."""

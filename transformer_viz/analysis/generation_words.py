@@ -16,6 +16,7 @@ _WORDS: dict[str, str] = {
     "min_new_tokens": "it does not end before it has written {0} tokens",
     "source_language": "it reads {0}",
     "target_language": "it writes {0}",
+    "shortlist": "it writes one of the {0} most frequent tokens, or one that its shortlist has for a token of the source",
     "renormalize_logits": "probabilities are made to add up again",
 }
 _FACTORS = ("encoder_repetition_penalty", "repetition_penalty")

@@ -39,6 +39,12 @@ def attribute(reader: LoadedModel, trace: Trace, method: str, *, mode: str = "wo
     keys = next((each for each in possible if kind in (None, each)), None)
     if keys is None:
         raise OptionError(f"kind {kind!r} is not possible for {reader.name}; it has {listed(possible)} with causes")
+    if chosen.follows_layers and "cross" in there and "decoder" not in there:
+        others = listed(name for name, each in METHODS.items() if not each.follows_layers)
+        raise OptionError(
+            f"{method} follows attention from layer to layer, and what {reader.name} has written reaches its later steps "
+            f"through a recurrence that no weights describe. Possible are {others}."
+        )
     limits = devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters)
     # Whoever asks in inference mode may ask for gradients too.
     with limits[0], limits[1], torch.inference_mode(False):

@@ -33,6 +33,7 @@ class Method:
         help: what it is, in a sentence.
         order: its place among the others, any number; of equal ones the name decides.
         unit: of its numbers.
+        follows_layers: whether it follows attention from layer to layer, and so needs attention wherever positions mix.
         modes: how a key may be taken away; none for a measure that takes none away.
         dtype: in which its numbers are kept.
     """
@@ -42,5 +43,6 @@ class Method:
     help: str
     order: int
     unit: str = ""
+    follows_layers: bool = False
     modes: tuple[str, ...] = ()
     dtype: torch.dtype = torch.float32

@@ -208,7 +208,8 @@ def _ids(model: LoadedModel, trace: Trace, side: str) -> list[int]:
     most, longest = sizes.vocabulary, sizes.longest_target
     if side == "source":
         most, longest = sizes.source_vocabulary or most, sizes.longest_source
-    if any(number >= most for number in ids) or len(ids) > longest:
+    # What is read first may stand beyond what may be written.
+    if any(number >= most and number != reader.start_id for number in ids) or len(ids) > longest:
         raise _not_of(model, f"the run has tokens, or as many of them, that this model cannot have as its {side}")
     return list(ids)
 

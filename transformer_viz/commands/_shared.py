@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere, listed
+from transformer_viz.switches import Switches
 from transformer_viz.terms import KINDS, visible_text
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     either.add_argument(
         "--model",
         metavar="NAME",
-        help="a Hugging Face model instead: a name that `models` lists, or a folder with a path separator",
+        help="another model instead: a name that `models` lists, or a folder with a path separator",
     )
     add_device(parser)
 
@@ -57,19 +58,21 @@ def loaded(arguments: argparse.Namespace) -> "LoadedModel":
 
 
 def loaded_to_decode(arguments: argparse.Namespace) -> "LoadedModel":
-    """Likewise, with the switches of `add_decoding` that only a Hugging Face model has."""
+    """Likewise, with the switches of `add_decoding` that only a model that is not ours has."""
     model = loaded(arguments)
     given = [f"--{name.replace('_', '-')}" for name in _OF_MODELS if getattr(arguments, name)]
     if not given:
         return model
-    from transformer_viz.readers.huggingface.loading import HuggingFaceModel
-
-    if not isinstance(model, HuggingFaceModel):
-        raise OptionError(f"{given[0]} is of Hugging Face models; {model.name} is a checkpoint. Leave it out, or give --model.")
-    model = model.with_chat() if arguments.chat else model
-    if arguments.source_language or arguments.target_language:
-        model = model.with_languages(arguments.source_language, arguments.target_language)
-    return model.with_generation(not arguments.no_generation)
+    if arguments.model is None:
+        raise OptionError(f"{given[0]} is of a --model; {model.name} is a checkpoint. Leave it out, or give --model.")
+    asked = Switches(
+        chat=arguments.chat or None,
+        generation=False if arguments.no_generation else None,
+        source_language=arguments.source_language,
+        target_language=arguments.target_language,
+        shortlist=False if arguments.no_shortlist else None,
+    )
+    return model.switched(asked)
 
 
 def add_device(parser: argparse.ArgumentParser) -> None:
@@ -86,8 +89,8 @@ def add_text(parser: argparse.ArgumentParser) -> None:
     )
 
 
-_OF_MODELS = ("chat", "no_generation", "source_language", "target_language")
-"""Switches that only a Hugging Face model has."""
+_OF_MODELS = ("chat", "no_generation", "no_shortlist", "source_language", "target_language")
+"""Switches that only a model that is not ours has."""
 _STRATEGY_OPTIONS = (
     # name, type, limits or None, help
     ("beam_size", int, (1, 64), "beam: how many continuations are kept at each step (5)"),
@@ -138,7 +141,7 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_switches_of_models(parser: argparse.ArgumentParser) -> None:
-    """What only a Hugging Face model has; `loaded_to_decode` obeys it."""
+    """What only a model that is not ours has; `loaded_to_decode` obeys it."""
     parser.add_argument(
         "--chat", action="store_true", help="of a --model: TEXT as a user's message in the model's chat template"
     )
@@ -147,6 +150,7 @@ def _add_switches_of_models(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="of a --model: without the rules of its generation config",
     )
+    parser.add_argument("--no-shortlist", action="store_true", help="of a --model of Firefox: it may write any token")
     for what, does in (("source", "reads"), ("target", "writes")):
         words = f"of a --model that translates between many: the code of the language that it {does}"
         parser.add_argument(f"--{what}-language", metavar="CODE", help=words)

@@ -14,7 +14,7 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import Kind
 
 Side = Literal["encoder", "decoder"]
-Role = Literal["embedding", "positions", "norm", "attention", "feed-forward", "output"]
+Role = Literal["embedding", "positions", "norm", "attention", "recurrence", "feed-forward", "output"]
 _MOST_OPEN = 3
 """Layers of a stack that are all drawn; of a deeper one these many around the focus."""
 

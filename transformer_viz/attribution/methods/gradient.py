@@ -75,5 +75,6 @@ METHOD = Method(
     of,
     title="gradient × attention",
     help="Weights times what the written token's log-probability gains from them, followed through all layers",
+    follows_layers=True,
     order=4,
 )

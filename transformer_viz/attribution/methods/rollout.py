@@ -25,5 +25,6 @@ METHOD = Method(
     of,
     title="rollout",
     help="Mean weights followed through all layers, where half of each position stays what it was",
+    follows_layers=True,
     order=5,
 )

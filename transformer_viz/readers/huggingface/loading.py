@@ -14,11 +14,12 @@ from typing import Any, ClassVar
 import torch
 
 from transformer_viz import reading
-from transformer_viz.errors import ModelError, TransformerVizError, listed, shortened
+from transformer_viz.errors import ModelError, OptionError, TransformerVizError, listed, shortened
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
+from transformer_viz.readers.description import Say, check_memory, in_silence
 from transformer_viz.readers.huggingface import languages, structure
-from transformer_viz.readers.huggingface.folder import Description, described
+from transformer_viz.readers.huggingface.folder import described
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
 from transformer_viz.readers.huggingface.reader import HuggingFaceReader
@@ -26,8 +27,6 @@ from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
 from transformer_viz.switches import Switches
 
 _LONGEST = 512
-_SHARE = 0.8
-"""Of the memory that is free: what a model may take."""
 _VERSIONS = r"5\.(2[3-9]|[3-9]\d|\d{3})"
 _INSTALL = "Such models need: pip install 'transformers>=5.23,<6' sentencepiece"
 _OFTEN_LACKING = ("sentencepiece", "tiktoken", "protobuf", "sacremoses")
@@ -119,6 +118,8 @@ class HuggingFaceModel:
 
     def switched(self, switches: Switches) -> "HuggingFaceModel":
         """The same model that reads and writes so; None leaves a switch as it is."""
+        if switches.shortlist is not None:
+            raise OptionError(f"{self.name} has no shortlist; only Firefox's translators have one.")
         model = self.with_languages(switches.source_language, switches.target_language)
         if switches.chat is not None:
             model = model.with_chat(switches.chat)
@@ -159,14 +160,6 @@ class HuggingFaceModel:
         return sum(parameter.numel() for parameter in self.model.model.parameters())
 
 
-Say = Callable[[str, float | None], None]
-"""Hears what loading does, in words, and which share of its weights is there."""
-
-
-def in_silence(words: str, share: float | None) -> None:
-    """For those who do not watch."""
-
-
 def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -> HuggingFaceModel:
     """Opens a folder. Nothing is asked of any server, and no code of the folder runs.
 
@@ -182,7 +175,7 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
     """
     found = described(folder, name)
     _check_installed(name)
-    _check_memory(found, name, device)
+    check_memory(found, name, device)
     say("starting transformers", None)
     with devices.memory_errors(device), _told(folder, name), quiet(), _counted(say):
         model, tokenizer = _opened(folder, name)
@@ -245,18 +238,6 @@ def _check_installed(name: str) -> None:
         raise ModelError(f"{name}: transformers is not installed. {_INSTALL}") from None
     if not re.match(_VERSIONS, found):
         raise ModelError(f"{name}: transformers {found} is installed, and 5.23 or later, before 6, is needed. {_INSTALL}")
-
-
-def _check_memory(found: Description, name: str, device: torch.device) -> None:
-    """The model is read into the machine's memory, and from there goes to its device."""
-    for where in dict.fromkeys((torch.device("cpu"), device)):
-        free = devices.free_memory(where)
-        if free is not None and found.memory > _SHARE * free:
-            raise ModelError(
-                f"{name} has {found.n_parameters:,} parameters, which take {found.memory / 2**30:.1f} GB as single-precision "
-                f"numbers; {devices.title(where)} has {free / 2**30:.1f} GB free, and {_SHARE:.0%} of that may be taken. "
-                "Take a smaller model, or end what else takes memory."
-            )
 
 
 @contextmanager

@@ -14,9 +14,14 @@ def popover(model: LoadedModel) -> None:
     has = model.switches
     if not model.generation and has == Switches():
         return
-    with st.popover("How it writes", icon=":material/tune:", help="Its generation config, chat template and languages"):
+    with st.popover(
+        "How it writes", icon=":material/tune:", help="Its generation config, chat template, languages and shortlist"
+    ):
         if has.generation is not None:
             st.toggle("As its generation config says", key="generation", help="Off: only its logits decide")
+        if has.shortlist is not None:
+            words = "Off: it may write any token. Probabilities are those over the whole vocabulary either way"
+            st.toggle("Only what its shortlist allows", key="shortlist", help=words)
         _say_rules(model)
         if has.chat is not None:
             words = "What the template adds is seen as tokens of the prompt"
@@ -27,7 +32,9 @@ def popover(model: LoadedModel) -> None:
 
 def _say_rules(model: LoadedModel) -> None:
     """A line for each."""
-    whole = model if model.switches.generation is not False else model.switched(Switches(generation=True))
+    has = model.switches
+    left = Switches(generation=True if has.generation is False else None, shortlist=True if has.shortlist is False else None)
+    whole = model if left == Switches() else model.switched(left)
     for number, clause in enumerate(generation_words(whole.generation, model.tokenizer.label)):
         is_off = list(whole.generation)[number] not in model.generation
         st.caption(f"~~{said(clause)}~~" if is_off else said(clause))

@@ -90,6 +90,7 @@ _IT_WRITES = ("explore", "search", "masks", "compare")
 SWITCHES = (
     Control("generation", "generation", Words("models that have one"), _IT_WRITES, {"off": False}, default=True, is_late=True),
     Control("chat", "chat", Words("models that have a chat template"), _IT_WRITES, {"on": True}, default=False, is_late=True),
+    Control("shortlist", "shortlist", Words("models that have one"), _IT_WRITES, {"off": False}, default=True, is_late=True),
     Control("source_language", "reads", Words(), _IT_WRITES),
     Control("target_language", "writes", Words(), _IT_WRITES),
 )

@@ -1,4 +1,5 @@
-"""How a model reads and writes, as far as it leaves a choice: its generation config, its chat template, its languages.
+"""How a model reads and writes, as far as it leaves a choice: its generation config, its chat
+template, its languages, its shortlist.
 
 What is chosen holds for every model of the session that has the choice, on every page. The session has it under these names.
 """
@@ -22,6 +23,7 @@ def start(model: "LoadedModel") -> None:
     has, languages = model.switches, (OWN, *model.languages)
     link.start("generation", {} if has.generation is None else None, True)
     link.start("chat", {} if has.chat is None else None, False)
+    link.start("shortlist", {} if has.shortlist is None else None, True)
     link.start("source_language", languages)
     link.start("target_language", languages)
 
@@ -34,6 +36,7 @@ def asked() -> Switches:
         chat=state.get("chat") or None,
         source_language=state.get("source_language") or None,
         target_language=state.get("target_language") or None,
+        shortlist=None if state.get("shortlist", True) else False,
     )
 
 
@@ -45,6 +48,7 @@ def of(model: "LoadedModel") -> Switches:
         chat=None if has.chat is None else now.chat,
         source_language=now.source_language if now.source_language in languages else None,
         target_language=now.target_language if now.target_language in languages else None,
+        shortlist=None if has.shortlist is None else now.shortlist,
     )
 
 

@@ -1,0 +1,1 @@
+"""Firefox's translators: the binary files of Marian that Mozilla publishes, as a reader. Nothing of a folder runs."""

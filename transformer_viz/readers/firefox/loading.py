@@ -1,0 +1,155 @@
+"""One of Firefox's translators, opened: three files of a folder, and nothing of them runs."""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import torch
+
+from transformer_viz import reading
+from transformer_viz.errors import FileError, ModelError, OptionError
+from transformer_viz.model import devices
+from transformer_viz.model.architecture import Architecture
+from transformer_viz.readers.description import Description, Say, check_memory, in_silence
+from transformer_viz.readers.firefox import binary, shortlist
+from transformer_viz.readers.firefox.folder import FAMILY, LARGEST, LARGEST_VOCABULARY, TABLE, Found, look, told
+from transformer_viz.readers.firefox.model import END_ID, FirefoxReader, positions
+from transformer_viz.readers.firefox.settings import LONGEST
+from transformer_viz.readers.firefox.structure import architecture_of_translator
+from transformer_viz.readers.firefox.tokenizer import FirefoxTokenizer
+from transformer_viz.switches import Switches
+
+
+@dataclass(frozen=True)
+class FirefoxModel:
+    """See `loaded_model.LoadedModel`.
+
+    Attributes:
+        name: `firefox:pten`, or its folder's.
+        model: reads and writes ids.
+        tokenizer: makes them of text.
+        device: where it is.
+        shortlist: which tokens may be written of a source; None where its folder has none.
+    """
+
+    name: str
+    model: FirefoxReader
+    tokenizer: FirefoxTokenizer
+    device: torch.device
+    shortlist: shortlist.Shortlist | None
+
+    task = None
+    variant = FAMILY
+    languages = ()
+    default_max_length = LONGEST
+    default_total_length = None
+    metrics: ClassVar[Mapping[str, Any]] = MappingProxyType({})
+
+    @cached_property
+    def architecture(self) -> Architecture:
+        """How it is built."""
+        return architecture_of_translator(self.model.config)
+
+    @property
+    def generation(self) -> dict[str, Any]:
+        """The shortlist, where it is in force: how many tokens it always allows."""
+        return {} if self.model.rules is None or self.shortlist is None else {"shortlist": self.shortlist.first}
+
+    @property
+    def switches(self) -> Switches:
+        """Its shortlist, where it has one."""
+        return Switches(shortlist=None if self.shortlist is None else self.model.rules is not None)
+
+    def switched(self, switches: Switches) -> "FirefoxModel":
+        """The same model with its shortlist in force, or not; None leaves it."""
+        others = (switches.generation, switches.chat, switches.source_language, switches.target_language)
+        if others != (None,) * len(others):
+            raise OptionError(f"{self.name} has no generation config, no chat template and no choice of languages.")
+        return self if switches.shortlist is None else self.with_shortlist(switches.shortlist)
+
+    def with_shortlist(self, is_on: bool) -> "FirefoxModel":
+        """The same model with its shortlist in force, or not.
+
+        Raises:
+            ModelError: its folder has none.
+        """
+        if self.shortlist is None:
+            raise ModelError(f"{self.name} has no shortlist (lex.*.bin) that could be in force.")
+        # Shares all weights.
+        model = copy.copy(self.model)
+        model.rules = self.shortlist if is_on else None
+        return replace(self, model=model)
+
+    @cached_property
+    def device_title(self) -> str:
+        """The device's name for people."""
+        return devices.title(self.device)
+
+    @cached_property
+    def n_parameters(self) -> int:
+        """Trained numbers."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+
+def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -> FirefoxModel:
+    """Opens a folder.
+
+    Args:
+        folder: where it is.
+        name: what it is called.
+        device: where it is to run.
+        say: hears how far it is; what that raises ends the loading.
+
+    Raises:
+        ModelError: no such model, one that is not served, damaged or too large, or sentencepiece is not installed.
+        DeviceError: out of memory.
+    """
+    found = look(folder, name)
+    n_parameters = sum(item.n_numbers for item in found.weights.values())
+    check_memory(Description(FAMILY, n_parameters, 0), name, device)
+    say("reading its weights", None)
+    with devices.memory_errors(device):
+        tokenizer = _tokenizer(found, name)
+        model = _model(found, name).to(device).eval().requires_grad_(False)
+        lexicon = _lexicon(found, name, device)
+        model.rules = lexicon
+    return FirefoxModel(name, model, tokenizer, device, lexicon)
+
+
+def _model(found: Found, name: str) -> FirefoxReader:
+    with torch.device("meta"):
+        model = FirefoxReader(found.config)
+    with told(name, found.files.model), reading.opened(found.files.model, LARGEST) as file:
+        weights = {own: torch.from_numpy(binary.numbers(file, item)) for own, item in found.weights.items()}
+    config = found.config
+    for own, tensor in model.state_dict().items():
+        if own in weights:
+            # Matrices lie there turned, as torch has them; the table of embeddings does not, and ours is.
+            table = own == TABLE
+            weights[own] = weights[own].view(-1, config.d_model).T.contiguous() if table else weights[own].view(tensor.shape)
+    weights["positions"] = positions(config.max_positions, config.d_model)
+    model.load_state_dict(weights, assign=True)
+    return model
+
+
+def _tokenizer(found: Found, name: str) -> FirefoxTokenizer:
+    with told(name, found.files.vocabulary):
+        try:
+            tokenizer = FirefoxTokenizer.of(reading.bytes_of(found.files.vocabulary, LARGEST_VOCABULARY))
+        except ImportError as error:
+            raise ModelError(f"{name}: sentencepiece is not installed. Such models need: pip install sentencepiece") from error
+        n, end, wanted = len(tokenizer.labels) - 1, tokenizer.processor.eos_id(), found.config.target_vocabulary_size
+        if n != wanted or end != END_ID:
+            raise FileError(f"it has {n:,} pieces with the end as {end}, and {wanted:,} with the end as {END_ID} fit")
+    return tokenizer
+
+
+def _lexicon(found: Found, name: str, device: torch.device) -> shortlist.Shortlist | None:
+    if found.files.lexicon is None:
+        return None
+    with told(name, found.files.lexicon):
+        return shortlist.read(found.files.lexicon, found.config.target_vocabulary_size).to(device)

@@ -1,0 +1,110 @@
+"""The architecture of a model of Marian, from the settings that its file carries, and whether it is one that is served."""
+
+import re
+
+from transformer_viz.errors import ConfigError, FileError, ModelError, quoted
+from transformer_viz.model.config import ModelConfig
+
+LONGEST = 512
+_MOST_LINES = 1000
+_LINE = re.compile(r"([A-Za-z][A-Za-z0-9-]*):(?: (.*))?", re.ASCII)
+_SERVED: dict[str, tuple[str, str]] = {
+    "type": ("transformer", "the kind of model"),
+    "transformer-decoder-autoreg": ("rnn", "what stands in the place of the decoder's self-attention"),
+    "dec-cell": ("ssru", "the cell of the decoder's recurrence"),
+    "tied-embeddings-all": ("true", "one vocabulary with one table of embeddings"),
+    "transformer-ffn-activation": ("relu", "the activation"),
+    "transformer-ffn-depth": ("2", "the depth of feed-forward layers"),
+    "transformer-preprocess": ("", "what is done before a sublayer"),
+    "transformer-postprocess": ("dan", "what is done after a sublayer"),
+    "transformer-postprocess-emb": ("d", "what is done after the embeddings"),
+}
+"""What must be said in the file, and what it is about."""
+_DEFAULT: dict[str, str] = {
+    "transformer-postprocess-top": "",
+    "transformer-no-projection": "false",
+    "transformer-tied-layers": "[]",
+    "transformer-train-position-embeddings": "false",
+    "transformer-depth-scaling": "false",
+    "transformer-rnn-projection": "false",
+    "transformer-pool": "false",
+    "transformer-no-bias": "false",
+    "output-omit-bias": "false",
+    "input-types": "[]",
+    "lemma-dim-emb": "0",
+    "right-left": "false",
+    "ulr": "false",
+}
+"""What may be said, and changes what is computed if it is said otherwise."""
+
+
+def config_of(text: str, name: str) -> ModelConfig:
+    """Sizes of a model, from its settings; `name` is what messages call it.
+
+    Raises:
+        FileError: the settings cannot be read.
+        ModelError: a model that is not served here; the message names the setting.
+    """
+    found = _values(text)
+    for key, (served, about) in _SERVED.items():
+        if found.get(key) != served:
+            raise _other(name, key, found.get(key), served, f" ({about})")
+    for key, served in _DEFAULT.items():
+        if found.get(key, served) != served:
+            raise _other(name, key, found[key], served)
+    vocabularies = found.get("dim-vocabs", "").split()
+    if len(set(vocabularies)) != 1:
+        raise ModelError(
+            f"{name} cannot be shown here: it has separate vocabularies (dim-vocabs {quoted(found.get('dim-vocabs'))})."
+        )
+    size = _whole(vocabularies[0], "dim-vocabs")
+    sizes = {key: _whole(found.get(key, ""), key) for key in ("dim-emb", "transformer-heads", "enc-depth", "dec-depth")}
+    try:
+        return ModelConfig(
+            source_vocabulary_size=size,
+            target_vocabulary_size=size,
+            d_model=sizes["dim-emb"],
+            n_heads=sizes["transformer-heads"],
+            n_encoder_layers=sizes["enc-depth"],
+            n_decoder_layers=sizes["dec-depth"],
+            d_ff=_whole(found.get("transformer-dim-ffn", ""), "transformer-dim-ffn"),
+            norm="post",
+            final_norm=False,
+            embedding_scale="both",
+            tied_embeddings="all",
+            max_positions=LONGEST,
+        )
+    except ConfigError as error:
+        raise FileError(f"its settings cannot be: {error}") from error
+
+
+def _other(name: str, key: str, given: str | None, served: str, about: str = "") -> ModelError:
+    said = "is not said" if given is None else f"is {quoted(given)}"
+    return ModelError(f"{name} cannot be shown here: {key}{about} {said}, and {quoted(served)} is what is served.")
+
+
+def _whole(text: str, key: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,7}", text, re.ASCII):
+        raise FileError(f"its setting {key} is {quoted(text)}, not a whole number")
+    return int(text)
+
+
+def _values(text: str) -> dict[str, str]:
+    """`key: value` a line, and lists of items below each other, which become one text with spaces. That is all of YAML that
+    Marian writes here.
+    """
+    found = dict[str, str]()
+    key = ""
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > _MOST_LINES:
+        raise FileError(f"it has more than {_MOST_LINES} settings")
+    for line in lines:
+        if key and line.startswith("  - "):
+            found[key] = f"{found[key]} {line[4:].strip()}".strip()
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None or match[1] in found:
+            raise FileError(f"its settings have a line that is not read: {quoted(line)}")
+        key, value = match[1], (match[2] or "").strip()
+        found[key] = value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'" else value
+    return found

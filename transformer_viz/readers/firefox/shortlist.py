@@ -1,0 +1,83 @@
+"""The lexical shortlist of a folder: which tokens may be written of a source, by a table of token to tokens.
+
+As bergamot-translator's `shortlist.bin`: six u64 (magic number, checksum, first, best, n, m), n offsets as u64, m ids as u32. A
+source allows the `first` most frequent tokens, and of each of its own the ids from its offset to the next one.
+"""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer_viz import reading
+from transformer_viz.decoding.reader import SoFar
+from transformer_viz.errors import FileError
+
+LARGEST = 2**28
+_MAGIC = 0xF11A48D5013417F5
+_HEAD = 6 * 8
+_MOST_OF_ONE = 1000
+
+
+@dataclass(frozen=True)
+class Shortlist:
+    """Tokens that may be written.
+
+    Attributes:
+        first: so many of the first ids are always allowed.
+        table: int (token, place), the ids that a token of the source allows; where it has fewer, an id stands there again.
+    """
+
+    first: int
+    table: Tensor
+
+    def to(self, device: torch.device) -> "Shortlist":
+        """The same on a device."""
+        return replace(self, table=self.table.to(device))
+
+    def allowed(self, source: Tensor, source_padding: Tensor | None, n_tokens: int) -> Tensor:
+        """bool (batch, vocabulary) of sources (batch, source); padding allows nothing."""
+        real = source if source_padding is None else source.masked_fill(source_padding, 0)
+        found = torch.zeros(len(source), n_tokens, dtype=torch.bool, device=source.device)
+        found[:, : self.first] = True
+        return found.scatter_(1, self.table[real].flatten(1), True)
+
+    def __call__(self, so_far: SoFar, scores: Tensor) -> Tensor:
+        """As `decoding.reader.Rules`."""
+        return scores.masked_fill(~self.allowed(so_far.source, so_far.source_padding, scores.shape[-1]), float("-inf"))
+
+
+def read(path: Path, n_tokens: int) -> Shortlist:
+    """The shortlist of a vocabulary of so many tokens.
+
+    Raises:
+        FileNotFoundError: there is none.
+        FileError: it is in another format, or not of this vocabulary.
+    """
+    data = reading.bytes_of(path, LARGEST)
+    head = [int(number) for number in np.frombuffer(data, "<u8", 6)] if len(data) >= _HEAD else [0] * 6
+    magic, _, first, _, n, m = head
+    if magic != _MAGIC:
+        raise FileError("it is no binary shortlist")
+    if len(data) != _HEAD + 8 * n + 4 * m:
+        raise FileError(f"it has {len(data):,} bytes where {_HEAD + 8 * n + 4 * m:,} are said: a part is missing")
+    offsets = np.frombuffer(data, "<u8", n, _HEAD)
+    ids = np.frombuffer(data, "<u4", m, _HEAD + 8 * n)
+    if n != n_tokens + 1 or not 0 < first <= n_tokens or (m and int(ids.max()) >= n_tokens):
+        raise FileError(f"it is not of a vocabulary of {n_tokens:,} tokens")
+    if offsets[0] != 0 or offsets[-1] != m or (offsets[1:] < offsets[:-1]).any():
+        raise FileError("its offsets do not ascend from its first to its last id")
+    return Shortlist(first, torch.from_numpy(_table(offsets.astype(np.int64), ids)))
+
+
+def _table(offsets: np.ndarray, ids: np.ndarray) -> np.ndarray:
+    """(token, place): the ids of each token, filled up with the first id of all, which is always allowed."""
+    lengths = np.diff(offsets)
+    if lengths.max() > _MOST_OF_ONE:
+        raise FileError(f"it has a token with {lengths.max():,} others; at most {_MOST_OF_ONE:,} are read")
+    table = np.zeros((len(lengths), int(lengths.max())), np.int64)
+    rows = np.repeat(np.arange(len(lengths)), lengths)
+    table[rows, np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)] = ids
+    return table
