@@ -9,6 +9,7 @@ import pytest
 import transformer_viz as tv
 from tests.needs import needs
 from tests.readers import families, saved_models
+from transformer_viz.readers.firefox import folder as firefox
 from transformer_viz.trace.as_json import summary
 
 pytestmark = needs("transformers")
@@ -32,6 +33,7 @@ def models(home, made, monkeypatch) -> Path:
 
     monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(made))
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(made / "no-cache"))
+    monkeypatch.setattr(firefox, "packaged", dict)
     return made
 
 
@@ -179,6 +181,7 @@ def test_the_list_says_why_one_cannot_be_used(home, cli, tmp_path, monkeypatch):
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "no-cache"))
+    monkeypatch.setattr(firefox, "packaged", dict)
     monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", os.pathsep.join([str(tmp_path / "a"), str(tmp_path / "none")]))
     assert cli("models").out.splitlines()[0] == "no models"
     (tmp_path / "a" / "odd").mkdir(parents=True)

@@ -23,6 +23,7 @@ from transformer_viz import places, readers
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import ModelError
 from transformer_viz.model import devices
+from transformer_viz.readers.firefox import folder as firefox
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel
 
 pytestmark = needs("transformers")
@@ -46,6 +47,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("TRANSFORMER_VIZ_CHECKPOINTS", raising=False)
     monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(home))
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(firefox, "packaged", dict)
     monkeypatch.chdir(tmp_path)
     return home
 

@@ -20,6 +20,7 @@ from transformer_viz import checkpoints
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.transformer import Transformer
+from transformer_viz.readers.firefox import folder as firefox
 from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training import jobs
 from transformer_viz.training.defaults import recipe_for
@@ -85,6 +86,7 @@ def models(saved_models: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """All that this machine has beside the checkpoints."""
     monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", str(saved_models))
     monkeypatch.setenv("HF_HUB_CACHE", str(saved_models / "none"))
+    monkeypatch.setattr(firefox, "packaged", dict)
     return saved_models
 
 
