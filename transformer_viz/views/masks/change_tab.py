@@ -36,7 +36,7 @@ def show(setup: Setup) -> None:
     """What is changed, and beside it, on a phone below it, what that does; further down both runs, step by step."""
     before, after = setup.decoded(changed=False)[setup.sentence], setup.decoded(changed=True)[setup.sentence]
     many = OverMany("effect", setup, {"effect": (setup.edits, setup.mistake)})
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="change-controls"):
         focus.controls(after, with_best=False)
         _switches()
     # Two columns again in each row: the mask's rows stand beside those of what it changes, and below them on a phone.

@@ -20,7 +20,7 @@ _VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
 def show(setup: Setup) -> None:
     """The switch and the figure; on a phone one mask at a time."""
     traces = setup.forced()
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="mask-controls"):
         if not setup.is_narrow:
             st.segmented_control(
                 "Show",
