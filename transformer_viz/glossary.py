@@ -144,6 +144,20 @@ TERMS: dict[str, Term] = {
     "label smoothing": Term("The share of the target's probability that is spread over all tokens", _TRAIN),
     "weight decay": Term("By how much each step shrinks the weights, times the learning rate", _TRAIN),
     "sharpness penalty": Term("Weight of the cross-attention's entropy in the loss: sharp rows, wherever they point", _TRAIN),
+    "aligning head": Term(
+        "A head of cross-attention that looks, for each written word, where that comes from; pinned words ask it",
+        _INSIDE,
+    ),
+    "found by": Term(
+        "Where a head should look: a task's alignment, sentence pairs aligned by hand, or nothing but its effect", ("explore",)
+    ),
+    "error rate": Term(
+        "Alignment error rate: 1 minus the F1 of the links from written words to source words", ("explore",), "Och & Ney 2003"
+    ),
+    "links right": Term("The share of a head's links that are true ones", ("explore",)),
+    "links found": Term("The share of the true links that a head has", ("explore",)),
+    "agreement": Term("How often a head links a word as the best one does", ("explore",)),
+    "change of log p": Term("By how much the log-probability of a written token changes without the head", ("explore",)),
     "steps": Term("Batches that the training learns from", _TRAIN),
 }
 

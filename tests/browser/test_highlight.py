@@ -190,3 +190,26 @@ def test_lines_move_with_the_steps_unless_motion_is_not_wanted(page: Page, serve
         )
         assert found.startswith(duration)
     page.emulate_media(reduced_motion="no-preference")
+
+
+def test_the_head_that_aligns_draws_a_crossing_and_is_asked_by_a_pin(page: Page, server: str, hello: Trace) -> None:
+    """The large map shows another head, which says nothing of words then."""
+    open_app(page, server, "&lines=on&aligner=2.1&step=4")
+    assert hello.cross_attentions is not None
+    weights = hello.cross_attentions[1, 0]
+    best = weights.argmax(-1)
+    ends = """(all) => all.map((line) => [0, line.getTotalLength()].map((at) => line.getPointAtLength(at).x
+      + line.ownerSVGElement.getBoundingClientRect().left))"""
+    centres = "(all) => all.map((cell) => cell.getBoundingClientRect()).map((box) => box.left + box.width / 2)"
+    source, output = (page.locator(tokens).evaluate_all(centres) for tokens in (SOURCE, OUTPUT))
+    np.testing.assert_allclose(page.locator(LINES).evaluate_all(ends), [(output[t], source[best[t]]) for t in range(4)], atol=1)
+    wide = page.locator(LINES).evaluate_all("(all) => all.map((line) => line.getAttribute('stroke-width') / 10)")
+    np.testing.assert_allclose(wide, [weights[t, best[t]] for t in range(4)], atol=1e-6)
+    assert page.locator(LINES + ".aside").count() == 0
+    page.locator(OUTPUT).nth(1).click()
+    page.mouse.move(5, 5)
+    tints = page.locator(SOURCE).evaluate_all("(all) => all.map((cell) => +cell.style.getPropertyValue('--weight'))")
+    np.testing.assert_allclose(tints, weights[1], atol=1e-6)
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: l ← l > 0.99, says L2 H1")
+    page.locator(SOURCE).nth(best[0]).click()
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: o → o > 0.99, says L2 H1")

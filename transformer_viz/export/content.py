@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from transformer_viz.analysis.aligner import Aligner
 from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, layer_or_first, n_layers_heads
 from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
@@ -181,6 +182,11 @@ def packed(array: np.ndarray) -> dict[str, Any]:
     """An array as base64 of its little-endian bytes, with type and shape; nothing is rounded."""
     data = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
     return {"dtype": data.dtype.str[1:], "shape": list(data.shape), "bdata": base64.b64encode(data.tobytes()).decode()}
+
+
+def aligned(trace: Trace, aligner: Aligner | None) -> dict[str, Any] | None:
+    """What aligned.js is told of the head that aligns: what it is called, and its map."""
+    return None if aligner is None else {"label": str(aligner), "weights": packed(aligner.map_of(trace))}
 
 
 def page_title(trace: Trace) -> str:

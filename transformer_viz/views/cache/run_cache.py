@@ -12,6 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 from cachetools import LRUCache, cached
 
+from transformer_viz.analysis.alignment_heads import AlignmentHeads
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.analysis.mask_report import MaskReport
 from transformer_viz.trace.inside import Inside
@@ -36,7 +37,7 @@ def size_of(thing: Any) -> int:
         return sum(array.nbytes for array in thing.arrays.values())
     if isinstance(thing, TrainingSnapshot):
         return held_bytes(thing.written) + held_bytes(thing.forced)
-    if isinstance(thing, MaskReport | ByLength):
+    if isinstance(thing, MaskReport | ByLength | AlignmentHeads):
         return _REPORT
     assert isinstance(thing, list | tuple), f"the size of {type(thing).__name__} is not known"
     return sum(map(size_of, thing))

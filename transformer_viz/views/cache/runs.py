@@ -16,7 +16,11 @@ import streamlit as st
 from cachetools import TTLCache
 
 from transformer_viz import checkpoints, places, readers, reading
+from transformer_viz.analysis.alignment_heads import AlignmentHeads
 from transformer_viz.analysis.length_report import ByLength
+from transformer_viz.analysis.word_links import gold
+from transformer_viz.attribution import alignment_heads as alignment
+from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import BusyError, ModelError, TransformerVizError
 from transformer_viz.evaluation.by_length import accuracy_by_length, default_lengths
@@ -50,6 +54,8 @@ LARGE = 100_000_000
 """Bytes of a model whose loading is watched; a smaller one is there in a moment."""
 _MOST_ROWS = 1024
 """Tokens that a model reads and writes in one decoding, at the most."""
+_PAIRS, _TOKENS = 40, 20
+"""Texts over which heads are compared, and about how many tokens each makes."""
 refused: TTLCache[Hashable, TransformerVizError] = TTLCache(_CHECKPOINTS, ttl=20)
 """What could not be loaded a moment ago: a page asks for its model more than once."""
 
@@ -191,6 +197,16 @@ def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
     return watched.computed(words, _by_length, cost, identity(checkpoint, device), samples, _checkpoint=checkpoint)
 
 
+def alignment_heads(model: LoadedModel, device: str, by: str, text: str) -> AlignmentHeads:
+    """Which heads align: by its `task`, a direction of `word_links.gold`, or its `effect` on what is written for `text`."""
+    n_heads = len(alignment.cross_heads(model))
+    words, cost = "Asking every head", float(_PAIRS * _TOKENS * n_heads * model.n_parameters)
+    # In a fragment, which is drawn again without the page.
+    watched.say_anew()
+    of = "" if by != "effect" else text
+    return watched.computed(words, _alignment_heads, cost, identity(model, device), by, of, _model=model)
+
+
 def replay(checkpoint: Checkpoint, device: str, text: str) -> tuple[TrainingSnapshot, ...]:
     """The snapshots of a checkpoint on one text."""
     name = (*identity(checkpoint, device), *_snapshot_stamps(checkpoint))
@@ -287,6 +303,18 @@ def _untrained(name: Identity, run: tuple[object, ...], *, _checkpoint: Checkpoi
 @held
 def _by_length(name: Identity, samples: int, *, _checkpoint: Checkpoint, _on_progress: OnProgress | None = None) -> ByLength:
     return accuracy_by_length(_checkpoint, samples=samples, on_progress=_on_progress)
+
+
+@held
+def _alignment_heads(
+    name: Identity, by: str, text: str, *, _model: LoadedModel, _on_progress: OnProgress | None = None
+) -> AlignmentHeads:
+    texts, targets, links = [text], None, None
+    if by == "task":
+        texts = texts_of(_model, _PAIRS, 0)
+    elif by != "effect":
+        texts, targets, links = gold(by)
+    return alignment.alignment_heads(_model, texts, targets=targets, links=links, on_progress=_on_progress)
 
 
 @held

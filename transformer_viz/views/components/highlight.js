@@ -33,6 +33,7 @@ class Highlight {
     const isOther = !linked || this.about?.kind !== linked.kind || this.run !== run;
     this.about = linked;
     this.run = run;
+    this.aligned = linked?.aligner ? new Aligned(linked.aligner) : null;
     this.lines.offer(linked);
     if (isOther) {
       const [query, key] = linked?.pin ?? [];
@@ -173,8 +174,9 @@ class Highlight {
       const found = this.isMarked ? areas(chart) : [];
       return [pinned, pointed].map((place) => this.bands(chart, found, place));
     });
-    const links = weights ? this.links(weights) : [];
-    const paths = this.lines.pathsOf(links);
+    const links = this.aligned ? this.alignedLinks() : weights ? this.links(weights) : [];
+    const isCrossing = this.aligned && !this.alignedPlace();
+    const paths = this.lines.pathsOf(isCrossing ? this.aligned.crossing(this.player.step).map((link) => this.onStrips(link)) : links);
     maps.forEach((chart, place) => draw(chart, bands[place]));
     this.markTokens(links);
     this.lines.draw(paths, { moves, isPreview: Boolean(pointed) });
@@ -203,6 +205,22 @@ class Highlight {
     });
   }
 
+  // What the head that aligns is asked: of what is pointed at, or else pinned.
+  alignedPlace() {
+    const places = [this.pointed, this.pinned].map((place) => place && inKind(place, "cross"));
+    return places.find((place) => place);
+  }
+
+  alignedLinks() {
+    const now = this.alignedPlace() ?? { query: this.player.step, key: null };
+    return this.aligned.of(now).map((link) => this.onStrips(link, now.query === null));
+  }
+
+  onStrips({ query, key, weight, isAside }, isColumn) {
+    const from = this.cellOfQuery("cross", query), to = this.cellOfKey("cross", key);
+    return { from, to, key, other: isColumn ? from : to, weight, isAside, isMasked: false };
+  }
+
   cellOfQuery(kind, query) {
     return this.tokens(this.about.strips[kind][0])[query];
   }
@@ -226,7 +244,7 @@ class Highlight {
     const pointed = this.cellsOf(this.pointed), pinned = this.cellsOf(this.pinned);
     const looks = new Map(links.map((link) => [link.other, link]));
     // Without a hand on something the output keeps the tint of its certainty.
-    const tinted = { source: true, output: Boolean(this.pointed) || !this.player.data.grows };
+    const tinted = { source: true, output: Boolean(this.pointed || (this.aligned && this.pinned)) || !this.player.data.grows };
     const [rows, columns] = this.about.strips[this.about.kind];
     for (const [name, isTinted] of Object.entries(tinted)) {
       const canPin = name === "source" ? columns === name : rows === name;
@@ -275,6 +293,8 @@ class Highlight {
   // What is pinned, as pieces of the sentence.
   words() {
     if (!this.isHere || !this.pinned) return [];
+    const place = this.aligned && inKind(this.pinned, "cross");
+    if (place) return this.aligned.words(place, (strip, at) => this.tokens(strip)[at]?.textContent);
     const { query, key } = this.pinned, { rows, keys } = this.about, weights = this.weights();
     const row = query === null ? [] : [["plain", `row ${query + 1}, `], ["code", rows[query]]];
     const token = key === null ? [] : [["plain", `token ${key + 1}, `], ["code", keys[key]]];
@@ -354,12 +374,6 @@ function unmark(chart) {
   for (const path of chart.querySelectorAll(":scope > .marks path")) path.setAttribute("d", "");
 }
 
-function svg(name, attributes) {
-  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  return element;
-}
-
 const NAMES = new WeakMap();
 
 // The candidates of the step, as text: the labels are markup, in which each token is escaped.
@@ -382,11 +396,4 @@ function weightsOf(chart) {
   const at = (query, key) => values[query * shape[1] + key];
   const isMasked = (query, key) => grey.some((map) => map.z.values[query * shape[1] + key] === 1);
   return { shape, at, isMasked, words: (query, key) => (isMasked(query, key) ? "masked" : weightWords(at(query, key))) };
-}
-
-// Two places; what is not everything is not said to be, nor what is not nothing.
-function weightWords(weight) {
-  if (Number.isNaN(weight)) return "not a number";
-  if (weight > 0 && weight < 0.005) return "< 0.01";
-  return weight < 1 && weight >= 0.995 ? "> 0.99" : weight.toFixed(2);
 }

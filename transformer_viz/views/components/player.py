@@ -9,11 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 import streamlit as st
 
+from transformer_viz.analysis.aligner import Aligner
 from transformer_viz.analysis.heads import Head, head_map
 from transformer_viz.analysis.sentences import step_sentence
-from transformer_viz.export.assets import asset
+from transformer_viz.export import assets
+from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip, strip_labels
 from transformer_viz.terms import Kind, visible
 from transformer_viz.trace.trace import Trace
@@ -25,8 +28,11 @@ MOSAIC_KEY = "mosaic"
 """Keys of the containers in which the scripts find the charts."""
 
 
-def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool) -> dict[str, Any]:
-    """What the component is sent, once per focus: every step's sentence, and the strips. Without `linked` nothing is marked."""
+def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool, aligner: Aligner | None = None) -> dict[str, Any]:
+    """What the component is sent, once per focus: every step's sentence, and the strips. Without `linked` nothing is marked.
+
+    The source token that is outlined at a step is that of the focus, or of the head that aligns, where one is chosen.
+    """
     return {
         "run": at.run,
         "step": at.step,
@@ -40,11 +46,11 @@ def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool) -> dict
         "answer": answer_mark(trace),
         "first": trace.n_given,
         "sentences": [step_sentence(trace, at.kind, at.layer, at.head, t) for t in range(len(trace.rows))],
-        "looked": _looked_at(trace, at.kind, at.layer, at.head),
+        "looked": _looked_at(trace, at.kind, at.layer, at.head) if aligner is None else _most(aligner.map_of(trace)),
     }
 
 
-def linked(trace: Trace, kind: Kind, pin: tuple[int | None, ...], lines: str) -> dict[str, Any]:
+def linked(trace: Trace, kind: Kind, pin: tuple[int | None, ...], lines: str, aligner: Aligner | None) -> dict[str, Any]:
     """What it takes to mark a token, a row and a column as one.
 
     Args:
@@ -52,6 +58,7 @@ def linked(trace: Trace, kind: Kind, pin: tuple[int | None, ...], lines: str) ->
         kind: of the large map.
         pin: the row and the column that are pinned, or nothing.
         lines: `on`, `off`, or `auto`.
+        aligner: the head that says which source words a written word comes from; None where none is chosen.
 
     Returns:
         Among others `strips`: for each kind in which strip its rows and its columns are; and `read`: where in the output strip
@@ -68,6 +75,7 @@ def linked(trace: Trace, kind: Kind, pin: tuple[int | None, ...], lines: str) ->
         "isPrompt": trace.writes and not trace.source_tokens,
         "pin": list(pin),
         "lines": lines,
+        "aligner": aligned(trace, aligner),
         "rows": [visible(token) for token in rows],
         "keys": [visible(token) for token in trace.keys(kind)],
         "first": visible(trace.target_tokens[0]) if trace.target_tokens else "",
@@ -105,14 +113,20 @@ def said(what: Literal["step", "pin", "lines"]) -> Any:
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    names = ("plotly.js", "clicks.js", "lines.js", "highlight.js", "player.js", "highlight.css")
-    *scripts, style = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
-    script, css = "\n".join([asset("arrays.js"), asset("player.js"), *scripts]), asset("player.css") + style
-    return st.components.v2.component("transformer-viz-player", html=asset("player.html"), css=css, js=script)
+    own = (
+        Path(__file__).with_name(name).read_text(encoding="utf-8")
+        for name in ("plotly.js", "clicks.js", "highlight.js", "player.js")
+    )
+    script = "\n".join([assets.script("arrays.js", "player.js", "lines.js", "aligned.js"), *own])
+    css = assets.script("player.css", "lines.css")
+    return st.components.v2.component("transformer-viz-player", html=assets.asset("player.html"), css=css, js=script)
 
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:
     """The source position with the most weight at each step, for cross-attention."""
-    if kind != "cross":
-        return [None] * len(trace.rows)
-    return [int(row.argmax()) if row.any() else None for row in head_map(trace, kind, layer, head)]
+    return _most(head_map(trace, kind, layer, head)) if kind == "cross" else [None] * len(trace.rows)
+
+
+def _most(weights: np.ndarray) -> list[int | None]:
+    """The key with the most weight of each row; None for a row without weight or numbers."""
+    return [int(row.argmax()) if row.any() and not np.isnan(row).any() else None for row in weights]

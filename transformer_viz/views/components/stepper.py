@@ -18,7 +18,7 @@ from transformer_viz.trace.covered import covered
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, deep_mosaic, guess, player, screen, style
 from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
-from transformer_viz.views.state import deep, focus, link
+from transformer_viz.views.state import aligner, deep, focus, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
 Program = Callable[[focus.Focus], str]
@@ -97,8 +97,9 @@ def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, rested: Calla
     a click moved the focus still carries the values of the boxes from before the click.
     """
     now = replace(at, step=st.session_state.step)
-    content = player.data(trace, now, hint=_hint(trace, now, chosen), large=chosen.is_large, dark=style.theme() == "dark")
-    content["linked"] = player.linked(trace, now.kind, st.session_state.pin, st.session_state.lines)
+    aligns, looks = aligner.current(trace), {"large": chosen.is_large, "dark": style.theme() == "dark"}
+    content = player.data(trace, now, hint=_hint(trace, now, chosen), aligner=aligns, **looks)
+    content["linked"] = player.linked(trace, now.kind, st.session_state.pin, st.session_state.lines, aligns)
     player.show(content, lambda: _step_rested(trace), lambda: _pinned(trace), _lines_switched)
     link.update(link.values(("step", "pin", "lines")))
     rested(now)

@@ -19,6 +19,7 @@ from transformer_viz.figures.grades import TINTS
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore import aligning
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import link
@@ -26,15 +27,16 @@ from transformer_viz.views.state import link
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
 
-TITLE, ORDER, OPENED_BY = "Heads", 2, ("tint",)
+TITLE, ORDER, OPENED_BY = "Heads", 2, ("tint", "aligned_by")
 TELLS = "The grades of the heads"
 
 _BASELINES = {"": "", "even_": ", uniform", "untrained_": ", untrained"}
 
 
 def start(trace: Trace, model: "LoadedModel | None", device: str) -> None:
-    """The tint, from the link or by default; before the link is written."""
+    """The tint and the head that aligns, from the link or by default; before the link is written."""
     link.start("tint", _tints(trace), default_tint(trace))
+    aligning.start(trace, model)
 
 
 def _tints(trace: Trace) -> tuple[str, ...]:
@@ -49,8 +51,9 @@ def default_tint(trace: Trace) -> str:
 
 
 def show(shown: Shown) -> None:
-    """The tiles, what they say, the table, and the code."""
+    """The head that aligns, the tiles, what they say, the table, and the code."""
     checkpoint, theme = shown.checkpoint, shown.theme
+    aligning.show(shown)
     grades = _graded(shown)
     # No line break between a number and its sign.
     st.markdown(literal(plain(grades_sentence(grades)).replace(" %", "\u00a0%")))

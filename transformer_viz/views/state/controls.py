@@ -114,7 +114,7 @@ FOCUS = (
     Control("moment", "moment", Words(), ("replay",), widget=None),
     Control("position", "position", Number(), ("replay",)),
 )
-_OPENS_A_TAB = ("explain", "tint", "change", "at", "prefix", "begin", "ban", "target")
+_OPENS_A_TAB = ("explain", "tint", "aligned_by", "change", "at", "prefix", "begin", "ban", "target")
 _TITLES = Words(formerly={"Numbers": "Table"})
 TABS = (
     Control("tables", "tables", _TITLES, ("explore",), said_with=_OPENS_A_TAB),
@@ -128,6 +128,8 @@ TABS = (
     Control("what_if_ban", "ban", Tokens(), ("explore",), when={"what_if_how": HOWS["ban"]}),
     Control("what_if_target", "target", Text(MOST_OF_A_CHANGE), ("explore",), when={"what_if_how": HOWS["target"]}),
     Control("tint", "tint", Words(), _STEPPED),
+    Control("aligner", "aligner", Words(possible="a head of cross-attention, such as 2.1 or 2.1.reads"), _STEPPED),
+    Control("aligned_by", "aligned_by", Words(), ("explore",)),
     Control("by_length_samples", "samples", Words(), ("explore",), SAMPLES, default=50),
     Control("export_format", "file", Words(), _STEPPED, FORMATS),
 )

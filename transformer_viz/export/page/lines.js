@@ -1,4 +1,4 @@
-// Attention as lines between tokens, as wide as the weights. Put before the player.
+// Attention as lines between the tokens of the strips, as wide as the weights: in the app's player and on the exported page.
 
 const WIDEST_PX = 10;
 const ROOM_PX = { width: 900, height: 960 };
@@ -87,4 +87,10 @@ function path(from, to, origin, gap) {
   }
   const y2 = to.bottom - origin.top, middle = (y1 + y2) / 2;
   return `M${x1} ${y1}C${x1} ${middle} ${x2} ${middle} ${x2} ${y2}`;
+}
+
+function svg(name, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  return element;
 }

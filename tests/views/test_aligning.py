@@ -1,0 +1,82 @@
+"""The head that aligns, in the tab Heads: found on request, chosen by hand, and in the player above."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer_viz as tv
+from tests.tiny_models import MARIAN
+from transformer_viz.analysis.aligner import Aligner
+from transformer_viz.attribution.verdict import texts_of
+from transformer_viz.views.cache import runs
+from transformer_viz.views.open.opened import Opened
+
+Start = Callable[..., AppTest]
+HERE = {"text": "hello", "tables": "Heads"}
+
+
+def player(at: AppTest) -> dict[str, Any]:
+    """What it was sent."""
+    assert not at.exception
+    (part,) = [part for part in at.get("bidi_component") if part.proto.component_name == "transformer-viz-player"]
+    return json.loads(part.proto.json)
+
+
+def test_a_click_finds_it_and_the_player_follows(start: Start) -> None:
+    at = start(**HERE)
+    assert player(at)["linked"]["aligner"] is None and at.session_state.aligner == ""
+    at.button(key="aligner-find").click().run()
+    model = runs.load("reverse", "auto")
+    found = tv.alignment_heads(model, texts_of(model, 40, 0))
+    best = Aligner.of(found.heads[0])
+    assert at.selectbox(key="aligner").value == best.address == at.query_params["aligner"]
+    assert any(f"{found.heads[0]} aligns best" in each.value.replace("\\", "") for each in at.markdown)
+    assert any(code.value == f"alignment_heads={found.alignment_heads}" for code in at.code)
+    sent, weights = player(at), best.map_of(tv.decode(model, "hello"))
+    assert sent["linked"]["aligner"]["label"] == str(best)
+    assert sent["linked"]["aligner"]["weights"]["shape"] == list(weights.shape)
+    assert sent["looked"] == [None if np.isnan(row).any() else row.argmax() for row in weights]
+
+
+def test_a_link_and_a_hand_choose_it(start: Start) -> None:
+    at = start(**HERE, aligner="1.2.reads")
+    assert player(at)["linked"]["aligner"]["label"] == "L1 H2 (reads it)" and not at.warning
+    # The last row is read by none.
+    assert player(at)["looked"][-1] is None
+    at.selectbox(key="aligner").select("1.1").run()
+    assert player(at)["linked"]["aligner"]["label"] == "L1 H1" and at.query_params["aligner"] == "1.1"
+    at.selectbox(key="aligner").select("").run()
+    assert player(at)["linked"]["aligner"] is None and "aligner" not in at.query_params
+
+
+@pytest.mark.parametrize("given", ["9.1", "0.1", "1.1.writes", "x"])
+def test_a_head_that_there_is_not_is_said(start: Start, given: str) -> None:
+    at = start(**HERE, aligner=given)
+    assert player(at)["linked"]["aligner"] is None
+    assert [each.value.startswith(f"aligner\\={given}".replace(".", "\\.")) for each in at.warning] == [True]
+
+
+def test_another_model_has_another_one_and_gets_its_own_back(start: Start, models: Path) -> None:
+    at = start(checkpoint=MARIAN, text="das Haus", tables="Heads")
+    assert at.selectbox(key="aligned_by").options == [
+        "pt-en: pairs aligned by hand", "en-pt: pairs aligned by hand", "its effect on this output"
+    ]  # fmt: skip
+    at.button(key="aligner-find").click().run()
+    chosen = at.session_state.aligner
+    assert chosen and any("this output loses most" in each.value for each in at.markdown)
+    at.selectbox(key="checkpoint").select("reverse").run()
+    assert at.session_state.aligner == "" and player(at)["linked"]["aligner"] is None
+    at.selectbox(key="checkpoint").select(MARIAN).run()
+    assert at.session_state.aligner == chosen and player(at)["linked"]["aligner"] is not None
+
+
+def test_a_file_has_the_box_alone(start: Start) -> None:
+    trace = tv.decode(runs.load("reverse", "auto"), "hello")
+    at = start("open", {"run.npz": Opened(trace, "run.npz", "f-run")}, tables="Heads", aligner="1.1")
+    assert player(at)["linked"]["aligner"]["label"] == "L1 H1"
+    assert not [button for button in at.button if button.key == "aligner-find"]

@@ -1,0 +1,69 @@
+"""The head that is taken to align, and what it says of a run: for each word that was written, the words that it comes from.
+
+`alignment_heads` finds it. People write it `2.1`, or `2.1.reads` where a word is aligned in the row that reads it.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_viz.analysis.alignment_heads import ROW_WORDS, ROWS, AlignedHead, RowOf
+from transformer_viz.analysis.heads import head_map
+from transformer_viz.terms import head_label
+from transformer_viz.trace.trace import Trace
+
+_ADDRESS = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(reads))?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Aligner:
+    """A head of cross-attention; layer and head count from 0.
+
+    Attributes:
+        layer: its layer's number.
+        head: in the layer.
+        row: of a word, the one that writes it, or the next one, which reads it.
+    """
+
+    layer: int
+    head: int
+    row: RowOf = "writes"
+
+    @classmethod
+    def of(cls, found: AlignedHead) -> "Aligner":
+        """One that was found."""
+        return cls(found.layer, found.head, found.row)
+
+    @classmethod
+    def read(cls, address: str) -> "Aligner | None":
+        """As people write it, from 1; None for anything else."""
+        match = _ADDRESS.fullmatch(address)
+        return Aligner(int(match[1]) - 1, int(match[2]) - 1, "reads" if match[3] else "writes") if match else None
+
+    @property
+    def address(self) -> str:
+        """As people write it."""
+        return f"{self.layer + 1}.{self.head + 1}" + (".reads" if self.row == "reads" else "")
+
+    def __str__(self) -> str:
+        return head_label(self.layer, self.head) + (f" ({ROW_WORDS[self.row]})" if self.row == "reads" else "")
+
+    def is_of(self, trace: Trace) -> bool:
+        """Whether the run has this head."""
+        weights = trace.cross_attentions
+        return weights is not None and self.layer in trace.layer_numbers("cross") and self.head < weights.shape[1]
+
+    def map_of(self, trace: Trace) -> np.ndarray:
+        """float32 (step, key): of each step's word its row of the head; NaN for the last where it was not read."""
+        weights = head_map(trace, "cross", self.layer, self.head)
+        return weights if self.row == "writes" else np.vstack([weights[1:], np.full_like(weights[:1], np.nan)])
+
+
+def possible(trace: Trace) -> tuple[Aligner, ...]:
+    """All heads of cross-attention of a run, in either row."""
+    weights = trace.cross_attentions
+    if weights is None or not trace.output_tokens:
+        return ()
+    heads = [(layer, head) for layer in trace.layer_numbers("cross") for head in range(weights.shape[1])]
+    return tuple(Aligner(*head, row) for row in ROWS for head in heads)

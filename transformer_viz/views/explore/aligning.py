@@ -1,0 +1,145 @@
+"""Which head aligns, in the tab Heads: a box that names it, and a button that finds it."""
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz import glossary
+from transformer_viz.analysis.aligner import Aligner
+from transformer_viz.analysis.alignment_heads import ROW_WORDS, AlignmentHeads
+from transformer_viz.analysis.word_links import directions
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.terms import head_label
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore.shown import Shown
+from transformer_viz.views.state import aligner, link
+
+if TYPE_CHECKING:
+    from transformer_viz.loaded_model import LoadedModel
+
+_TASK, _EFFECT = "task", "effect"
+_WAYS = {_TASK: "the task's own alignment", _EFFECT: "its effect on this output"}
+
+
+def start(trace: Trace, model: "LoadedModel | None") -> None:
+    """Which head is chosen, and how another one would be found."""
+    aligner.start(trace, model)
+    if model is not None and st.session_state.link_page == "explore":
+        link.start("aligned_by", _ways(trace, model), _way(trace, model))
+
+
+def show(shown: Shown) -> None:
+    """The boxes, and what was found."""
+    trace, model = shown.trace, shown.model
+    if len(heads := aligner.options(trace)) == 1:
+        return
+    is_asked = model is not None and st.session_state.link_page == "explore"
+    found = _found(shown, model) if is_asked and model is not None else None
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        help_ = glossary.sentence("Aligning head")
+        st.selectbox(
+            "Aligning head", heads, key=aligner.KEY, format_func=_head_words, on_change=_changed, help=help_, width=230
+        )
+        if is_asked and model is not None:
+            ways = _ways(shown.tokens, model)
+            st.selectbox("Found by", ways, key="aligned_by", format_func=_way_words, width=310)
+            st.button(
+                "Which head aligns?",
+                icon=":material/conversion_path:",
+                key="aligner-find",
+                on_click=_ask,
+                args=(_asked(shown),),
+            )
+    if found is not None:
+        _show_found(found)
+    if st.session_state.pop("aligner_changed", False):
+        st.rerun()
+
+
+def _ways(trace: Trace, model: "LoadedModel") -> tuple[str, ...]:
+    has_task = model.task is not None and any(key is not None for key in trace.alignment)
+    return ((_TASK,) if has_task else directions()) + (_EFFECT,)
+
+
+def _way(trace: Trace, model: "LoadedModel") -> str:
+    """The task; or the pairs of the languages that the model's name says."""
+    ways = _ways(trace, model)
+    named = (way for way in directions() if way in model.name or way.replace("-", "") in model.name)
+    return ways[0] if ways[0] == _TASK else next(named, _EFFECT)
+
+
+def _way_words(way: str) -> str:
+    return _WAYS.get(way, f"{way}: pairs aligned by hand")
+
+
+def _head_words(address: str) -> str:
+    return str(Aligner.read(address) or "none")
+
+
+def _asked(shown: Shown) -> tuple[str, str, str, str]:
+    assert shown.model is not None
+    by = st.session_state.aligned_by
+    return shown.model.name, shown.device, by, shown.tokens.source if by == _EFFECT else ""
+
+
+def _ask(asked: tuple[str, str, str, str]) -> None:
+    st.session_state.aligned_asked, st.session_state.aligned_taken = asked, None
+
+
+def _changed() -> None:
+    """The player above is drawn anew."""
+    st.session_state.aligner_changed = True
+
+
+def _found(shown: Shown, model: "LoadedModel") -> AlignmentHeads | None:
+    """What was asked for. The best head is chosen once: somebody may choose another one then."""
+    # Here, because a file is looked at where there is no torch.
+    from transformer_viz.views.cache import runs
+
+    state, asked = st.session_state, _asked(shown)
+    if state.get("aligned_asked") != asked:
+        return None
+    try:
+        found = runs.alignment_heads(model, shown.device, state.aligned_by, shown.tokens.source)
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
+        return None
+    if state.aligned_taken != asked:
+        state.aligned_taken = asked
+        aligner.choose(Aligner.of(found.heads[0]))
+        st.rerun()
+    return found
+
+
+def _show_found(found: AlignmentHeads) -> None:
+    st.markdown(literal(summary(found)))
+    columns = {
+        "head": [str(each) for each in found.heads],
+        "error rate": [each.error for each in found.heads],
+        "links right": [each.precision for each in found.heads],
+        "links found": [each.recall for each in found.heads],
+        "agreement": [each.agreement for each in found.heads],
+        "change of log p": [None if each.effect is None else each.effect.value for each in found.heads],
+        "asked in the row that": [ROW_WORDS[each.row] for each in found.heads],
+    }
+    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in list(columns)[1:6]}
+    table = pd.DataFrame(columns).dropna(axis="columns", how="all")
+    st.dataframe(table, hide_index=True, height=min(320, 38 + 35 * len(table)), column_config=numbers, placeholder="–")
+    st.code(f"alignment_heads={found.alignment_heads}", language="python")
+
+
+def summary(found: AlignmentHeads) -> str:
+    """Which head, and how well."""
+    best, n = found.heads[0], len(found.heads)
+    over = f"{found.n_words} {found.unit}s of {found.n_texts} text{'s' * (found.n_texts > 1)}"
+    if found.truth is None:
+        how = "agreement says how often another head links as it does"
+        return f"Without {best} this output loses most, of {n} heads. Where it should look is not known: {how}, over {over}."
+    where = f"in the row that {ROW_WORDS[best.row]}"
+    words = f"{best} aligns best of {n} heads: alignment error rate {best.error:.3f} over {over}, {where}."
+    if found.average is not None and len(found.average.heads) > 1:
+        named = " and ".join(head_label(*head) for head in found.average.heads)
+        words += f" The mean of {named} has {found.average.error:.3f}."
+    return words

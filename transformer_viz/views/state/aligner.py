@@ -1,0 +1,56 @@
+"""The head that aligns, where one is chosen or was found: it belongs to a model, and every run of that model has it."""
+
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from transformer_viz.analysis.aligner import Aligner, possible
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.state import link
+
+if TYPE_CHECKING:
+    from transformer_viz.loaded_model import LoadedModel
+
+KEY, NONE = "aligner", ""
+
+
+def start(trace: Trace, model: "LoadedModel | None") -> None:
+    """The link's, or what this session knows of the model."""
+    state, name = st.session_state, _name(trace, model)
+    if state.setdefault("aligner_of", name) != name:
+        state.aligner_of, state[KEY] = name, _known().get(name, NONE)
+    link.start(KEY, options(trace), NONE)
+    _known()[name] = state[KEY]
+
+
+def options(trace: Trace) -> tuple[str, ...]:
+    """None, and every head of cross-attention in either row."""
+    return NONE, *(each.address for each in possible(trace))
+
+
+def choose(found: Aligner) -> None:
+    """Makes this the head that aligns, before its box is drawn."""
+    st.session_state[KEY] = found.address
+
+
+def current(trace: Trace) -> Aligner | None:
+    """The one of the run on the screen."""
+    return _of(trace, st.session_state.get(KEY, NONE))
+
+
+def known(trace: Trace) -> Aligner | None:
+    """The one of any run, by the name of the model that made it."""
+    return _of(trace, _known().get(_name(trace, None), NONE))
+
+
+def _of(trace: Trace, address: str) -> Aligner | None:
+    found = Aligner.read(address)
+    return found if found is not None and trace.output_tokens and found.is_of(trace) else None
+
+
+def _name(trace: Trace, model: "LoadedModel | None") -> str:
+    return str(trace.made_by.get("checkpoint")) if model is None else model.name
+
+
+def _known() -> dict[str, str]:
+    return st.session_state.setdefault("aligners", {})
