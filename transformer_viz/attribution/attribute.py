@@ -39,7 +39,7 @@ def attribute(reader: LoadedModel, trace: Trace, method: str, *, mode: str = "wo
     keys = next((each for each in possible if kind in (None, each)), None)
     if keys is None:
         raise OptionError(f"kind {kind!r} is not possible for {reader.name}; it has {listed(possible)} with causes")
-    if chosen.follows_layers and "cross" in there and "decoder" not in there:
+    if chosen.follows_layers and reader.model.sizes.recurrences:
         others = listed(name for name, each in METHODS.items() if not each.follows_layers)
         raise OptionError(
             f"{method} follows attention from layer to layer, and what {reader.name} has written reaches its later steps "

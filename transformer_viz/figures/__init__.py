@@ -21,6 +21,7 @@ from transformer_viz.figures.masks import mask, mask_grid
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.overview import overview
 from transformer_viz.figures.player import player
+from transformer_viz.figures.remembered import remembered
 from transformer_viz.figures.search_tree import search_tree
 from transformer_viz.figures.snapshot_maps import snapshot_maps
 from transformer_viz.figures.training import training
@@ -45,6 +46,7 @@ __all__ = [
     "mosaic",
     "overview",
     "player",
+    "remembered",
     "search_tree",
     "snapshot_maps",
     "softmax_maps",

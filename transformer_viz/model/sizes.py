@@ -20,6 +20,7 @@ class Sizes:
         cached: numbers that one position adds to the keys and values of all layers.
         windows: for each kind with layers that look only so far: of these, how many positions, the query's own included. A
             decoder looks back, an encoder to both sides.
+        recurrences: layers of a decoder that remember what was read in a recurrence, in the place of self-attention.
         source_vocabulary: tokens that an encoder may read, where these are others than `vocabulary`; else 0.
     """
 
@@ -31,6 +32,7 @@ class Sizes:
     cached: int
     windows: Mapping[Kind, Mapping[int, int]] = field(default_factory=dict)
     source_vocabulary: int = 0
+    recurrences: tuple[int, ...] = ()
 
     @property
     def kinds(self) -> tuple[Kind, ...]:

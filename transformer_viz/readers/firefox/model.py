@@ -11,7 +11,6 @@ Everything else is made of the modules of `model/blocks.py`.
 import math
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -23,19 +22,12 @@ from transformer_viz.model.blocks import EncoderLayer, FeedForward, MultiHeadAtt
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.surroundings import Surroundings
-from transformer_viz.model.tap import Site, Tap, looking
+from transformer_viz.model.tap import Look, Site, Tap, looking, unseen
 from transformer_viz.terms import Kind
 
 END_ID = 0
 EPSILON = 1e-9
 """Of Marian's norms."""
-
-
-class Gated(NamedTuple):
-    """What a recurrence reads at each step, (batch, step, unit): the share f that it keeps, and the vector xW that it takes."""
-
-    kept: Tensor
-    taken: Tensor
 
 
 class Recurrence(nn.Module):
@@ -46,20 +38,16 @@ class Recurrence(nn.Module):
         self.take = nn.Linear(width, width, bias=False)
         self.keep = nn.Linear(width, width)
 
-    def gated(self, x: Tensor) -> Gated:
-        """(batch, step, d_model) -> what is kept and taken at each step."""
-        return Gated(torch.sigmoid(self.keep(x)), self.take(x))
-
-    def forward(self, x: Tensor, cell: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, cell: Tensor | None = None, look: Look = unseen) -> tuple[Tensor, Tensor]:
         """What each step adds, (batch, step, d_model), and the cell (batch, d_model) after the last; it begins as zeros."""
-        kept, taken = self.gated(x)
+        kept, taken = look("kept", torch.sigmoid(self.keep(x))), look("taken", self.take(x))
         new = (1 - kept) * taken
         cells = list[Tensor]()
         for step in range(x.shape[1]):
             cell = new[:, step] if cell is None else kept[:, step] * cell + new[:, step]
             cells.append(cell)
         assert cell is not None
-        return torch.relu(torch.stack(cells, 1)), cell
+        return torch.relu(look("cell", torch.stack(cells, 1))), cell
 
 
 class DecoderLayer(nn.Module):
@@ -81,9 +69,10 @@ class DecoderLayer(nn.Module):
         def cross_attention(y: Tensor) -> Tensor:
             return self.cross_attention(y, memory, source_masked, tap=tap)
 
-        x = self.around_recurrence(x, lambda y: self.recurrence(y)[0])
+        look = looking(tap, "decoder", self.layer)
+        x = self.around_recurrence(x, lambda y: self.recurrence(y, look=look)[0])
         x = self.around_cross_attention(x, cross_attention, look=looking(tap, "cross", self.layer))
-        return looking(tap, "decoder", self.layer)("state", self.around_feed_forward(x, self.feed_forward))
+        return look("state", self.around_feed_forward(x, self.feed_forward))
 
 
 class FirefoxReader(nn.Module):
@@ -115,7 +104,8 @@ class FirefoxReader(nn.Module):
         """Of both stacks; there is no attention of the decoder's onto itself."""
         sizes = sizes_of(self.config)
         layers = {kind: numbers for kind, numbers in sizes.layers.items() if kind != "decoder"}
-        return replace(sizes, layers=layers, heads={kind: sizes.heads[kind] for kind in layers}, cached=0)
+        heads = {kind: sizes.heads[kind] for kind in layers}
+        return replace(sizes, layers=layers, heads=heads, cached=0, recurrences=sizes.layers["decoder"])
 
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Tensor:
         """Reads the source once: int (batch, source) -> memory (batch, source, d_model)."""

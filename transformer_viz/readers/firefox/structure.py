@@ -7,7 +7,7 @@ from transformer_viz.model.config import ModelConfig
 
 WHY_NO_SELF_ATTENTION = (
     "The decoder has no self-attention: what was written before reaches each step through a recurrence, "
-    "a memory that every token fades and adds to, so there are no weights between written tokens."
+    "a memory that every token fades and adds to, so there are no weights between written tokens"
 )
 
 
@@ -26,7 +26,7 @@ def _layer(layer: Layer, config: ModelConfig, number: int) -> Layer:
     block = Block(
         role="recurrence",
         title="Recurrence (SSRU)",
-        sentence=f"{WHY_NO_SELF_ATTENTION} It has {width:,} units{with_parameters(n)}.",
+        sentence=f"{WHY_NO_SELF_ATTENTION}: {width:,} units{with_parameters(n)}.",
         place=place,
         module=place,
         n_parameters=n,

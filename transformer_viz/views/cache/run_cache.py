@@ -16,6 +16,7 @@ from transformer_viz.analysis.alignment_heads import AlignmentHeads
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.analysis.mask_report import MaskReport
 from transformer_viz.trace.inside import Inside
+from transformer_viz.trace.remembered import Remembered
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.trace_size import held_bytes
@@ -35,6 +36,8 @@ def size_of(thing: Any) -> int:
         return held_bytes(thing)
     if isinstance(thing, Inside):
         return sum(array.nbytes for array in thing.arrays.values())
+    if isinstance(thing, Remembered):
+        return thing.nbytes
     if isinstance(thing, TrainingSnapshot):
         return held_bytes(thing.written) + held_bytes(thing.forced)
     if isinstance(thing, MaskReport | ByLength | AlignmentHeads):

@@ -20,6 +20,7 @@ from transformer_viz.analysis.alignment_heads import AlignmentHeads
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.analysis.word_links import gold
 from transformer_viz.attribution import alignment_heads as alignment
+from transformer_viz.attribution.remembered import remembered as read_memory
 from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import BusyError, ModelError, TransformerVizError
@@ -27,6 +28,7 @@ from transformer_viz.evaluation.by_length import accuracy_by_length, default_len
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.inside import Inside
+from transformer_viz.trace.remembered import Remembered
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing import replay as runs_replay
@@ -190,6 +192,14 @@ def inside(checkpoint: LoadedModel, device: str, trace: Trace, place: tuple[Kind
     return watched.computed("Looking into the head", _inside, cost, name, run, place, _checkpoint=checkpoint, _trace=trace)
 
 
+def remembered(checkpoint: LoadedModel, device: str, trace: Trace) -> Remembered:
+    """What the decoder's recurrence remembers: the run's tokens are read once more, in one pass."""
+    name = identity(checkpoint, device)
+    run = (trace.source, trace.target_ids, trace.output_ids, trace.edits)
+    cost = float(len(trace.source_tokens) + trace.n_steps) * checkpoint.n_parameters
+    return watched.computed("Reading the memory", _remembered, cost, name, run, _checkpoint=checkpoint, _trace=trace)
+
+
 def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
     """Exact match by source length, beyond training too."""
     n_symbols = 2 * samples * sum(default_lengths(checkpoint))
@@ -315,6 +325,11 @@ def _alignment_heads(
     elif by != "effect":
         texts, targets, links = gold(by)
     return alignment.alignment_heads(_model, texts, targets=targets, links=links, on_progress=_on_progress)
+
+
+@held
+def _remembered(name: Identity, run: tuple[object, ...], *, _checkpoint: LoadedModel, _trace: Trace) -> Remembered:
+    return read_memory(_checkpoint, _trace)
 
 
 @held

@@ -8,7 +8,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import bar, code, mask_tokens, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.explore import by_length_tab, compare_with, tables
+from transformer_viz.views.explore import by_length_tab, compare_with, memory_tab, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import focus, link, words
@@ -47,6 +47,8 @@ def show() -> None:
             st.markdown(f"**{literal(model.task.about)}** It was never told how: watch where it looks.")
     if chosen.with_answer and not chosen.is_large:
         mask_tokens.show(trace, model)
+    if memory_tab.is_for(model):
+        st.caption(literal(memory_tab.why(model)))
     with where.beside(shown, model, large=chosen.is_large):
         stepper.show_with_code(shown, chosen, program, lambda: _in_row(trace, model, chosen))
     _tables(shown, trace, model, chosen.device)

@@ -117,6 +117,18 @@ def inside(run: AnyRun, place: tuple[Kind, int, int, int], address: str) -> str:
     return program(*run.lines(), looked, f"print({asked})")
 
 
+def remembered(run: AnyRun, layer: int, theme: str) -> str:
+    """The memory of a recurrence."""
+    drawn = looks({"theme": theme}, "theme")
+    return program(
+        *run.lines(),
+        assigned("found", "tv.remembered", _CHECKPOINT, _TRACE),
+        assigned("figure", "tv.figures.remembered", Code("found"), layer=layer, **drawn),
+        "figure.show()",
+        "print(found.apart)",
+    )
+
+
 def numbers(run: AnyRun, kind: Kind, layer: int, head: Head) -> str:
     """The focus as a table."""
     one = [f'table = table[table["head"] == {literal(head)}]'] if isinstance(head, int) else []

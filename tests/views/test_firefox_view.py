@@ -1,0 +1,82 @@
+"""The pages with one of Firefox's translators: a decoder without self-attention, its memory, and its shortlist."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.needs import needs
+from tests.readers import firefox_files
+from tests.views.drawn import picture_of, pictures
+from tests.views.test_drawing_view import blocks, drawings
+from tests.views.test_models_view import words
+from tests.views.test_search_view import tab
+from tests.views.test_shown_code import programs, run_code  # noqa: F401
+from transformer_viz import decode, load_model, places
+from transformer_viz.readers.firefox import folder
+from transformer_viz.switches import Switches
+
+pytestmark = needs("sentencepiece")
+NAME, TEXT = "tiny-firefox", "o gato preto dorme"
+Start = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="module")
+def saved_translator(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return firefox_files.save(tmp_path_factory.mktemp("translators") / NAME).parent
+
+
+@pytest.fixture(autouse=True)
+def translator(saved_translator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(places.MODELS_VARIABLE, str(saved_translator))
+    monkeypatch.setenv("HF_HUB_CACHE", str(saved_translator / "none"))
+    monkeypatch.setattr(folder, "packaged", dict)
+
+
+@pytest.mark.parametrize("page", [None, "search", "compare", "masks"])
+def test_every_page_and_tab_opens(start: Start, page: str | None) -> None:
+    at = start(*([page] if page else []), checkpoint=NAME, text=TEXT)
+    assert not at.exception and not at.error and not at.warning
+    titles = [each.label for each in at.tabs]
+    assert ("Memory" in titles) == (page is None)
+    for title in titles:
+        at = tab(at, title)
+        assert not at.exception and not at.error, title
+
+
+def test_it_says_why_there_is_no_self_attention_and_draws_what_is_there(start: Start) -> None:
+    at = start(checkpoint=NAME, text=TEXT, where="open")
+    assert words(at).count("The decoder has no self-attention: what was written before reaches each step through") == 1
+    [kinds] = [group for group in at.get("button_group") if group.key == "kind"]
+    assert getattr(kinds, "options", None) == ["encoder self-attention", "cross-attention"]
+    [drawing] = drawings(at)
+    assert [block["title"] for block in blocks(drawing) if block["role"] == "recurrence"] == ["Recurrence (SSRU)"] * 2
+    assert "no self-attention" not in words(start(text="abc"))
+
+
+def test_the_memory_is_drawn_of_the_layer_in_focus(start: Start, run_code: Callable[[str], dict[str, Any]]) -> None:  # noqa: F811
+    at = start(checkpoint=NAME, text=TEXT, tables="Memory", layer="1", head="1", code="open", code_of_tab="open")
+    *_, drawn = pictures(at)
+    _, lines = programs(at)
+    again = run_code(lines)
+    assert [picture_of(figure) for figure in again["figures"]] == [picture_of(drawn)]
+    assert float(again["said"]) < 1e-5
+    assert "layer=0" in lines and "These are no weights of attention" in words(at)
+
+
+def test_the_shortlist_is_a_switch_of_the_page_and_its_link(start: Start) -> None:
+    at = start(checkpoint=NAME, text=TEXT)
+    model = load_model(NAME, "cpu")
+    assert at.toggle(key="shortlist").value and "one of the 4 most frequent tokens" in words(at)
+    at.toggle(key="shortlist").set_value(False).run()
+    assert at.query_params["shortlist"] == "off" and "~~" in words(at)
+    free = decode(model.switched(Switches(shortlist=False)), TEXT)
+    ruled = decode(model, TEXT)
+    assert free.output_tokens != ruled.output_tokens
+    opened = start(checkpoint=NAME, text=TEXT, shortlist="off")
+    assert opened.session_state["last_step"] == free.n_steps - 1
+    assert "checkpoint.with_shortlist(False)" in words(
+        tab(start(checkpoint=NAME, text=TEXT, shortlist="off", code="open"), "Table")
+    )
