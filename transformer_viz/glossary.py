@@ -151,9 +151,12 @@ TERMS: dict[str, Term] = {
     "found by": Term(
         "Where a head should look: a task's alignment, sentence pairs aligned by hand, or nothing but its effect", ("explore",)
     ),
-    "error rate": Term(
-        "Alignment error rate: 1 minus the F1 of the links from written words to source words", ("explore",), "Och & Ney 2003"
+    "error rate, writing": Term(
+        "Alignment error rate, 1 minus the F1 of links from words to source words, in the row that writes a word",
+        ("explore",),
+        "Och & Ney 2003",
     ),
+    "error rate, reading": Term("The same in the next row, which reads the word", ("explore",), "Chen et al. 2020"),
     "links right": Term("The share of a head's links that are true ones", ("explore",)),
     "links found": Term("The share of the true links that a head has", ("explore",)),
     "agreement": Term("How often a head links a word as the best one does", ("explore",)),

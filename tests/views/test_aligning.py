@@ -33,9 +33,9 @@ def test_a_click_finds_it_and_the_player_follows(start: Start) -> None:
     at.button(key="aligner-find").click().run()
     model = runs.load("reverse", "auto")
     found = tv.alignment_heads(model, texts_of(model, 40, 0))
-    best = Aligner.of(found.heads[0])
+    best = Aligner.of(found.best())
     assert at.selectbox(key="aligner").value == best.address == at.query_params["aligner"]
-    assert any(f"{found.heads[0]} aligns best" in each.value.replace("\\", "") for each in at.markdown)
+    assert any(f"{found.best()} in the row that writes the word" in each.value.replace("\\", "") for each in at.markdown)
     assert any(code.value == f"alignment_heads={found.alignment_heads}" for code in at.code)
     sent, weights = player(at), best.map_of(tv.decode(model, "hello"))
     assert sent["linked"]["aligner"]["label"] == str(best)

@@ -32,8 +32,8 @@ class Aligner:
 
     @classmethod
     def of(cls, found: AlignedHead) -> "Aligner":
-        """One that was found."""
-        return cls(found.layer, found.head, found.row)
+        """One that was found, in the row that writes a word, as it is shown at its step."""
+        return cls(found.layer, found.head)
 
     @classmethod
     def read(cls, address: str) -> "Aligner | None":

@@ -2,10 +2,12 @@
 
 A head links a target word to the source word that most of its weight lies on, and to none where that is a special token. The
 weight is what a map by words has: the sum over the pieces of a source word, the mean over the rows of a target word. Those are
-the rows that write its pieces, or the rows after them, which read them; both are tried, and the better is said.
+the rows that write its pieces, or the rows after them, which read them. Both are tried, and the better is said: where a
+translation is given, the row that writes a word knows only what the model itself would have written there (Chen et al. 2020,
+"Accurate Word Alignment Induction from Neural Machine Translation").
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -62,9 +64,9 @@ class AlignedHead:
         layer: from 0.
         head: from 0.
         row: of a target word, `writes` or `reads`: the one with the lower error, or without links the greater agreement.
-        error: alignment error rate against the links, all of them sure: 1 − F1; NaN without links.
-        precision: the share of its links that are right.
-        recall: the share of the links that it has.
+        errors: alignment error rate against the links, all of them sure (1 − F1), by row; NaN without links.
+        precision: the share of its links that are right, in that row.
+        recall: the share of the links that it has, likewise.
         agreement: the share of target words that it links as the reference does.
         effect: what the log-probability of a token of the target changes by without it, in nats; None where not asked for.
     """
@@ -72,11 +74,16 @@ class AlignedHead:
     layer: int
     head: int
     row: RowOf
-    error: float
+    errors: Mapping[RowOf, float]
     precision: float
     recall: float
     agreement: float
     effect: Mean | None = None
+
+    @property
+    def error(self) -> float:
+        """In its better row."""
+        return self.errors[self.row]
 
     def __str__(self) -> str:
         return head_label(self.layer, self.head)
@@ -96,6 +103,11 @@ class Average:
     row: RowOf
     error: float
 
+    @property
+    def alignment_heads(self) -> list[list[int]]:
+        """`[[layer, head], …]`, both from 0."""
+        return [list(head) for head in sorted(self.heads)]
+
 
 @dataclass(frozen=True)
 class AlignmentHeads:
@@ -109,7 +121,7 @@ class AlignmentHeads:
         n_links: true links.
         reference: layer and head that the others are compared with.
         heads: ranked.
-        average: the best that was found; None without links. Others may be better: it takes one head after the other.
+        averages: the best found in each row, one head taken after the other, so that others may be better; none without links.
     """
 
     truth: Literal["links", "task"] | None
@@ -119,13 +131,17 @@ class AlignmentHeads:
     n_links: int
     reference: Head
     heads: tuple[AlignedHead, ...]
-    average: Average | None
+    averages: tuple[Average, ...]
 
     @property
     def alignment_heads(self) -> list[list[int]]:
-        """`[[layer, head], …]` from 0, as a generation config of Whisper has it: the average, or the best head alone."""
-        heads = [(self.heads[0].layer, self.heads[0].head)] if self.average is None else self.average.heads
-        return [list(head) for head in sorted(heads)]
+        """`[[layer, head], …]` from 0, as a generation config of Whisper has it: the average in the row that writes a word, as
+        such programs ask it; without links the best head alone."""
+        return self.averages[0].alignment_heads if self.averages else [[self.heads[0].layer, self.heads[0].head]]
+
+    def best(self, row: RowOf = "writes") -> AlignedHead:
+        """The head that aligns best in one row; without links the first."""
+        return min(self.heads, key=lambda each: each.errors[row]) if self.truth else self.heads[0]
 
     def at(self, layer: int, head: int) -> AlignedHead:
         """One head; counts from 0."""
@@ -228,21 +244,25 @@ def ranked(runs: Sequence[Attended], reference: Head | None = None) -> tuple[Hea
 
     error, precision, recall = (None,) * 3 if scores is None else (scores.error, scores.precision, scores.recall)
     all_heads = [
-        AlignedHead(*head, ROWS[rows[at]], of(error, at), of(precision, at), of(recall, at), of(agreement, at))
+        AlignedHead(*head, ROWS[rows[at]], _by_row(error, at), of(precision, at), of(recall, at), of(agreement, at))
         for at, head in enumerate(heads)
     ]
     rank: Callable[[AlignedHead], float] = (lambda each: -each.agreement) if scores is None else (lambda each: each.error)
     return reference, tuple(sorted(all_heads, key=rank))
 
 
-def best_average(runs: Sequence[Attended]) -> Average:
-    """A few heads whose mean weights align best: at each row the best head first, then the one that lowers the error most."""
-    return min((_average(runs, row) for row in range(len(ROWS))), key=lambda each: (each.error, len(each.heads)))
+def best_averages(runs: Sequence[Attended]) -> tuple[Average, ...]:
+    """A few heads whose mean weights align best, at each row: the best head first, then the one that lowers the error most."""
+    return tuple(_average(runs, row) for row in range(len(ROWS)))
 
 
 def error_rate(n_right: np.ndarray, n_found: np.ndarray, n_true: int) -> np.ndarray:
     """1 − 2 |A ∩ S| / (|A| + |S|) (Och & Ney 2003, where all links are sure); 1 where there is no link at all."""
     return 1 - 2 * n_right / np.maximum(n_found + n_true, 1)
+
+
+def _by_row(errors: np.ndarray | None, head: int) -> dict[RowOf, float]:
+    return {row: float("nan") if errors is None else float(errors[at, head]) for at, row in enumerate(ROWS)}
 
 
 def _of_rows(weights: np.ndarray, words: Sequence[Sequence[int]], after: int) -> np.ndarray:

@@ -83,7 +83,7 @@ def _summary(runs: Sequence[Attended], without: KnockOut | None, reference: Head
         n_links=heads_of.n_links(runs),
         reference=compared,
         heads=tuple(_with_effect(each, without) for each in found),
-        average=None if truth is None else heads_of.best_average(runs),
+        averages=() if truth is None else heads_of.best_averages(runs),
     )
 
 

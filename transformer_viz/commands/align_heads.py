@@ -111,14 +111,16 @@ def _print(found: "AlignmentHeads") -> None:
 
     truth = {"links": "the links given", "task": "the task's own alignment", None: "none is known, ranked by agreement"}
     print(f"{found.n_words} {found.unit}s of {found.n_texts} texts; {found.n_links} links: {truth[found.truth]}")
-    columns = ("AER", "precision", "recall", f"as {head_label(*found.reference)}")
-    print(f"{'head':10}{''.join(f'{name:>12}' for name in columns)}{'change of log p a token':>32}  row")
+    columns = ("AER writing", "AER reading", "precision", "recall", f"as {head_label(*found.reference)}")
+    print(f"{'head':10}{''.join(f'{name:>12}' for name in columns)}{'change of log p a token':>32}")
     for each in found.heads:
-        numbers = (each.error, each.precision, each.recall, each.agreement)
+        numbers = (*each.errors.values(), each.precision, each.recall, each.agreement)
         effect = "-" if each.effect is None else _shared.mean_words(each.effect)
         cells = "".join(f"{_shared.number_words(value):>12}" for value in numbers)
-        print(f"{each!s:10}{cells}{effect:>32}  {ROW_WORDS[each.row]}")
-    if (average := found.average) is not None:
-        named = " + ".join(head_label(*head) for head in average.heads)
-        print(f"best average: {named}, AER {average.error:.3f}, {ROW_WORDS[average.row]}")
-    print(f"alignment_heads={found.alignment_heads}")
+        print(f"{each!s:10}{cells}{effect:>32}")
+    for average in found.averages:
+        best, named = found.best(average.row), " + ".join(head_label(*head) for head in average.heads)
+        errors = f"{best} alone {best.errors[average.row]:.3f}; {named} {average.error:.3f}"
+        print(f"in the row that {ROW_WORDS[average.row]}: {errors}, alignment_heads={average.alignment_heads}")
+    if not found.averages:
+        print(f"alignment_heads={found.alignment_heads}")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from transformer_viz import glossary
 from transformer_viz.analysis.aligner import Aligner
-from transformer_viz.analysis.alignment_heads import ROW_WORDS, AlignmentHeads
+from transformer_viz.analysis.alignment_heads import ROW_WORDS, ROWS, AlignmentHeads
 from transformer_viz.analysis.word_links import directions
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.terms import head_label
@@ -108,7 +108,7 @@ def _found(shown: Shown, model: "LoadedModel") -> AlignmentHeads | None:
         return None
     if state.aligned_taken != asked:
         state.aligned_taken = asked
-        aligner.choose(Aligner.of(found.heads[0]))
+        aligner.choose(Aligner.of(found.best()))
         st.rerun()
     return found
 
@@ -117,14 +117,14 @@ def _show_found(found: AlignmentHeads) -> None:
     st.markdown(literal(summary(found)))
     columns = {
         "head": [str(each) for each in found.heads],
-        "error rate": [each.error for each in found.heads],
+        "error rate, writing": [each.errors["writes"] for each in found.heads],
+        "error rate, reading": [each.errors["reads"] for each in found.heads],
         "links right": [each.precision for each in found.heads],
         "links found": [each.recall for each in found.heads],
         "agreement": [each.agreement for each in found.heads],
         "change of log p": [None if each.effect is None else each.effect.value for each in found.heads],
-        "asked in the row that": [ROW_WORDS[each.row] for each in found.heads],
     }
-    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in list(columns)[1:6]}
+    numbers = {name: st.column_config.NumberColumn(format="%.3f") for name in list(columns)[1:]}
     table = pd.DataFrame(columns).dropna(axis="columns", how="all")
     st.dataframe(table, hide_index=True, height=min(320, 38 + 35 * len(table)), column_config=numbers, placeholder="–")
     st.code(f"alignment_heads={found.alignment_heads}", language="python")
@@ -132,14 +132,14 @@ def _show_found(found: AlignmentHeads) -> None:
 
 def summary(found: AlignmentHeads) -> str:
     """Which head, and how well."""
-    best, n = found.heads[0], len(found.heads)
-    over = f"{found.n_words} {found.unit}s of {found.n_texts} text{'s' * (found.n_texts > 1)}"
-    if found.truth is None:
-        how = "agreement says how often another head links as it does"
-        return f"Without {best} this output loses most, of {n} heads. Where it should look is not known: {how}, over {over}."
-    where = f"in the row that {ROW_WORDS[best.row]}"
-    words = f"{best} aligns best of {n} heads: alignment error rate {best.error:.3f} over {over}, {where}."
-    if found.average is not None and len(found.average.heads) > 1:
-        named = " and ".join(head_label(*head) for head in found.average.heads)
-        words += f" The mean of {named} has {found.average.error:.3f}."
+    n, over = len(found.heads), f"{found.n_words} {found.unit}s of {found.n_texts} text{'s' * (found.n_texts > 1)}"
+    if not found.averages:
+        how = "Where it should look is not known; agreement says how often another head links as it does"
+        return f"Without {found.best()} this output loses most, of {n} heads. {how}, over {over}."
+    rows = (f"{found.best(row)} in the row that {ROW_WORDS[row]} ({found.best(row).errors[row]:.3f})" for row in ROWS)
+    words = f"Of {n} heads these align best over {over}, by their alignment error rate: {' and '.join(rows)}."
+    average = found.averages[0]
+    if len(average.heads) > 1:
+        named = " and ".join(head_label(*head) for head in average.heads)
+        words += f" In the row that {ROW_WORDS[average.row]}, the mean of {named} has {average.error:.3f}."
     return words
