@@ -17,7 +17,7 @@ from benchmarks.measure import Report, Skipped
 
 GROUPS = (
     *("decoding", "training", "pictures", "app", "start", "pages", "load", "large", "sessions", "clients", "room"),
-    *("strangers", "readers", "live", "inside"),
+    *("strangers", "readers", "firefox", "live", "inside"),
 )
 OUTPUT = Path("build/bench.json")
 

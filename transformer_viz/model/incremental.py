@@ -99,11 +99,11 @@ class _Layer:
         key, value = layer.cross_attention.keys_and_values(memory)
         self.memory = key.transpose(-2, -1).flatten(0, 1).contiguous(), value.flatten(0, 1).contiguous()
         self.own = _own(layer.attention, config)
-        self.query = _entries(layer.cross_attention.query, config.key_width)
-        self.joined, self.cross_joined = _joined(layer.attention), _joined(layer.cross_attention)
-        self.feed_forward = _feed_forward(layer.feed_forward)
+        self.query = entries_of(layer.cross_attention.query, config.key_width)
+        self.joined, self.cross_joined = joined_of(layer.attention), joined_of(layer.cross_attention)
+        self.feed_forward = feed_forward_of(layer.feed_forward)
         self.around = [
-            _around(residual, layer.norm)
+            around_of(residual, layer.norm)
             for residual in (layer.around_attention, layer.around_cross_attention, layer.around_feed_forward)
         ]
 
@@ -137,7 +137,7 @@ def _own(attention: MultiHeadAttention, config: ModelConfig) -> Callable[[Tensor
     parts = (attention.query, attention.key, attention.value)
     if config.d_model > _FUSED_UP_TO or config.key_width != config.value_width:
         widths = (config.key_width, config.key_width, config.value_width)
-        each = [_entries(part, width) for part, width in zip(parts, widths, strict=True)]
+        each = [entries_of(part, width) for part, width in zip(parts, widths, strict=True)]
         return lambda y: [entries(y) for entries in each]
     n_heads, width = config.n_heads, config.key_width
     weight = torch.cat([part.weight for part in parts])
@@ -151,25 +151,26 @@ def _own(attention: MultiHeadAttention, config: ModelConfig) -> Callable[[Tensor
     return fused
 
 
-def _entries(part: nn.Linear, width: int) -> Rows:
+def entries_of(part: nn.Linear, width: int) -> Rows:
     """Rows -> their projection into heads, (entry, width)."""
     project = _linear(part.weight, part.bias)
     return lambda y: project(y).view(-1, width)
 
 
-def _joined(attention: MultiHeadAttention) -> Rows:
+def joined_of(attention: MultiHeadAttention) -> Rows:
     """(batch, head, 1, d_v) through the output projection -> (batch, d_model)."""
     project = _linear(attention.out.weight, attention.out.bias)
     return lambda heads: project(heads.flatten(1))
 
 
-def _feed_forward(module: FeedForward) -> Rows:
+def feed_forward_of(module: FeedForward) -> Rows:
+    """Rows through the feed-forward layer."""
     inner, outer = (_linear(part.weight, part.bias) for part in (module.inner, module.outer))
     activation = module.activation
     return lambda y: outer(activation(inner(y)))
 
 
-def _around(residual: ResidualConnection, shared: nn.LayerNorm | None) -> Callable[[Tensor, Rows], Tensor]:
+def around_of(residual: ResidualConnection, shared: nn.LayerNorm | None) -> Callable[[Tensor, Rows], Tensor]:
     """The residual connection around a sublayer, as `ResidualConnection`, without dropout."""
     module = residual.norm if shared is None else shared
     assert module is not None

@@ -20,6 +20,7 @@ from transformer_viz.model import initialization
 from transformer_viz.model.attention import attend_last
 from transformer_viz.model.blocks import EncoderLayer, FeedForward, MultiHeadAttention, ResidualConnection, surroundings
 from transformer_viz.model.config import ModelConfig
+from transformer_viz.model.incremental import around_of, entries_of, feed_forward_of, joined_of
 from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Look, Site, Tap, looking, unseen
@@ -38,16 +39,20 @@ class Recurrence(nn.Module):
         self.take = nn.Linear(width, width, bias=False)
         self.keep = nn.Linear(width, width)
 
-    def forward(self, x: Tensor, cell: Tensor | None = None, look: Look = unseen) -> tuple[Tensor, Tensor]:
-        """What each step adds, (batch, step, d_model), and the cell (batch, d_model) after the last; it begins as zeros."""
+    def step(self, x: Tensor, cell: Tensor | None) -> Tensor:
+        """(batch, d_model) -> the cell after one more step; None is zeros."""
+        kept = torch.sigmoid(self.keep(x))
+        new = (1 - kept) * self.take(x)
+        return new if cell is None else new.addcmul_(kept, cell)
+
+    def forward(self, x: Tensor, look: Look = unseen) -> Tensor:
+        """What each step adds, (batch, step, d_model)."""
         kept, taken = look("kept", torch.sigmoid(self.keep(x))), look("taken", self.take(x))
         new = (1 - kept) * taken
-        cells = list[Tensor]()
-        for step in range(x.shape[1]):
-            cell = new[:, step] if cell is None else kept[:, step] * cell + new[:, step]
-            cells.append(cell)
-        assert cell is not None
-        return torch.relu(look("cell", torch.stack(cells, 1))), cell
+        cells = [new[:, 0]]
+        for step in range(1, x.shape[1]):
+            cells.append(kept[:, step] * cells[-1] + new[:, step])
+        return torch.relu(look("cell", torch.stack(cells, 1)))
 
 
 class DecoderLayer(nn.Module):
@@ -70,7 +75,7 @@ class DecoderLayer(nn.Module):
             return self.cross_attention(y, memory, source_masked, tap=tap)
 
         look = looking(tap, "decoder", self.layer)
-        x = self.around_recurrence(x, lambda y: self.recurrence(y, look=look)[0])
+        x = self.around_recurrence(x, lambda y: self.recurrence(y, look))
         x = self.around_cross_attention(x, cross_attention, look=looking(tap, "cross", self.layer))
         return look("state", self.around_feed_forward(x, self.feed_forward))
 
@@ -155,7 +160,7 @@ class FirefoxReader(nn.Module):
 
     def logits(self, x: Tensor) -> Tensor:
         """(…, d_model) -> (…, vocabulary)."""
-        return x @ self.embedding + self.output_bias
+        return torch.addmm(self.output_bias, x, self.embedding) if x.dim() == 2 else x @ self.embedding + self.output_bias
 
 
 class FirefoxReading:
@@ -163,17 +168,19 @@ class FirefoxReading:
 
     def __init__(self, reader: FirefoxReader, memory: Tensor, source_padding: Tensor | None) -> None:
         self._reader = reader
-        self._layers = [_LayerReading(layer, memory) for layer in reader.decoder if isinstance(layer, DecoderLayer)]
+        self._layers = [
+            _LayerReading(layer, reader.config, memory) for layer in reader.decoder if isinstance(layer, DecoderLayer)
+        ]
         self._masked = _for_keys(source_padding)
         self._n_read = 0
 
     def read(self, tokens: Tensor, *, tap: Tap | None = None) -> Tensor:
         """int (batch,) -> (batch, vocabulary)."""
-        x = self._reader.embedded(tokens[:, None], self._n_read)
+        x = self._reader.embedded(tokens[:, None], self._n_read)[:, 0]
         for layer in self._layers:
             x = layer.read(x, Site("cross", layer.number, self._n_read), self._masked, tap)
         self._n_read += 1
-        return self._reader.logits(x[:, 0])
+        return self._reader.logits(x)
 
     def reorder(self, rows: Tensor) -> None:
         """Cells, memory and padding of each row."""
@@ -183,35 +190,38 @@ class FirefoxReading:
 
 
 class _LayerReading:
-    """One decoder layer on its way through a target."""
+    """One decoder layer on its way through a target; an entry is one head of one sentence, as in `attend_last`."""
 
-    def __init__(self, layer: DecoderLayer, memory: Tensor) -> None:
-        self._layer, self.number = layer, layer.layer
-        keys, values = layer.cross_attention.keys_and_values(memory)
-        self._keys, self._values = keys.transpose(-2, -1).contiguous(), values.contiguous()
-        self._cell: Tensor | None = None
+    def __init__(self, layer: DecoderLayer, config: ModelConfig, memory: Tensor) -> None:
+        self.number, self._n_heads = layer.layer, config.n_heads
+        self._recurrence, self._cell = layer.recurrence, None
+        attention = layer.cross_attention
+        keys, values = attention.keys_and_values(memory)
+        self._memory = keys.transpose(-2, -1).flatten(0, 1).contiguous(), values.flatten(0, 1).contiguous()
+        self._query, self._joined = entries_of(attention.query, config.key_width), joined_of(attention)
+        self._feed_forward = feed_forward_of(layer.feed_forward)
+        residuals = (layer.around_recurrence, layer.around_cross_attention, layer.around_feed_forward)
+        self._around = [around_of(each, None) for each in residuals]
 
     def read(self, x: Tensor, site: Site, masked: Tensor | None, tap: Tap | None) -> Tensor:
-        """(batch, 1, d_model) -> the same."""
-        layer = self._layer
+        """(batch, d_model) -> the same."""
 
         def recurrence(y: Tensor) -> Tensor:
-            added, self._cell = layer.recurrence(y, self._cell)
-            return added
+            self._cell = self._recurrence.step(y, self._cell)
+            return torch.relu(self._cell)
 
         def cross_attention(y: Tensor) -> Tensor:
-            attention = layer.cross_attention
-            query = attention.query(y).view(-1, 1, self._keys.shape[2])
-            entries = (each.flatten(0, 1) for each in (self._keys, self._values))
-            heads = attend_last(query, *entries, masked, attention.n_heads, site=site, tap=tap)
-            return attention.out(heads.transpose(1, 2).flatten(2))
+            query = self._query(y)[:, None]
+            return self._joined(attend_last(query, *self._memory, masked, self._n_heads, site=site, tap=tap))
 
-        x = layer.around_recurrence(x, recurrence)
-        x = layer.around_cross_attention(x, cross_attention)
-        return layer.around_feed_forward(x, layer.feed_forward)
+        for around, sublayer in zip(self._around, (recurrence, cross_attention, self._feed_forward), strict=True):
+            x = around(x, sublayer)
+        return x
 
     def reorder(self, rows: Tensor) -> None:
-        self._keys, self._values = self._keys.index_select(0, rows), self._values.index_select(0, rows)
+        entries = (rows[:, None] * self._n_heads + torch.arange(self._n_heads, device=rows.device)).flatten()
+        keys, values = self._memory
+        self._memory = keys.index_select(0, entries), values.index_select(0, entries)
         self._cell = None if self._cell is None else self._cell.index_select(0, rows)
 
 

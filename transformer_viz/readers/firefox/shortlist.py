@@ -46,7 +46,8 @@ class Shortlist:
 
     def __call__(self, so_far: SoFar, scores: Tensor) -> Tensor:
         """As `decoding.reader.Rules`."""
-        return scores.masked_fill(~self.allowed(so_far.source, so_far.source_padding, scores.shape[-1]), float("-inf"))
+        allowed = self.allowed(so_far.source, so_far.source_padding, scores.shape[-1])
+        return torch.where(allowed, scores, float("-inf"))
 
 
 def read(path: Path, n_tokens: int) -> Shortlist:
