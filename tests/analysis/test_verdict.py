@@ -8,7 +8,17 @@ import pytest
 
 from transformer_viz import Trace
 from transformer_viz.analysis.faithfulness import first_keys
-from transformer_viz.analysis.verdict import MapVerdict, Mean, content_keys, mean_over_texts, over, spearman, verdict, words
+from transformer_viz.analysis.verdict import (
+    MapVerdict,
+    Mean,
+    content_keys,
+    left_out_words,
+    mean_over_texts,
+    over,
+    spearman,
+    verdict,
+    words,
+)
 from transformer_viz.errors import OptionError
 from transformer_viz.trace.attribution import Attribution
 
@@ -98,13 +108,39 @@ def test_long_texts_count_as_many_steps_as_they_have():
 def test_words():
     trace = run(np.ones((1, 4)) / 4, 4)
     none = over([verdict(trace, cause_of(np.zeros((1, 4))))])
-    assert words(none.at("L1 H1"), none) == "has nothing to point at: none of 1 steps has a cause of 0.1 nats"
+    assert (
+        words(none.at("L1 H1"), none) == "has nothing to point at: 1 step is left out: 1 that no token matters to by 0.1 nats"
+    )
     some = over([verdict(trace, cause_of([[0, 5.0, 0, 0]]))])
     found = MapVerdict("L1 H1", Mean(0.943), Mean(0.5))
     assert words(found, some) == "points where the cause is in 94% of 1 judged steps (50% by chance)"
     assert words(found, some, 1.0).endswith("; without this head 100% of answers stay")
+    assert left_out_words(some) == "no step is left out"
     with pytest.raises(OptionError, match="there is no map 'L9 H9'"):
         some.at("L9 H9")
+
+
+def test_why_steps_are_left_out():
+    """Of a text of one letter no key can be chosen, whatever its cause."""
+    letter = verdict(run(np.ones((2, 3)) / 3, 3), cause_of([[0, 5.0, 0], [0, 0, 0]]))
+    letters = verdict(run(np.ones((3, 4)) / 4, 4), cause_of([[0, 5.0, 0, 0], [9, 0.01, 0, 9], [0, 0, 0, 0]]))
+    both = over([letter, letters])
+    assert (letter.n_left_out, letter.n_without_choice, letters.n_left_out, letters.n_without_choice) == (2, 2, 2, 0)
+    expected = "4 steps are left out: 2 that no token matters to by 0.1 nats and 2 with fewer than two tokens to choose from"
+    assert left_out_words(both) == expected
+
+
+def test_as_a_table():
+    rng = np.random.default_rng(3)
+    each = [verdict(run(rng.random((1, 2, 5, 6)), 6), cause_of(rng.normal(1, 1, (5, 6)))) for _ in range(3)]
+    one, found = over(each[:1]), over(each)
+    assert [*one.to_frame().columns] == ["map", "top", "rho"]
+    table = found.to_frame().set_index("map")
+    assert [*table.index] == ["L1 H1", "L1 H2", "L1 mean", "L1 max", "by chance"]
+    for name in table.index[:-1]:
+        top, rho = found.at(name).top, found.at(name).rho
+        assert table.loc[name].tolist() == [top.value, *(top.interval or ()), rho.value, *(rho.interval or ())]
+    assert table.loc["by chance", "top"] == found.chance.value and table.loc["by chance", "rho"] == 0
 
 
 def test_the_first_keys():

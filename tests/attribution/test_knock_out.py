@@ -1,5 +1,6 @@
 """Heads taken away, against edits that do the same, plain loops, and models whose heads are known."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -128,7 +129,29 @@ def test_what_is_left_suffices_and_none_of_it_can_be_spared():
     assert not tv.decode(two, "abba", edits=[*without, f"{left[0]}:zero"]).is_right
 
 
+def test_one_head_alone_is_as_among_all(tiny, traces):
+    place, shares = HeadPlace("cross", 1, 2), list[float]()
+    [alone] = knock_out(tiny, traces, heads=[place], on_progress=shares.append).heads
+    among = knock_out(tiny, traces).at("cross", 1, 2)
+    assert alone.log_p.value == pytest.approx(among.log_p.value, abs=1e-12)
+    assert (alone.place, alone.exact, alone.stays.value) == (place, among.exact, pytest.approx(among.stays.value, nan_ok=True))
+    assert shares == [0, 1 / 3, 2 / 3]
+
+
+def test_answers_that_stay_are_of_those_that_were_right():
+    """Of one text the true answer is never written, since its run was of other letters."""
+    one = planted.copying(0)
+    runs = [tv.decode(one, "abba"), replace(tv.decode(one, "hgfe"), expected_tokens=("a", "<end>"))]
+    found = knock_out(one, runs)
+    assert found.exact_before.value == 0.5
+    assert [found.at("cross", 0, head).exact.value for head in (0, 1)] == [0, 0.5]
+    assert [found.at("cross", 0, head).stays.value for head in (0, 1)] == [0, 1]
+    assert np.isnan(knock_out(one, runs[1:]).at("cross", 0, 1).stays.value)
+
+
 def test_mistakes_are_said(tiny, traces):
+    with pytest.raises(OptionError, match=r"has no head cross.9.1; the last one is cross.3.5"):
+        knock_out(tiny, traces, heads=[HeadPlace("cross", 8, 0)])
     with pytest.raises(OptionError, match="how='half' is not known; choose one of zero, mean, uniform"):
         knock_out(tiny, traces, how="half")
     with pytest.raises(OptionError, match="over a list of one or more runs"):

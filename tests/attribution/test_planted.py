@@ -21,8 +21,10 @@ def test_every_measure_finds_the_head_that_copies(one, mode):
     assert trace.text == planted.TEXT
     cause = tv.attribute(one, trace, "occlusion", mode=mode)
     assert (cause.values.argmax(1) == np.arange(1, trace.n_steps + 1)).all()
-    found = tv.verdict(one, trace, mode=mode)
+    shares = list[float]()
+    found = tv.verdict(one, trace, mode=mode, on_progress=shares.append)
     assert not found.missing
+    assert np.allclose(shares, np.arange(6) / 6)
     finds = ["L1 H1", "gradient", "rollout", "alti", "value_weighted L1 H1", "value_weighted_sum L1", "L1 mean"]
     assert {name: found.at(name).top.value for name in finds} == dict.fromkeys(finds, 1.0)
     chance = 1 / len(planted.TEXT)
@@ -50,8 +52,10 @@ def test_two_heads_that_copy_are_needed_only_together():
 
 
 def test_what_a_copying_head_puts_first_carries_the_probability(one):
-    trace = tv.decode(one, planted.TEXT)
-    curves = {each.name: each for each in tv.faithfulness(one, trace, ["L1 H1", "L1 H2", "gradient"])}
+    trace, shares = tv.decode(one, planted.TEXT), list[float]()
+    found = tv.faithfulness(one, trace, ["L1 H1", "L1 H2", "gradient"], on_progress=shares.append)
+    curves = {each.name: each for each in found}
+    assert shares == sorted(shares) and shares[0] == 0 and shares[-1] < 1
     assert list(curves) == ["L1 H1", "L1 H2", "gradient", "occlusion", "random"]
     for name in ("L1 H1", "gradient", "occlusion"):
         assert all(each.value > 0.99 for each in curves[name].comprehensiveness)

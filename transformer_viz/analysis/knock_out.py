@@ -42,11 +42,20 @@ class Outcome:
 
 @dataclass(frozen=True)
 class HeadEffect:
-    """Without one head; means over texts with their intervals."""
+    """Without one head; means over texts with their intervals.
+
+    Attributes:
+        place: the head.
+        log_p: how much each token of the answers loses, in nats.
+        exact: the share of texts that are still written.
+        stays: of the answers that are written with all heads, the share that is written without this one, too; NaN where there
+            are none.
+    """
 
     place: HeadPlace
     log_p: Mean
     exact: Mean
+    stays: Mean
 
 
 @dataclass(frozen=True)
@@ -75,12 +84,20 @@ class KnockOut:
 def effects(found: Mapping[HeadSet, Outcome], seed: int) -> tuple[HeadEffect, ...]:
     """Of heads that were taken away alone."""
     alone = {place: outcome for places, outcome in found.items() if len(places) == 1 for place in places}
-    return tuple(HeadEffect(place, mean_over_texts(each.log_p, seed), exact(each, seed)) for place, each in alone.items())
+    before = found[frozenset()].is_exact
+    return tuple(
+        HeadEffect(place, mean_over_texts(each.log_p, seed), exact(each, seed), _share(each.is_exact[before], seed))
+        for place, each in alone.items()
+    )
 
 
 def exact(outcome: Outcome, seed: int) -> Mean:
     """The share of texts that are still written."""
-    return mean_over_texts([np.array([float(each)]) for each in outcome.is_exact], seed)
+    return _share(outcome.is_exact, seed)
+
+
+def _share(is_so: np.ndarray, seed: int) -> Mean:
+    return mean_over_texts([np.array([float(each)]) for each in is_so], seed)
 
 
 def interactions(found: Mapping[HeadSet, Outcome], places: Sequence[HeadPlace]) -> np.ndarray:

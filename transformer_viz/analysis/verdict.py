@@ -7,6 +7,7 @@ more and a cause of at least `LEAST` nats among them. By chance a map points at 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +17,9 @@ from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind, head_label, layer_label
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEAST = 0.1
 """Nats: a step that no key changes by as much has no cause to point at."""
@@ -47,6 +51,7 @@ class Verdict:
         chance: (step,), how often a random key is one with the largest cause.
         maps: by what they are called.
         n_left_out: steps that were written and are not judged.
+        n_without_choice: those of them that had fewer than two keys; the others had no cause.
     """
 
     kind: Kind
@@ -55,6 +60,7 @@ class Verdict:
     chance: np.ndarray
     maps: Mapping[str, Agreement]
     n_left_out: int
+    n_without_choice: int
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,7 @@ class Verdicts:
         n_texts: how many runs.
         n_judged: steps.
         n_left_out: steps that were written and are not judged.
+        n_without_choice: those of them that had fewer than two keys; the others had no cause.
         chance: of a random key.
         maps: heads by layer, then layers, then other attributions.
         missing: what the model cannot give, and why.
@@ -99,6 +106,7 @@ class Verdicts:
     n_texts: int
     n_judged: int
     n_left_out: int
+    n_without_choice: int
     chance: Mean
     maps: tuple[MapVerdict, ...]
     missing: Mapping[str, str]
@@ -110,6 +118,21 @@ class Verdicts:
             raise OptionError(f"there is no map {name!r} in this verdict")
         return found
 
+    def to_frame(self) -> "pd.DataFrame":
+        """One row a map, and one for a random key: its name, how often it points at the cause, its rank correlation; with the
+        ends of intervals where there are any."""
+        import pandas as pd
+
+        # A ranking by chance has no correlation with any other.
+        rows = [*self.maps, MapVerdict("by chance", self.chance, Mean(0.0))]
+        columns: dict[str, list[str] | list[float]] = {"map": [each.name for each in rows]}
+        for name, means in (("top", [each.top for each in rows]), ("rho", [each.rho for each in rows])):
+            columns[name] = [mean.value for mean in means]
+            if self.n_texts > 1:
+                ends = [mean.interval or (mean.value, mean.value) for mean in means]
+                columns |= {f"{name}_low": [low for low, _ in ends], f"{name}_high": [high for _, high in ends]}
+        return pd.DataFrame(columns)
+
 
 def content_keys(trace: Trace, kind: Kind) -> np.ndarray:
     """bool (query, key): tokens of the text, which the decoder has read by then."""
@@ -118,13 +141,14 @@ def content_keys(trace: Trace, kind: Kind) -> np.ndarray:
     return np.tril(rows) if kind == "decoder" else rows
 
 
-def judged_steps(trace: Trace, cause: Attribution) -> tuple[np.ndarray, int]:
-    """Which steps are judged, (step,), and how many that were written are not."""
+def judged_steps(trace: Trace, cause: Attribution) -> tuple[np.ndarray, int, int]:
+    """Which steps are judged, (step,), how many that were written are not, and of these how many had no choice of keys."""
     keys, is_written = content_keys(trace, cause.kind), real_queries(trace, "decoder")
     is_written = is_written & (np.arange(trace.n_steps) >= trace.n_given)
     largest = np.where(keys & np.isfinite(cause.values), cause.values, -np.inf).max(-1, initial=-np.inf)
-    is_judged = is_written & (keys.sum(-1) >= 2) & (largest >= LEAST)
-    return is_judged.nonzero()[0], int(is_written.sum() - is_judged.sum())
+    has_choice = keys.sum(-1) >= 2
+    is_judged = is_written & has_choice & (largest >= LEAST)
+    return is_judged.nonzero()[0], int((is_written & ~is_judged).sum()), int((is_written & ~has_choice).sum())
 
 
 def maps_of(trace: Trace, kind: Kind, results: Iterable[Attribution] = ()) -> dict[str, np.ndarray]:
@@ -148,7 +172,7 @@ def verdict(trace: Trace, cause: Attribution, results: Iterable[Attribution] = (
         cause: of `tv.attribute(…, "occlusion")`.
         results: other attributions of the same kind.
     """
-    steps, n_left_out = judged_steps(trace, cause)
+    steps, n_left_out, n_without_choice = judged_steps(trace, cause)
     keys = content_keys(trace, cause.kind)
     causes = [cause.values[t, keys[t]] for t in steps]
     is_cause = [each == each.max() for each in causes]
@@ -159,7 +183,8 @@ def verdict(trace: Trace, cause: Attribution, results: Iterable[Attribution] = (
         )
         for name, one in maps_of(trace, cause.kind, results).items()
     }
-    return Verdict(cause.kind, cause.mode, steps, np.array([each.mean() for each in is_cause]), maps, n_left_out)
+    chance = np.array([each.mean() for each in is_cause])
+    return Verdict(cause.kind, cause.mode, steps, chance, maps, n_left_out, n_without_choice)
 
 
 def over(verdicts: Sequence[Verdict], missing: Mapping[str, str] | None = None, *, seed: int = 0) -> Verdicts:
@@ -177,6 +202,7 @@ def over(verdicts: Sequence[Verdict], missing: Mapping[str, str] | None = None, 
         n_texts=len(verdicts),
         n_judged=sum(len(each.steps) for each in verdicts),
         n_left_out=sum(each.n_left_out for each in verdicts),
+        n_without_choice=sum(each.n_without_choice for each in verdicts),
         chance=mean_over_texts([each.chance for each in verdicts], seed),
         maps=tuple(
             MapVerdict(
@@ -220,11 +246,21 @@ def words(found: MapVerdict, of: Verdicts, stays: float | None = None) -> str:
     Pointing at the cause does not make a head needed, and a head that is needed may look elsewhere.
     """
     if np.isnan(found.top.value):
-        said = f"has nothing to point at: none of {of.n_left_out} steps has a cause of {LEAST} nats"
+        said = f"has nothing to point at: {left_out_words(of)}"
     else:
         share, chance = f"{found.top.value:.0%}", f"{of.chance.value:.0%}"
         said = f"points where the cause is in {share} of {of.n_judged} judged steps ({chance} by chance)"
     return said if stays is None else f"{said}; without this head {stays:.0%} of answers stay"
+
+
+def left_out_words(of: Verdicts) -> str:
+    """How many steps were left out, and why."""
+    if not of.n_left_out:
+        return "no step is left out"
+    n_without_cause = of.n_left_out - of.n_without_choice
+    why = [f"{n_without_cause} that no token matters to by {LEAST} nats"] if n_without_cause else []
+    why += [f"{of.n_without_choice} with fewer than two tokens to choose from"] if of.n_without_choice else []
+    return f"{of.n_left_out} step{'s are' if of.n_left_out > 1 else ' is'} left out: {' and '.join(why)}"
 
 
 def _by_head(result: Attribution) -> dict[str, np.ndarray]:

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_viz.analysis.counter_proof import CounterProof, Moved
 from transformer_viz.analysis.knock_out import HeadPlace
 from transformer_viz.attribution.knock_out import places
 from transformer_viz.attribution.run import Run
@@ -22,71 +22,16 @@ from transformer_viz.model import devices
 from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.watching import OnProgress
 
 EPSILON = 0.01
 N_HALVINGS = 12
 """After which λ is known to 1/4096."""
 
 
-@dataclass(frozen=True)
-class Moved:
-    """Weights moved towards one target, as they were applied.
-
-    Attributes:
-        target: one of `TARGETS`.
-        share: λ; 1, the weights are the target's.
-        weights: float32 (layer, head, query, key), of the scope's layers and heads.
-        distance: the share of the weight that lies at other keys than before, ½ Σ|A′ − A|, the mean over rows.
-        change: the greatest change of an output probability with these weights, computed once more from what is said here.
-    """
-
-    target: str
-    share: float
-    weights: np.ndarray
-    distance: float
-    change: float
-
-
-@dataclass(frozen=True)
-class CounterProof:
-    """How far the weights of one scope were moved.
-
-    Attributes:
-        scope: which heads.
-        heads: they, by layer and head.
-        epsilon: what no output probability changes by more than.
-        weights: float32 (layer, head, query, key), as they were.
-        moved: towards each target.
-    """
-
-    scope: str
-    heads: tuple[HeadPlace, ...]
-    epsilon: float
-    weights: np.ndarray
-    moved: tuple[Moved, ...]
-
-    @property
-    def farthest(self) -> Moved:
-        """That with most of its weight elsewhere: a λ of 1 towards where a head looks anyway would be no way."""
-        return max(self.moved, key=lambda each: each.distance)
-
-    def towards(self, target: str) -> Moved:
-        """One target's."""
-        return next(each for each in self.moved if each.target == target)
-
-    @property
-    def words(self) -> str:
-        """A sentence."""
-        if self.farthest.distance == 0:
-            return f"{self.scope}: no other weights were found that the output does not notice"
-        found = self.farthest
-        return (
-            f"{self.scope}: the farthest found has {found.distance:.0%} of the weight elsewhere (λ = {found.share:.2f} towards "
-            f"{found.target}), and no output probability changes by more than {found.change:.4f}"
-        )
-
-
-def counter_proof(reader: LoadedModel, trace: Trace, *, scope: str, epsilon: float = EPSILON) -> CounterProof:
+def counter_proof(
+    reader: LoadedModel, trace: Trace, *, scope: str, epsilon: float = EPSILON, on_progress: OnProgress | None = None
+) -> CounterProof:
     """How far the weights of some heads can be moved without the output noticing.
 
     Args:
@@ -94,6 +39,7 @@ def counter_proof(reader: LoadedModel, trace: Trace, *, scope: str, epsilon: flo
         trace: the run.
         scope: a head (`cross.2.3`), a layer (`cross.2`) or all heads of a kind (`cross`), which are moved together.
         epsilon: what no output probability of a pass over the run's tokens may change by more than.
+        on_progress: is called before each halving with the share that is done, from 0 to 1; what it raises ends the work.
 
     Raises:
         OptionError: an impossible argument, a run of another model, or one whose steps were passes of their own.
@@ -105,7 +51,7 @@ def counter_proof(reader: LoadedModel, trace: Trace, *, scope: str, epsilon: flo
     limits = devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters)
     with limits[0], limits[1], torch.inference_mode():
         search = _Search.of(Run.of(reader, trace), heads)
-        shares = search.shares(epsilon)
+        shares = search.shares(epsilon, on_progress)
         weights = search.blended(shares)
         changes = search.changes(weights)
     moved = zip(TARGETS, shares.tolist(), weights.cpu().numpy(), search.distances(weights), changes.tolist(), strict=True)
@@ -194,13 +140,15 @@ class _Search:
         # A row that may look nowhere stays as it is.
         return cls(run, heads, weights, torch.where(allowed.any(-1, keepdim=True), targets, weights))
 
-    def shares(self, epsilon: float) -> Tensor:
+    def shares(self, epsilon: float, on_progress: OnProgress | None) -> Tensor:
         """float64 (target,): λ, by bisection of all targets at once."""
         low = torch.zeros(len(TARGETS), dtype=torch.float64, device=self.weights.device)
         high = torch.ones_like(low)
         # First 1 itself, then halves.
         trial = high
-        for _ in range(1 + N_HALVINGS):
+        for n_done in range(1 + N_HALVINGS):
+            if on_progress is not None:
+                on_progress(n_done / (1 + N_HALVINGS))
             unnoticed = self.changes(self.blended(trial)) <= epsilon
             low, high = torch.where(unnoticed, trial, low), torch.where(unnoticed, high, trial)
             trial = (low + high) / 2

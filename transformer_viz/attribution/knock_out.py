@@ -22,7 +22,7 @@ from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.watching import OnProgress
+from transformer_viz.tracing.watching import OnProgress, of_part
 
 HOWS = ("zero", "mean", "uniform")
 """What stands in the place of a head: nothing; its mean output over all texts; uniform attention over its allowed keys."""
@@ -36,8 +36,8 @@ def knock_out(
     traces: Sequence[Trace],
     *,
     how: str = "zero",
-    seed: int = 0,
     heads: Sequence[HeadPlace] | None = None,
+    seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> KnockOut:
     """What the runs of a model lose without each of its heads.
@@ -46,17 +46,20 @@ def knock_out(
         reader: the model that made the runs.
         traces: the runs.
         how: `zero`, `mean` or `uniform`.
+        heads: those that are taken away; by default every one.
         seed: of the resampling of texts.
-        heads: which; by default all of the model.
-        on_progress: is told after each text which share is done.
+        on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 
     Raises:
         OptionError: an impossible argument, or a run of another model.
     """
+    every = places(reader.model.sizes)
+    chosen = every if heads is None else tuple(heads)
+    if unknown := [place for place in chosen if place not in every]:
+        raise OptionError(f"{reader.name} has no head {unknown[0]}; the last one is {every[-1]}")
     with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters):
         texts = _Texts.of(reader, traces, how)
-        asked = places(reader.model.sizes) if heads is None else heads
-        found = texts.without([frozenset(), *(frozenset({place}) for place in asked)], on_progress)
+        found = texts.without([frozenset(), *(frozenset({place}) for place in chosen)], on_progress)
     return KnockOut(
         how=how,
         n_texts=len(texts.runs),
@@ -147,26 +150,26 @@ class _Texts:
 
     def without(self, sets: Sequence[HeadSet], on_progress: OnProgress | None = None) -> dict[HeadSet, Outcome]:
         """All texts without each of these sets of heads."""
-        found = []
-        for run in self.runs:
-            found.append(self._of_run(run, sets))
-            if on_progress is not None:
-                on_progress(len(found) / len(self.runs))
+        n = len(self.runs)
+        found = [self._of_run(run, sets, of_part(on_progress, n_done, n)) for n_done, run in enumerate(self.runs)]
         return {
             places: Outcome(tuple(log_p[i] for log_p, _ in found), np.array([is_exact[i] for _, is_exact in found]))
             for i, places in enumerate(sets)
         }
 
-    def _of_run(self, run: Run, sets: Sequence[HeadSet]) -> tuple[np.ndarray, np.ndarray]:
+    def _of_run(self, run: Run, sets: Sequence[HeadSet], on_progress: OnProgress) -> tuple[np.ndarray, np.ndarray]:
         sizes = run.model.model.sizes
         gone = {(kind, layer): torch.zeros(len(sets), sizes.heads[kind], dtype=torch.bool, device=run.written.device)
                 for kind in sizes.kinds for layer in sizes.layers[kind]}  # fmt: skip
         for i, places in enumerate(sets):
             for place in places:
                 gone[place.kind, place.layer][i, place.head] = True
-        log_p, is_first = run.outcomes_of(
-            run.read.repeated(len(sets)), lambda part: self.change({at: each[part] for at, each in gone.items()})
-        )
+
+        def tap_of(part: slice) -> _Without:
+            on_progress(part.start / len(sets))
+            return self.change({at: each[part] for at, each in gone.items()})
+
+        log_p, is_first = run.outcomes_of(run.read.repeated(len(sets)), tap_of)
         own = ~run.read.target_padding[0].cpu() & (torch.arange(len(run.written)) >= run.trace.n_given)
         return (log_p - run.log_p)[:, own].numpy(), is_first[:, own].all(1).numpy()
 

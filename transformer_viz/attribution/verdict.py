@@ -18,6 +18,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.watching import OnProgress, of_part
 
 CAUSE = "occlusion"
 N_RANDOM = 5
@@ -34,6 +35,7 @@ def verdict(
     kind: str | None = None,
     methods: Iterable[str] | None = None,
     seed: int = 0,
+    on_progress: OnProgress | None = None,
 ) -> Verdicts:
     """Whether the maps of runs point where the cause is.
 
@@ -44,16 +46,19 @@ def verdict(
         kind: whose keys, likewise.
         methods: what is judged beside the weights of the heads; by default every measure that the model can give.
         seed: of the resampling.
+        on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 
     Raises:
         OptionError: no runs, or as `tv.attribute`.
     """
-    runs = _runs(traces)
+    runs, others = _runs(traces), [name for name in (METHODS if methods is None else methods) if name != CAUSE]
     missing: dict[str, str] = {}
     found = []
-    for trace in runs:
+    for n_done, trace in enumerate(runs):
+        say = of_part(on_progress, n_done, len(runs))
+        say(0)
         cause = attribute(reader, trace, CAUSE, mode=mode, kind=kind)
-        results = _others(reader, trace, cause, METHODS if methods is None else methods, missing)
+        results = _others(reader, trace, cause, others, missing, say)
         found.append(judging.verdict(trace, cause, results))
     return judging.over(found, missing, seed=seed)
 
@@ -66,6 +71,7 @@ def faithfulness(
     mode: str = "word",
     kind: str | None = None,
     seed: int = 0,
+    on_progress: OnProgress | None = None,
 ) -> tuple[MeanCurve, ...]:
     """How much probability is lost without the keys that maps put first, or with them alone.
 
@@ -76,6 +82,7 @@ def faithfulness(
         mode: how tokens are taken away.
         kind: whose keys.
         seed: of the random ranking, and of the resampling.
+        on_progress: is called before each part with the share that is done, from 0 to 1; what it raises ends the work.
 
     Returns:
         A curve for each map, then for the cause's own order and for a random one.
@@ -83,15 +90,15 @@ def faithfulness(
     Raises:
         OptionError: an unknown map, or as `tv.attribute`.
     """
-    found = []
-    for trace in _runs(traces):
+    runs, found = _runs(traces), []
+    methods = [name for name in METHODS if name != CAUSE and any(each.split(" ")[0] == name for each in maps)]
+    for n_done, trace in enumerate(runs):
         cause = attribute(reader, trace, CAUSE, mode=mode, kind=kind)
-        methods = [name for name in METHODS if any(each.split(" ")[0] == name for each in maps)]
-        there = judging.maps_of(trace, cause.kind, _others(reader, trace, cause, methods, None))
+        there = judging.maps_of(trace, cause.kind, _others(reader, trace, cause, methods))
         if unknown := [name for name in maps if name not in there]:
             raise OptionError(f"there is no map {unknown[0]!r}; L1 H1, L1 mean or rollout are such names")
         rankings = {name: there[name] for name in maps} | {CAUSE: cause.values}
-        found.append(_curves(reader, trace, cause, rankings, seed))
+        found.append(_curves(reader, trace, cause, rankings, seed, of_part(on_progress, n_done, len(runs))))
     return curves.over(found, seed=seed)
 
 
@@ -110,13 +117,17 @@ def _runs(traces: Trace | Sequence[Trace]) -> list[Trace]:
 
 
 def _others(
-    reader: LoadedModel, trace: Trace, cause: Attribution, methods: Iterable[str], missing: dict[str, str] | None
+    reader: LoadedModel,
+    trace: Trace,
+    cause: Attribution,
+    methods: Sequence[str],
+    missing: dict[str, str] | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[Attribution]:
     """Other measures of the same keys; what the model cannot give is told to `missing`, or refused where there is None."""
     found = []
-    for method in methods:
-        if method == CAUSE:
-            continue
+    for n_done, method in enumerate(methods, 1):
+        of_part(on_progress, n_done, 1 + len(methods))(0)
         try:
             found.append(attribute(reader, trace, method, kind=cause.kind))
         except OptionError as error:
@@ -127,9 +138,14 @@ def _others(
 
 
 def _curves(
-    reader: LoadedModel, trace: Trace, cause: Attribution, rankings: Mapping[str, np.ndarray], seed: int
+    reader: LoadedModel,
+    trace: Trace,
+    cause: Attribution,
+    rankings: Mapping[str, np.ndarray],
+    seed: int,
+    on_progress: OnProgress,
 ) -> dict[str, Curve]:
-    steps, _ = judging.judged_steps(trace, cause)
+    steps, _, _ = judging.judged_steps(trace, cause)
     if not len(steps):
         nothing = Curve(*np.empty((2, len(KS), 0)))
         return dict.fromkeys((*rankings, "random"), nothing)
@@ -143,13 +159,17 @@ def _curves(
         assert cause.mode is not None
         # Many sets are alike: what several maps put first is the same key.
         distinct, place = np.unique(np.array(sets).reshape(len(sets), -1), axis=0, return_inverse=True)
-        without = torch.exp(log_p_without(run, cause.kind, torch.from_numpy(distinct), cause.mode)).numpy()[place.ravel()]
+        found = []
+        for part in run.parts(run.read.repeated(len(distinct))):
+            on_progress(part.start / len(distinct))
+            found.append(log_p_without(run, cause.kind, torch.from_numpy(distinct[part]), cause.mode))
+        without = torch.exp(torch.cat(found)).numpy()[place.ravel()]
     shape = (len(whole), len(KS), 2, len(steps))
     at = np.broadcast_to(np.arange(len(steps)), shape).ravel()
     lost = (p[steps][at] - without[np.arange(len(at)), steps[at]]).reshape(shape)
-    found = {name: Curve(lost[i, :, 0], lost[i, :, 1]) for i, name in enumerate(rankings)}
+    curves_of = {name: Curve(lost[i, :, 0], lost[i, :, 1]) for i, name in enumerate(rankings)}
     at_random = lost[len(rankings) :].mean(0)
-    return found | {"random": Curve(at_random[:, 0], at_random[:, 1])}
+    return curves_of | {"random": Curve(at_random[:, 0], at_random[:, 1])}
 
 
 def _sets(rankings: Iterable[np.ndarray], steps: np.ndarray, keys: np.ndarray) -> Iterator[np.ndarray]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from transformer_viz.commands import _shared
 
 if TYPE_CHECKING:
-    from transformer_viz.attribution.counter_proof import CounterProof
+    from transformer_viz.analysis.counter_proof import CounterProof
 
 HELP = "how far attention can be moved without the output noticing"
 

@@ -45,7 +45,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(found: "Verdicts") -> None:
-    taken = f"{found.n_judged} steps of {found.n_texts} texts; {found.n_left_out} steps left out, without a cause or a choice"
+    from transformer_viz.analysis.verdict import left_out_words
+
+    taken = f"{found.n_judged} steps of {found.n_texts} texts; {left_out_words(found)}"
     print(f"cause by {found.mode}, {found.kind}: {taken}")
     print(f"{'':24}{'points at the cause':>28}{'rank correlation':>26}")
     print(f"{'by chance':24}{_shared.mean_words(found.chance):>28}")

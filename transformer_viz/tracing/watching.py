@@ -37,6 +37,16 @@ OnProgress = Callable[[float], object]
 """Is told which share of some work is done, from 0 to 1. What it raises ends the work."""
 
 
+def of_part(on_progress: OnProgress | None, n_done: int, n_parts: int) -> OnProgress:
+    """Who is told how much of one of several equal parts is done, where `n_done` are done."""
+
+    def say(share: float) -> None:
+        if on_progress is not None:
+            on_progress((n_done + share) / n_parts)
+
+    return say
+
+
 class Watch:
     """Counts the steps of a decoding, and asks after each whether it goes on.
 

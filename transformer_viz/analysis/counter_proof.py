@@ -1,0 +1,65 @@
+"""How far the weights of some heads were moved, as numbers and arrays."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_viz.analysis.knock_out import HeadPlace
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Weights moved towards one target, as they were applied.
+
+    Attributes:
+        target: `uniform`, `first key`, `last key` or `reversed`.
+        share: λ; 1, the weights are the target's.
+        weights: float32 (layer, head, query, key), of the scope's layers and heads.
+        distance: the share of the weight that lies at other keys than before, ½ Σ|A′ − A|, the mean over rows.
+        change: the greatest change of an output probability with these weights, computed once more from what is said here.
+    """
+
+    target: str
+    share: float
+    weights: np.ndarray
+    distance: float
+    change: float
+
+
+@dataclass(frozen=True)
+class CounterProof:
+    """How far the weights of one scope were moved.
+
+    Attributes:
+        scope: which heads.
+        heads: they, by layer and head.
+        epsilon: what no output probability changes by more than.
+        weights: float32 (layer, head, query, key), as they were.
+        moved: towards each target.
+    """
+
+    scope: str
+    heads: tuple[HeadPlace, ...]
+    epsilon: float
+    weights: np.ndarray
+    moved: tuple[Moved, ...]
+
+    @property
+    def farthest(self) -> Moved:
+        """That with most of its weight elsewhere: a λ of 1 towards where a head looks anyway would be no way."""
+        return max(self.moved, key=lambda each: each.distance)
+
+    def towards(self, target: str) -> Moved:
+        """One target's."""
+        return next(each for each in self.moved if each.target == target)
+
+    @property
+    def words(self) -> str:
+        """A sentence."""
+        if self.farthest.distance == 0:
+            return f"{self.scope}: no other weights were found that the output does not notice"
+        found = self.farthest
+        return (
+            f"{self.scope}: the farthest found has {found.distance:.0%} of the weight elsewhere (λ = {found.share:.2f} towards "
+            f"{found.target}), and no output probability changes by more than {found.change:.4f}"
+        )
