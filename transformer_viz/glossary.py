@@ -5,6 +5,7 @@ from dataclasses import dataclass
 PAGES = ("explore", "masks", "search", "compare", "train", "replay", "open")
 _TRAIN = ("train",)
 _INSIDE = ("explore", "search", "open")
+_TRIAL = ("explore",)
 _MAPS = ("explore", "masks", "search", "compare", "replay", "open")
 
 
@@ -82,6 +83,36 @@ TERMS: dict[str, Term] = {
     "entropy share": Term(
         "Entropy of a row's weights as a share of the most that its allowed keys permit: 0 is one key, 1 all alike",
         ("explore", "search", "open"),
+    ),
+    "cause": Term("How much less probable what was written becomes when a token is taken away, in nats", _TRIAL),
+    "at the cause, word": Term(
+        "Share of steps in which a map's largest number is at the token that matters most; the unknown token takes its place",
+        _TRIAL,
+    ),
+    "at the cause, position": Term("The same, where the token stays and nobody may look at its position", _TRIAL),
+    "ρ, word": Term(
+        "Spearman's rank correlation of a map with the causes by word: 1 is the same order, 0 none, −1 the opposite", _TRIAL
+    ),
+    "ρ, position": Term("The same with the causes by position", _TRIAL),
+    "map above": Term("Goes to this head in the maps above", _TRIAL),
+    "in its place": Term(
+        "For a head that is taken away stand zeros, its mean output over all texts, or uniform attention to its allowed keys",
+        _TRIAL,
+    ),
+    "answers that stay": Term("Of the answers that are right with all heads, the share that is also right without it", _TRIAL),
+    "answers that stay, 95 %": Term("In this interval are 95 % of the shares over texts drawn again from these texts", _TRIAL),
+    "log p lost": Term("How much less probable each token of the answer becomes without the head, in nats, on average", _TRIAL),
+    "log p lost, 95 %": Term("In this interval are 95 % of the means over texts drawn again from these texts", _TRIAL),
+    "lost without them": Term(
+        "Comprehensiveness: probability of what was written that is lost without the first k tokens of an order",
+        _TRIAL,
+        "DeYoung et al. 2020",
+    ),
+    "lost with them alone": Term(
+        "Sufficiency: probability that is lost where only the first k tokens are left", _TRIAL, "DeYoung et al. 2020"
+    ),
+    "moved together": Term(
+        "Heads whose weights are moved at once: what one no longer reads, no other of them can read in its stead", _TRIAL
     ),
     "greedy decoding": Term("The likeliest token is written at each step", ("explore", "search", "compare")),
     "beam": Term("The continuations that a beam search keeps from step to step", ("search", "compare", "open")),

@@ -45,7 +45,7 @@ def test_the_head_that_copies_aligns(one):
     assert found.best("writes") == best and found.averages[1].heads == ((0, 3),)
     assert found.at(0, 3).row == "reads" and found.at(0, 3).errors == {"writes": 1.0, "reads": 0.0}
     assert found.at(0, 2).recall == found.at(0, 1).recall == 0.0
-    assert shares == sorted(shares) and shares[-1] == 1.0
+    assert shares == sorted(shares) and 0.8 < shares[-1] < 1.0
 
 
 def test_without_links_heads_are_compared_with_another(translator):

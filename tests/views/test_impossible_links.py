@@ -18,7 +18,7 @@ IMPOSSIBLE: dict[str | None, dict[str, str]] = {
         **{"kind": "sideways", "layer": "0", "head": "4", "step": "²", "tables": "Attic", "tint": "pink"},
         **{"code": "yes", "code_of_tab": "shut"},
         **{"change": "all", "at": "99", "prefix": "é", "ban": "é", "begin": "a" * 513, "target": "a" * 513},
-        **{"samples": "33", "file": "exe", "asked": "everything"},
+        **{"samples": "33", "file": "exe", "asked": "everything", "lines_of_text": "a" * 10_001},
     },
     "masks": {
         **{

@@ -102,6 +102,32 @@ def test_by_length(start: Start, everything: Path, run_code: Any) -> None:
     assert again["table"].equals(at.dataframe[0].value)
 
 
+@pytest.mark.parametrize("more", [{}, {"every": "head"}, {"lines_of_text": "ab\n'x\n"}])
+def test_knocked_out(start: Start, everything: Path, run_code: Any, more: dict[str, str]) -> None:
+    at = start(text="hello", tables="On trial", question="knock-out", asked="knock-out", texts="20", instead="mean", **more)
+    again = run_code(programs(at)[1])
+    assert again["texts"] == ["ab", "'x"] if "lines_of_text" in more else len(again["texts"]) == 20
+    found = again["found"]
+    if more != {"every": "head"}:
+        assert f"{found.heads[0].exact.value:.0%} without this one" in said(at)
+        return
+    assert at.dataframe[0].value["answers that stay"].tolist() == pytest.approx(
+        [each.stays.value for each in found.heads], nan_ok=True
+    )
+
+
+@pytest.mark.parametrize("question", ["curves", "counter-proof"])
+def test_pictures_on_trial(start: Start, everything: Path, run_code: Any, question: str) -> None:
+    at = start(text="hello", tables="On trial", question=question, asked=question, together="layer", kind="decoder")
+    assert shown(run_code(programs(at)[1])) == on_page(at, 4)
+
+
+def test_the_verdict(start: Start, everything: Path, run_code: Any) -> None:
+    at = start(text="hello", tables="On trial", asked="verdict", kind="decoder")
+    table = run_code(programs(at)[1])["table"]
+    assert at.dataframe[0].value["at the cause, word"].tolist() == pytest.approx(table["top"].tolist(), nan_ok=True)
+
+
 def from_zero(table: pd.DataFrame) -> pd.DataFrame:
     """The page counts from 1, code from 0."""
     return table.assign(**{name: table[name] - 1 for name in ("layer", "head", "query", "key")})
@@ -180,7 +206,7 @@ def test_every_tab_shows_code_that_runs(
     fold = "code" if page else "code_of_tab"
     at = start(page, **{**OPENINGS[page], name: title, fold: "open"})
     folds = [fold for fold in at.expander if fold.label == "Show the code"]
-    is_on_demand = title == "By length"
+    is_on_demand = title in ("By length", "On trial")
     assert len(folds) == (2 if page is None else 1) - is_on_demand
     if not is_on_demand:
         run_code(folds[-1].code[0].value)

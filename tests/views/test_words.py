@@ -11,6 +11,7 @@ from transformer_viz.glossary import PAGES, TERMS, of_page, sentence
 from transformer_viz.model import variants
 from transformer_viz.views import pages
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state.controls import QUESTIONS
 
 Start = Callable[..., AppTest]
 EVERYDAY = {
@@ -44,13 +45,17 @@ EVERYDAY = {
         "key_token",
     ),
     *("written", "sentence", "show", "tokens", "name", "rule", "compared", "before", "after", "step", "file", "fit"),
+    *("the question", "fresh texts", "texts of your own, one a line", "every head", "map", "order", "k"),
 }
 """Labels and columns that say what they are in words that everybody knows."""
 WHAT_TO_DO = "give it a sentence in transformer_viz/glossary.py, or, if everybody knows it, put it into EVERYDAY here"
 ROOMS = {
     **{page: [{}] for page in PAGES},
     "train": [{}, {"where": "open"}],
-    "explore": [{"tables": tab} for tab in ("This run", "What if", "Heads", "By length", "Table", "Export")],
+    "explore": [
+        *({"tables": tab} for tab in ("This run", "What if", "Heads", "By length", "Table", "Export")),
+        *({"tables": "On trial", "question": name, "asked": name, "every": "head"} for name in QUESTIONS),
+    ],
     "masks": [{"tab": tab} for tab in ("Masks", "Scores to weights", "Change and run again", "Mistakes", "Loss")],
 }
 

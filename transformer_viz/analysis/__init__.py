@@ -4,6 +4,7 @@ from transformer_viz.analysis.comparison import first_difference, largest_differ
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.analysis.inside_steps import Explanation, Term, explain
+from transformer_viz.analysis.knock_out import HeadPlace
 from transformer_viz.analysis.loss import Losses, losses
 from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
 from transformer_viz.analysis.measure import Judged, Measure
@@ -13,6 +14,7 @@ __all__ = [
     "Explanation",
     "Grades",
     "HeadGrade",
+    "HeadPlace",
     "Judged",
     "Losses",
     "MaskPart",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.errors import OptionError
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,20 @@ class CounterProof:
     def farthest(self) -> Moved:
         """That with most of its weight elsewhere: a λ of 1 towards where a head looks anyway would be no way."""
         return max(self.moved, key=lambda each: each.distance)
+
+    def of(self, place: HeadPlace) -> np.ndarray:
+        """(query, key): one head's weights as they were."""
+        return self.weights[self._at(place)]
+
+    def farthest_of(self, place: HeadPlace) -> np.ndarray:
+        """(query, key): one head's weights in the farthest found."""
+        return self.farthest.weights[self._at(place)]
+
+    def _at(self, place: HeadPlace) -> tuple[int, int]:
+        if place not in self.heads:
+            raise OptionError(f"{place} was not moved with {self.scope}")
+        layers, heads = (sorted({getattr(each, part) for each in self.heads}) for part in ("layer", "head"))
+        return layers.index(place.layer), heads.index(place.head)
 
     def towards(self, target: str) -> Moved:
         """One target's."""

@@ -12,9 +12,12 @@ from typing import Any
 from transformer_viz.figures.attention import attention
 from transformer_viz.figures.by_length import accuracy_by_length
 from transformer_viz.figures.change import change
+from transformer_viz.figures.counter_proof import counter_proof
 from transformer_viz.figures.difference import difference
 from transformer_viz.figures.difference_mosaic import difference_mosaic
+from transformer_viz.figures.faithfulness import faithfulness
 from transformer_viz.figures.grades import grades
+from transformer_viz.figures.knock_out import knock_out
 from transformer_viz.figures.losses import token_losses
 from transformer_viz.figures.maps import before_and_after, softmax_maps
 from transformer_viz.figures.masks import mask, mask_grid
@@ -36,11 +39,14 @@ __all__ = [
     "attention",
     "before_and_after",
     "change",
+    "counter_proof",
     "difference",
     "difference_mosaic",
+    "faithfulness",
     "film",
     "filmstrip",
     "grades",
+    "knock_out",
     "mask",
     "mask_grid",
     "mosaic",

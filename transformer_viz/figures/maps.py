@@ -1,5 +1,6 @@
 """Several maps of one head side by side, on shared rows: scores to weights, and before against after."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,7 @@ def softmax_maps(
             [heat_map(computed.weights, "weight", weight_scale), *_hidden_where_zero(masked, computed, colours)],
         ),
     ]
-    return _side_by_side(trace, trace, kind, panels, colours, 15 if large else 12, columns, row)
+    return side_by_side((trace,) * 3, kind, panels, colours, 15 if large else 12, columns, row)
 
 
 def before_and_after(
@@ -102,7 +103,7 @@ def before_and_after(
     first, second = common(*(head_map(trace, kind, layer, head) for trace in (before, after)))
     difference = second - first
     panels.append(("after − before", [heat_map(difference, "difference", signed, "%{z:+.4f}"), *broken(difference, colours)]))
-    return _side_by_side(before, after, kind, panels, colours, 15 if large else 12, columns, None)
+    return side_by_side((before, after, before), kind, panels, colours, 15 if large else 12, columns, None)
 
 
 def weight_map(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme, scale: dict[str, Any]) -> list[Any]:
@@ -149,9 +150,8 @@ def grey(found: np.ndarray, words: str, colour: str) -> Plain:
     )
 
 
-def _side_by_side(
-    before: Trace,
-    after: Trace,
+def side_by_side(
+    runs: Sequence[Trace],
     kind: Kind,
     panels: list[tuple[str, list[Any]]],
     colours: Theme,
@@ -159,9 +159,8 @@ def _side_by_side(
     columns: int,
     row: int | None,
 ) -> go.Figure:
-    """Panels from left to right, or below each other; the middle one is `after`, the others `before`."""
+    """Panels from left to right, or below each other, each with its run's labels; the row, if any, has a frame in each."""
     n_rows = -(-len(panels) // columns)
-    runs = [before, after, before]
     height = max(220, min(34 * max(len(run.queries(kind)) for run in runs), 460)) + 110
     layout: dict[str, Any] = {**base_layout(colours, size), "height": height * n_rows, "annotations": [], "shapes": []}
     layout["margin"] = {"l": 4, "r": 8, "t": 30, "b": 8}

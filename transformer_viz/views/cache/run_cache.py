@@ -13,8 +13,12 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from cachetools import LRUCache, cached
 
 from transformer_viz.analysis.alignment_heads import AlignmentHeads
+from transformer_viz.analysis.counter_proof import CounterProof
+from transformer_viz.analysis.faithfulness import MeanCurve
+from transformer_viz.analysis.knock_out import KnockOut
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.analysis.mask_report import MaskReport
+from transformer_viz.analysis.verdict import Verdicts
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.remembered import Remembered
 from transformer_viz.trace.snapshots import TrainingSnapshot
@@ -29,7 +33,7 @@ R = TypeVar("R")
 
 
 def size_of(thing: Any) -> int:
-    """Bytes of a run, of several, of moments, of a report, or of a file."""
+    """Bytes of a run, of several, of moments, of a report, of what was found on trial, or of a file."""
     if isinstance(thing, bytes):
         return len(thing)
     if isinstance(thing, Trace):
@@ -40,7 +44,9 @@ def size_of(thing: Any) -> int:
         return thing.nbytes
     if isinstance(thing, TrainingSnapshot):
         return held_bytes(thing.written) + held_bytes(thing.forced)
-    if isinstance(thing, MaskReport | ByLength | AlignmentHeads):
+    if isinstance(thing, CounterProof):
+        return thing.weights.nbytes + sum(each.weights.nbytes for each in thing.moved)
+    if isinstance(thing, MaskReport | ByLength | AlignmentHeads | Verdicts | KnockOut | MeanCurve):
         return _REPORT
     assert isinstance(thing, list | tuple), f"the size of {type(thing).__name__} is not known"
     return sum(map(size_of, thing))

@@ -27,19 +27,14 @@ def is_for(model: "LoadedModel") -> bool:
     return model.task is not None
 
 
-def made_of(model: "LoadedModel", device: str) -> dict[str, object]:
+def made_of(trace: Trace, model: "LoadedModel", device: str) -> dict[str, object]:
     """What the measurement is of."""
     return {"lengths": (model.name, device, st.session_state.by_length_samples)}
 
 
-def link_values(model: "LoadedModel", device: str) -> dict[str, str | None]:
-    """Whether a link asks for it."""
-    return on_demand.link_values(made_of(model, device)) if is_for(model) else {}
-
-
 def start(trace: Trace, model: "LoadedModel", device: str) -> None:
     """Asks for the measurement where a link does."""
-    on_demand.start(made_of(model, device))
+    on_demand.start(made_of(trace, model, device))
 
 
 def show(shown: Shown) -> None:
@@ -50,6 +45,7 @@ def show(shown: Shown) -> None:
 
     state, checkpoint, device = st.session_state, shown.checkpoint, shown.device
     assert checkpoint is not None
+    of = made_of(shown.trace, checkpoint, device)
     lengths = default_lengths(checkpoint)
     first, last = trained_lengths(checkpoint)
     st.markdown(
@@ -59,8 +55,8 @@ def show(shown: Shown) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.selectbox("Strings per length", SAMPLES, key="by_length_samples", width=170)
         if st.button("Measure", icon=":material/straighten:", key="by-length-run", type="primary"):
-            on_demand.ask("lengths", made_of(checkpoint, device))
-    if not on_demand.is_asked("lengths", made_of(checkpoint, device)):
+            on_demand.ask("lengths", of)
+    if not on_demand.is_asked("lengths", of):
         n = len(lengths) * state.by_length_samples
         st.caption(f"{n:,} strings. Some seconds on a CPU; a result is kept for the next visitor.")
         return

@@ -8,7 +8,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import bar, code, mask_tokens, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.explore import by_length_tab, compare_with, memory_tab, tables
+from transformer_viz.views.explore import compare_with, memory_tab, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import focus, link, words
@@ -36,7 +36,7 @@ def show() -> None:
     tables.start(trace, model, chosen.device)
     now = focus.current()
     link.say((now.run, now.kind, now.layer, now.head))
-    link.write({**link.values(), **by_length_tab.link_values(model, chosen.device)})
+    link.write({**link.values(), **tables.asked(trace, model, chosen.device)})
 
     def program(at: focus.Focus) -> str:
         return programs.player(code.run_of(shown, model, chosen.device), at.view, code.looks())
@@ -82,4 +82,4 @@ def _last(chosen: bar.Bar) -> None:
 def _tables(shown: Trace, trace: Trace, model: LoadedModel, device: str) -> None:
     """A fragment, so that another tab redraws no picture above."""
     tables.show(Shown(shown, code.run_of(shown, model, device), style.theme(), model, device, by_tokens=trace))
-    link.update({**link.values(tables.KEYS), **by_length_tab.link_values(model, device)})
+    link.update({**link.values(tables.KEYS), **tables.asked(trace, model, device)})

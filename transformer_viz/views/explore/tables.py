@@ -8,7 +8,7 @@ import streamlit as st
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import tabs
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.state import controls, display_options, link, persist_widgets
+from transformer_viz.views.state import controls, display_options, link, on_demand, persist_widgets
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -34,6 +34,12 @@ def start(trace: Trace, model: "LoadedModel | None" = None, device: str = "") ->
     for tab in shown.values():
         if hasattr(tab, "start"):
             tab.start(trace, model, device)
+
+
+def asked(trace: Trace, model: "LoadedModel", device: str) -> dict[str, str | None]:
+    """What a link asks for, of all tabs that make something on demand: what each would be made of is their `made_of`."""
+    tabs = [tab for tab in _tabs(model)[1].values() if hasattr(tab, "made_of")]
+    return on_demand.link_values({name: of for tab in tabs for name, of in tab.made_of(trace, model, device).items()})
 
 
 def show(shown: Shown) -> None:

@@ -36,6 +36,14 @@ CLICKS = {
 }
 REACHES = {"all": "all layers and heads", "layer": "this layer", "head": "this head"}
 UNITS = ("tokens", "words")
+QUESTIONS = {
+    "verdict": "Does it point at the cause?",
+    "knock-out": "Is it needed?",
+    "curves": "Is its order faithful?",
+    "counter-proof": "Could it look elsewhere?",
+}
+INSTEAD = ("zero", "mean", "uniform")
+TOGETHER = {"kind": "all heads of its kind", "layer": "the heads of its layer"}
 STRATEGIES = ("greedy", "beam", "sample", "forced")
 A_RUN, FINISHED, SAME = "", "finished", "same"
 """What boxes of Compare hold where no file, no snapshot and no other layer or head is chosen: an empty box would hold None."""
@@ -115,6 +123,8 @@ FOCUS = (
     Control("position", "position", Number(), ("replay",)),
 )
 _OPENS_A_TAB = ("explain", "tint", "aligned_by", "change", "at", "prefix", "begin", "ban", "target")
+_ON_TRIAL = {"tables": "On trial"}
+_WITHOUT = {**_ON_TRIAL, "trial": QUESTIONS["knock-out"]}
 _TITLES = Words(formerly={"Numbers": "Table"})
 TABS = (
     Control("tables", "tables", _TITLES, ("explore",), said_with=_OPENS_A_TAB),
@@ -131,6 +141,14 @@ TABS = (
     Control("aligner", "aligner", Words(possible="a head of cross-attention, such as 2.1 or 2.1.reads"), _STEPPED),
     Control("aligned_by", "aligned_by", Words(), ("explore",)),
     Control("by_length_samples", "samples", Words(), ("explore",), SAMPLES, default=50),
+    Control("trial", "question", Words(), ("explore",), QUESTIONS, when=_ON_TRIAL),
+    Control("trial_samples", "texts", Words(), ("explore",), SAMPLES, default=50, when=_WITHOUT),
+    Control("trial_texts", "lines_of_text", Text(MOST_TYPED), ("explore",), default="", when=_WITHOUT),
+    Control("trial_how", "instead", Words(), ("explore",), INSTEAD, when=_WITHOUT),
+    Control("trial_every", "every", Words(), ("explore",), {"head": True}, default=False, when=_WITHOUT),
+    Control(
+        "trial_together", "together", Words(), ("explore",), TOGETHER, when={**_ON_TRIAL, "trial": QUESTIONS["counter-proof"]}
+    ),
     Control("export_format", "file", Words(), _STEPPED, FORMATS),
 )
 MASKS = (

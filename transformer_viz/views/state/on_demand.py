@@ -9,8 +9,9 @@ import streamlit as st
 
 from transformer_viz.errors import listed
 from transformer_viz.views.state import link
+from transformer_viz.views.state.controls import QUESTIONS
 
-NAMES = ("lengths", "effect", "gallery", "certificate")
+NAMES = ("lengths", "effect", "gallery", "certificate", *QUESTIONS)
 
 
 def start(made_of: Mapping[str, object]) -> None:

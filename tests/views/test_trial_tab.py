@@ -1,0 +1,198 @@
+"""The tab On trial: its numbers are those of tv.verdict and its kin, its two halves are apart, nothing is made unasked."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer_viz as tv
+from tests.attribution import planted
+from tests.needs import needs
+from tests.tiny_models import BERT, GPT2
+from tests.views.drawn import charts
+from tests.views.widgets import link_of
+from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.analysis.verdict import left_out_words, words
+from transformer_viz.attribution.verdict import texts_of
+from transformer_viz.checkpoints import Checkpoint, save_checkpoint
+from transformer_viz.views.cache import watched
+from transformer_viz.views.explore.trial import runs
+from transformer_viz.views.state.controls import QUESTIONS
+
+Start = Callable[..., AppTest]
+HERE = {"text": planted.TEXT, "tables": "On trial", "layer": "1", "head": "1"}
+
+
+@pytest.fixture(scope="module")
+def saved_copiers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of one of these a single head writes everything; of the other two heads do, each of which is enough."""
+    parent = tmp_path_factory.mktemp("planted")
+    for name, heads in (("one", (0,)), ("two", (0, 1))):
+        model = planted.copying(*heads)
+        save_checkpoint(parent / name, model.model, model.task, variant="pre-norm", recipe={}, metrics={})
+    return parent
+
+
+@pytest.fixture
+def copiers(folder: Path, saved_copiers: Path, only: Callable[[Path], Path]) -> Callable[[str], Checkpoint]:
+    """The app finds these alone; a function loads one by its name."""
+    only(saved_copiers)
+    return lambda name: tv.load_checkpoint(str(saved_copiers / name), "cpu")
+
+
+def said(at: AppTest) -> str:
+    assert not at.exception
+    parts = [*at.markdown, *at.caption, *at.info, *at.error, *at.warning]
+    return "\n".join(str(element.value) for element in parts).replace("\\", "")
+
+
+def test_the_table_is_the_verdict_by_word_and_by_position(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
+    at = start(**HERE, checkpoint="one", asked="verdict")
+    model = copiers("one")
+    trace = tv.decode(model, planted.TEXT)
+    table = at.dataframe[0].value
+    for mode in ("word", "position"):
+        found = tv.verdict(model, trace, mode=mode)
+        tops = [*(each.top.value for each in found.maps), found.chance.value]
+        assert table[f"at the cause, {mode}"].tolist() == tops and found.n_judged == 8
+        rhos = [*(each.rho.value for each in found.maps), 0.0]
+        assert table[f"ρ, {mode}"].tolist() == pytest.approx(rhos, nan_ok=True)
+        assert f"by {mode}, {words(found.at('L1 H1'), found)}" in said(at)
+        assert f"by {mode}, 8 are judged and {left_out_words(found)}" in said(at)
+    names = ["L1 H1", "L1 H2", "L1 H3", "L1 H4", "L1 mean", "L1 max", "value-weighted L1 H1"]
+    assert table["map"].tolist()[:7] == names
+    assert {"gradient × attention", "rollout", "ALTI+", "value-weighted, all heads L1", "by chance"} <= {*table["map"]}
+    ways = dict(zip(table["map"], table["map above"], strict=True))
+    assert {name for name, way in ways.items() if way == "Go"} >= {*names}
+    assert "Go" not in (ways["rollout"], ways["by chance"])
+    assert "A single run has no interval" in said(at)
+
+
+@pytest.mark.parametrize(("name", "stay"), [("one", "0%"), ("two", "100%")])
+def test_the_two_halves_are_apart(start: Start, copiers: Callable[[str], Checkpoint], name: str, stay: str) -> None:
+    """Both heads point at the cause; only where there is no second one is the first needed."""
+    at = start(**HERE, checkpoint=name, asked="verdict")
+    points = "L1 H1, by word, points where the cause is in 100% of 8 judged steps (12% by chance); by position, points"
+    assert points in said(at)
+    assert "Whether it is needed is another question." in said(at) and "without this head" not in said(at)
+    at = start(**HERE, checkpoint=name, question="knock-out", asked="knock-out", texts="20")
+    needed = f"without this head {stay} of 20 right answers stay (95% interval {stay} to {stay})"
+    assert f"L1 H1: {needed}. Whether it points where the cause is is another question." in said(at)
+    assert "judged steps" not in said(at)
+    at = start(**HERE, checkpoint=name, asked="knock-out,verdict", question="knock-out", lines_of_text="abba\n\nhgfe\n")
+    assert f"without this head {stay} of 2 right answers stay" in said(at)
+    model = copiers(name)
+    found = tv.knock_out(model, [tv.decode(model, text) for text in ("abba", "hgfe")], heads=[HeadPlace("cross", 0, 0)])
+    assert f"{found.heads[0].log_p.value:+.3f} nats".replace("-", "−") in said(at)
+    # The first half is there as soon as somebody has asked for it.
+    at.segmented_control(key="trial").set_value(QUESTIONS["verdict"]).run()
+    assert points in said(at) and f"; without this head {stay} of 2 right answers stay" in said(at)
+
+
+def test_the_proof_moves_the_head_alone_and_with_others(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
+    at = start(**HERE, checkpoint="two", question="counter-proof", asked="counter-proof")
+    model = copiers("two")
+    trace = tv.decode(model, planted.TEXT)
+    proofs = [tv.counter_proof(model, trace, scope=scope) for scope in ("cross.1.1", "cross.1", "cross")]
+    for row, proof in zip(at.table[0].value.values.tolist(), proofs, strict=True):
+        assert row[:4] == [f"{each.share:.2f}" for each in proof.moved]
+        assert row[4:] == [f"{proof.farthest.distance:.0%}", f"{proof.farthest.change:.4f}"]
+    alone, _, joint = (proof.farthest.distance for proof in proofs)
+    assert f"Alone, this head can have {alone:.0%} of the weight" in charts(at)[-1].words
+    assert f"moved together, {joint:.0%}" in charts(at)[-1].words and alone != joint
+    at.segmented_control(key="trial_together").set_value("the heads of its layer").run()
+    assert "with all of L1" in str(charts(at)[-1].figure["layout"]["annotations"])
+    assert link_of(at)["together"] == "layer"
+
+
+def test_curves_have_their_numbers_in_words(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
+    at = start(**HERE, checkpoint="one", question="curves", asked="curves")
+    model = copiers("one")
+    found = tv.faithfulness(model, tv.decode(model, planted.TEXT), ["L1 H1", "L1 mean", "gradient", "rollout", "alti"])
+    own, random = found[0], found[-1]
+    assert f"Without the token that L1 H1 looks at most, {own.comprehensiveness[0].value:.2f}" in charts(at)[-1].words
+    assert f"with a random one alone {random.sufficiency[0].value:.2f}" in said(at)
+    table = at.dataframe[0].value
+    assert table["lost without them"].tolist() == [mean.value for curve in found for mean in curve.comprehensiveness]
+
+
+def test_nothing_is_computed_or_drawn_unless_asked(start: Start, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[str] = []
+
+    def counted(words: str, *given: Any, **named: Any) -> Any:
+        computed.append(words)
+        return COMPUTED(words, *given, **named)
+
+    COMPUTED = watched.computed
+    monkeypatch.setattr(runs.watched, "computed", counted)
+    at = start(text="hello", asked="verdict,knock-out,curves,counter-proof")
+    assert not computed and not [each for each in at.segmented_control if each.key == "trial"]
+    assert "On trial" in [tab.label for tab in at.tabs]
+    for question in QUESTIONS:
+        at = start(text="hello", tables="On trial", question=question)
+        assert at.button(key=f"trial-{question}")
+    assert not computed
+    at = start(text="hello", tables="On trial")
+    at.button(key="trial-verdict").click().run()
+    assert len(computed) == 2 and link_of(at)["asked"] == "verdict"
+    # Another run has not been asked for.
+    at.text_input(key="text").set_value("abc").run()
+    assert len(computed) == 2 and at.button(key="trial-verdict") and "asked" not in link_of(at)
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ({"kind": "encoder"}, "no step is the effect of one of its rows"),
+        ({"kind": "encoder", "question": "curves", "asked": "curves"}, "no step is the effect of one of its rows"),
+        ({"head": "mean", "question": "knock-out"}, "Choose a head above"),
+        ({"head": "max", "question": "counter-proof", "asked": "counter-proof"}, "Choose a head above"),
+        ({"text": "a", "asked": "verdict"}, "has nothing to point at: "),
+        ({"text": "a", "question": "curves", "asked": "curves"}, "No step is judged"),
+        ({"question": "knock-out", "lines_of_text": "x\n" * 201}, "201 lines are too many; at most 200 texts are possible"),
+        ({"question": "knock-out", "lines_of_text": "héllo", "asked": "knock-out"}, "é"),
+    ],
+)
+def test_what_cannot_be_is_said(start: Start, query: dict[str, str], why: str) -> None:
+    at = start(**{**HERE, "text": "hello", **query})
+    assert why in said(at)
+    assert not at.dataframe
+
+
+def test_every_head_is_taken_away(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
+    at = start(**HERE, checkpoint="one", question="knock-out", every="head", texts="20", instead="mean", asked="knock-out")
+    model = copiers("one")
+    found = tv.knock_out(model, [tv.decode(model, text) for text in texts_of(model, 20, 0)], how="mean")
+    table = at.dataframe[0].value
+    assert table["answers that stay"].tolist() == [each.stays.value for each in found.heads]
+    assert table["log p lost"].tolist() == pytest.approx([-each.log_p.value for each in found.heads], abs=6e-4)
+    needed = found.at("cross", 0, 0)
+    ends = needed.log_p.interval
+    assert ends and table["log p lost, 95 %"].tolist()[8] == f"{-ends[1]:.3f} to {-ends[0]:.3f}"
+    drawn = [picture.figure for picture in charts(at)[-2:]]
+    assert [figure["layout"]["meta"]["said"][0] for figure in drawn] == [
+        f"{1 - needed.stays.value:.3f}",
+        f"{-needed.log_p.value:.3f}",
+    ]
+
+
+@needs("transformers")
+@pytest.mark.usefixtures("models")
+def test_other_models_are_judged_or_refused_by_name(start: Start) -> None:
+    at = start(**{**HERE, "checkpoint": BERT, "text": "The house"})
+    assert f"{BERT} is an encoder alone: it writes nothing" in said(at)
+    at = start(checkpoint=GPT2, text="The house", tables="On trial", asked="verdict,knock-out", question="knock-out")
+    model = tv.load_model(GPT2, "cpu")
+    assert model.tokenizer.unknown_id is None
+    found = tv.knock_out(model, [tv.decode(model, "The house")], heads=[HeadPlace("decoder", 0, 0)])
+    assert f"without this head the answer {'stays' if found.heads[0].exact.value else 'does not stay'}" in said(at)
+    assert "1 text, what was written: " in said(at)
+    at.segmented_control(key="trial").set_value(QUESTIONS["verdict"]).run()
+    assert f"{GPT2} has no token for what it does not know" in said(at)
+    assert "at the cause, word" not in at.dataframe[0].value
+    found = tv.verdict(model, tv.decode(model, "The house"), mode="position")
+    assert at.dataframe[0].value["at the cause, position"].tolist()[:4] == pytest.approx(
+        [each.top.value for each in found.maps[:4]], nan_ok=True
+    )

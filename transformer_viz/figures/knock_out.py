@@ -1,0 +1,52 @@
+"""What is lost without each head: layers × heads of one kind."""
+
+from typing import Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from transformer_viz.analysis.heads import Head
+from transformer_viz.analysis.knock_out import KnockOut
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.figures.overview import plain_overview
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.terms import Kind
+
+Number = Literal["answers", "log_p"]
+TITLES: dict[Number, str] = {"answers": "share of right answers lost without it", "log_p": "log p lost a token, nats"}
+
+
+def knock_out(
+    found: KnockOut,
+    kind: Kind,
+    number: Number = "answers",
+    focus: tuple[int, Head] | None = None,
+    *,
+    theme: ThemeName = "light",
+    large: bool = False,
+) -> go.Figure:
+    """Layers × heads by what is lost without each; the colours go from the lowest to the highest number of all.
+
+    Args:
+        found: from `tv.knock_out`.
+        kind: `encoder`, `decoder` or `cross`.
+        number: `answers`, the share of right answers that do not stay, or `log_p`.
+        focus: layer and head to outline.
+        theme: `light` or `dark`.
+        large: bigger letters, for a projector.
+
+    Raises:
+        OptionError: no head of this kind was taken away, or another number.
+    """
+    if number not in TITLES:
+        raise OptionError(f"number {number!r} is not known; choose one of {listed(TITLES)}")
+    heads = [each for each in found.heads if each.place.kind == kind]
+    if not heads:
+        raise OptionError(f"No head of kind {kind!r} was taken away.")
+    layers = tuple(sorted({each.place.layer for each in heads}))
+    values = np.full((len(layers), 1 + max(each.place.head for each in heads)), np.nan)
+    for each in heads:
+        lost = 1 - each.stays.value if number == "answers" else -each.log_p.value
+        # What is nothing but rounding is no number on a scale.
+        values[layers.index(each.place.layer), each.place.head] = round(lost, 6) + 0.0
+    return plain_overview(kind, layers, values, TITLES[number], focus, theme=theme, large=large).to_plotly()

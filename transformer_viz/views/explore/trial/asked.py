@@ -1,0 +1,159 @@
+"""What each question of the tab is about, and what was found of the head in focus in words: its two halves are never one."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from transformer_viz.analysis.knock_out import HeadEffect, HeadPlace, KnockOut
+from transformer_viz.analysis.verdict import Mean, words
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import Head, head_label, layer_label
+from transformer_viz.trace.attribution import KINDS_WITH_CAUSES
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.explore.shown import Shown
+from transformer_viz.views.explore.trial import runs
+from transformer_viz.views.explore.trial.runs import Texts
+from transformer_viz.views.snippets.runs import AnyRun
+from transformer_viz.views.state import on_demand
+
+if TYPE_CHECKING:
+    from transformer_viz.loaded_model import LoadedModel
+
+VERDICT, KNOCK_OUT, CURVES, COUNTER_PROOF = "verdict", "knock-out", "curves", "counter-proof"
+"""The questions, as a link has them."""
+_MOST_LINES = 200
+
+
+def made_of(trace: Trace, model: "LoadedModel", device: str) -> dict[str, object]:
+    """What the answer to each question is made of."""
+    state = st.session_state
+    name = (model.name, model.switches, device)
+    run = (*name, trace.source, trace.output_tokens, state.kind)
+    place = (state.kind, state.layer, state.head)
+    texts = (state.trial_texts, trace.source if model.task is None else state.trial_samples)
+    return {
+        VERDICT: run,
+        CURVES: (*run, *place),
+        COUNTER_PROOF: (*run, *place),
+        KNOCK_OUT: (*name, texts, state.trial_how, None if state.trial_every else place),
+    }
+
+
+def is_asked(name: str, shown: Shown, button: str) -> bool:
+    """Whether the answer is asked for; until then a button asks."""
+    assert shown.model is not None
+    of = made_of(shown.tokens, shown.model, shown.device)
+    if on_demand.is_asked(name, of):
+        return True
+    if st.button(button, key=f"trial-{name}", type="primary", icon=":material/gavel:"):
+        on_demand.ask(name, of)
+        return True
+    return False
+
+
+def has_causes() -> bool:
+    """Whether steps are effects of the keys in focus; says why not."""
+    if st.session_state.kind in KINDS_WITH_CAUSES:
+        return True
+    words = (
+        "The encoder reads the whole source before the first step: no step is the effect of one of its rows. Choose another "
+        "kind of attention above, or ask whether a head is needed."
+    )
+    st.info(words, icon=":material/info:")
+    return False
+
+
+def one_head() -> HeadPlace | None:
+    """The head in focus; says that it must be one."""
+    state = st.session_state
+    if isinstance(state.head, int):
+        return HeadPlace(state.kind, state.layer, state.head)
+    st.info("All heads of a layer as one cannot be taken away or moved. Choose a head above.", icon=":material/info:")
+    return None
+
+
+def name_of(layer: int, head: Head) -> str:
+    """As `tv.verdict` calls the map: `L2 H3`, `L2 mean`."""
+    return head_label(layer, head) if isinstance(head, int) else f"{layer_label(layer)} {head}"
+
+
+def modes(model: "LoadedModel") -> tuple[str, ...]:
+    """How this model's tokens can be taken away."""
+    return ("word", "position") if model.tokenizer.unknown_id is not None else ("position",)
+
+
+def no_word(model: "LoadedModel") -> str:
+    """Why there is no verdict by word; nothing where there is one."""
+    if "word" in modes(model):
+        return ""
+    return f"{model.name} has no token for what it does not know, so a token can be taken away by position alone."
+
+
+def run_of(shown: Shown) -> AnyRun:
+    """How the run by tokens is made, for “Show the code”."""
+    return replace(shown.run, by_words=False)
+
+
+def texts_of(model: "LoadedModel") -> Texts:
+    """Over which texts heads are taken away.
+
+    Raises:
+        OptionError: too many lines.
+    """
+    state = st.session_state
+    lines = tuple(line for line in state.trial_texts.splitlines() if line.strip())
+    if len(lines) > _MOST_LINES:
+        raise OptionError(f"{len(lines)} lines are too many; at most {_MOST_LINES} texts are possible here. Leave some out.")
+    return Texts(lines, 0 if lines or model.task is None else state.trial_samples)
+
+
+def sentence(shown: Shown) -> str:
+    """What is known of the head in focus by now: where it points, and, apart from that, whether it is needed."""
+    state, model = st.session_state, shown.model
+    assert model is not None
+    points, need = _pointing(shown), _need(shown)
+    name = name_of(state.layer, state.head)
+    if points and need:
+        return f"{name}, {points}; {need}."
+    if points:
+        return f"{name}, {points}. Whether it is needed is another question."
+    return f"{name}: {need}. Whether it points where the cause is is another question." if need else ""
+
+
+def stays_words(effect: HeadEffect, found: KnockOut) -> str:
+    """The second half: how many answers stay without the head."""
+    if found.n_texts == 1:
+        return f"without this head the answer {'stays' if effect.exact.value else 'does not stay'}"
+    right = round(found.exact_before.value * found.n_texts)
+    if not right:
+        return f"none of {found.n_texts} answers is right with all heads, so none can stay without this one"
+    return f"without this head {effect.stays.value:.0%} of {right} right answers stay{interval_words(effect.stays)}"
+
+
+def interval_words(mean: Mean) -> str:
+    """` (95 % interval 92% to 100%)`; nothing where there is none."""
+    return "" if mean.interval is None else f" (95% interval {mean.interval[0]:.0%} to {mean.interval[1]:.0%})"
+
+
+def _pointing(shown: Shown) -> str:
+    """The first half, by word and by position."""
+    state, model, trace = st.session_state, shown.model, shown.tokens
+    assert model is not None
+    if not on_demand.is_asked(VERDICT, made_of(trace, model, shown.device)):
+        return ""
+    found = {mode: runs.verdict_found(model, shown.device, trace, state.kind, mode) for mode in modes(model)}
+    name = name_of(state.layer, state.head)
+    return "; ".join(f"by {mode}, {words(each.at(name), each)}" for mode, each in found.items() if each is not None)
+
+
+def _need(shown: Shown) -> str:
+    state, model, trace = st.session_state, shown.model, shown.tokens
+    assert model is not None
+    of = made_of(trace, model, shown.device)
+    if not isinstance(state.head, int) or not on_demand.is_asked(KNOCK_OUT, of):
+        return ""
+    place = HeadPlace(state.kind, state.layer, state.head)
+    head = None if state.trial_every else place
+    found = runs.knock_out_found(model, shown.device, trace, texts_of(model), state.trial_how, head)
+    return "" if found is None else stays_words(found.at(place.kind, place.layer, place.head), found)

@@ -1,0 +1,91 @@
+"""Could it look elsewhere? How far weights can be moved without the output noticing: the head alone, and with others."""
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.counter_proof import CounterProof
+from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.attribution.counter_proof import EPSILON
+from transformer_viz.terms import KIND_TITLES, layer_label
+from transformer_viz.views.components import chart, code, figure_file, screen
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore.shown import Shown
+from transformer_viz.views.explore.trial import asked, runs
+from transformer_viz.views.snippets import trial as programs
+from transformer_viz.views.state import display_options
+from transformer_viz.views.state.controls import TOGETHER
+
+
+def show(shown: Shown) -> None:
+    """A button; the farthest found of the head alone and together with others, beside its map."""
+    if (place := asked.one_head()) is None:
+        return
+    st.markdown(
+        "All weights of a head are moved, (1 − λ) of what they are and λ of something else, as far as no probability of any "
+        f"token changes by more than {EPSILON:g}. What goes unnoticed is a map that would explain the output as well."
+    )
+    if not display_options.current().is_large:
+        together = list(TOGETHER.values())
+        st.segmented_control("Moved together", together, key="trial_together", required=True)
+    if not asked.is_asked(asked.COUNTER_PROOF, shown, "Move the weights"):
+        return
+    _found(shown, place)
+
+
+def _found(shown: Shown, place: HeadPlace) -> None:
+    state, model, is_large = st.session_state, shown.model, display_options.current().is_large
+    assert model is not None
+    proofs = {words: runs.counter_proof(model, shown.device, shown.tokens, scope) for words, scope in _scopes(place).items()}
+    alone, of_layer, of_kind = proofs.values()
+    if not is_large:
+        st.table(_table(proofs))
+    joint = of_layer if state.trial_together == TOGETHER["layer"] else of_kind
+    st.markdown(literal(_words(alone, joint)))
+    columns = 1 if screen.is_narrow() else 3
+    figure = figures.counter_proof(
+        shown.tokens, [alone, joint], place.layer, place.head, theme=shown.theme, large=is_large, columns=columns
+    )
+    words = f"The map as it is, and the farthest found with this head alone and together with others. {_words(alone, joint)}"
+    chart.show(figure, "trial-moved", words, zooms=False)
+    figure_file.offer(figure, "counter-proof")
+    if is_large:
+        return
+    st.caption(
+        "λ is the farthest found by halving, not the farthest possible. Elsewhere: the share of the weight at other keys than "
+        "before, mean over rows, at the target where it is most. A head that may look anywhere may still do its work: with "
+        "weights that say nothing, or because others do it as well."
+    )
+    scopes = (alone.scope, joint.scope)
+    code.show(programs.counter_proof(asked.run_of(shown), scopes, place, code.looks()), "code_of_tab")
+
+
+def _scopes(place: HeadPlace) -> dict[str, str]:
+    return {
+        f"{asked.name_of(place.layer, place.head)} alone": str(place),
+        f"all heads of {layer_label(place.layer)}": f"{place.kind}.{place.layer + 1}",
+        f"all of {KIND_TITLES[place.kind]}": place.kind,
+    }
+
+
+def _table(proofs: dict[str, CounterProof]) -> pd.DataFrame:
+    """λ towards each target, and what the farthest found is."""
+    rows = {
+        words: {
+            **{f"λ, {each.target}": f"{each.share:.2f}" for each in proof.moved},
+            "elsewhere": f"{proof.farthest.distance:.0%}",
+            "largest change of p": f"{proof.farthest.change:.4f}",
+        }
+        for words, proof in proofs.items()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("moved")
+
+
+def _words(alone: CounterProof, joint: CounterProof) -> str:
+    return f"Alone, this head can have {_farthest(alone)} elsewhere, and nothing notices; moved together, {_farthest(joint)}."
+
+
+def _farthest(proof: CounterProof) -> str:
+    found = proof.farthest
+    towards = {"uniform": "all keys alike", "reversed": "the row reversed"}.get(found.target, f"the {found.target}")
+    return f"{found.distance:.0%} of the weight (λ = {found.share:.2f} towards {towards})"

@@ -1,0 +1,70 @@
+"""Is its order faithful? What is lost without the tokens that a map puts first, and with these alone."""
+
+import math
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz import figures
+from transformer_viz.analysis.faithfulness import KS, MeanCurve
+from transformer_viz.views.components import chart, code, figure_file, screen
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore.shown import Shown
+from transformer_viz.views.explore.trial import asked, runs
+from transformer_viz.views.snippets import trial as programs
+from transformer_viz.views.state import display_options
+
+_BESIDE = ("gradient", "rollout", "alti")
+"""Measures beside the weights; those that the model cannot give are left out."""
+
+
+def show(shown: Shown) -> None:
+    """A button, and two small curves."""
+    state, model = st.session_state, shown.model
+    assert model is not None
+    if not asked.has_causes():
+        return
+    mode = asked.modes(model)[0]
+    st.markdown(
+        "Tokens are taken away in the order of the weights of each step. Where a map puts first what matters, much probability "
+        "is lost without its first tokens, and little with these alone."
+    )
+    if not asked.is_asked(asked.CURVES, shown, "Take tokens away"):
+        return
+    maps = tuple(dict.fromkeys(asked.name_of(state.layer, head) for head in (state.head, "mean")))
+    found = runs.curves(model, shown.device, shown.tokens, state.kind, mode, (*maps, *_BESIDE))
+    if math.isnan(found[0].comprehensiveness[0].value):
+        st.info("No step is judged: none has two tokens to choose from and one that matters.", icon=":material/info:")
+        return
+    is_large = display_options.current().is_large
+    st.markdown(literal(_words(found)))
+    figure = figures.faithfulness(found, theme=shown.theme, large=is_large, narrow=screen.is_narrow())
+    chart.show(figure, "trial-curves", f"Probability lost by k. {_words(found)}", zooms=False)
+    figure_file.offer(figure, "faithfulness")
+    if is_large:
+        return
+    with st.expander("The numbers"):
+        st.dataframe(_table(found), hide_index=True)
+    st.caption(f"Of this run, tokens taken away by {mode}; special tokens always stay. A single run has no interval.")
+    given = tuple(curve.name for curve in found[:-2])
+    code.show(programs.curves(asked.run_of(shown), state.kind, mode, given, code.looks()), "code_of_tab")
+
+
+def _words(found: tuple[MeanCurve, ...]) -> str:
+    """What is lost without the first token."""
+    own, (cause, random) = found[0], found[-2:]
+    lost = {name: curve.comprehensiveness[0].value for name, curve in (("own", own), ("cause", cause), ("random", random))}
+    return (
+        f"Without the token that {own.name} looks at most, {lost['own']:.2f} of the probability of what was written is lost; "
+        f"without the one that matters most {lost['cause']:.2f}, without a random one {lost['random']:.2f}. With that token "
+        f"alone {own.sufficiency[0].value:.2f} is lost, with a random one alone {random.sufficiency[0].value:.2f}."
+    )
+
+
+def _table(found: tuple[MeanCurve, ...]) -> pd.DataFrame:
+    rows = [
+        {"order": curve.name, "k": k, "lost without them": without.value, "lost with them alone": alone.value}
+        for curve in found
+        for k, without, alone in zip(KS, curve.comprehensiveness, curve.sufficiency, strict=True)
+    ]
+    return pd.DataFrame(rows)

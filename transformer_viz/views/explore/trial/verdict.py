@@ -1,0 +1,98 @@
+"""Does it point at the cause? Every map of the run beside occlusion, by word and by position."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz.analysis.heads import COMBINED, n_layers_heads
+from transformer_viz.analysis.verdict import LEAST, Verdicts, left_out_words
+from transformer_viz.attribution.methods import METHODS
+from transformer_viz.terms import Head, Kind
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components import code
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.explore.shown import Shown
+from transformer_viz.views.explore.trial import asked, runs
+from transformer_viz.views.snippets import trial as programs
+from transformer_viz.views.state import display_options
+
+_GO = "trial-go"
+
+
+def show(shown: Shown) -> None:
+    """A button; then what was found of the head in focus, and the table of all maps."""
+    state, model, trace = st.session_state, shown.model, shown.tokens
+    assert model is not None
+    if not asked.has_causes():
+        return
+    st.markdown(
+        "A token is taken away, and the cause is how much less probable what was written becomes: *by word* the unknown token "
+        "stands in its place, *by position* nobody may look there. A map points at the cause where its largest number is at "
+        "the token that matters most."
+    )
+    if why := asked.no_word(model):
+        st.caption(literal(why))
+    if not asked.is_asked(asked.VERDICT, shown, "Judge this run"):
+        return
+    found = {mode: runs.verdict(model, shown.device, trace, state.kind, mode) for mode in asked.modes(model)}
+    st.markdown(f"**{literal(asked.sentence(shown))}**")
+    if display_options.current().is_large or not any(each.n_judged for each in found.values()):
+        return
+    _table(found, trace)
+    st.caption(literal(_caption(found)))
+    name = asked.name_of(state.layer, state.head)
+    code.show(programs.verdict(asked.run_of(shown), state.kind, tuple(found), name), "code_of_tab")
+
+
+def _caption(found: Mapping[str, Verdicts]) -> str:
+    judged = "; ".join(f"by {mode}, {each.n_judged} are judged and {left_out_words(each)}" for mode, each in found.items())
+    missing = "".join(f" {METHODS[name].title}: {why}" for name, why in next(iter(found.values())).missing.items())
+    return (
+        f"Steps are judged to which some token matters by {LEAST} nats or more, among tokens that are content: "
+        f"{judged}. A single run has no interval: its steps depend on each other.{missing}"
+    )
+
+
+def _table(found: Mapping[str, Verdicts], trace: Trace) -> None:
+    """One row a map, in any order that somebody clicks, with the way to those that are above."""
+    places = _places(trace, next(iter(found.values())).kind)
+    frames = {mode: each.to_frame() for mode, each in found.items()}
+    names = list(next(iter(frames.values()))["map"])
+    rows = [places.get(_parts(name)[1]) for name in names]
+    table: dict[str, Any] = {"map": [*map(_title, names)], "map above": ["Go" if place else None for place in rows]}
+    for mode, frame in frames.items():
+        table |= {f"at the cause, {mode}": frame["top"], f"ρ, {mode}": frame["rho"]}
+    number = st.column_config.NumberColumn
+    config: dict[str, Any] = {f"at the cause, {mode}": number(format="percent") for mode in found}
+    config |= {f"ρ, {mode}": number(format="%.2f") for mode in found}
+    config["map above"] = st.column_config.ButtonColumn(type="tertiary", key=_GO, on_click=_go, args=(rows,))
+    st.dataframe(
+        pd.DataFrame(table), hide_index=True, height=min(420, 38 + 35 * len(names)), column_config=config, placeholder="–"
+    )
+    if st.session_state.get(_GO) is not None:
+        st.rerun()
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """A measure's name, or none, and which map of it: `value_weighted L2 H3`, `L2 mean`, `rollout`."""
+    first, _, rest = name.partition(" ")
+    return (first, rest) if first in METHODS else ("", name)
+
+
+def _title(name: str) -> str:
+    method, rest = _parts(name)
+    return f"{METHODS[method].title} {rest}".strip() if method else name
+
+
+def _places(trace: Trace, kind: Kind) -> dict[str, tuple[int, Head]]:
+    """Layer and head of each map that the boxes above can choose."""
+    heads: list[Head] = [*range(n_layers_heads(trace, kind)[1]), *COMBINED]
+    return {asked.name_of(layer, head): (layer, head) for layer in trace.layer_numbers(kind) for head in heads}
+
+
+def _go(places: list[tuple[int, Head] | None]) -> None:
+    state = st.session_state
+    if (place := places[state[_GO]["row"]]) is not None:
+        state.layer, state.head = place
