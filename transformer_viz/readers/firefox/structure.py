@@ -15,7 +15,13 @@ def architecture_of_translator(config: ModelConfig) -> Architecture:
     """That of the paper with norms behind each sublayer, and a recurrence in the place of masked self-attention."""
     encoder, decoder = architecture_of(config).stacks
     layers = tuple(_layer(layer, config, number) for number, layer in enumerate(decoder.layers))
-    return Architecture((encoder, replace(decoder, layers=layers)))
+    decoder = replace(decoder, layers=layers, end=tuple(map(_named, decoder.end)))
+    return Architecture(tuple(replace(stack, begin=tuple(map(_named, stack.begin))) for stack in (encoder, decoder)))
+
+
+def _named(block: Block) -> Block:
+    """A block outside of the layers, by the name of its parameter in our module."""
+    return replace(block, module={"embedding": "embedding", "output": "output_bias"}.get(block.role, block.module))
 
 
 def _layer(layer: Layer, config: ModelConfig, number: int) -> Layer:

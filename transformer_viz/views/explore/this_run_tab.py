@@ -98,7 +98,7 @@ def _sizes_of(model: "LoadedModel") -> None:
     layers = ", ".join(f"{len(sizes.layers[kind])} of {KIND_TITLES[kind]}" for kind in sizes.layers)
     in_force = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in model.generation.items())
     if sizes.writes:
-        st.text(f"its generation config, as far as it is in force: {in_force or 'nothing'}")
+        st.text(f"what decides beside its logits: {in_force or 'nothing'}")
     st.text(f"model: layers {layers}; {model.n_parameters:,} parameters, a vocabulary of {sizes.vocabulary:,}")
 
 
