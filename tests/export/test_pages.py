@@ -19,7 +19,7 @@ import transformer_viz as tv
 from tests.trace import planted
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.errors import OptionError
-from transformer_viz.export import frames
+from transformer_viz.export import frames, saving
 from transformer_viz.export.pages import as_json, html, plotly_file
 from transformer_viz.terms import KINDS, visible
 from transformer_viz.trace.trace import Trace
@@ -289,3 +289,14 @@ def test_a_large_trace_leaves_its_line(trace: Trace, monkeypatch: pytest.MonkeyP
     assert len(line) < 200
     assert line.isprintable()
     assert "7 steps, encoder 2×5, decoder 3×5, cross 3×5" in line
+
+
+def test_a_head_that_aligns_is_in_the_page_where_one_is_asked_for(tiny) -> None:
+    trace = tv.decode(tiny, "hello")
+    assert "class Aligned" not in html(trace, plotlyjs=False)
+    assert "class Aligned" in html(trace, plotlyjs=False, aligner="1.1.reads")
+    for wrong in ("9.1", "0.1", "1", "1.1.writes", "L1 H1"):
+        with pytest.raises(OptionError, match="is no head of cross-attention; possible is"):
+            html(trace, aligner=wrong)
+    with pytest.raises(OptionError, match="aligner is of the page of the whole run"):
+        saving.made(trace, "html", "mosaic", aligner="1.1")

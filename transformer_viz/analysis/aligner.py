@@ -10,6 +10,7 @@ import numpy as np
 
 from transformer_viz.analysis.alignment_heads import ROW_WORDS, ROWS, AlignedHead, RowOf
 from transformer_viz.analysis.heads import head_map
+from transformer_viz.errors import OptionError, shortened
 from transformer_viz.terms import head_label
 from transformer_viz.trace.trace import Trace
 
@@ -49,15 +50,23 @@ class Aligner:
     def __str__(self) -> str:
         return head_label(self.layer, self.head) + (f" ({ROW_WORDS[self.row]})" if self.row == "reads" else "")
 
-    def is_of(self, trace: Trace) -> bool:
-        """Whether the run has this head."""
-        weights = trace.cross_attentions
-        return weights is not None and self.layer in trace.layer_numbers("cross") and self.head < weights.shape[1]
-
     def map_of(self, trace: Trace) -> np.ndarray:
         """float32 (step, key): of each step's word its row of the head; NaN for the last where it was not read."""
         weights = head_map(trace, "cross", self.layer, self.head)
         return weights if self.row == "writes" else np.vstack([weights[1:], np.full_like(weights[:1], np.nan)])
+
+
+def aligner_of(trace: Trace, address: str) -> Aligner:
+    """The head of a run that people mean.
+
+    Raises:
+        OptionError: the run has no such head.
+    """
+    found, there = Aligner.read(address), possible(trace)
+    if found is None or found not in there:
+        which = f"{there[0].address} to {there[-1].address}" if there else "none in this run"
+        raise OptionError(f"aligner {shortened(address)!r} is no head of cross-attention; possible is {which}")
+    return found
 
 
 def possible(trace: Trace) -> tuple[Aligner, ...]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 HELP = "make a page, picture or table of a trace"
 _ENDINGS = ("html", "png", "svg", "pdf", "csv", "parquet")
 _TABLES = ("csv", "parquet")
-_OF_PICTURES = ("what", "kind", "layer", "head", "step", "theme", "large", "hide_answer", "colours")
-_NOT_INSIDE = ("what", "kind", "layer", "head", "step", "hide_answer", "colours", "words", "without_plotlyjs")
+_OF_PICTURES = ("what", "kind", "layer", "head", "step", "theme", "large", "hide_answer", "colours", "aligner")
+_NOT_INSIDE = ("what", "kind", "layer", "head", "step", "hide_answer", "colours", "words", "without_plotlyjs", "aligner")
 _COLOURS = ("fixed", "head", "log")
 _HIGHEST = 100_000
 
@@ -53,6 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--colours", choices=_COLOURS, help="the strongest is a weight of 1, a head's own largest, or logarithmic (fixed)"
     )
     parser.add_argument("--words", action="store_true", help="pieces pooled to words: keys summed, queries averaged")
+    parser.add_argument(
+        "--aligner", metavar="HEAD", help="of a page: the head that says where a word comes from, as 2.1 (align-heads finds it)"
+    )
     size = _shared.whole(50, 8000)
     parser.add_argument("--width", type=size, metavar="PIXELS", help="of a picture (1200)")
     parser.add_argument("--height", type=size, metavar="PIXELS", help="of a picture (what it needs)")
@@ -135,7 +138,7 @@ def _checked(path: Path, arguments: argparse.Namespace) -> str:
 def _options(trace: "Trace", ending: str, arguments: argparse.Namespace) -> dict[str, Any]:
     """The keywords of `saving.made`, counted from 0."""
     _check_places(trace, arguments)
-    options: dict[str, Any] = {name: getattr(arguments, name) for name in ("kind", "width", "height", "scale")}
+    options: dict[str, Any] = {name: getattr(arguments, name) for name in ("kind", "width", "height", "scale", "aligner")}
     for name in ("layer", "head", "step"):
         given = getattr(arguments, name)
         options[name] = given - 1 if isinstance(given, int) else given

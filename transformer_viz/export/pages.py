@@ -10,10 +10,11 @@ from functools import cache
 from os import PathLike, fspath
 from typing import Any, Literal
 
+from transformer_viz.analysis.aligner import aligner_of
 from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.assets import asset, script
-from transformer_viz.export.content import PageTheme, content, view
+from transformer_viz.export.content import PageTheme, aligned, content, view
 from transformer_viz.export.drawings import check_colours
 from transformer_viz.figures import files
 from transformer_viz.figures.shades import Scale
@@ -24,7 +25,8 @@ PlotlyJs = bool | Literal["cdn", "packed"] | str | PathLike[str]
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
 BESIDE = "plotly.min.js"
 """Where a page without plotly.js looks for it: in its own folder."""
-_SCRIPTS = ("arrays.js", "numbers.js", "player.js", "focus.js", "masks.js", "tiles.js", "page.js")
+_SCRIPTS = ("arrays.js", "numbers.js", "player.js", "focus.js", "masks.js", "tiles.js")
+_OF_AN_ALIGNER = ("lines.js", "aligned.js", "crossing.js")
 
 
 def html(
@@ -39,6 +41,7 @@ def html(
     with_answer: bool = True,
     plotlyjs: PlotlyJs = True,
     colours: Scale = "fixed",
+    aligner: str | None = None,
 ) -> str:
     """The whole run as one HTML page: step player, all heads, all masks. Opens from disk, without any network.
 
@@ -55,16 +58,22 @@ def html(
             and later; False leaves it out, and the page needs a `plotly.min.js` beside it; a path or address says where
             else it is; `"cdn"` is the server of Plotly's makers, which the page then asks.
         colours: what has the strongest colour: `fixed` is a weight of 1, `head` a head's own largest, `log` is logarithmic.
+        aligner: the head of cross-attention that says where a written word comes from, from 1, as `2.1`; or `2.1.reads`, which
+            is asked in the row that reads the word. The page draws its lines, and a click on a word asks it.
 
     Raises:
-        OptionError: the run has no such kind, layer, head or step, or an option has an impossible value.
+        OptionError: the run has no such kind, layer, head, step or aligner, or an option has an impossible value.
     """
     if theme not in THEMES:
         raise OptionError(f"theme {theme!r} is not known; choose one of {listed(THEMES)}")
     now = view(trace, kind, layer, head, step)
     check_colours(colours)
+    found = None if aligner is None else aligner_of(trace, aligner)
     data = content(trace, now, theme=theme, large=large, with_answer=with_answer, colours=colours)
-    return _filled(asset("page.html"), data, _SCRIPTS, ("player.css", "page.css"), plotlyjs)
+    data["aligner"] = aligned(trace, found)
+    scripts = (*_SCRIPTS, *(_OF_AN_ALIGNER if found else ()), "page.js")
+    styles = ("player.css", *(("lines.css",) if found else ()), "page.css")
+    return _filled(asset("page.html"), data, scripts, styles, plotlyjs)
 
 
 def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True) -> str:

@@ -39,6 +39,7 @@ def save(
     height: int | None = None,
     scale: float = SCALE,
     colours: Scale = "fixed",
+    aligner: str | None = None,
 ) -> Path:
     """Writes the run as what the file's ending says: html, png, svg, pdf, csv, parquet or npz.
 
@@ -59,6 +60,7 @@ def save(
         height: likewise.
         scale: likewise.
         colours: as in `html` and `picture`.
+        aligner: of the page of the whole run, as in `html`.
 
     Raises:
         OptionError: another ending, or an option with an impossible value.
@@ -67,7 +69,14 @@ def save(
     path = Path(path)
     check(path, force=force)
     place = Place(kind, layer, head, step)._asdict()
-    looks = {"theme": theme, "large": large, "with_answer": with_answer, "plotlyjs": plotlyjs, "colours": colours}
+    looks = {
+        "theme": theme,
+        "large": large,
+        "with_answer": with_answer,
+        "plotlyjs": plotlyjs,
+        "colours": colours,
+        "aligner": aligner,
+    }
     size = {"width": width, "height": height, "scale": scale}
     write(path, made(trace, format_of(path), what, **place, **looks, **size))
     return path
@@ -82,6 +91,8 @@ def made(trace: Trace, format: str, what: str = "player", **options: Any) -> byt
     size = {name: options.pop(name) for name in ("width", "height", "scale") if name in options}
     if format == "html" and what == "player":
         return html(trace, **options).encode()
+    if options.pop("aligner", None) is not None:
+        raise OptionError("aligner is of the page of the whole run; leave it out, or make that page")
     plotlyjs = options.pop("plotlyjs", True)
     place = Place(**{name: options.pop(name) for name in Place._fields if name in options})
     if options.get("theme") == "auto":

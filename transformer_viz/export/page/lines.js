@@ -60,8 +60,8 @@ class Lines {
     return drawn.map(({ from, to, ...link }) => ({ ...link, d: path(place(from), place(to), origin, gap) }));
   }
 
-  // A line has an element of its own for as long as there are as many, so that it can move.
-  draw(paths, { moves, isPreview }) {
+  // A line has an element of its own for as long as there are as many, so that it can move. Those of many rows are thin.
+  draw(paths, { moves, isPreview, isThin = false }) {
     while (this.picture.children.length > paths.length) this.picture.lastChild.remove();
     while (this.picture.children.length < paths.length) this.picture.append(svg("path", {}));
     this.picture.classList.toggle("moves", moves);
@@ -69,7 +69,7 @@ class Lines {
     paths.forEach(({ d, weight, key, isAside }, place) => {
       const line = this.picture.children[place];
       line.setAttribute("d", d);
-      line.setAttribute("stroke-width", weight * WIDEST_PX);
+      line.setAttribute("stroke-width", weight * WIDEST_PX * (isThin ? 0.5 : 1));
       line.dataset.key = key;
       line.classList.toggle("aside", isAside);
     });

@@ -14,6 +14,8 @@ class Page extends Player {
     this.focus = { ...run.focus };
     this.step = run.focus.step;
     this.run = "this";
+    this.aligned = run.aligner ? new Aligned(run.aligner) : null;
+    this.crossing = this.aligned ? new Crossing(this, this.aligned) : null;
     this.readHash();
     this.dark = window.matchMedia("(prefers-color-scheme: dark)");
     this.theme = run.theme;
@@ -96,12 +98,19 @@ class Page extends Player {
       first: run.first,
       answer: run.answer,
       sentences: sentences.map((numbers) => numbers.map((number) => run.pieces[number])),
-      looked: sentences.map((_, step) => kind.lookedAt(layer, head, step)),
+      looked: sentences.map((_, step) => (this.aligned ? this.aligned.best(step) : kind.lookedAt(layer, head, step))),
     });
     part("focus").setAttribute("aria-label",
       `${kind.title}, ${kind.names[layer][kind.headNumber(head)]}: ${kind.rows} query rows by ${kind.columns} key columns, ` +
       "and the candidates of this step. The sentence above says it.");
     this.draw();
+  }
+
+  say() {
+    super.say();
+    if (!this.crossing) return;
+    this.part("sentence").append(...pieces(this.crossing.words()));
+    this.crossing.show();
   }
 
   // ---- what is drawn

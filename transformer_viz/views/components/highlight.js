@@ -179,7 +179,7 @@ class Highlight {
     const paths = this.lines.pathsOf(isCrossing ? this.aligned.crossing(this.player.step).map((link) => this.onStrips(link)) : links);
     maps.forEach((chart, place) => draw(chart, bands[place]));
     this.markTokens(links);
-    this.lines.draw(paths, { moves, isPreview: Boolean(pointed) });
+    this.lines.draw(paths, { moves, isPreview: Boolean(pointed), isThin: Boolean(isCrossing) });
   }
 
   // The numbers of the large map, if it shows what the strips are about.

@@ -17,7 +17,7 @@ from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import display_options, focus
+from transformer_viz.views.state import aligner, display_options, focus
 
 TITLE, ORDER = "Export", 6
 
@@ -56,6 +56,8 @@ def show(shown: Shown) -> None:
         **({} if (scale := display_options.scale()) == "fixed" else {"colours": scale}),
     }
     chosen: str = st.session_state.export_format
+    if chosen == "html" and (found := aligner.current(trace)) is not None:
+        looks["aligner"] = found.address
     st.segmented_control(
         "File",
         list(_FORMATS),

@@ -45,7 +45,7 @@ def known(trace: Trace) -> Aligner | None:
 
 def _of(trace: Trace, address: str) -> Aligner | None:
     found = Aligner.read(address)
-    return found if found is not None and trace.output_tokens and found.is_of(trace) else None
+    return found if found in possible(trace) else None
 
 
 def _name(trace: Trace, model: "LoadedModel | None") -> str:
