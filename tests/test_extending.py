@@ -48,7 +48,7 @@ ADDED = {
         def of(run, kind, mode):
             return Found(torch.from_numpy(run.trace.attentions(kind)), run.trace.layer_numbers(kind))
 
-        METHOD = Method(of, title="what attention says", help="What attention itself says", order=9)
+        METHOD = Method(of, title="what attention says", help="What attention itself says", cannot="what it is for", order=9)
         """,
     "figures/row_sums.py": """
         import plotly.graph_objects as go

@@ -172,14 +172,15 @@ def test_many_texts_are_read_part_by_part(tiny, hello, monkeypatch):
 
 
 def test_what_cannot_be_asked_is_refused_in_words(tiny, hello, make_model, make_tiny):
-    for match, given in {
+    refused: dict[str, dict[str, Any]] = {
         r"method 'nope' is not known; choose one of occlusion": {"method": "nope"},
         r"mode 'letter' is not one of occlusion; it has word, position, deleted": {"mode": "letter"},
         r"mode 'deleted' is not one of rollout; it has none": {"method": "rollout", "mode": "deleted"},
         r"kind 'encoder' is not possible for tiny; it has cross, decoder": {"kind": "encoder"},
-    }.items():
+    }
+    for match, given in refused.items():
         with pytest.raises(OptionError, match=match):
-            tv.attribute(tiny, hello, **{"method": "occlusion", **given})
+            tv.attribute(tiny, hello, given.pop("method", "occlusion"), **given)
     other = make_tiny(make_model(77))
     with pytest.raises(OptionError, match=r"This is no run of tiny: step \d+ has log p -"):
         tv.attribute(other, hello, "occlusion")
@@ -197,9 +198,29 @@ def test_what_cannot_be_asked_is_refused_in_words(tiny, hello, make_model, make_
 def test_a_measure_that_a_reader_cannot_give_is_refused_by_name(tiny, hello, monkeypatch):
     """One that tells nothing of what stands around its attention; a verdict says what is missing, and judges the rest."""
     monkeypatch.setattr(type(tiny.model), "surroundings", lambda self, kind, layer: Surroundings())
-    for method, title in (("alti", "ALTI+"), ("value_weighted", "value-weighted")):
+    for method, title in (("alti", "ALTI+"), ("value_weighted", "value-weighted norm")):
         with pytest.raises(OptionError, match=rf"{re.escape(title)} cannot be had of tiny: nothing tells .*attention"):
             tv.attribute(tiny, hello, method)
     found = tv.verdict(tiny, hello)
     assert sorted(found.missing) == ["alti", "value_weighted", "value_weighted_sum"]
     assert {"gradient", "rollout"} <= {each.name for each in found.maps}
+
+
+@pytest.mark.parametrize("method", ["occlusion", "gradient"])
+def test_how_far_it_is_can_be_heard_and_the_numbers_stay_the_same(tiny, hello, monkeypatch, method):
+    n_tokens = hello.n_steps + len(hello.source_tokens)
+    whole = tv.attribute(tiny, hello, method).values
+    monkeypatch.setattr("transformer_viz.attribution.run.BETWEEN_WORDS", 2 * n_tokens * tiny.n_parameters)
+    shares: list[float] = []
+    heard = tv.attribute(tiny, hello, method, on_progress=shares.append)
+    assert np.allclose(heard.values, whole, rtol=1e-5, atol=1e-12)
+    n = len(hello.source_tokens) if method == "occlusion" else hello.n_steps
+    assert shares == [0.0, *(start / n for start in range(0, n, 2))], "two texts at a time, after the run's own pass"
+
+
+def test_what_hears_it_can_end_it(tiny, hello):
+    def enough(share: float) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        tv.attribute(tiny, hello, "occlusion", on_progress=enough)

@@ -9,9 +9,18 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, Attribution
 from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.watching import OnProgress
 
 
-def attribute(reader: LoadedModel, trace: Trace, method: str, *, mode: str = "word", kind: str | None = None) -> Attribution:
+def attribute(
+    reader: LoadedModel,
+    trace: Trace,
+    method: str,
+    *,
+    mode: str = "word",
+    kind: str | None = None,
+    on_progress: OnProgress | None = None,
+) -> Attribution:
     """Asks the model that made a run how much each key counts for each token that was written.
 
     Args:
@@ -22,6 +31,7 @@ def attribute(reader: LoadedModel, trace: Trace, method: str, *, mode: str = "wo
             query, `deleted` leaves it out.
         kind: whose keys: `cross`, the source tokens, or `decoder`, what the decoder has read; by default those of
             cross-attention, where there is any.
+        on_progress: is called before each pass of many with the share that is done, from 0 to 1; what it raises ends the work.
 
     Returns:
         Its `values` have the shape of the map: (layer, head, query, key), or (query, key) of a measure without heads.
@@ -48,7 +58,7 @@ def attribute(reader: LoadedModel, trace: Trace, method: str, *, mode: str = "wo
     limits = devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters)
     # Whoever asks in inference mode may ask for gradients too.
     with limits[0], limits[1], torch.inference_mode(False):
-        found = chosen.of(Run.of(reader, trace), keys, mode)
+        found = chosen.of(Run.of(reader, trace, on_progress), keys, mode)
     return Attribution(
         method=method,
         kind=keys,

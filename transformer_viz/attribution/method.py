@@ -30,7 +30,8 @@ class Method:
     Attributes:
         of: computes it, from a run, whose keys are judged, and how a key is taken away.
         title: what it is called.
-        help: what it is, in a sentence.
+        help: what it says, in a sentence.
+        cannot: what it cannot say, to go on after these words.
         order: its place among the others, any number; of equal ones the name decides.
         unit: of its numbers.
         follows_layers: whether it follows attention from layer to layer, and so needs attention wherever positions mix.
@@ -41,6 +42,7 @@ class Method:
     of: Callable[[Run, Kind, str], Found]
     title: str
     help: str
+    cannot: str
     order: int
     unit: str = ""
     follows_layers: bool = False

@@ -25,9 +25,12 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode_request import TEACHER_FORCING
 from transformer_viz.tracing.edit_tap import changing_tap, looks_ahead
+from transformer_viz.tracing.watching import OnProgress
 
 MOST_LOGITS, MOST_TOKENS, _MOST_WEIGHTS = 2**23, 2**14, 2**23
 """Of one pass: more texts are read one batch after the other."""
+BETWEEN_WORDS = 2**34
+"""Multiplications of one pass where somebody is told how far it is: half a second on a CPU."""
 _SAME = 0.02
 """Nats by which log-probabilities may be apart that two machines, or two precisions, compute of one run."""
 
@@ -73,6 +76,7 @@ class Run:
         written: int (step,), what was written from each row.
         edits: in force.
         mistake: likewise.
+        on_progress: is called before each part of a batch with the share of it that is read.
     """
 
     model: LoadedModel
@@ -81,9 +85,10 @@ class Run:
     written: Tensor
     edits: tuple[Edit, ...]
     mistake: Mistake | None
+    on_progress: OnProgress | None = None
 
     @classmethod
-    def of(cls, model: LoadedModel, trace: Trace) -> "Run":
+    def of(cls, model: LoadedModel, trace: Trace, on_progress: OnProgress | None = None) -> "Run":
         """Finds the ids.
 
         Raises:
@@ -104,6 +109,7 @@ class Run:
             torch.tensor(ids["output"], device=model.device),
             plain_edits.read(trace.edits),
             None if trace.mistake is None else mistakes.named(trace.mistake),
+            on_progress,
         )
         run._check()
         return run
@@ -167,8 +173,12 @@ class Run:
         sizes, n_source, n_steps = self.model.model.sizes, read.source.shape[1], read.target.shape[1]
         n_weights = max(sizes.heads.values()) * max(n_source, n_steps) ** 2
         n = min(MOST_LOGITS // (n_steps * sizes.vocabulary), MOST_TOKENS // (n_source + n_steps), _MOST_WEIGHTS // n_weights)
+        if self.on_progress is not None:
+            n = min(n, BETWEEN_WORDS // ((n_source + n_steps) * self.model.n_parameters))
         n = max(1, n)
         for start in range(0, len(read), n):
+            if self.on_progress is not None:
+                self.on_progress(start / len(read))
             yield slice(start, min(start + n, len(read)))
 
     def logits(self, read: Read, tap: Tap | None = None) -> Tensor:

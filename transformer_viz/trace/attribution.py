@@ -14,8 +14,19 @@ if TYPE_CHECKING:
     from transformer_viz.trace.trace import Trace
 
 GROUP = "attribution"
+NATS = "nats"
+"""The unit of a difference of log-probabilities."""
 KINDS_WITH_CAUSES: tuple[Kind, ...] = ("cross", "decoder")
 """Keys of cross-attention are source tokens, those of the decoder what it has read. Of an encoder's no step is the effect."""
+TITLES = {
+    "occlusion": "cause",
+    "value_weighted": "value-weighted norm",
+    "value_weighted_sum": "value-weighted norm of all heads",
+    "gradient": "gradient × attention",
+    "rollout": "rollout",
+    "alti": "ALTI+",
+}
+"""What the measures are called, by their names; another one is called by its name."""
 _PRECISIONS = ("float32", "float64")
 _LONGEST = 40
 
@@ -67,6 +78,17 @@ class Attribution:
     def name(self) -> str:
         """`occlusion_word_cross`: a run keeps one result of each name."""
         return "_".join(part for part in (self.method, self.mode, self.kind) if part is not None)
+
+    @property
+    def title(self) -> str:
+        """`cause by word`."""
+        title = TITLES.get(self.method, self.method.replace("_", " "))
+        return title if self.mode is None else f"{title} by {self.mode}"
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether a number below 0 means the opposite: that a key spoke against what was written."""
+        return self.unit == NATS
 
 
 def kept(trace: "Trace", result: Attribution) -> "Trace":

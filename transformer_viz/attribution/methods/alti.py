@@ -12,6 +12,7 @@ from transformer_viz.attribution.method import Found, Method
 from transformer_viz.attribution.relevance import Shares, joined
 from transformer_viz.attribution.run import Run
 from transformer_viz.terms import Kind
+from transformer_viz.trace.attribution import TITLES
 
 
 def of(run: Run, kind: Kind, mode: str) -> Found:
@@ -35,8 +36,9 @@ def _shares(each: Sublayer) -> Shares:
 
 METHOD = Method(
     of,
-    title="ALTI+",
+    title=TITLES["alti"],
     help="The share of each source token, and of each token written before, in what a row is made of",
+    cannot="what of it was used to write; feed-forward layers are left out",
     follows_layers=True,
     order=6,
 )

@@ -14,6 +14,7 @@ from transformer_viz.attribution.relevance import KeptWeights, Maps
 from transformer_viz.attribution.run import Read, Run
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind
+from transformer_viz.trace.attribution import TITLES
 
 
 def of(run: Run, kind: Kind, mode: str) -> Found:
@@ -73,8 +74,9 @@ def _normalised(relevance: Tensor) -> Tensor:
 
 METHOD = Method(
     of,
-    title="gradient × attention",
+    title=TITLES["gradient"],
     help="Weights times what the written token's log-probability gains from them, followed through all layers",
+    cannot="how one row compares with another, or what a key speaks against",
     follows_layers=True,
     order=4,
 )

@@ -6,6 +6,7 @@ from transformer_viz.attribution.method import Found, Method
 from transformer_viz.attribution.run import Run
 from transformer_viz.attribution.without import MODES, log_p_without
 from transformer_viz.terms import Kind
+from transformer_viz.trace.attribution import NATS, TITLES
 
 
 def of(run: Run, kind: Kind, mode: str) -> Found:
@@ -21,10 +22,11 @@ def of(run: Run, kind: Kind, mode: str) -> Found:
 
 METHOD = Method(
     of,
-    title="cause",
+    title=TITLES["occlusion"],
     help="How much less probable what was written becomes without a token, in nats",
+    cannot="which of two tokens it was where either is enough",
     order=1,
-    unit="nats",
+    unit=NATS,
     modes=tuple(MODES),
     dtype=torch.float64,
 )

@@ -10,6 +10,7 @@ from transformer_viz.attribution.method import Found, Method
 from transformer_viz.attribution.relevance import KeptWeights, Shares, joined
 from transformer_viz.attribution.run import Run
 from transformer_viz.terms import Kind
+from transformer_viz.trace.attribution import TITLES
 
 
 def of(run: Run, kind: Kind, mode: str) -> Found:
@@ -23,8 +24,9 @@ def of(run: Run, kind: Kind, mode: str) -> Found:
 
 METHOD = Method(
     of,
-    title="rollout",
+    title=TITLES["rollout"],
     help="Mean weights followed through all layers, where half of each position stays what it was",
+    cannot="what values, feed-forward layers and the written token do to it",
     follows_layers=True,
     order=5,
 )

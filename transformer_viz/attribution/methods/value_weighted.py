@@ -6,6 +6,7 @@ from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.method import Found, Method
 from transformer_viz.attribution.run import Run
 from transformer_viz.terms import Kind
+from transformer_viz.trace.attribution import TITLES
 
 
 def of(run: Run, kind: Kind, mode: str) -> Found:
@@ -17,7 +18,8 @@ def of(run: Run, kind: Kind, mode: str) -> Found:
 
 METHOD = Method(
     of,
-    title="value-weighted",
+    title=TITLES["value_weighted"],
     help="The size of what a head takes from a key: its weight times the length of the value, as it is added to the stream",
+    cannot="whether anything above uses what is taken",
     order=2,
 )

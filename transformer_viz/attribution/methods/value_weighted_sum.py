@@ -9,6 +9,7 @@ from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.method import Found, Method
 from transformer_viz.attribution.run import Run
 from transformer_viz.terms import Kind
+from transformer_viz.trace.attribution import TITLES
 
 
 def of(run: Run, kind: Kind, mode: str) -> Found:
@@ -20,7 +21,8 @@ def of(run: Run, kind: Kind, mode: str) -> Found:
 
 METHOD = Method(
     of,
-    title="value-weighted, all heads",
+    title=TITLES["value_weighted_sum"],
     help="The size of what all heads of a layer together take from a key",
+    cannot="which head takes it, and whether anything above uses it",
     order=3,
 )
