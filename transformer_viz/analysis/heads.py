@@ -17,12 +17,12 @@ def head_map(trace: Trace, kind: Kind, layer: int, head: Head) -> np.ndarray:
     Raises:
         OptionError: the run has no such kind, layer or head; the message names the possible ones.
     """
-    return _one_of(_heads(trace, kind, layer), head)
+    return combined(_heads(trace, kind, layer), head)
 
 
 def head_row(trace: Trace, kind: Kind, layer: int, head: Head, query: int) -> np.ndarray:
     """One row of `head_map`, (key,), without computing the others."""
-    return _one_of(_heads(trace, kind, layer)[:, query], head)
+    return combined(_heads(trace, kind, layer)[:, query], head)
 
 
 def _heads(trace: Trace, kind: Kind, layer: int) -> np.ndarray:
@@ -33,8 +33,8 @@ def _heads(trace: Trace, kind: Kind, layer: int) -> np.ndarray:
     return weights[trace.layer_place(kind, layer)]
 
 
-def _one_of(heads: np.ndarray, head: Head) -> np.ndarray:
-    """(head, …) -> (…)"""
+def combined(heads: np.ndarray, head: Head) -> np.ndarray:
+    """(head, …) -> (…): one of them, or all as one."""
     if head == "mean":
         return heads.mean(0, dtype=np.float32)
     if head == "max":

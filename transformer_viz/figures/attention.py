@@ -9,7 +9,7 @@ from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reaso
 from transformer_viz.analysis.words import axis_noun, kind_title
 from transformer_viz.figures import cells, shades
 from transformer_viz.figures.plain import Plain, scatter
-from transformer_viz.figures.shades import Scale
+from transformer_viz.figures.shades import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, theme_of
 from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.trace import Trace
@@ -59,40 +59,52 @@ def attention(
     )
 
 
-def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme) -> list[Plain]:
-    """Weights on the shared colour axis, masked cells by reason, hatching: what a map consists of."""
+def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme, word: str = WEIGHTS.word) -> list[Plain]:
+    """Weights, or what the word says, on the shared colour axis, masked cells by reason, hatching: what a map consists of."""
     masked = reasons > 0
     hatch = [cells.hatch_trace(masked, theme)] if masked.any() else []
     grey = [cells.masked_trace(reasons, code, theme) for code in cells.codes_in(reasons)]
-    return [cells.weights_trace(weights, masked), *grey, *hatch]
+    return [cells.weights_trace(weights, masked, word), *grey, *hatch]
 
 
 def colour_axes(
-    theme: Theme, size: int, x: float = 1.01, *, scale: Scale = "fixed", most: float = 1.0, shows: bool = True
+    theme: Theme,
+    size: int,
+    x: float = 1.01,
+    *,
+    scale: Scale = "fixed",
+    most: float = 1.0,
+    shows: bool = True,
+    of: Quantity = WEIGHTS,
 ) -> dict[str, Any]:
-    """The colours of a map, with a thin bar at `x` (share of the figure's width), which says the scale; `most` is the head's
-    largest weight. A logarithmic bar has an axis of its own, since a map's is one of weights."""
+    """The colours of a map of weights, or `of` something else, with a thin bar at `x` (share of the figure's width), which says
+    the scale; `most` is the head's largest number. A logarithmic bar has an axis of its own: a map's is one of its numbers."""
     words = {"size": size - 1, "color": theme.muted}
     bar: dict[str, Any] = {
         "x": x, "xanchor": "left", "len": 0.6, "y": 1, "yanchor": "top", "thickness": 10, "outlinewidth": 0, "tickfont": words,
     }  # fmt: skip
-    top = most if scale == "head" else 1
+    top = most if scale == "head" else of.full
     colours = {"cmin": 0, "cmax": top, "colorscale": shades.stops(theme, scale)}
     if scale == "log":
-        bar |= {"tickvals": [-4, -3, -2, -1, 0], "ticktext": ["≤ 0.0001", "0.001", "0.01", "0.1", "1"]}
-        bar["title"] = {"text": "weight (log scale)", "font": words}
+        first, *others = (f"{of.full * 10.0**decade:.2g}" for decade in range(-4, 1))
+        bar |= {"tickvals": [-4, -3, -2, -1, 0], "ticktext": [f"≤ {first}", *others]}
+        bar["title"] = {"text": f"{of.word} (log scale)", "font": words}
         decades = {"cmin": -4, "cmax": 0, "colorscale": even(theme.scale), "colorbar": bar, "showscale": shows}
         return {"coloraxis": {**colours, "showscale": False}, "coloraxis2": decades}
-    ends = {} if scale == "fixed" else {"ticktext": ["0", f"{top / 2:.2g}", f"{top:.2g}"]}
+    ends = {} if top == 1 else {"ticktext": ["0", f"{top / 2:.2g}", f"{top:.2g}"]}
     bar |= {"tickvals": [0, top / 2, top], **ends}
-    bar["title"] = {"text": "weight" if scale == "fixed" else "weight (to maximum)", "font": words}
+    bar["title"] = {"text": of.word if scale == "fixed" else f"{of.word} (to maximum)", "font": words}
     return {"coloraxis": {**colours, "colorbar": bar, "showscale": shows}}
 
 
-def bar_words(scale: Scale, most: float) -> str:
+def bar_words(scale: Scale, most: float, of: Quantity = WEIGHTS) -> str:
     """What the bar of `colour_axes` says, where there is no room for one."""
-    ends = {"fixed": "0 to 1", "head": f"0 to {most:.2g}, this head's maximum", "log": "0.0001 to 1, logarithmic"}
-    return f"colour = weight, {ends[scale]}"
+    ends = {
+        "fixed": f"0 to {of.full:.2g}",
+        "head": f"0 to {most:.2g}, this head's maximum",
+        "log": f"{of.full / 1e4:.2g} to {of.full:.2g}, logarithmic",
+    }
+    return f"colour = {of.word}, {ends[scale]}"
 
 
 def bar_traces(scale: Scale) -> list[Plain]:

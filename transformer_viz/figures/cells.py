@@ -26,8 +26,9 @@ MOST_TICKS = 64
 """Labels that an axis has room for."""
 
 
-def weights_trace(weights: np.ndarray, masked: np.ndarray) -> Plain:
-    """A heatmap of (query, key) weights on the layout's colour axis; masked cells stay empty for `masked_trace`."""
+def weights_trace(weights: np.ndarray, masked: np.ndarray, word: str = "weight") -> Plain:
+    """A heatmap of (query, key) weights on the layout's colour axis; masked cells stay empty for `masked_trace`. The word says
+    what one number is."""
     gap = 1 if max(weights.shape) <= _GAPS_UP_TO else 0
     return heatmap(
         z=visible(weights, masked),
@@ -35,7 +36,7 @@ def weights_trace(weights: np.ndarray, masked: np.ndarray) -> Plain:
         xgap=gap,
         ygap=gap,
         hoverongaps=False,
-        hovertemplate="query %{y}<br>key %{x}<br>weight <b>%{z:.4f}</b><extra></extra>",
+        hovertemplate=f"query %{{y}}<br>key %{{x}}<br>{word} <b>%{{z:.4f}}</b><extra></extra>",
     )
 
 

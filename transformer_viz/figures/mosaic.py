@@ -15,6 +15,7 @@ from typing import Any, NotRequired, TypedDict, Unpack
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.analysis.attributed import full, heads_of, is_of_heads
 from transformer_viz.analysis.head_order import ordered
 from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.words import kind_title
@@ -23,6 +24,7 @@ from transformer_viz.figures.plain import Plain, PlainFigure, heatmap, scatter
 from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
 from transformer_viz.terms import Kind, head_label
+from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
 _CAPTION_SHARE = 0.17
@@ -55,6 +57,7 @@ def mosaic(
     theme: ThemeName = "light",
     large: bool = False,
     height: int | None = None,
+    measure: Attribution | None = None,
 ) -> go.Figure:
     """Every layer and head of a kind as small maps; range 0 to 1, masked cells grey.
 
@@ -69,10 +72,12 @@ def mosaic(
         theme: `light` or `dark`.
         large: bigger letters, for a projector.
         height: in pixels; by default as many rows of tiles as layers need.
+        measure: of `tv.attribute`; of this kind, and with a number for each head, it takes the place of the weights.
 
     `layout.meta["block"]` says how many queries and keys one cell stands for.
     """
     looks: MosaicLooks = {"heads": heads, "columns": columns, "scale": scale, "theme": theme, "large": large, "height": height}
+    looks["measure"] = measure
     return plain_mosaic(trace, kind, focus, **looks).to_plotly()
 
 
@@ -85,12 +90,12 @@ class MosaicLooks(TypedDict):
     theme: ThemeName
     large: bool
     height: NotRequired[int | None]
+    measure: NotRequired[Attribution | None]
 
 
 def plain_mosaic(trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None, **looks: Unpack[MosaicLooks]) -> PlainFigure:
     """The same as plain data."""
-    weights = trace.attentions(kind)
-    assert weights is not None, f"the run has no {kind} attention"
+    weights, words = _numbers(trace, kind, looks.get("measure"))
     colours, size, scale = theme_of(looks["theme"]), 15 if looks["large"] else 12, looks.get("scale", "fixed")
     masked = np.broadcast_to(trace.masks[kind], weights.shape)
     tiles, columns = looks.get("heads"), looks.get("columns")
@@ -102,7 +107,7 @@ def plain_mosaic(trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None
     if blocks != (1, 1):
         weights, masked = _thinned(weights, masked, blocks)
     grid = Grid(trace.layer_numbers(kind), *weights.shape[1:], tiles=tiles)
-    title = kind_title(trace, kind, in_full=False) + shades.TITLES[scale] + _thinned_words(blocks)
+    title = kind_title(trace, kind, in_full=False) + words + shades.TITLES[scale] + _thinned_words(blocks)
     return PlainFigure(
         [
             *_heatmaps(grid, weights, masked, colours, scale),
@@ -115,6 +120,19 @@ def plain_mosaic(trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None
             "margin": {"t": 22, "b": 2, "l": 2, "r": 2},
         },
     )
+
+
+def _numbers(trace: Trace, kind: Kind, measure: Attribution | None) -> tuple[np.ndarray, str]:
+    """(layer, head, query, key) from 0 to 1, and what they are, for behind the title: weights, unless a measure of heads takes
+    their place, as shares of its largest number."""
+    weights = trace.attentions(kind)
+    assert weights is not None, f"the run has no {kind} attention"
+    if measure is None or not is_of_heads(trace, measure):
+        return weights, ""
+    if measure.kind != kind:
+        return weights, ": weights"
+    largest = full(measure)
+    return heads_of(trace, measure) / np.float32(largest), f": {measure.title}, 0 to {largest:.2g}"
 
 
 def _chosen(trace: Trace, kind: Kind, of_all: np.ndarray, heads: Sequence[tuple[int, int]], columns: int | None) -> np.ndarray:

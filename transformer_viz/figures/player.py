@@ -12,20 +12,26 @@ from typing import Any, NotRequired, TypedDict, Unpack
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.analysis.attributed import full, is_of_heads, map_of
 from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.analysis.words import axis_noun
+from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
-from transformer_viz.figures.attention import bar_traces, colour_axes, map_traces, most_of
+from transformer_viz.figures.attention import bar_traces, bar_words, colour_axes, map_traces, most_of
+from transformer_viz.figures.beside import AXES, Beside
 from transformer_viz.figures.margins import margins
 from transformer_viz.figures.plain import Plain, PlainFigure, scatter
-from transformer_viz.figures.shades import Scale
+from transformer_viz.figures.shades import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, labels, theme_of
 from transformer_viz.terms import Kind
+from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
 _MAP_SHARE = 0.66
 _MOST_TALL = 58
 """Rows that the figure grows with: about 900 pixels. More rows are lower ones."""
+_TITLE = 26
+"""Pixels above each of two maps."""
 _LEAST_HIGH = 230
 """Pixels of a map of few rows above its labels, however long these are."""
 _LEAST_OF_MAP = {False: (90, 400), True: (110, 250)}
@@ -46,6 +52,7 @@ def player(
     with_answer: bool = True,
     narrow: bool = False,
     scale: Scale = "fixed",
+    measure: Attribution | None = None,
 ) -> go.Figure:
     """The focus head's map with the row of the step outlined, and what could have been written.
 
@@ -61,8 +68,14 @@ def player(
         narrow: the candidates below the map, for a phone, instead of beside it.
         scale: what has the strongest colour: `fixed` is a weight of 1, `head` the head's own largest, `log` is 1 on a
             logarithmic scale that begins at 0.0001.
+        measure: of `tv.attribute`, and of this kind: one with a number for each head takes the place of the weights, another
+            one stands beside them.
+
+    Raises:
+        OptionError: the run has no such kind, layer or head, or the measure is of another run.
     """
     looks: Looks = {"theme": theme, "large": large, "with_answer": with_answer, "narrow": narrow, "scale": scale}
+    looks["measure"] = measure
     return plain_player(trace, kind, layer, head, step, **looks).to_plotly()
 
 
@@ -74,6 +87,7 @@ class Looks(TypedDict):
     with_answer: bool
     narrow: bool
     scale: NotRequired[Scale]
+    measure: NotRequired[Attribution | None]
 
 
 def plain_player(trace: Trace, kind: Kind, layer: int | None, head: Head, step: int, **looks: Unpack[Looks]) -> PlainFigure:
@@ -96,9 +110,12 @@ def plain_guess(trace: Trace, kind: Kind, layer: int, head: Head, step: int, **l
 def _picture(drawn_by: "type[_Picture]", trace: Trace, kind: Kind, layer: int, head: Head, looks: Looks) -> "_Picture":
     size = 17 if looks["large"] else 13
     picture = drawn_by(trace, kind, layer, head, theme_of(looks["theme"]), size, looks["with_answer"])
+    picture.show_measure(looks.get("measure"))
     n_queries, keys = len(trace.queries(kind)), trace.keys(kind)
     below = margins(labels(keys), (), size, upright=cells.is_crowded(keys))["b"]
     arranged = _arrangement(n_queries, below, looks) if picture.steps else _alone(n_queries, below, looks["large"])
+    if picture.beside is not None:
+        arranged = _with_second(arranged, n_queries, below, narrow=looks["narrow"])
     picture.place, picture.ring = arranged, ring_width(n_queries, len(keys), arranged, looks["narrow"])
     picture.scale = looks.get("scale", "fixed")
     return picture
@@ -110,6 +127,14 @@ def _figure(picture: "_Picture", step: int, frames: list[dict[str, Any]]) -> Pla
     for drawn, update in zip(traces, picture.updates(step), strict=True):
         drawn.update(update)
     return PlainFigure([*traces, *bar_traces(picture.scale)], picture.layout(step), frames)
+
+
+def scale_words(trace: Trace, kind: Kind, layer: int, head: Head, scale: Scale, measure: Attribution | None) -> str:
+    """What the bars of colours say, where there is no room for them."""
+    picture = _Picture(trace, kind, layer, head, theme_of("light"), 13, with_answer=False)
+    picture.show_measure(measure)
+    words = bar_words(scale, most_of(picture.weights, picture.reasons), picture.of)
+    return words if picture.beside is None else f"{words}; {picture.beside.scale_words()}"
 
 
 def ring_width(n_queries: int, n_keys: int, place: dict[str, Any], narrow: bool) -> float:
@@ -128,6 +153,9 @@ class _Picture:
     scale: Scale
     ring: float
     """The width of a ring, in pixels."""
+    of: Quantity = WEIGHTS
+    beside: Beside | None = None
+    """The second map."""
 
     def __init__(self, trace: Trace, kind: Kind, layer: int, head: Head, theme: Theme, size: int, with_answer: bool) -> None:
         self.trace, self.theme, self.size = trace, theme, size
@@ -135,23 +163,45 @@ class _Picture:
         self.weights = head_map(trace, kind, layer, head)
         self.reasons = reasons_map(trace, kind, layer, head)
         self.codes = cells.codes_in(self.reasons)
-        self.most = most_of(self.weights, self.reasons)
         self.steps = trace.steps or candidates.at_masks(trace)
         # The encoder has read everything before the first step; its map never grows.
         self.grows = kind != "encoder"
         self.is_stepped = trace.is_stepped(kind)
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
 
+    def show_measure(self, measure: Attribution | None) -> None:
+        """A measure of this kind: in the place of the weights where it is one of heads, else as a second map."""
+        if measure is None or measure.kind != self.kind:
+            return
+        values = map_of(measure, self.layer, self.head)
+        if values.shape != self.weights.shape:
+            shapes = f"{values.shape} for a map of {self.weights.shape}"
+            raise OptionError(f"{measure.title} is {shapes}, so it is of another run")
+        if is_of_heads(self.trace, measure):
+            self.weights, self.of = values.astype(np.float32), Quantity("norm", full(measure), measure.title)
+        else:
+            self.beside = Beside(measure, values, full(measure), self.theme, self.size)
+
     def traces(self) -> list[Plain]:
         row = [self.row_trace()] if self.is_stepped else []
         bars = [self._bars()] if self.steps else []
-        return [*map_traces(self.weights, self.reasons, self.theme), *row, self.ring_trace(), *bars]
+        maps = map_traces(self.weights, self.reasons, self.theme, self.of.title or self.of.word)
+        return [*maps, *row, self.ring_trace(), *bars, *self._second()]
+
+    def _second(self) -> list[Plain]:
+        """The second map, with the same row and rings."""
+        if self.beside is None:
+            return []
+        row = [self.row_trace()] if self.is_stepped else []
+        marks = [{**trace, "xaxis": f"x{AXES}", "yaxis": f"y{AXES}"} for trace in (*row, self.ring_trace())]
+        return [*self.beside.traces(), *marks]
 
     def updates(self, step: int) -> list[dict[str, Any]]:
         """What a step changes in each trace of `traces`."""
         row = [self._row(step)] if self.is_stepped else []
         bars = [self._candidates(step)] if self.steps else []
-        return [*self._map(step), *row, self._rings(step), *bars]
+        second = [*self.beside.updates(step), *row, self._rings(step)] if self.beside else []
+        return [*self._map(step), *row, self._rings(step), *bars, *second]
 
     def _map(self, step: int) -> list[dict[str, Any]]:
         weights, reasons = self._until(step)
@@ -166,7 +216,9 @@ class _Picture:
 
     def frame(self, step: int) -> dict[str, Any]:
         """A step as plain data. Frames name their trace type, or Plotly would take each for a scatter."""
-        types = [*self.map_types(), *["scatter"] * (1 + self.is_stepped), *["bar"] * bool(self.steps)]
+        marks = ["scatter"] * (1 + self.is_stepped)
+        second = [*self.beside.types, *marks] if self.beside else []
+        types = [*self.map_types(), *marks, *["bar"] * bool(self.steps), *second]
         updates = enumerate(zip(types, self.updates(step), strict=True))
         changes = {i: {"type": kind, **update} for i, (kind, update) in updates if update}
         layout = {"layout": {"yaxis2": self._names(step)}} if self.steps else {}
@@ -183,19 +235,20 @@ class _Picture:
             if self.steps
             else {}
         )
-        keys = self.trace.keys(kind)
+        keys, looks = self.trace.keys(kind), {"noun": axis_noun(self.trace)}
+        columns = cells.key_axis(keys, kind, theme, self.size, **looks, domain=place["x"])
+        rows = cells.query_axis(names, self.trace.queries(kind), kind, theme, self.size, **looks, domain=place["y"])
         # On a phone the candidates stand below the map, and their axis is the figure's last.
         upright = cells.is_crowded(keys) and place["y"][0] == 0
         return {
             **base_layout(theme, self.size),
             "height": place["height"],
-            "margin": margins(labels(keys), names, self.size, upright=upright),
-            **colour_axes(theme, self.size, place["x"][1] + 0.01, scale=self.scale, most=self.most, shows=place["scale"]),
-            "xaxis": cells.key_axis(keys, kind, theme, self.size, noun=axis_noun(self.trace), domain=place["x"]),
-            "yaxis": cells.query_axis(
-                names, self.trace.queries(kind), kind, theme, self.size, noun=axis_noun(self.trace), domain=place["y"]
-            ),
+            "margin": {**margins(labels(keys), names, self.size, upright=upright), **({"t": _TITLE} if self.beside else {})},
+            **self._colours(),
+            "xaxis": columns,
+            "yaxis": rows,
             **candidates,
+            **(self.beside.layout(columns, rows, place) if self.beside else {}),
             "meta": {
                 "kind": kind,
                 "layer": self.layer,
@@ -203,8 +256,19 @@ class _Picture:
                 "steps": len(self.trace.rows),
                 "step": step,
                 **self._ids(),
+                **self._about(),
             },
         }
+
+    def _colours(self) -> dict[str, Any]:
+        place, most = self.place, most_of(self.weights, self.reasons)
+        looks: dict[str, Any] = {"scale": self.scale, "most": most, "shows": place["scale"], "of": self.of}
+        return colour_axes(self.theme, self.size, place["x"][1] + 0.01, **looks)
+
+    def _about(self) -> dict[str, Any]:
+        """For whoever reads numbers off the maps: what they are, unless they are weights, and those of the second map."""
+        instead = {} if self.of is WEIGHTS else {"word": self.of.word, "full": self.of.full}
+        return {**instead, **({} if self.beside is None else {"beside": self.beside.about})}
 
     def _ids(self) -> dict[str, Any]:
         """For the hover, what stands behind the labels of columns and rows where the run has ids."""
@@ -291,6 +355,11 @@ class _CoveredPicture(_Picture):
     def traces(self) -> list[Plain]:
         return [cells.cover_trace(self.weights.shape, self.theme), *super().traces()]
 
+    def show_measure(self, measure: Attribution | None) -> None:
+        super().show_measure(measure)
+        if self.beside is not None:
+            self.beside.is_covered = True
+
     def map_types(self) -> list[str]:
         return ["heatmap", *super().map_types()]
 
@@ -314,6 +383,24 @@ def _arrangement(n_queries: int, below: int, looks: Looks) -> dict[str, Any]:
         "x2": [0.79, 1],
         "y2": [0, 1],
         "scale": True,
+    }
+
+
+def _with_second(place: dict[str, Any], n_queries: int, below: int, *, narrow: bool) -> dict[str, Any]:
+    """The same with a second map, right of the first or below it."""
+    if not narrow:
+        candidates = {"x2": [0.86, 1]} if "x2" in place else {}
+        return {**place, **candidates, "height": place["height"] + _TITLE, "x": [0, 0.34], "x3": [0.43, 0.77], "y3": place["y"]}
+    rows, between = place["y"][1] * place["height"] - place["y"][0] * place["height"], max(120, below + 40 + _TITLE)
+    tall = place["height"] + between + rows
+    first = (tall - rows) / tall
+    return {
+        **place,
+        "height": round(tall + _TITLE),
+        "y": [first, 1],
+        "x3": place["x"],
+        "y3": [first - (between + rows) / tall, first - between / tall],
+        **({"y2": [0, place["y2"][1] * place["height"] / tall]} if "y2" in place else {}),
     }
 
 

@@ -1,5 +1,6 @@
 """What has the strongest colour of a map of weights: 1, a head's own largest weight, or 1 on a logarithmic scale."""
 
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -13,6 +14,24 @@ TITLES: dict[Scale, str] = {"fixed": "", "head": ", each head to its own maximum
 _DECADES = 4
 """The logarithmic scale begins at 0.0001; what is less has its first colour."""
 _STOPS = 33
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What the numbers of a map are.
+
+    Attributes:
+        word: for one of them.
+        full: has the strongest colour, unless each head is drawn to its own maximum.
+        title: what a picture of them is called, behind the kind of attention; nothing for weights.
+    """
+
+    word: str = "weight"
+    full: float = 1.0
+    title: str = ""
+
+
+WEIGHTS = Quantity()
 
 
 def scaled(weights: np.ndarray, masked: np.ndarray, scale: Scale) -> np.ndarray:

@@ -1,0 +1,86 @@
+"""What an attribution says at one place of a run: the map of a head, and a step in words."""
+
+import numpy as np
+
+from transformer_viz.analysis.heads import Head, combined
+from transformer_viz.analysis.sentences import Sentence, of_run
+from transformer_viz.analysis.words import noun
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import place_words
+from transformer_viz.trace.attribution import Attribution
+from transformer_viz.trace.trace import Trace
+
+_NOTHING = 0.005
+"""Nats that two places after the point do not show."""
+
+
+def is_of_heads(trace: Trace, result: Attribution) -> bool:
+    """Whether it has a number for each head, and can take the place of the weights; else it stands beside them."""
+    weights = trace.attentions(result.kind)
+    return weights is not None and result.values.ndim == 4 and result.values.shape[1] == weights.shape[1]
+
+
+def heads_of(trace: Trace, result: Attribution) -> np.ndarray:
+    """float32 (layer, head, query, key) of the layers that the run has, where a result is of heads."""
+    places = [_layer_place(result, layer) for layer in trace.layer_numbers(result.kind)]
+    return result.values[places].astype(np.float32, copy=False)
+
+
+def map_of(result: Attribution, layer: int, head: Head) -> np.ndarray:
+    """(query, key) at a layer and head, or of all heads as one where a result does not tell them apart."""
+    if result.values.ndim == 2:
+        return result.values
+    heads = result.values[_layer_place(result, layer)]
+    return heads[0] if len(heads) == 1 else combined(heads, head)
+
+
+def full(result: Attribution) -> float:
+    """The number furthest from 0, over all layers and heads; 1 where all are 0."""
+    return float(np.nanmax(np.abs(result.values), initial=0)) or 1.0
+
+
+def source_shares(result: Attribution) -> np.ndarray:
+    """(query,) of ALTI+ with the keys of cross-attention: how much of each row comes from the source, 0 to 1; the rest is the
+    prefix's."""
+    return result.values.sum(-1)
+
+
+def step_words(trace: Trace, result: Attribution, layer: int, head: Head, step: int) -> Sentence:
+    """What it says of a step, beside the step's own sentence.
+
+    `Without `r` (token 12), `r` would be 6.21 nats less probable.`
+    """
+    row = map_of(result, layer, head)[step]
+    if not np.isfinite(row).any():
+        return ()
+    key = int(np.nanargmax(row))
+    token: Sentence = (of_run(trace.keys(result.kind)[key]), ("plain", f" ({place_words(key, noun(trace))})"))
+    if result.is_signed:
+        return _cause_words(trace, step, float(row[key]), token)
+    if not row[key] > 0:
+        return ()
+    return (("plain", f"Most by {result.title}: "), *token, ("plain", f", {row[key]:.2g}."))
+
+
+def share_words(share: float) -> str:
+    """`83 % from the source, 17 % from the prefix`."""
+    source = round(100 * share)
+    return f"{source} % from the source, {100 - source} % from the prefix"
+
+
+def norms_of_rows(trace: Trace, result: Attribution) -> np.ndarray:
+    """(layer, head), of a result of heads: how much each takes from all keys together, in the mean of its rows."""
+    return heads_of(trace, result).sum(-1).mean(-1)
+
+
+def _cause_words(trace: Trace, step: int, nats: float, token: Sentence) -> Sentence:
+    written = of_run(trace.output_tokens[step])
+    if nats < _NOTHING:
+        return (("plain", "Without any single one of them, "), written, ("plain", " would be no less probable."))
+    return (("plain", "Without "), *token, ("plain", ", "), written, ("plain", f" would be {nats:.2f} nats less probable."))
+
+
+def _layer_place(result: Attribution, layer: int) -> int:
+    if layer not in result.layers:
+        raise OptionError(f"{result.title} has no layer {layer}")
+    return result.layers.index(layer)
