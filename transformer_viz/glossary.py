@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 PAGES = ("explore", "masks", "search", "compare", "train", "replay", "open")
 _TRAIN = ("train",)
+_EXPLORE = ("explore",)
 _INSIDE = ("explore", "search", "open")
 _TRIAL = ("explore",)
 _MAPS = ("explore", "masks", "search", "compare", "replay", "open")
@@ -58,6 +59,34 @@ TERMS: dict[str, Term] = {
         "The vector that a position hands on: a head's output is the sum of the values, each times its weight", _MAPS, _VASWANI
     ),
     "weight": Term("How much of a key's value goes into a query's output: 0 to 1, and the row sums to 1"),
+    "value-weighted norm": Term(
+        "By value: the length of what a head takes from a key, its weight times the value through W_O, not only its weight",
+        _EXPLORE,
+        "Kobayashi et al. 2020",
+    ),
+    "cause": Term(
+        "By how many nats what was written becomes less probable without a token; below 0, the token spoke against it", _EXPLORE
+    ),
+    "nat": Term("The unit of log p: one nat less probable is 2.72 times less probable", _EXPLORE),
+    "without it": Term(
+        "word: the unknown token stands there; position: nothing may look there; deleted: the text is shorter", _EXPLORE
+    ),
+    "measures": Term(
+        "Other answers to what counts: by gradients, by weights followed through the layers, by shares of the sum", _EXPLORE
+    ),
+    "gradient × attention": Term(
+        "Weights times what log p gains from them, followed through all layers", _EXPLORE, "Chefer et al. 2021"
+    ),
+    "rollout": Term(
+        "Mean weights followed through all layers, half of each token staying its own", _EXPLORE, "Abnar & Zuidema 2020"
+    ),
+    "alti+": Term(
+        "The share of each source token, and of each token before, in what a row is made of", _EXPLORE, "Ferrando et al. 2022"
+    ),
+    "source | prefix": Term(
+        "How much of a written token comes from the source, and how much from what stands before it", _EXPLORE
+    ),
+    "measure": Term("What the second map shows, beside the weights of the same rows and keys", _EXPLORE),
     "softmax": Term("Makes weights of scores: e to each score, as a share of the row's sum; all positive, together 1", _INSIDE),
     "output projection": Term("W_O: makes of the heads' outputs a vector as wide as the residual stream", _INSIDE, _VASWANI),
     "residual stream": Term("A token's vector on its way up: each sublayer adds to it, and those above read the sum", _INSIDE),
@@ -84,7 +113,6 @@ TERMS: dict[str, Term] = {
         "Entropy of a row's weights as a share of the most that its allowed keys permit: 0 is one key, 1 all alike",
         ("explore", "search", "open"),
     ),
-    "cause": Term("How much less probable what was written becomes when a token is taken away, in nats", _TRIAL),
     "at the cause, word": Term(
         "Share of steps in which a map's largest number is at the token that matters most; the unknown token takes its place",
         _TRIAL,

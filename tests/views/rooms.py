@@ -21,7 +21,7 @@ OPENINGS: dict[str | None, dict[str, str]] = {
 }
 """What a page is opened with, so that it is quick; another page opens with nothing."""
 MORE: dict[str | None, list[dict[str, object]]] = {
-    None: [{"where": True}],
+    None: [{"where": True}, {"measure": "cause"}, {"measure": "more"}],
     "train": [{"where": True, "train_beside": "post-norm"}],
     "compare": [{"a_strategy": name, "b_strategy": name} for name in ("beam", "sample")],
 }

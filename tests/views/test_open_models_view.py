@@ -35,10 +35,10 @@ RUNS = {
 
 
 def played(at: AppTest) -> dict[str, Any]:
-    """What the player was sent, but for the name of its run."""
+    """What the player was sent, but for the name of its run and the switch of what is measured, which asks the model."""
     parts = [element.proto for element in at.get("bidi_component") if not is_chart(element.proto)]
     (found,) = (data for part in parts if "sentences" in (data := json.loads(part.json or "null") or {}))
-    return {name: value for name, value in found.items() if name != "run"}
+    return {name: value for name, value in found.items() if name not in ("run", "measure", "measures")}
 
 
 @pytest.mark.parametrize("name", RUNS)

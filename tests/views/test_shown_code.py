@@ -70,7 +70,8 @@ EXPLORE = {"text": HOSTILE, "kind": "decoder", "layer": "2", "head": "max", "ste
 
 
 def test_explore(start: Start, everything: Path, run_code: Any) -> None:
-    for query in (EXPLORE, {"text": "hello", "checkpoint": "reverse-small", "device": "cpu"}):
+    by_value, cause = {**EXPLORE, "measure": "value"}, {**EXPLORE, "measure": "cause", "without": "deleted"}
+    for query in (EXPLORE, {"text": "hello", "checkpoint": "reverse-small", "device": "cpu"}, by_value, cause):
         at = start(**query)
         assert len(pictures(at)) == 4
         assert shown(run_code(programs(at)[0])) == on_page(at)

@@ -61,9 +61,9 @@ def test_the_table_is_the_verdict_by_word_and_by_position(start: Start, copiers:
         assert table[f"ρ, {mode}"].tolist() == pytest.approx(rhos, nan_ok=True)
         assert f"by {mode}, {words(found.at('L1 H1'), found)}" in said(at)
         assert f"by {mode}, 8 are judged and {left_out_words(found)}" in said(at)
-    names = ["L1 H1", "L1 H2", "L1 H3", "L1 H4", "L1 mean", "L1 max", "value-weighted L1 H1"]
+    names = ["L1 H1", "L1 H2", "L1 H3", "L1 H4", "L1 mean", "L1 max", "value-weighted norm L1 H1"]
     assert table["map"].tolist()[:7] == names
-    assert {"gradient × attention", "rollout", "ALTI+", "value-weighted, all heads L1", "by chance"} <= {*table["map"]}
+    assert {"gradient × attention", "rollout", "ALTI+", "value-weighted norm of all heads L1", "by chance"} <= {*table["map"]}
     ways = dict(zip(table["map"], table["map above"], strict=True))
     assert {name for name, way in ways.items() if way == "Go"} >= {*names}
     assert "Go" not in (ways["rollout"], ways["by chance"])

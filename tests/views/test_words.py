@@ -53,6 +53,8 @@ ROOMS = {
     **{page: [{}] for page in PAGES},
     "train": [{}, {"where": "open"}],
     "explore": [
+        {"measure": "cause"},
+        {"measure": "more"},
         *({"tables": tab} for tab in ("This run", "What if", "Heads", "By length", "Table", "Export")),
         *({"tables": "On trial", "question": name, "asked": name, "every": "head"} for name in QUESTIONS),
     ],

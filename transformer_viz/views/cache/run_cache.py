@@ -19,6 +19,7 @@ from transformer_viz.analysis.knock_out import KnockOut
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.analysis.mask_report import MaskReport
 from transformer_viz.analysis.verdict import Verdicts
+from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.remembered import Remembered
 from transformer_viz.trace.snapshots import TrainingSnapshot
@@ -38,6 +39,8 @@ def size_of(thing: Any) -> int:
         return len(thing)
     if isinstance(thing, Trace):
         return held_bytes(thing)
+    if isinstance(thing, Attribution):
+        return thing.values.nbytes
     if isinstance(thing, Inside):
         return sum(array.nbytes for array in thing.arrays.values())
     if isinstance(thing, Remembered):

@@ -20,6 +20,8 @@ from transformer_viz.analysis.alignment_heads import AlignmentHeads
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.analysis.word_links import gold
 from transformer_viz.attribution import alignment_heads as alignment
+from transformer_viz.attribution.attribute import attribute
+from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.remembered import remembered as read_memory
 from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.checkpoints import Checkpoint, Entry
@@ -27,6 +29,7 @@ from transformer_viz.errors import BusyError, ModelError, TransformerVizError
 from transformer_viz.evaluation.by_length import accuracy_by_length, default_lengths
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
+from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.remembered import Remembered
 from transformer_viz.trace.snapshots import TrainingSnapshot
@@ -184,9 +187,7 @@ def untrained(checkpoint: Checkpoint, device: str, trace: Trace) -> Trace:
 
 def inside(checkpoint: LoadedModel, device: str, trace: Trace, place: tuple[Kind, int, int, int]) -> Inside:
     """Every number of one row of one head, by kind, layer, head and row: the run's tokens are read once more, in one pass."""
-    name = identity(checkpoint, device)
-    run = (trace.source, trace.target_tokens, trace.target_ids, trace.output_tokens, trace.edits, trace.mistake)
-    cost = float(len(trace.source_tokens) + trace.n_steps) * checkpoint.n_parameters
+    name, run, cost = identity(checkpoint, device), _tokens_of(trace), _cost_of_pass(checkpoint, trace)
     # In a fragment, which is drawn again without the page.
     watched.say_anew()
     return watched.computed("Looking into the head", _inside, cost, name, run, place, _checkpoint=checkpoint, _trace=trace)
@@ -198,6 +199,22 @@ def remembered(checkpoint: LoadedModel, device: str, trace: Trace) -> Remembered
     run = (trace.source, trace.target_ids, trace.output_ids, trace.edits)
     cost = float(len(trace.source_tokens) + trace.n_steps) * checkpoint.n_parameters
     return watched.computed("Reading the memory", _remembered, cost, name, run, _checkpoint=checkpoint, _trace=trace)
+
+
+def attribution(checkpoint: LoadedModel, device: str, trace: Trace, method: str, mode: str, kind: Kind) -> Attribution:
+    """What a measure finds of a run, by tokens."""
+    name, run, cost = identity(checkpoint, device), _tokens_of(trace), _cost_of_attribution(checkpoint, trace, method, kind)
+    words = f"Measuring: {METHODS[method].title}"
+    asked = (method, mode, kind)
+    return watched.computed(words, _attribution, cost, name, run, asked, _checkpoint=checkpoint, _trace=trace)
+
+
+def attribution_at_once(
+    checkpoint: LoadedModel, device: str, trace: Trace, method: str, mode: str, kind: Kind
+) -> Attribution | None:
+    """The same where nobody has to wait for it; otherwise None."""
+    name, run, cost = identity(checkpoint, device), _tokens_of(trace), _cost_of_attribution(checkpoint, trace, method, kind)
+    return watched.at_once(_attribution, cost, name, run, (method, mode, kind), _checkpoint=checkpoint, _trace=trace)
 
 
 def by_length(checkpoint: Checkpoint, device: str, samples: int) -> ByLength:
@@ -337,6 +354,36 @@ def _inside(
     name: Identity, run: tuple[object, ...], place: tuple[Kind, int, int, int], *, _checkpoint: LoadedModel, _trace: Trace
 ) -> Inside:
     return look_inside(_checkpoint, _trace, *place)
+
+
+@held
+def _attribution(
+    name: Identity,
+    run: tuple[object, ...],
+    asked: tuple[str, str, Kind],
+    *,
+    _checkpoint: LoadedModel,
+    _trace: Trace,
+    _on_progress: OnProgress | None = None,
+) -> Attribution:
+    method, mode, kind = asked
+    return attribute(_checkpoint, _trace, method, mode=mode, kind=kind, on_progress=_on_progress)
+
+
+def _tokens_of(trace: Trace) -> tuple[object, ...]:
+    """What a run has read and written, and with what change: all that a model needs to go through it again."""
+    return trace.source, trace.target_tokens, trace.target_ids, trace.output_tokens, trace.edits, trace.mistake
+
+
+def _cost_of_pass(model: LoadedModel, trace: Trace) -> float:
+    """Multiplications of one pass over a run."""
+    return float(len(trace.source_tokens) + trace.n_steps) * model.n_parameters
+
+
+def _cost_of_attribution(model: LoadedModel, trace: Trace, method: str, kind: Kind) -> float:
+    """Likewise of a measure: a pass for each key that is taken away, and a gradient, two passes more, for each step."""
+    n_passes = len(trace.keys(kind)) if METHODS[method].modes else 3 * trace.n_steps if method == "gradient" else 1
+    return (1 + n_passes) * _cost_of_pass(model, trace)
 
 
 @held

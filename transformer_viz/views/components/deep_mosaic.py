@@ -5,6 +5,7 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.analysis.attributed import is_of_heads, norms_of_rows
 from transformer_viz.analysis.head_order import LAYERS, ROLE
 from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.analysis.words import kind_title
@@ -12,6 +13,7 @@ from transformer_viz.figures.mosaic import plain_mosaic
 from transformer_viz.figures.overview import plain_overview
 from transformer_viz.figures.plain import PlainFigure
 from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, player, screen, style
 from transformer_viz.views.state import deep
@@ -23,18 +25,20 @@ _PHONE, _BESIDE, _LEAST_TILE, _LEAST_ROW, _HIGHEST_ROW = 350, 1000, 62, 76, 112
 """Pixels: what tiles have side by side on a phone, and beside the overview; the least width of one; the heights of a row."""
 
 
-def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile) -> None:
+def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, measure: Attribution | None = None) -> None:
     """Of the kind in focus alone. With the answer hidden there is no overview: its numbers are of the whole run."""
     is_covered = deep.is_covered(trace)
-    _controls(trace, is_covered)
+    norms = measure if measure is not None and measure.kind == now.kind and is_of_heads(trace, measure) else None
+    _controls(trace, is_covered, is_by_value=norms is not None)
     left, right = st.columns([1, 3])
     if not is_covered:
         with left:
-            _overview(trace, chosen, now, on_tile)
+            _overview(trace, chosen, now, on_tile, norms)
     with right:
         heads = deep.heads(trace, st.session_state.heads_page)
         place = room(len(heads), n_layers_heads(trace, now.kind)[1])
         looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large, "scale": chosen.scale}
+        looks["measure"] = measure
         figure = plain_mosaic(trace, now.kind, (now.layer, now.head), heads=heads, **place, **looks)
         show_mosaic(figure, now.kind, now, on_tile)
 
@@ -54,23 +58,26 @@ def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile) ->
         chart.show(figure, f"mosaic-chart-{kind}", words, run=now.run, clicks=heard, zooms=False, painted=True)
 
 
-def _controls(trace: Trace, is_covered: bool) -> None:
+def _controls(trace: Trace, is_covered: bool, *, is_by_value: bool) -> None:
     measures = deep.known_measures(trace)
     orders = [name for name in deep.ORDERS if name in (LAYERS, ROLE, *measures)]
     pages = {page: deep.page_words(trace, page) for page in range(deep.n_pages(trace))}
     with st.container(horizontal=True, vertical_alignment="bottom", key="deep-controls"):
         if not is_covered:
-            st.selectbox("Overview by", measures, key="overview_of", format_func=deep.ORDERS.__getitem__, width=270)
+            if not is_by_value:
+                st.selectbox("Overview by", measures, key="overview_of", format_func=deep.ORDERS.__getitem__, width=270)
             st.selectbox("Heads in the order of", orders, key="head_order", format_func=deep.ORDERS.__getitem__, width=270)
         st.selectbox("Small maps of", [*pages], key="heads_page", format_func=pages.__getitem__, width=320)
 
 
-def _overview(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile) -> None:
-    name, place = st.session_state.overview_of, (now.layer, now.head)
+def _overview(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, norms: Attribution | None) -> None:
+    """By what was chosen; where the maps are by value, by how much a head takes from all keys together."""
+    by = deep.ORDERS[st.session_state.overview_of] if norms is None else f"{norms.title} of a row"
+    values = deep.values(trace) if norms is None else norms_of_rows(trace, norms)
     looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large}
-    figure = plain_overview(now.kind, trace.layer_numbers(now.kind), deep.values(trace), deep.ORDERS[name], place, **looks)
+    figure = plain_overview(now.kind, trace.layer_numbers(now.kind), values, by, (now.layer, now.head), **looks)
     title = kind_title(trace, now.kind, in_full=False)
-    show_overview(figure, f"Every head of the {title} by {deep.ORDERS[name]}", on_tile, now.run)
+    show_overview(figure, f"Every head of the {title} by {by}", on_tile, now.run)
 
 
 def show_overview(figure: PlainFigure, words: str, on_tile: OnTile, run: str | None = None) -> None:

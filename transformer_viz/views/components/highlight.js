@@ -97,9 +97,10 @@ class Highlight {
 
   placeOn(chart, event) {
     if (chart.__drawn?.run !== this.run) return null;
-    const [map, candidates] = areas(chart), { kind } = chart.__drawn;
-    if (map && chart.closest(".st-key-focus")) return placeOnMap(map, kind, event) ?? this.placeOfCandidate(candidates, event);
-    return map && chart.closest('[class*="st-key-mosaic-"]') ? placeOnTile(chart, map, event) : null;
+    const { map, candidates, second } = areasOf(chart), { kind } = chart.__drawn;
+    if (!map || !chart.closest(".st-key-focus")) return map && chart.closest('[class*="st-key-mosaic-"]') ? placeOnTile(chart, map, event) : null;
+    const place = (second && placeOnMap(second, kind, event)) ?? placeOnMap(map, kind, event);
+    return place ?? this.placeOfCandidate(candidates, event);
   }
 
   placeOfCandidate(area, event) {
@@ -171,7 +172,7 @@ class Highlight {
     const charts = [this.focus, ...document.querySelectorAll('[class*="st-key-mosaic-"] .chart')];
     const maps = charts.filter((chart) => chart?.__drawn?.run === this.run);
     const bands = maps.map((chart) => {
-      const found = this.isMarked ? areas(chart) : [];
+      const found = this.isMarked ? areasOf(chart) : {};
       return [pinned, pointed].map((place) => this.bands(chart, found, place));
     });
     const links = this.aligned ? this.alignedLinks() : weights ? this.links(weights) : [];
@@ -261,14 +262,14 @@ class Highlight {
   }
 
   // Rectangles over a chart, in its pixels: rows and columns of its maps, and the candidate.
-  bands(chart, [map, candidates], place) {
+  bands(chart, { map, candidates, second }, place) {
     const found = place && map && inKind(place, chart.__drawn.kind);
     if (!found) return [];
     const origin = chart.getBoundingClientRect();
     const box = (area, left, right, top, bottom) => [
       area.right(left) - origin.left, area.down(top) - origin.top, area.right(right) - area.right(left), area.down(bottom) - area.down(top),
     ];
-    const bands = tilesOn(chart).flatMap(({ x, y, rows, columns, block }) => {
+    const on = (map) => tilesOn(chart).flatMap(({ x, y, rows, columns, block }) => {
       const row = found.query === null ? null : y + Math.floor(found.query / block[0]);
       const column = found.key === null ? null : x + Math.floor(found.key / block[1]);
       return [
@@ -276,6 +277,7 @@ class Highlight {
         ...(column === null ? [] : [box(map, column - 0.5, column + 0.5, y - 0.5, y + rows - 0.5)]),
       ];
     });
+    const bands = [map, second].filter(Boolean).flatMap(on);
     const candidate = candidates ? this.candidateOf(place) : -1;
     if (candidate < 0) return bands;
     const [left, right] = chart.layout.xaxis2.range;
@@ -299,7 +301,7 @@ class Highlight {
     const row = query === null ? [] : [["plain", `row ${query + 1}, `], ["code", rows[query]]];
     const token = key === null ? [] : [["plain", `token ${key + 1}, `], ["code", keys[key]]];
     const arrow = row.length && token.length ? [["plain", " → "]] : [];
-    const number = arrow.length && weights ? [["plain", `: ${weights.words(query, key)}`]] : [];
+    const number = arrow.length && weights ? [["plain", `: ${weights.words(query, key)}${secondWords(this.focus, query, key)}`]] : [];
     return [["strong", " Pinned: "], ...row, ...arrow, ...token, ...number];
   }
 }
@@ -317,6 +319,12 @@ function inKind({ kind, query, key }, other) {
   if (other !== "encoder" && kind !== "encoder") return query === null ? null : { query, key: null };
   const isOfSource = kind !== "decoder" && other !== "decoder";
   return isOfSource && key !== null ? { query: null, key } : null;
+}
+
+// The large chart's map, its candidates, and the map of a measure beside it; of another chart the map alone.
+function areasOf(chart) {
+  const named = Object.fromEntries(areas(chart).map((area) => [area.name, area]));
+  return { map: named.xy, candidates: named.x2y2, second: named.x3y3 };
 }
 
 function placeOnMap(area, kind, event) {
@@ -384,16 +392,27 @@ function candidateNames(chart) {
   return NAMES.get(labels);
 }
 
-// The numbers of a chart's map: the last frame has all rows, or the chart itself where frames only move a cover.
-function weightsOf(chart) {
-  const frames = Object.values(chart.__frames ?? {}), last = frames[frames.length - 1];
+// The numbers of a chart's map: the last frame has all rows, or the chart itself where frames only move a cover. `at` is a share of
+// the largest, 0 to 1, which a weight is by itself.
+function weightsOf(chart, axis = "x") {
+  const frames = Object.values(chart.__frames ?? {}), last = frames[frames.length - 1], { full = 1, word } = chart.layout.meta;
   const maps = chart.data.flatMap((trace, place) => {
-    const z = last?.data[last.traces.indexOf(place)]?.z ?? trace.z;
-    return trace.type === "heatmap" && z?.shape ? [{ z: unpacked(z), isWeights: Boolean(trace.coloraxis) }] : [];
+    const z = last?.data[last.traces.indexOf(place)]?.z ?? trace.z, isHere = (trace.xaxis ?? "x") === axis;
+    return isHere && trace.type === "heatmap" && z?.shape ? [{ z: unpacked(z), isWeights: Boolean(trace.coloraxis) }] : [];
   });
   const { values, shape } = maps.find((map) => map.isWeights).z;
   const grey = maps.filter((map) => !map.isWeights && map.z.shape[1] === shape[1]);
-  const at = (query, key) => values[query * shape[1] + key];
+  const number = (query, key) => values[query * shape[1] + key], at = (query, key) => number(query, key) / full;
   const isMasked = (query, key) => grey.some((map) => map.z.values[query * shape[1] + key] === 1);
-  return { shape, at, isMasked, words: (query, key) => (isMasked(query, key) ? "masked" : weightWords(at(query, key))) };
+  const said = (value) => (word ? `${word} ${value.toPrecision(3)}` : weightWords(value));
+  return { shape, at, number, isMasked, words: (query, key) => (isMasked(query, key) ? "masked" : said(number(query, key))) };
+}
+
+// `, cause by word +2.31 nats`, of the same cell of the second map.
+function secondWords(chart, query, key) {
+  const { beside } = chart.layout.meta;
+  if (!beside) return "";
+  const value = weightsOf(chart, "x3").number(query, key);
+  const sign = beside.unit === "nats" && value > 0 ? "+" : "";
+  return `, ${beside.word} ${Number.isNaN(value) ? "cannot be asked" : `${sign}${value.toFixed(2)} ${beside.unit}`.trim()}`;
 }

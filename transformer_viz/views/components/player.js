@@ -3,10 +3,10 @@
 // Stepping happens here: the figure's frames are applied in the browser, no request is made. Once a
 // step has rested, it is reported to Python, which writes it into the URL and redraws nothing.
 
-export default function ({ parentElement, data, setStateValue }) {
+export default function ({ parentElement, data, setStateValue, setTriggerValue }) {
   const root = parentElement.querySelector(".player");
   const me = root.__player ?? (root.__player = new ChartPlayer(root));
-  me.setStateValue = setStateValue;
+  Object.assign(me, { setStateValue, setTriggerValue });
   me.update(data);
   // The charts of this page need no plotly.js, but those of its tabs and of other pages do: it is there once nothing else is done.
   requestIdleCallback(() => plotlyFrom(data.plotly).catch(() => {}));
@@ -19,6 +19,7 @@ class ChartPlayer extends Player {
     super(root);
     this.highlight = new Highlight(this, (pin) => this.setStateValue("pin", pin));
     this.highlight.lines.button.addEventListener("click", () => this.switchLines());
+    this.measures = new Measures(root, (chosen) => this.setTriggerValue("measure", chosen));
     document.addEventListener("chart-drawn", (event) => {
       if (root.isConnected && event.target.closest(".st-key-focus")) this.stands(event.target);
     });
@@ -28,6 +29,7 @@ class ChartPlayer extends Player {
   update(data) {
     this.isMoving = false;
     super.update(data);
+    this.measures.show(data);
     const { run, step, linked } = data;
     document.dispatchEvent(new CustomEvent("place-noted", { detail: { run, step, pin: linked?.pin ?? [] } }));
   }
@@ -35,6 +37,7 @@ class ChartPlayer extends Player {
   strip(name, tokens, act) {
     super.strip(name, tokens, act);
     if (name === "output") this.highlight.update(this.data);
+    if (name === "output") this.measures.share(tokens, [...this.part(name).children]);
   }
 
   go(step, options) {
@@ -44,7 +47,7 @@ class ChartPlayer extends Player {
 
   say() {
     super.say();
-    this.part("sentence").append(...pieces(this.highlight.words()));
+    this.part("sentence").append(...pieces(this.highlight.words()), ...this.measures.words(this.data, this.step));
     this.highlight.show({ moves: this.isMoving });
   }
 

@@ -5,6 +5,7 @@ keyed container, steps it in the browser, and tells Python which step has rested
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -23,6 +24,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import plotly_js
 from transformer_viz.views.state.focus import Focus
 
+_SCRIPTS = ("plotly.js", "clicks.js", "highlight.js", "measures.js", "player.js")
 FOCUS_KEY = "focus"
 MOSAIC_KEY = "mosaic"
 """Keys of the containers in which the scripts find the charts."""
@@ -94,32 +96,38 @@ def _nobody() -> None:
     """Hears nothing."""
 
 
-def show(
-    content: dict[str, Any],
-    on_step: Callable[[], None],
-    on_pin: Callable[[], None] = _nobody,
-    on_lines: Callable[[], None] = _nobody,
-) -> None:
-    """Mounts the component. Who is called finds what was said with `said`."""
+@dataclass(frozen=True)
+class Heard:
+    """Who is called when something is said, and finds what it is with `said`."""
+
+    on_step: Callable[[], None]
+    on_pin: Callable[[], None] = _nobody
+    on_lines: Callable[[], None] = _nobody
+    on_measure: Callable[[], None] = _nobody
+
+
+def show(content: dict[str, Any], heard: Heard) -> None:
+    """Mounts the component."""
     data = {**content, "plotly": plotly_js.NAME}
-    _component()(key="player", data=data, on_step_change=on_step, on_pin_change=on_pin, on_lines_change=on_lines)
+    _component()(key="player", data=data, **{f"{name}_change": act for name, act in vars(heard).items()})
 
 
-def said(what: Literal["step", "pin", "lines"]) -> Any:
-    """The run and the step at which the player has rested; the run, the kind and the place that are pinned; `on` or `off`."""
+def said(what: Literal["step", "pin", "lines", "measure"]) -> Any:
+    """The run and the step at which the player has rested; the run, the kind and the place that are pinned; `on` or `off`; and
+    what the maps are to show."""
     return (st.session_state.get("player") or {}).get(what) or {}
 
 
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    own = (
-        Path(__file__).with_name(name).read_text(encoding="utf-8")
-        for name in ("plotly.js", "clicks.js", "highlight.js", "player.js")
-    )
-    script = "\n".join([assets.script("arrays.js", "player.js", "lines.js", "aligned.js"), *own])
-    css = assets.script("player.css", "lines.css")
+    script = "\n".join([assets.script("arrays.js", "player.js", "lines.js", "aligned.js"), *map(_own, _SCRIPTS)])
+    css = assets.script("player.css", "lines.css") + _own("measures.css")
     return st.components.v2.component("transformer-viz-player", html=assets.asset("player.html"), css=css, js=script)
+
+
+def _own(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:

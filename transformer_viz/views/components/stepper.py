@@ -7,27 +7,34 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.heads import head_map, reasons_map
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.export.strips import legend
-from transformer_viz.figures.attention import bar_words, most_of
 from transformer_viz.figures.mosaic import plain_mosaic
-from transformer_viz.figures.player import Looks, plain_guess, plain_player
+from transformer_viz.figures.player import Looks, plain_guess, plain_player, scale_words
 from transformer_viz.terms import Kind
 from transformer_viz.trace.covered import covered
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, deep_mosaic, guess, player, screen, style
 from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
+from transformer_viz.views.components.measured import Measured
 from transformer_viz.views.state import aligner, deep, focus, link
+from transformer_viz.views.state.controls import MEASURES
 from transformer_viz.views.state.display_options import DisplayOptions
 
 Program = Callable[[focus.Focus], str]
+NOTHING = Measured()
 
 
-def show_with_code(trace: Trace, chosen: DisplayOptions, program: Program, beside: Callable[[], None] = lambda: None) -> None:
+def show_with_code(
+    trace: Trace,
+    chosen: DisplayOptions,
+    program: Program,
+    beside: Callable[[], None] = lambda: None,
+    measured: Measured = NOTHING,
+) -> None:
     """`show`, and below it the lines of Python that make what is shown; not for a projector, nor where the answer is hidden."""
     if chosen.is_large or not chosen.with_answer:
-        show(trace, chosen, beside=beside)
+        show(trace, chosen, beside=beside, measured=measured)
         return
     above, lines = st.container(), code.place()
 
@@ -36,7 +43,7 @@ def show_with_code(trace: Trace, chosen: DisplayOptions, program: Program, besid
             lines.code(program(at), language="python")
 
     with above:
-        show(trace, chosen, rested, beside)
+        show(trace, chosen, rested, beside, measured)
     if lines is None:
         code.closed()
 
@@ -46,9 +53,10 @@ def show(
     chosen: DisplayOptions,
     rested: Callable[[focus.Focus], None] = lambda at: None,
     beside: Callable[[], None] = lambda: None,
+    measured: Measured = NOTHING,
 ) -> None:
-    """Everything of one run that steps, for which `focus.start` has been called; `rested` hears where the player rests, and
-    `beside` draws what else stands in the row of the focus.
+    """Everything of one run that steps, for which `focus.start` has been called; `rested` hears where the player rests,
+    `beside` draws what else stands in the row of the focus, and `measured` is what is shown beside the weights or instead.
 
     With the answer hidden all of it is of the run as far as it is revealed, and there is something to guess.
     """
@@ -58,10 +66,10 @@ def show(
             _show_hidden(trace, chosen, focus.current(), beside)
             return
     with st.container(key="player-area"):
-        _player(trace, chosen, focus.current(), rested)
-    with _map_beside_boxes(trace, chosen, beside):
-        _focus_map(trace, chosen)
-    mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace))
+        _player(trace, chosen, focus.current(), rested, measured)
+    with _map_beside_boxes(trace, chosen, beside, measured):
+        _focus_map(trace, chosen, measured)
+    mosaics(trace, chosen, focus.current(), lambda tile: focus.go_to_tile(tile, trace), measured)
 
 
 def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: Callable[[], None]) -> None:
@@ -79,39 +87,48 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: 
 
 
 @contextmanager
-def _map_beside_boxes(trace: Trace, chosen: DisplayOptions, beside: Callable[[], None]) -> Generator[None]:
+def _map_beside_boxes(
+    trace: Trace, chosen: DisplayOptions, beside: Callable[[], None], measured: Measured = NOTHING
+) -> Generator[None]:
     """The place of the large map, below the boxes of its focus; for a projector the map comes first."""
     if not chosen.is_large:
         focus.controls(trace, with_words=True, beside=beside)
+        measured.row()
     with st.container(key=player.FOCUS_KEY):
         yield
     if chosen.is_large:
         focus.controls(trace, with_words=True, beside=beside)
+        measured.row()
 
 
 @st.fragment
-def _player(trace: Trace, chosen: DisplayOptions, at: focus.Focus, rested: Callable[[focus.Focus], None]) -> None:
+def _player(
+    trace: Trace, chosen: DisplayOptions, at: focus.Focus, rested: Callable[[focus.Focus], None], measured: Measured
+) -> None:
     """A fragment, so that a rested step reruns these lines only, and redraws no chart.
 
     Its kind, layer and head are those of the page's last whole run. A report that was on its way while
     a click moved the focus still carries the values of the boxes from before the click.
     """
+    if st.session_state.pop("measure_switched", False):
+        st.rerun()
     now = replace(at, step=st.session_state.step)
     aligns, looks = aligner.current(trace), {"large": chosen.is_large, "dark": style.theme() == "dark"}
-    content = player.data(trace, now, hint=_hint(trace, now, chosen), aligner=aligns, **looks)
+    content = player.data(trace, now, hint=_hint(trace, now, chosen, measured), aligner=aligns, **looks)
     content["linked"] = player.linked(trace, now.kind, st.session_state.pin, st.session_state.lines, aligns)
-    player.show(content, lambda: _step_rested(trace), lambda: _pinned(trace), _lines_switched)
+    heard = player.Heard(lambda: _step_rested(trace), lambda: _pinned(trace), _lines_switched, _measure_switched)
+    player.show(measured.added_to(content, trace, now), heard)
     link.update(link.values(("step", "pin", "lines")))
     rested(now)
 
 
-def _hint(trace: Trace, now: focus.Focus, chosen: DisplayOptions) -> str:
-    """What rows, columns and marks mean; on a phone, whose map has no bar of colours, these too."""
+def _hint(trace: Trace, now: focus.Focus, chosen: DisplayOptions, measured: Measured) -> str:
+    """What rows, columns and marks mean; on a phone, whose maps have no bar of colours, these too."""
     words = legend(trace, now.kind)
     if not screen.is_narrow():
         return words
-    place = trace, now.kind, now.layer, now.head
-    return f"{words} · {bar_words(chosen.scale, most_of(head_map(*place), reasons_map(*place)))}"
+    place, result = (now.kind, now.layer, now.head), measured.results.get(now.kind)
+    return f"{words} · {scale_words(trace, *place, chosen.scale, result)}"
 
 
 def _step_rested(trace: Trace) -> None:
@@ -131,10 +148,15 @@ def _lines_switched() -> None:
         st.session_state.lines = player.said("lines")
 
 
-def _focus_map(trace: Trace, chosen: DisplayOptions) -> None:
+def _measure_switched() -> None:
+    if player.said("measure") in MEASURES:
+        st.session_state.measure, st.session_state.measure_switched = player.said("measure"), True
+
+
+def _focus_map(trace: Trace, chosen: DisplayOptions, measured: Measured) -> None:
     now = focus.current()
     looks: Looks = {"theme": style.theme(), "large": chosen.is_large, "with_answer": True, "narrow": screen.is_narrow()}
-    looks["scale"] = chosen.scale
+    looks["scale"], looks["measure"] = chosen.scale, measured.results.get(now.kind)
     figure = plain_player(trace, now.kind, now.layer, now.head, now.step, **looks)
     chart.show(figure, "focus-chart", _alt(trace, now.kind), run=now.run, zooms=False, painted=True)
 
@@ -144,13 +166,14 @@ def _alt(trace: Trace, kind: Kind) -> str:
     return f"{kind_title(trace, kind)} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
-def mosaics(trace: Trace, chosen: DisplayOptions, now: focus.Focus, on_tile: OnTile) -> None:
+def mosaics(trace: Trace, chosen: DisplayOptions, now: focus.Focus, on_tile: OnTile, measured: Measured = NOTHING) -> None:
     """All heads of every kind, side by side, or a page of those of a deep model; `on_tile` hears of a click on one."""
     if deep.is_deep(trace) and deep.is_started():
-        deep_mosaic.show(trace, chosen, now, on_tile)
+        deep_mosaic.show(trace, chosen, now, on_tile, measured.of(now.kind))
         return
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         with column:
             tile = (now.layer, now.head) if kind == now.kind else None
             looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large, "scale": chosen.scale}
+            looks["measure"] = measured.of(kind)
             show_mosaic(plain_mosaic(trace, kind, tile, **looks), kind, now, on_tile)

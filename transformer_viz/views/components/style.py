@@ -26,6 +26,10 @@ _CSS = """
 /* All kinds of attention side by side: what stands beside the boxes goes below them first. */
 .st-key-mask-controls > :last-child, .st-key-change-controls > :first-child { min-width: min(100%, 34rem); }
 .st-key-focus-controls { gap: 0.6rem; }
+@media (min-width: 900px) {
+  .st-key-measure-row { flex-wrap: nowrap; }
+  .st-key-measure-row > :last-child { flex: 1 1 0; }
+}
 /* A prompt's box is as high as its text, from one line to four. */
 .st-key-text textarea, .st-key-b_text textarea { field-sizing: content; min-height: 2.4rem; max-height: 6.6rem; }
 /* Compare's maps stand in the first screen: a side is one row where there is room. */

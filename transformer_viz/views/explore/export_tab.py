@@ -81,7 +81,7 @@ def show(shown: Shown) -> None:
 def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:
     """Download buttons take bytes: what takes seconds or megabytes is made when it is asked for."""
     is_table = chosen in saving.TABLE_FORMATS
-    place = (run, chosen) if is_table else (run, chosen, now, tuple(looks.items()))
+    place = (run, chosen, tuple(trace.attributions)) if is_table else (run, chosen, now, tuple(looks.items()))
     if chosen in _OF_EVERYTHING:
         try:
             limits.check_file(trace, "This run", is_table=is_table)

@@ -1,5 +1,7 @@
 """Explore: one run, step by step, with every layer's and head's attention and every mask."""
 
+from dataclasses import replace
+
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
@@ -8,7 +10,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import bar, code, mask_tokens, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.explore import compare_with, memory_tab, tables
+from transformer_viz.views.explore import compare_with, measures, memory_tab, tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import focus, link, words
@@ -34,12 +36,16 @@ def show() -> None:
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
     link.leave_out("step")
     tables.start(trace, model, chosen.device)
+    measures.start()
     now = focus.current()
     link.say((now.run, now.kind, now.layer, now.head))
     link.write({**link.values(), **tables.asked(trace, model, chosen.device)})
 
+    measuring = measures.Measuring(trace, model, chosen.device, is_offered=chosen.with_answer)
+    run = replace(code.run_of(shown, model, chosen.device), measure=measuring.program)
+
     def program(at: focus.Focus) -> str:
-        return programs.player(code.run_of(shown, model, chosen.device), at.view, code.looks())
+        return programs.player(run, at.view, code.looks())
 
     # What it does would tell a hidden answer.
     if model.task is not None and chosen.with_answer and not chosen.is_large:
@@ -50,8 +56,9 @@ def show() -> None:
     if memory_tab.is_for(model):
         st.caption(literal(memory_tab.why(model)))
     with where.beside(shown, model, large=chosen.is_large):
-        stepper.show_with_code(shown, chosen, program, lambda: _in_row(trace, model, chosen))
-    _tables(shown, trace, model, chosen.device)
+        stepper.show_with_code(shown, chosen, program, lambda: _in_row(trace, model, chosen), measuring.measured)
+    _tables(Shown(shown, run, style.theme(), model, chosen.device, by_tokens=measuring.kept(trace)))
+    measuring.finish()
 
 
 def _in_row(trace: Trace, model: LoadedModel, chosen: bar.Bar) -> None:
@@ -79,7 +86,8 @@ def _last(chosen: bar.Bar) -> None:
 
 
 @st.fragment
-def _tables(shown: Trace, trace: Trace, model: LoadedModel, device: str) -> None:
+def _tables(shown: Shown) -> None:
     """A fragment, so that another tab redraws no picture above."""
-    tables.show(Shown(shown, code.run_of(shown, model, device), style.theme(), model, device, by_tokens=trace))
-    link.update({**link.values(tables.KEYS), **tables.asked(trace, model, device)})
+    assert shown.model is not None
+    tables.show(shown)
+    link.update({**link.values(tables.KEYS), **tables.asked(shown.tokens, shown.model, shown.device)})

@@ -136,7 +136,7 @@ def _player(
     place = [moment.step for moment in found].index(st.session_state.moment)
     now = focus.Focus(at.run, at.kind, at.layer, at.head, place)
     content = snapshots.data(found, now, position, large=chosen.is_large, dark=style.theme() == "dark")
-    player.show(content, on_step=lambda: _moment_rested(found))
+    player.show(content, player.Heard(lambda: _moment_rested(found)))
     with mosaics_place.container():
         st.caption(f"All heads. {when(found[place].step)}, reading the same target:")
         stepper.mosaics(found[place].forced, chosen, now, lambda tile: _go_to_tile(tile, found))

@@ -8,7 +8,7 @@ from transformer_viz.analysis.heads import Head
 from transformer_viz.export.content import View
 from transformer_viz.terms import Kind
 from transformer_viz.views.snippets.lines import Code, assigned, call, literal, looks
-from transformer_viz.views.snippets.runs import AnyRun, Run, load, program
+from transformer_viz.views.snippets.runs import AnyRun, Measure, Run, load, program
 
 DisplayOptions = Mapping[str, Any]
 """`theme`, `large` and `narrow`, as the page has them; what a figure has by default is not written."""
@@ -17,7 +17,8 @@ _TRACE, _CHECKPOINT, _KIND = Code("trace"), Code("checkpoint"), Code("kind")
 
 def player(run: AnyRun, now: View, given: DisplayOptions) -> str:
     """The focus map with its candidates, and the mosaics."""
-    return program(*run.lines(), *_pictures(now, given))
+    measure = run.measure if isinstance(run, Run) else None
+    return program(*run.lines(), *(measure.lines() if measure else []), *_pictures(now, given, measure))
 
 
 def search(run: AnyRun, now: View, given: DisplayOptions, by_greedy: Run | None = None) -> str:
@@ -146,24 +147,27 @@ def this_run(run: AnyRun, *, with_metrics: bool = False) -> str:
 
 
 def file(run: AnyRun, name: str, options: Mapping[str, Any]) -> str:
-    """The file of the tab Export; `options` are those of `tv.export.save`."""
-    return program(*run.lines(), call("tv.export.save", _TRACE, name, **options))
+    """The file of the tab Export; `options` are those of `tv.export.save`. A trace keeps what was measured."""
+    measure = run.measure if isinstance(run, Run) and name.endswith(".npz") else None
+    return program(*run.lines(), *(measure.kept() if measure else []), call("tv.export.save", _TRACE, name, **options))
 
 
-def _pictures(now: View, given: DisplayOptions) -> list[str]:
+def _pictures(now: View, given: DisplayOptions, measure: Measure | None = None) -> list[str]:
     """The focus map, and under it the mosaics with the focus outlined."""
     place = {"layer": now.layer, "head": now.head, "step": now.step}
     drawn = looks(given, "theme", "large", "narrow", "scale")
+    measured = {} if measure is None else {"measure": measure.of(literal(now.kind))}
     return [
-        assigned("figure", "tv.figures.player", _TRACE, now.kind, **place, **drawn),
+        assigned("figure", "tv.figures.player", _TRACE, now.kind, **place, **drawn, **measured),
         "figure.show()",
-        *mosaics("trace", now.kind, now.layer, now.head, given),
+        *mosaics("trace", now.kind, now.layer, now.head, given, measure),
     ]
 
 
-def mosaics(trace: str, kind: Kind, layer: int, head: Head, given: DisplayOptions) -> list[str]:
+def mosaics(trace: str, kind: Kind, layer: int, head: Head, given: DisplayOptions, measure: Measure | None = None) -> list[str]:
     """All heads of every kind of a trace, by the name of its variable."""
-    tile = call("tv.figures.mosaic", Code(trace), _KIND, Code("tile"), **looks(given, "theme", "large", "scale"))
+    drawn = {**looks(given, "theme", "large", "scale"), **({} if measure is None else {"measure": measure.of("kind")})}
+    tile = call("tv.figures.mosaic", Code(trace), _KIND, Code("tile"), **drawn)
     return [
         f"for kind in {trace}.kinds:",
         f"    tile = {literal((layer, head))} if kind == {literal(kind)} else None",

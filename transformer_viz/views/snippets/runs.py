@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from transformer_viz.views.snippets.lines import Code, assigned, literal
+from transformer_viz.terms import Kind
+from transformer_viz.views.snippets.lines import Code, assigned, call, literal
 
 IMPORT = "import transformer_viz as tv"
 _CHECKPOINT = Code("checkpoint")
@@ -15,6 +16,42 @@ def load(checkpoint: str, device: str, calls: Sequence[str] = ()) -> list[str]:
     asked = {} if device == "auto" else {"device": device}
     loaded = assigned("checkpoint", "tv.load_model", checkpoint, **asked)
     return [IMPORT, "", loaded, *(f"checkpoint = checkpoint.{each}" for each in calls)]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a measure of attribution says of a run.
+
+    Attributes:
+        method: its name.
+        kinds: whose keys, the one in focus first.
+        mode: how a token is taken away, where one is.
+    """
+
+    method: str
+    kinds: tuple[Kind, ...]
+    mode: str | None = None
+
+    def lines(self) -> list[str]:
+        """Up to `measure`, and `measures` by their kinds where there are several."""
+        mode = {} if self.mode is None else {"mode": self.mode}
+        if len(self.kinds) == 1:
+            return [assigned("measure", "tv.attribute", _CHECKPOINT, Code("trace"), self.method, **mode, kind=self.kinds[0])]
+        one = call("tv.attribute", _CHECKPOINT, Code("trace"), self.method, **mode, kind=Code("kind"))
+        return [
+            f"measures = {{kind: {one} for kind in {literal(self.kinds)}}}",
+            f"measure = measures[{literal(self.kinds[0])}]",
+        ]
+
+    def of(self, kind: str) -> Code:
+        """That of a kind, by the name of a variable."""
+        return Code("measure" if len(self.kinds) == 1 else f"measures.get({kind}, measure)")
+
+    def kept(self) -> list[str]:
+        """The trace keeps it."""
+        if len(self.kinds) == 1:
+            return [*self.lines(), "trace = trace.with_attribution(measure)"]
+        return [*self.lines(), "for measure in measures.values():", "    trace = trace.with_attribution(measure)"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +87,7 @@ class Run(_Part):
         device: as it was asked for.
         decode: the other keywords of `decode`.
         calls: methods of the model that switch how it reads and writes.
+        measure: what is shown of it beside its weights or instead.
     """
 
     text: str
@@ -57,6 +95,7 @@ class Run(_Part):
     device: str = "auto"
     decode: Mapping[str, Any] = field(default_factory=dict)
     calls: tuple[str, ...] = ()
+    measure: Measure | None = None
 
     def lines(self) -> list[str]:
         """Up to `trace`."""

@@ -35,6 +35,10 @@ CLICKS = {
     "force": "forces the row onto the key",
 }
 REACHES = {"all": "all layers and heads", "layer": "this layer", "head": "this head"}
+MEASURES = ("weights", "value", "cause", "more")
+"""What the maps of Explore show; the last one stands for those that have a box of their own."""
+MODES = ("word", "position", "deleted")
+"""How a token is taken away, to see what it was the cause of."""
 UNITS = ("tokens", "words")
 QUESTIONS = {
     "verdict": "Does it point at the cause?",
@@ -119,6 +123,9 @@ FOCUS = (
     Control("heads_page", "heads", Number(), _STEPPED),
     Control("overview_of", "overview", Words(), _STEPPED),
     Control("lines", "lines", Words(), _STEPPED, ("auto", "on", "off"), widget=None),
+    Control("measure", "measure", Words(), ("explore",), MEASURES, widget=None),
+    Control("cause_mode", "without", Words(), ("explore",), MODES, when={"measure": "cause"}),
+    Control("other_measure", "which", Words(), ("explore",), when={"measure": "more"}),
     Control("moment", "moment", Words(), ("replay",), widget=None),
     Control("position", "position", Number(), ("replay",)),
 )

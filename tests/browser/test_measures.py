@@ -1,0 +1,86 @@
+"""The switch of what the maps show, in the page: the numbers that the browser holds are those of `tv.attribute`."""
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+import transformer_viz as tv
+from tests.browser.charts import FOCUS, ROWS, area, at_rest, wait_for_step, wait_for_weights, wait_until_drawn
+
+pytestmark = pytest.mark.browser
+
+SECOND = ROWS.replace("chart.data[0]", "chart.data.find((trace) => trace.xaxis === 'x3')")
+BARS = """(all) => all.map((token) => [getComputedStyle(token).getPropertyValue('--share'), token.title,
+  parseFloat(getComputedStyle(token, '::before').height)])"""
+
+
+def choose(page: Page, name: str) -> None:
+    page.get_by_role("group", name="What the maps show").get_by_role("button", name=name).click()
+    expect(page.locator(".measures [aria-pressed=true]")).to_have_text(name)
+
+
+def wait_for_second(page: Page, wanted: np.ndarray) -> None:
+    """Until the second map holds these numbers; NaN is a cell without one."""
+    page.wait_for_function(
+        f"""([chart, wanted]) => {{
+          const found = document.querySelector(chart);
+          if (!found.__drawn || !found.layout.xaxis3) return false;
+          const rows = ({SECOND})(found), isSame = (have, want) => (want === null ? isNaN(have) : Math.abs(have - want) < 1e-5);
+          return wanted.every((row, i) => row.every((want, k) => isSame(rows[i][k], want)));
+        }}""",
+        arg=[FOCUS, [[None if np.isnan(each) else float(each) for each in row] for row in wanted]],
+    )
+
+
+def test_by_value_cause_and_shares_are_those_of_attribute(page: Page, server: str) -> None:
+    model = tv.load_checkpoint("reverse", device="cpu")
+    trace = tv.decode(model, "hello")
+    page.goto(f"{server}/?text=hello&layer=2&head=3&step=6")
+    wait_until_drawn(page)
+    choose(page, "by value")
+    wait_for_weights(page, tv.attribute(model, trace, "value_weighted").values[1, 2], 1e-4)
+    choose(page, "cause")
+    cause = tv.attribute(model, trace, "occlusion")
+    assert trace.cross_attentions is not None
+    wait_for_weights(page, trace.cross_attentions[1, 2], 1e-5)
+    wait_for_second(page, cause.values)
+    # A cell of the second map is the same place as in the first: pinned, both numbers are said.
+    box = area(page, name="x3y3")
+    page.mouse.click(box["x"] + box["width"] * 5.5 / 7, box["y"] + box["height"] * 0.5 / 6)
+    words = f"Pinned: row 1, o → token 6, o: > 0.99, cause by word +{cause.values[0, 5]:.2f} nats"
+    expect(page.locator("[data-part=sentence]")).to_contain_text(words)
+    marks = page.locator(f"{FOCUS} .marks .pinned").get_attribute("d")
+    assert marks is not None and marks.count("M") == 4, "row and column of both maps"
+    page.get_by_role("radio", name="position").click()
+    wait_for_second(page, tv.attribute(model, trace, "occlusion", mode="position").values)
+    page.get_by_role("radio", name="decoder self-attention").click()
+    of_prefix = tv.attribute(model, trace, "occlusion", mode="position", kind="decoder").values
+    wait_for_second(page, of_prefix)
+    box = area(page, name="x3y3")
+    page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 8)
+    expect(page.locator(f"{FOCUS} .tip")).to_contain_text("read later than this step, so it cannot be asked")
+    page.reload()
+    wait_until_drawn(page)
+    wait_for_second(page, of_prefix)
+    choose(page, "more …")
+    expect(page).to_have_url(re.compile("measure=more"))
+    expect(page.locator(".share-legend")).to_be_visible()
+    shares = tv.attribute(model, trace, "alti").values.sum(-1)
+    found = page.locator("[data-part=output] .token").evaluate_all(BARS)
+    np.testing.assert_allclose([float(share) for share, _, _ in found], shares, atol=5.1e-5)
+    assert all("% from the source" in title and height > 20 for _, title, height in found)
+    # The keyboard goes from number to number.
+    page.keyboard.press("Escape")
+    page.keyboard.press("Home")
+    wait_for_step(page, 0)
+    words = f"What o is written from: {round(100 * shares[0])} % from the source"
+    expect(page.locator("[data-part=sentence]")).to_contain_text(words)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.reload()
+    page.wait_for_function(f"document.querySelector('{FOCUS}')?.layout?.yaxis3?.domain[1] < 1")
+    assert at_rest(page, "() => document.documentElement.scrollWidth") <= 390
+    choose(page, "weights")
+    page.wait_for_function(f"!document.querySelector('{FOCUS}').layout.xaxis3")
+    expect(page.locator(".share-legend")).to_be_hidden()

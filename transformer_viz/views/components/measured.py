@@ -1,0 +1,75 @@
+"""What a page's step player and maps show of a run beside its weights or instead; by default nothing."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from transformer_viz import glossary
+from transformer_viz.analysis import attributed
+from transformer_viz.analysis.sentences import Sentence, of_run
+from transformer_viz.terms import Kind
+from transformer_viz.trace.attribution import Attribution
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.state.focus import Focus
+
+_BUTTONS = {
+    "weights": ("weights", "weight"),
+    "value": ("by value", "value-weighted norm"),
+    "cause": ("cause", "cause"),
+    "more": ("more …", "measures"),
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was chosen, as far as it is known.
+
+    Attributes:
+        chosen: the switch of the player; nothing where it has none.
+        results: of the kinds that have one.
+        shares: ALTI+ with the source's keys, which is drawn above the output strip.
+        row: draws what there is to say, below the boxes of the focus.
+    """
+
+    chosen: str = ""
+    results: Mapping[Kind, Attribution] = field(default_factory=dict)
+    shares: Attribution | None = None
+    row: Callable[[], None] = lambda: None
+
+    def of(self, kind: Kind) -> Attribution | None:
+        """For a picture of this kind; of another kind where this one has none, so that its title says that it is weights."""
+        return self.results.get(kind, next(iter(self.results.values()), None))
+
+    def added_to(self, content: dict[str, Any], trace: Trace, at: Focus) -> dict[str, Any]:
+        """What the player is sent, with what the measures say of each step."""
+        if not self.chosen:
+            return content
+        switch = {"measure": self.chosen, "measures": _switch()}
+        if not self.results:
+            return {**content, **switch}
+        said = [self._words(trace, at, step) for step in range(len(content["sentences"]))]
+        return {**content, **switch, "measured": said, "output": self._tokens(content["output"])}
+
+    def _words(self, trace: Trace, at: Focus, step: int) -> Sentence:
+        """What is said below the sentence of a step."""
+        result = self.results.get(at.kind)
+        words = () if result is None else attributed.step_words(trace, result, at.layer, at.head, step)
+        if self.shares is None:
+            return words
+        said = attributed.share_words(float(attributed.source_shares(self.shares)[step]))
+        return (("plain", "What "), of_run(trace.output_tokens[step]), ("plain", f" is written from: {said}. "), *words)
+
+    def _tokens(self, tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Each token of the output strip with the source's share of it."""
+        if self.shares is None:
+            return tokens
+        shares = map(float, attributed.source_shares(self.shares))
+        return [
+            {**token, "title": f"{token['title']}; {attributed.share_words(share)}", "share": round(share, 4)}
+            for token, share in zip(tokens, shares, strict=False)
+        ]
+
+
+def _switch() -> list[dict[str, str]]:
+    """The buttons of the player."""
+    return [{"value": value, "words": words, "title": glossary.sentence(term)} for value, (words, term) in _BUTTONS.items()]

@@ -1,0 +1,138 @@
+"""Weights, by value, cause, and the other measures of attribution: chosen in the player, computed when somebody chooses them.
+
+What is quick is there with the page. For another one the page is drawn with the weights, and then waits where the measure will
+be said, as for every long run. A measure that cannot be had is refused there by name.
+"""
+
+import streamlit as st
+
+from transformer_viz.attribution.methods import METHODS
+from transformer_viz.errors import TransformerVizError
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, TITLES, Attribution
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.cache import runs
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.measured import Measured
+from transformer_viz.views.snippets.runs import Measure
+from transformer_viz.views.state import link, words
+from transformer_viz.views.state.controls import MODES
+
+BY_VALUE, BY_CAUSE, BY_SHARES = "value_weighted", "occlusion", "alti"
+_OF_SWITCH = {"value": BY_VALUE, "cause": BY_CAUSE}
+OTHERS = tuple(name for name in METHODS if name not in _OF_SWITCH.values())
+_TITLES = {BY_SHARES: f"source | prefix ({TITLES[BY_SHARES]})"}
+
+
+def start() -> None:
+    """The measure behind *more*, from the link."""
+    link.start("other_measure", OTHERS, BY_SHARES)
+
+
+class Measuring:
+    """What a page asks of its run, by tokens: what is there at once, and the rest after all else is drawn.
+
+    Args:
+        trace: the run.
+        model: that made it.
+        device: as chosen.
+        is_offered: whether there is a switch; without one all is weights. What counts would tell a hidden answer.
+    """
+
+    def __init__(self, trace: Trace, model: LoadedModel, device: str, *, is_offered: bool) -> None:
+        state = st.session_state
+        self._run = (model, device, trace)
+        self._is_offered, self._switch = is_offered, state.measure if is_offered else "weights"
+        self._method = _OF_SWITCH.get(self._switch, state.other_measure)
+        self._mode = state.cause_mode if METHODS[self._method].modes else "word"
+        self._found: dict[Kind, Attribution] = {}
+        self._refused, self._missing = "", list[Kind]()
+        if self._switch == "weights":
+            return
+        self._refused = self._why_not(trace, state.kind)
+        if not words.is_on(trace):
+            self._look(self._kinds(trace, state.kind))
+
+    def _why_not(self, trace: Trace, kind: Kind) -> str:
+        """What the measure does not have of what is in focus."""
+        title = _title(self._method)
+        if words.is_on(trace):
+            return f"By words there is no {title}: it is measured of tokens. Choose tokens above."
+        if kind in KINDS_WITH_CAUSES:
+            return ""
+        others = " or ".join(KIND_TITLES[each] for each in KINDS_WITH_CAUSES if each in trace.kinds)
+        words_on = f"Choose {others}." if others else "This model has nothing else."
+        return f"{KIND_TITLES[kind].capitalize()} has no {title}: an encoder writes nothing that could be measured. {words_on}"
+
+    def _kinds(self, trace: Trace, kind: Kind) -> list[Kind]:
+        """Of every kind by value, since small maps have it; else of the one in focus, and the source's shares."""
+        known: list[Kind] = [each for each in KINDS_WITH_CAUSES if each in trace.kinds]
+        if self._method == BY_VALUE:
+            return known
+        return [each for each in known if each == kind or (self._method == BY_SHARES and each == "cross")]
+
+    def _look(self, kinds: list[Kind]) -> None:
+        try:
+            for kind in kinds:
+                found = runs.attribution_at_once(*self._run, self._method, self._mode, kind)
+                if found is None:
+                    self._missing.append(kind)
+                else:
+                    self._found[kind] = found
+        except TransformerVizError as error:
+            self._refused = str(error)
+
+    @property
+    def measured(self) -> Measured:
+        """What is shown."""
+        if not self._is_offered:
+            return Measured()
+        shares = self._found.get("cross") if self._method == BY_SHARES else None
+        return Measured(self._switch, dict(self._found), shares, self._row)
+
+    @property
+    def program(self) -> Measure | None:
+        """How it is computed again."""
+        mode = self._mode if METHODS[self._method].modes else None
+        return Measure(self._method, tuple(self._found), mode) if self._found and not self._missing else None
+
+    def kept(self, trace: Trace) -> Trace:
+        """The run with what was found, for its file."""
+        for found in self._found.values():
+            trace = trace.with_attribution(found)
+        return trace
+
+    def _row(self) -> None:
+        """Which measure it is, what it says and what it cannot say; and what is in its way."""
+        if self._switch == "weights":
+            return
+        with st.container(horizontal=True, vertical_alignment="center", key="measure-row"):
+            if self._switch == "cause":
+                st.segmented_control("Without it", MODES, key="cause_mode", required=True, label_visibility="collapsed")
+            if self._switch == "more":
+                st.selectbox(
+                    "Measure", OTHERS, key="other_measure", format_func=_title, width=260, label_visibility="collapsed"
+                )
+            method = METHODS[self._method]
+            st.markdown(f"{literal(method.help)}. **It cannot say** {literal(method.cannot)}.", width="stretch")
+        if self._refused:
+            st.info(literal(self._refused), icon=":material/block:")
+        elif self._missing:
+            self._place = st.container(key="measure-run")
+
+    def finish(self) -> None:
+        """Waits for what takes long; the last thing on a page, which ends here until it is there."""
+        if self._refused or not self._missing:
+            return
+        with self._place:
+            try:
+                runs.attribution(*self._run, self._method, self._mode, self._missing[0])
+            except TransformerVizError as error:
+                st.info(literal(str(error)), icon=":material/block:")
+                return
+        st.rerun()
+
+
+def _title(method: str) -> str:
+    return _TITLES.get(method, METHODS[method].title)
