@@ -102,8 +102,13 @@ def test_the_proof_moves_the_head_alone_and_with_others(start: Start, copiers: C
     alone, _, joint = (proof.farthest.distance for proof in proofs)
     assert f"Alone, this head can have {alone:.0%} of the weight" in charts(at)[-1].words
     assert f"moved together, {joint:.0%}" in charts(at)[-1].words and alone != joint
+
+
+def test_others_are_those_of_the_kind_or_of_the_layer(start: Start) -> None:
+    at = start(text="hello", tables="On trial", layer="2", head="3", question="counter-proof", asked="counter-proof")
+    assert "with all of cross-attention" in str(charts(at)[-1].figure["layout"]["annotations"])
     at.segmented_control(key="trial_together").set_value("the heads of its layer").run()
-    assert "with all of L1" in str(charts(at)[-1].figure["layout"]["annotations"])
+    assert "with all of L2" in str(charts(at)[-1].figure["layout"]["annotations"])
     assert link_of(at)["together"] == "layer"
 
 
