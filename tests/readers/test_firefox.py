@@ -257,7 +257,9 @@ def test_sixteen_bit_weights_a_link_and_a_shortlist_of_others_are_refused(tmp_pa
     assert "Wemb has numbers of type 0x4102" in refusal(folder)
     files.save(folder, {LEXICON: files.lexicon([*files.allowed(), [1]])})
     assert f"it is not of a vocabulary of {files.n_pieces()} tokens" in refusal(folder)
-    files.save(folder, {LEXICON: None})
+    many = [[1] * (2**24 // files.n_pieces() + 1), *([] for _ in range(files.n_pieces() - 1))]
+    files.save(folder, {LEXICON: files.lexicon(many)})
+    assert "others; at most 479,349 are read of so many tokens" in refusal(folder)
     (folder / LEXICON).unlink()
     model = opened(folder)
     assert (model.switches, model.generation) == (Switches(), {})

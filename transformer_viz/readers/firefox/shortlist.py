@@ -18,7 +18,8 @@ from transformer_viz.errors import FileError
 LARGEST = 2**28
 _MAGIC = 0xF11A48D5013417F5
 _HEAD = 6 * 8
-_MOST_OF_ONE = 1000
+_MOST_PLACES = 2**24
+"""Of the table: tokens times the most that one of them allows."""
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,9 @@ def read(path: Path, n_tokens: int) -> Shortlist:
 def _table(offsets: np.ndarray, ids: np.ndarray) -> np.ndarray:
     """(token, place): the ids of each token, filled up with the first id of all, which is always allowed."""
     lengths = np.diff(offsets)
-    if lengths.max() > _MOST_OF_ONE:
-        raise FileError(f"it has a token with {lengths.max():,} others; at most {_MOST_OF_ONE:,} are read")
+    if len(lengths) * int(lengths.max()) > _MOST_PLACES:
+        most = _MOST_PLACES // len(lengths)
+        raise FileError(f"it has a token with {lengths.max():,} others; at most {most:,} are read of so many tokens")
     table = np.zeros((len(lengths), int(lengths.max())), np.int64)
     rows = np.repeat(np.arange(len(lengths)), lengths)
     table[rows, np.arange(len(ids)) - np.repeat(offsets[:-1], lengths)] = ids
