@@ -1,4 +1,4 @@
-"""List the models of this machine that are no checkpoints, with the reason where one cannot be loaded; nothing is downloaded."""
+"""List the models of this machine that are no checkpoints, and why one cannot be loaded; nothing is downloaded."""
 
 import argparse
 from typing import Any
