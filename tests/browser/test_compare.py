@@ -111,3 +111,25 @@ def test_two_files(page: Page, server: str, small: tv.Checkpoint, tmp_path: Path
     laid = tv.compare(a, b).one_head("cross", 0, 1)
     page.wait_for_function(f"{DRAWN} && ({Z})().length === {len(laid.difference)}")
     np.testing.assert_array_equal(difference(page), laid.difference)
+
+
+def test_a_word_asks_the_head_that_aligns_in_its_own_run(page: Page, server: str) -> None:
+    """Chosen on Explore, it is known of every run of the model."""
+    page.goto(f"{server}/?text=hello&aligner=2.1")
+    wait_until_drawn(page)
+    page.get_by_role("link", name="Compare", exact=True).click()
+    page.wait_for_function(DRAWN)
+    trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
+    assert trace.cross_attentions is not None
+    word = '.compare .token[data-side="0"][data-strip="{}"]'
+    page.locator(word.format("writes")).nth(1).click()
+    said = page.locator(".compare .pinned-words")
+    expect(said).to_have_text(" Pinned: l ← l > 0.99, says L2 H1")
+    tints = page.locator(word.format("reads")).evaluate_all(
+        "(all) => all.map((cell) => +cell.style.getPropertyValue('--weight'))"
+    )
+    np.testing.assert_allclose(tints, trace.cross_attentions[1, 0, 1], atol=1e-6)
+    page.locator(word.format("reads")).nth(5).click()
+    expect(said).to_have_text(" Pinned: o → o > 0.99, says L2 H1")
+    page.locator(word.format("reads")).nth(5).click()
+    expect(said).to_have_count(0)

@@ -6,6 +6,31 @@ export default function ({ parentElement, data, setTriggerValue }) {
   root.classList.toggle("large", data.large);
   const parts = [sentence(data.sentence), strips(data.strips), data.rows.length ? table(data.rows, (kind) => setTriggerValue("kind", kind)) : null];
   root.replaceChildren(...parts.filter(Boolean));
+  root.__pinned = null;
+  root.onclick = (event) => pin(root, data.aligners, event.target.closest(".token[data-at]"));
+}
+
+// A word that is clicked is asked of the head that aligns in its own run, where one is known: a second click lets it go.
+function pin(root, aligners, cell) {
+  const given = cell && aligners?.[cell.dataset.side];
+  if (!given) return;
+  root.__pinned = root.__pinned === cell ? null : cell;
+  for (const other of root.querySelectorAll(".token.pinned, .token.attended")) other.classList.remove("pinned", "attended");
+  root.querySelector(".pinned-words")?.remove();
+  if (!root.__pinned) return;
+  const aligned = new Aligned(given), { side, at, strip } = cell.dataset, isColumn = strip === "reads";
+  const place = isColumn ? { query: null, key: +at } : { query: +at, key: null };
+  const cellAt = (name, at) => root.querySelector(`.token[data-side="${side}"][data-strip="${name}"][data-at="${at}"]`);
+  cell.classList.add("pinned");
+  for (const { query, key, weight } of aligned.of(place)) {
+    const other = isColumn ? cellAt("writes", query) : cellAt("reads", key);
+    other?.classList.toggle("attended", weight > 0);
+    other?.style.setProperty("--weight", weight);
+  }
+  const words = aligned.words(place, (name, at) => cellAt(name === "source" ? "reads" : "writes", at)?.textContent);
+  const said = made("span", "pinned-words");
+  said.append(...words.map(([style, text]) => made(TAGS[style], "", text)));
+  root.querySelector(".sentence").append(said);
 }
 
 function made(tag, name, text) {
@@ -15,28 +40,29 @@ function made(tag, name, text) {
   return element;
 }
 
+const TAGS = { plain: "span", code: "code", strong: "strong" };
+
 function sentence(pieces) {
-  const tags = { plain: "span", code: "code", strong: "strong" };
   const line = made("p", "sentence");
   line.setAttribute("aria-live", "polite");
-  line.append(...pieces.map(([style, text]) => made(tags[style], "", text)));
+  line.append(...pieces.map(([style, text]) => made(TAGS[style], "", text)));
   return line;
 }
 
 // Each position is a column of A's token above B's, so that they stay upon each other where the line breaks.
 function strips(given) {
   const all = made("div", "strips");
-  for (const { label, sides, apart, hint } of given) {
+  for (const { name, label, sides, apart, hint } of given) {
     const strip = made("div", "strip");
     strip.setAttribute("role", "group");
     strip.setAttribute("aria-label", hint);
-    const names = column(sides.map(({ name }) => made("span", "side", name)));
+    const names = column(sides.map((side) => made("span", "side", side.name)));
     strip.append(made("span", "label", label), names);
     // What is longer than its place scrolls, by keys too.
     if (sides.some(({ tokens }) => tokens.length > 60)) strip.tabIndex = 0;
     const longest = Math.max(...sides.map(({ tokens }) => tokens.length));
     for (let place = 0; place < longest; place += 1) {
-      const pair = column(sides.map(({ tokens }) => token(tokens[place])));
+      const pair = column(sides.map(({ tokens }, side) => token(tokens[place], { side, strip: name })));
       pair.classList.toggle("apart", apart.includes(place));
       pair.classList.toggle("first", apart[0] === place);
       strip.append(pair);
@@ -52,7 +78,7 @@ function column(children) {
   return pair;
 }
 
-function token(given) {
+function token(given, where) {
   if (!given) {
     const none = made("span", "token none", "–");
     none.title = "no token here";
@@ -60,6 +86,7 @@ function token(given) {
   }
   const cell = made("span", `token ${given.class}`, given.text);
   cell.title = given.title;
+  Object.assign(cell.dataset, where, { at: given.at });
   if (given.tint !== undefined) cell.style.setProperty("--tint", given.tint);
   return cell;
 }

@@ -10,9 +10,12 @@ import streamlit as st
 from transformer_viz.analysis.compare_words import table, tokens_read, verdict
 from transformer_viz.analysis.comparison import Comparison
 from transformer_viz.analysis.word_pairs import apart
+from transformer_viz.export import assets
+from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import output_strip, source_strip
 from transformer_viz.terms import place_words, visible
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.state import aligner
 
 _FOLDER = Path(__file__).parent
 _KEY = "compare-shown"
@@ -42,6 +45,7 @@ def of_both(comparison: Comparison, *, large: bool, dark: bool) -> dict[str, Any
         "sentence": [list(piece) for piece in verdict(comparison)],
         "strips": _upon(comparison, _strips(sides)),
         "rows": rows,
+        "aligners": [aligned(run, aligner.known(run)) for run in (a, b)],
         "large": large,
         "dark": dark,
     }
@@ -81,6 +85,9 @@ def _strips(sides: tuple[tuple[str, Trace], ...]) -> list[dict[str, Any]]:
         {"name": "reads", "label": "reads", "sides": reads, "apart": [], "hint": f"what {names} read, position by position"},
         {"name": "writes", "label": label, "sides": writes, "apart": [], "hint": f"what {names} write, step by step"},
     ]
+    for strip in found:
+        for side in strip["sides"]:
+            side["tokens"] = [{**token, "at": place} for place, token in enumerate(side["tokens"])]
     return [strip for strip in found if any(side["tokens"] for side in strip["sides"])]
 
 
@@ -93,5 +100,6 @@ def _prompt_strip(run: Trace) -> list[dict[str, Any]]:
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours."""
-    css, js = ((_FOLDER / f"shown.{ending}").read_text(encoding="utf-8") for ending in ("css", "js"))
+    css, own = ((_FOLDER / f"shown.{ending}").read_text(encoding="utf-8") for ending in ("css", "js"))
+    js = "\n".join([assets.script("arrays.js", "aligned.js"), own])
     return st.components.v2.component("transformer-viz-compare", html=_HTML, css=css, js=js)
