@@ -66,6 +66,13 @@ def test_the_memory_is_drawn_of_the_layer_in_focus(start: Start, run_code: Calla
     assert "layer=0" in lines and "These are no weights of attention" in words(at)
 
 
+def test_a_measure_that_follows_layers_is_refused_on_the_page_and_a_cause_is_shown(start: Start) -> None:
+    at = start(checkpoint=NAME, text=TEXT, measure="more", which="rollout")
+    assert not at.exception and "through a recurrence that no weights describe" in words(at)
+    at = start(checkpoint=NAME, text=TEXT, measure="cause")
+    assert not at.exception and not at.info
+
+
 def test_the_shortlist_is_a_switch_of_the_page_and_its_link(start: Start) -> None:
     at = start(checkpoint=NAME, text=TEXT)
     model = load_model(NAME, "cpu")
