@@ -56,8 +56,9 @@ def verdict(
     found = []
     for n_done, trace in enumerate(runs):
         say = of_part(on_progress, n_done, len(runs))
-        say(0)
-        cause = attribute(reader, trace, CAUSE, mode=mode, kind=kind)
+        of_cause = of_part(say, 0, 1 + len(others))
+        of_cause(0)
+        cause = attribute(reader, trace, CAUSE, mode=mode, kind=kind, on_progress=of_cause)
         results = _others(reader, trace, cause, others, missing, say)
         found.append(judging.verdict(trace, cause, results))
     return judging.over(found, missing, seed=seed)
@@ -127,9 +128,10 @@ def _others(
     """Other measures of the same keys; what the model cannot give is told to `missing`, or refused where there is None."""
     found = []
     for n_done, method in enumerate(methods, 1):
-        of_part(on_progress, n_done, 1 + len(methods))(0)
+        say = of_part(on_progress, n_done, 1 + len(methods))
+        say(0)
         try:
-            found.append(attribute(reader, trace, method, kind=cause.kind))
+            found.append(attribute(reader, trace, method, kind=cause.kind, on_progress=say))
         except OptionError as error:
             if missing is None or method not in METHODS:
                 raise
