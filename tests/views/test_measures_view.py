@@ -256,10 +256,10 @@ def test_the_lines_of_python_make_the_file_that_is_offered(
     at = start(**HELLO, tables="Export", file="npz", code_of_tab="open")
     at.session_state["measure"] = measure
     at.run()
+    file = BytesIO(kept[-1])  # the lines make another one
     monkeypatch.chdir(tmp_path)
     exec(compile(at.expander[-1].code[0].value, "shown", "exec"), {})
-    (file,) = tmp_path.glob("*.npz")
-    again, offered = (tv.load_trace(each).attributions for each in (file, BytesIO(kept[-1])))
+    again, offered = (tv.load_trace(each).attributions for each in (*tmp_path.glob("*.npz"), file))
     assert again.keys() == offered.keys() and len(again) == n
     for name, result in again.items():
         np.testing.assert_array_equal(result.values, offered[name].values)

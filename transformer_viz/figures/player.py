@@ -389,8 +389,8 @@ def _arrangement(n_queries: int, below: int, looks: Looks) -> dict[str, Any]:
 def _with_second(place: dict[str, Any], n_queries: int, below: int, *, narrow: bool) -> dict[str, Any]:
     """The same with a second map, right of the first or below it."""
     if not narrow:
-        candidates = {"x2": [0.86, 1]} if "x2" in place else {}
-        return {**place, **candidates, "height": place["height"] + _TITLE, "x": [0, 0.34], "x3": [0.43, 0.77], "y3": place["y"]}
+        candidates = {"x2": [0.84, 1]} if "x2" in place else {}
+        return {**place, **candidates, "height": place["height"] + _TITLE, "x": [0, 0.33], "x3": [0.42, 0.75], "y3": place["y"]}
     rows, between = place["y"][1] * place["height"] - place["y"][0] * place["height"], max(120, below + 40 + _TITLE)
     tall = place["height"] + between + rows
     first = (tall - rows) / tall
