@@ -8,8 +8,11 @@ import transformer_viz as tv
 from tests.attribution import plain, planted
 from transformer_viz import edits as plain_edits
 from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.analysis.patching import Effect
+from transformer_viz.attribution import patch as attribution_patch
 from transformer_viz.attribution.knock_out import places
-from transformer_viz.attribution.patch import BY, patched
+from transformer_viz.attribution.patch import BY, extent, patched, patched_run
+from transformer_viz.edits import Place
 from transformer_viz.errors import OptionError
 from transformer_viz.model.tap import compose
 from transformer_viz.tracing.edit_tap import changing_tap
@@ -99,6 +102,81 @@ def test_the_head_that_copies_is_found_where_the_letter_is_written():
         assert {str(each.place) for each in best} == {f"cross.1.{head + 1}" for head in copiers}
         assert {each.query for each in best} == {3} and best[0].value == pytest.approx(1 / len(copiers))
         assert not found.effects["encoder"].any() and not found.effects["decoder"].any()
+
+
+@pytest.mark.parametrize(("place", "query"), [("cross.1.2", 1), ("encoder.2.3", 2), ("cross.1", 1), ("decoder.1.4", 0)])
+def test_the_run_that_comes_of_it_is_greedy_with_the_place_in_every_pass(tiny, place, query):
+    """Step by step through the model, without anything of `attribution`."""
+    a, b = tv.decode(tiny, A), tv.decode(tiny, B, edits=["encoder.1.1:zero"])
+    kind, layer, *head = place.split(".")
+    where = Place(kind, int(layer) - 1, *(int(number) - 1 for number in head))
+    found = patched_run(tiny, a, b, where, query)
+    step = tv.patch(tiny, a, b).step
+    kept: dict[tuple[str, int], torch.Tensor] = {}
+    put_there = BY["head" if head else "layer"]
+    at = (0, *(() if where.head is None else (where.head,)), query)
+
+    def keep(site, name, value):
+        if name == put_there:
+            kept[site.kind, site.layer] = value
+        return value
+
+    def put(site, name, value):
+        if name == put_there and (site.kind, site.layer) == (where.kind, where.layer):
+            value = value.clone()
+            value[at] = kept[site.kind, site.layer][at]
+        return value
+
+    of_a, of_b = (log_p(tiny, run, step + 1, tap)[step] for run, tap in ((a, keep), (b, None)))
+    source, read, written = plain.ids(tiny, b)
+    changing = changing_tap(plain_edits.read(b.edits), None, tiny.model.sizes)
+    assert changing is not None
+    read, ids = read[: step + 1], written[:step]
+    while True:
+        rows = plain.log_p(tiny, source, read, compose(changing, put))
+        if len(ids) == step:
+            of_patched, before = rows[step], [rows[t, token] for t, token in enumerate(ids)]
+        ids.append(int(rows[-1].argmax()))
+        before.append(rows[-1].max())
+        if tiny.task.target_vocabulary.decode([ids[-1]])[0] == "<end>" or len(ids) == max(a.n_steps, b.n_steps):
+            break
+        read.append(ids[-1])
+    assert found.tokens == tuple(tiny.task.target_vocabulary.decode(ids))
+    assert found.probabilities == pytest.approx(np.exp(before), abs=1e-9)
+    both = tiny.task.target_vocabulary.encode([run.output_tokens[step] for run in (a, b)])
+    assert np.allclose(found.of_both, [[np.exp(rows[token]) for token in both] for rows in (of_a, of_b, of_patched)])
+
+
+def test_with_the_head_that_copies_b_writes_what_a_wrote():
+    model = planted.copying(0)
+    a, b = tv.decode(model, "cafedbgh"), tv.decode(model, "caffdbgh")
+    found = patched_run(model, a, b, Place("cross", 0, 0), 3)
+    assert "".join(found.tokens[:-1]) == "cafedbgh"[: len(found.tokens) - 1] and found.tokens[3] == "e"
+    of_a, of_b, patched = found.of_both
+    assert patched == pytest.approx(of_a) and patched[0] > 0.9 > 0.1 > of_b[0]
+    decorates = patched_run(model, a, b, Place("cross", 0, 1), 3)
+    assert decorates.tokens == b.output_tokens and decorates.of_both[2] == pytest.approx(of_b)
+
+
+def test_what_it_takes_is_said_beforehand_and_bounded(tiny, monkeypatch):
+    a, b = tv.decode(tiny, A), tv.decode(tiny, B)
+    found = tv.patch(tiny, a, b)
+    asked, shares = extent(tiny, a, b), []
+    assert asked.n_places == sum(each.size for each in found.effects.values())
+    assert asked.n_layers == sum(map(len, found.layers.values())) == 8
+    some = tv.patch(tiny, a, b, layers=[0, 2], on_progress=shares.append)
+    for kind, effects in some.effects.items():
+        assert some.layers[kind] == ((0,) if kind == "encoder" else (0, 2))
+        assert np.allclose(effects, found.effects[kind][list(some.layers[kind])], atol=1e-12)
+        assert some.at(Place(kind, 0, 1), 1) == Effect(Place(kind, 0, 1), 1, effects[0, 1, 1])
+        assert some.at(Place(kind, 1, 1), 1) is None is found.at(Place(kind, 1), 1) is found.at(Place(kind, 1, 5), 1)
+    assert shares == sorted(shares) and shares[-1] == 1
+    with pytest.raises(OptionError, match=r"layers=\[3\] are not possible for tiny; it has 0, 1, 2, counted from 0"):
+        tv.patch(tiny, a, b, layers=[3])
+    monkeypatch.setattr(attribution_patch, "MOST_WORK", asked.n_tokens * tiny.n_parameters * asked.n_places * 0.5)
+    with pytest.raises(OptionError, match=rf"{asked.n_places} places are too many: .*, or 4 of 8 layers by head"):
+        tv.patch(tiny, a, b)
+    assert tv.patch(tiny, a, b, by="layer").effects["cross"].shape == (3, found.step + 1)
 
 
 def test_runs_that_cannot_be_laid_on_each_other_are_refused(tiny):

@@ -7,7 +7,7 @@ mistakes of either run stay in force in its own.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 
 from transformer_viz.analysis.comparison import check_traces
 from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.analysis.patching import Extent, PatchedRun, Patching, parting
 from transformer_viz.attribution.run import Read, Run
 from transformer_viz.edits import Place
 from transformer_viz.errors import OptionError, listed
@@ -23,55 +24,28 @@ from transformer_viz.model import devices
 from transformer_viz.model.tap import Site, TapName
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.watching import OnProgress
 
 BY: dict[str, TapName] = {"head": "heads", "layer": "added"}
 """What is put into the other run: one head's output, or what all heads of a layer add together."""
 _LEAST = 1e-3
 """Of a difference of logits that can be divided by; in single precision less may be rounding."""
+MOST_WORK = 1e12
+"""Multiplications of all places together: about a minute of a processor."""
 Kept = Mapping[tuple[Kind, int], Tensor]
 """Of each kind and layer, (1, head, query, d_v) or (1, query, d_model)."""
 
 
-@dataclass(frozen=True)
-class Effect:
-    """Of one place: a head, or a layer, at one query; all counts from 0."""
-
-    place: Place
-    query: int
-    value: float
-
-
-@dataclass(frozen=True)
-class Patching:
-    """Every place alone.
-
-    Attributes:
-        by: `head` or `layer`.
-        step: where the runs part, from 0.
-        tokens: what A wrote there, and what B.
-        differences: LD of A and of B.
-        effects: by kind, float64 (layer, head, query) or (layer, query); what the decoder reads up to the step.
-        layers: by kind, the number of each of these layers.
-    """
-
-    by: str
-    step: int
-    tokens: tuple[str, str]
-    differences: tuple[float, float]
-    effects: Mapping[Kind, np.ndarray]
-    layers: Mapping[Kind, tuple[int, ...]]
-
-    def largest(self, n: int) -> tuple[Effect, ...]:
-        """The places with the largest effects of either sign."""
-        every = [
-            Effect(Place(kind, self.layers[kind][layer], *head), query, float(effects[layer, *head, query]))
-            for kind, effects in self.effects.items()
-            for layer, *head, query in np.ndindex(*effects.shape)
-        ]
-        return tuple(sorted(every, key=lambda each: -abs(each.value))[:n])
-
-
-def patch(reader: LoadedModel, a: Trace, b: Trace, *, by: str = "head", kind: Kind | None = None) -> Patching:
+def patch(
+    reader: LoadedModel,
+    a: Trace,
+    b: Trace,
+    *,
+    by: str = "head",
+    kind: Kind | None = None,
+    layers: Sequence[int] | None = None,
+    on_progress: OnProgress | None = None,
+) -> Patching:
     """How much each place of A, put into B alone, makes B write what A wrote.
 
     Args:
@@ -80,21 +54,63 @@ def patch(reader: LoadedModel, a: Trace, b: Trace, *, by: str = "head", kind: Ki
         b: where they are put.
         by: `head`, each head's output at each query, or `layer`, what all heads of a layer add to each.
         kind: of attention; None = every kind that the model has.
+        layers: their numbers, from 0; None = all.
+        on_progress: told the share of the places that is done.
 
     Raises:
-        OptionError: an impossible argument, runs that cannot be laid on each other, or a model that tells no such thing.
+        OptionError: an impossible argument, more places than are read at once, runs that cannot be laid on each other, or a
+            model that tells no such thing.
         DeviceError: the device ran out of memory.
     """
-    sizes = reader.model.sizes
-    if by not in BY:
-        raise OptionError(f"by={by!r} is not known; choose one of {listed(BY)}")
-    if kind is not None and kind not in sizes.kinds:
-        raise OptionError(f"kind {kind!r} is not possible for {reader.name}; it has {listed(sizes.kinds)}")
+    check_traces(a=a, b=b)
+    asked = extent(reader, a, b, by=by, kind=kind, layers=layers)
+    if asked.n_places > asked.most:
+        raise OptionError(
+            f"{asked.n_places:,} places are too many: for each {asked.n_tokens} tokens are read again, and of {reader.name} it "
+            f"may be {asked.most:,}, or {asked.most_layers} of {asked.n_layers} layers by {by}. Choose layers, one kind, or "
+            "by='layer'"
+        )
+    chosen = _chosen_layers(reader, kind, layers)
     with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters), torch.inference_mode():
         pair = _Pair.of(reader, a, b, BY[by])
-        effects = {each: pair.effects(each).numpy() for each in sizes.kinds if kind in (None, each)}
+        done = _Counted(asked.n_places, on_progress)
+        effects = {each: pair.effects(each, chosen[each], done).numpy() for each in chosen}
     tokens = a.output_tokens[pair.step], b.output_tokens[pair.step]
-    return Patching(by, pair.step, tokens, pair.differences, effects, {each: sizes.layers[each] for each in effects})
+    return Patching(by, pair.step, tokens, pair.differences, effects, chosen)
+
+
+def extent(
+    reader: LoadedModel, a: Trace, b: Trace, *, by: str = "head", kind: Kind | None = None, layers: Sequence[int] | None = None
+) -> Extent:
+    """How many places `patch` would try with these arguments, and how many it may; nothing is computed.
+
+    Raises:
+        OptionError: an impossible argument, or runs that cannot be laid on each other.
+    """
+    if by not in BY:
+        raise OptionError(f"by={by!r} is not known; choose one of {listed(BY)}")
+    chosen, n_rows = _chosen_layers(reader, kind, layers), parting(a, b) + 1
+    heads = reader.model.sizes.heads if by == "head" else dict.fromkeys(chosen, 1)
+    rows = {each: len(a.source_tokens) if each == "encoder" else n_rows for each in chosen}
+    n_places = sum(len(numbers) * heads[each] * rows[each] for each, numbers in chosen.items())
+    n_tokens = len(a.source_tokens) + n_rows
+    most = max(1, int(MOST_WORK / (n_tokens * reader.n_parameters)))
+    return Extent(n_places, n_tokens, sum(map(len, chosen.values())), most)
+
+
+def _chosen_layers(reader: LoadedModel, kind: Kind | None, layers: Sequence[int] | None) -> dict[Kind, tuple[int, ...]]:
+    """By kind, the numbers of the layers that are asked for; a kind that has none of them is left out."""
+    sizes = reader.model.sizes
+    if kind is not None and kind not in sizes.kinds:
+        raise OptionError(f"kind {kind!r} is not possible for {reader.name}; it has {listed(sizes.kinds)}")
+    there = {each: tuple(sizes.layers[each]) for each in sizes.kinds if kind in (None, each)}
+    if layers is None:
+        return there
+    known = sorted(set().union(*there.values()))
+    if not layers or any(number not in known for number in layers):
+        raise OptionError(f"layers={list(layers)} are not possible for {reader.name}; it has {listed(known)}, counted from 0")
+    found = {each: tuple(number for number in numbers if number in layers) for each, numbers in there.items()}
+    return {each: numbers for each, numbers in found.items() if numbers}
 
 
 def patched(reader: LoadedModel, a: Trace, b: Trace, heads: Sequence[HeadPlace], query: int | None = None) -> np.ndarray:
@@ -123,6 +139,54 @@ def patched(reader: LoadedModel, a: Trace, b: Trace, heads: Sequence[HeadPlace],
         return pair.b.logits(pair.read, _Put("heads", pair.kept, chosen))[0].double().cpu().numpy()
 
 
+def patched_run(
+    reader: LoadedModel, a: Trace, b: Trace, place: Place, query: int, *, on_progress: OnProgress | None = None
+) -> PatchedRun:
+    """What B writes with the output of A at one place, up to as many tokens as the longer run has.
+
+    What both wrote before the step where they part stays; from there on the most probable token is written and read. Rules of
+    a generation config are not asked.
+
+    Args:
+        reader: the model that made both runs.
+        a: where the output comes from.
+        b: where it is put.
+        place: a head, or a layer.
+        query: a row that both have, from 0.
+        on_progress: told the share of the tokens that is written, at the most.
+
+    Raises:
+        OptionError: as `patch`.
+    """
+    with devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters), torch.inference_mode():
+        pair = _Pair.of(reader, a, b, BY["layer" if place.head is None else "head"])
+        put, read, most = pair.put(place, query), pair.read, max(len(run.output_tokens) for run in (a, b))
+        rows = pair.b.logits(read, put)[0]
+        of_both = (*pair.of_both, _probabilities(rows[-1], pair.tokens))
+        ids = pair.b.written[: pair.step].tolist()
+        found = rows[:-1].double().softmax(-1)
+        probabilities = found[torch.arange(pair.step), ids].tolist()
+        while True:
+            of_next = rows[-1].double().softmax(-1)
+            ids.append(int(rows[-1].argmax()))
+            probabilities.append(float(of_next[ids[-1]]))
+            if on_progress is not None:
+                on_progress(len(ids) / most)
+            if ids[-1] in reader.model.end_ids or len(ids) >= most:
+                break
+            read = _read_too(read, ids[-1])
+            rows = pair.b.logits(read, put)[0]
+    tokens = (*b.output_tokens[: pair.step], *map(reader.tokenizer.label, ids[pair.step :]))
+    return PatchedRun(place, query, tokens, tuple(probabilities), of_both)
+
+
+def _read_too(read: Read, token: int) -> Read:
+    """And one token more of the target."""
+    more = read.target.new_full((len(read), 1), token)
+    padding = torch.zeros_like(more, dtype=torch.bool)
+    return replace(read, target=torch.cat([read.target, more], 1), target_padding=torch.cat([read.target_padding, padding], 1))
+
+
 @dataclass(frozen=True)
 class _Pair:
     """Two runs that can be laid on each other.
@@ -135,6 +199,7 @@ class _Pair:
         name: of what is put.
         kept: A's.
         differences: LD of A and of B.
+        of_both: probabilities of both tokens, in A and in B.
     """
 
     b: Run
@@ -144,12 +209,18 @@ class _Pair:
     name: TapName
     kept: Kept
     differences: tuple[float, float]
+    of_both: tuple[tuple[float, float], tuple[float, float]]
 
     @classmethod
     def of(cls, reader: LoadedModel, a: Trace, b: Trace, name: TapName) -> "_Pair":
         check_traces(a=a, b=b)
-        runs = [Run.of(reader, trace) for trace in (a, b)]
-        step = _step(*runs)
+        runs, step = [Run.of(reader, trace) for trace in (a, b)], parting(a, b)
+        for side, run in zip("AB", runs, strict=True):
+            if run.is_stepwise:
+                raise OptionError(
+                    f"in run {side} an edit or a mistake lets rows see later tokens, and each step was a pass of its own: "
+                    "no pass over all rows has what its heads gave"
+                )
         reads = [run.read.until(step + 1) for run in runs]
         tokens = torch.stack([run.written[step] for run in runs])
         kept = _Kept(name)
@@ -160,16 +231,13 @@ class _Pair:
                 f"where the runs part, A's token has the same lead over B's in both ({of_a:.3g} and {of_b:.3g}), so there is "
                 "nothing to put back; compare runs that differ in what they read or in their edits"
             )
-        return cls(runs[1], reads[1], step, tokens, name, kept.seen, (of_a, of_b))
+        first, second = (_probabilities(each[0, -1], tokens) for each in logits)
+        return cls(runs[1], reads[1], step, tokens, name, kept.seen, (of_a, of_b), (first, second))
 
-    def effects(self, kind: Kind) -> Tensor:
+    def effects(self, kind: Kind, layers: Sequence[int], done: "_Counted") -> Tensor:
         """float64 (layer, head, query) or (layer, query) on the CPU, each place a text of a batch."""
-        layers = self.b.model.model.sizes.layers[kind]
-        if missing := [layer for layer in layers if (kind, layer) not in self.kept]:
-            raise OptionError(
-                f"{self.b.model.name} does not tell what all heads add together in layer {missing[0] + 1} of "
-                f"{KIND_TITLES[kind]}; by='head' can be had of every model that writes"
-            )
+        for layer in layers:
+            self.check_told(kind, layer)
         shape = (len(layers), *self.kept[kind, layers[0]].shape[1:-1])
         texts = self.read.repeated(int(np.prod(shape)))
         of_a, of_b = self.differences
@@ -180,35 +248,52 @@ class _Pair:
             chosen = {(kind, layer): one_each[:, i] for i, layer in enumerate(layers)}
             logits = self.b.logits(texts[part], _Put(self.name, self.kept, chosen))
             found.append((_difference(logits, self.tokens) - of_b) / (of_a - of_b))
+            done.more(len(found[-1]))
         return torch.cat(found).view(shape).cpu()
 
+    def put(self, place: Place, query: int) -> "_Put":
+        """What puts A's output there.
 
-def _step(a: Run, b: Run) -> int:
-    """Where they part, of two runs whose rows mean the same.
+        Raises:
+            OptionError: there is no such place, or the model does not tell what stands there.
+        """
+        if place.layer not in self.b.model.model.sizes.layers.get(place.kind, ()):
+            raise OptionError(f"{self.b.model.name} has no {'layer' if place.head is None else 'head'} {place}")
+        self.check_told(place.kind, place.layer)
+        kept = self.kept[place.kind, place.layer]
+        at = (0, *(() if place.head is None else (place.head,)), query)
+        if not all(0 <= each < n for each, n in zip(at, kept.shape, strict=False)):
+            raise OptionError(f"{place} at query {query} is not there; it has {listed(kept.shape[1:-1])}, counted from 0")
+        chosen = torch.zeros(kept.shape[:-1], dtype=torch.bool, device=kept.device)
+        chosen[at] = True
+        return _Put(self.name, self.kept, {(place.kind, place.layer): chosen})
 
-    Raises:
-        OptionError: they do not part, or are of different lengths, or have no pass over all rows.
-    """
-    n_a, n_b = (len(run.trace.source_tokens) or run.trace.n_given + 1 for run in (a, b))
-    if n_a != n_b:
-        side = "source" if a.trace.source_tokens else "prompt"
-        raise OptionError(
-            f"A read {n_a} {side} tokens and B {n_b}: patching needs as many, so that a place in one is a place in the other"
-        )
-    for name, run in (("A", a), ("B", b)):
-        if run.is_stepwise:
+    def check_told(self, kind: Kind, layer: int) -> None:
+        """Raises an OptionError where nothing was kept of a layer."""
+        if (kind, layer) not in self.kept:
             raise OptionError(
-                f"in run {name} an edit or a mistake lets rows see later tokens, and each step was a pass of its own: "
-                "no pass over all rows has what its heads gave"
+                f"{self.b.model.name} does not tell what all heads add together in layer {layer + 1} of "
+                f"{KIND_TITLES[kind]}; by='head' can be had of every model that writes"
             )
-    n = min(len(a.written), len(b.written))
-    first = a.trace.n_given
-    apart = (a.written[first:n] != b.written[first:n]).nonzero()
-    if not len(apart):
-        raise OptionError(
-            "both runs write the same tokens as far as both go, so that there is no difference to find the place of"
-        )
-    return first + int(apart[0])
+
+
+class _Counted:
+    """How many places are done."""
+
+    def __init__(self, n_places: int, on_progress: OnProgress | None) -> None:
+        self._n_places, self._on_progress, self._n_done = n_places, on_progress, 0
+
+    def more(self, n: int) -> None:
+        """So many more."""
+        self._n_done += n
+        if self._on_progress is not None:
+            self._on_progress(self._n_done / self._n_places)
+
+
+def _probabilities(logits: Tensor, tokens: Tensor) -> tuple[float, float]:
+    """Of two tokens, from logits (vocabulary,)."""
+    first, second = logits.double().softmax(-1)[tokens].tolist()
+    return first, second
 
 
 def _difference(logits: Tensor, tokens: Tensor) -> Tensor:
@@ -231,7 +316,8 @@ class _Kept:
 
 
 class _Put:
-    """A tap that puts what was kept where it is chosen: bool (text, head, query), or (text, query)."""
+    """A tap that puts what was kept where it is chosen: bool (text, head, query), or (text, query). Rows that were read since
+    are as they are."""
 
     def __init__(self, name: TapName, kept: Kept, chosen: Mapping[tuple[Kind, int], Tensor]) -> None:
         self.names, self._kept, self._chosen = frozenset({name}), kept, chosen
@@ -240,4 +326,6 @@ class _Put:
         at = (site.kind, site.layer)
         if name not in self.names or at not in self._chosen:
             return value
-        return torch.where(self._chosen[at][..., None], self._kept[at], value)
+        n_rows = self._kept[at].shape[-2]
+        put = torch.where(self._chosen[at][..., None], self._kept[at], value[..., :n_rows, :])
+        return put if value.shape[-2] == n_rows else torch.cat([put, value[..., n_rows:, :]], -2)

@@ -103,8 +103,8 @@ _STRATEGY_OPTIONS = (
 )
 
 
-def add_decoding(parser: argparse.ArgumentParser) -> None:
-    """How to decode; `decoding` reads it back."""
+def add_decoding(parser: argparse.ArgumentParser, *, with_trace: bool = True) -> None:
+    """How to decode, and by default what is kept of it; `decoding` reads it back."""
     parser.add_argument("--strategy", default="greedy", help="greedy, beam or sample (greedy)")
     parser.add_argument(
         "--max-length", type=int, metavar="N", help="the most tokens to write, <end> included (the task's or the model's)"
@@ -131,9 +131,11 @@ def add_decoding(parser: argparse.ArgumentParser) -> None:
     _add_switches_of_models(parser)
     parser.add_argument("--edits", default="", metavar="TEXT", help="changes to masks and heads, for example cross:3-5")
     parser.add_argument("--mistake", metavar="NAME", help="a deliberate mask mistake")
-    parser.add_argument("--precision", choices=("float32", "float16"), help="of the weights in the trace (float32)")
-    parser.add_argument("--kinds", type=_kinds, metavar="KIND,…", help="what the trace keeps: encoder, decoder, cross (all)")
-    parser.add_argument("--layers", type=_layers, metavar="N,…", help="the layers that the trace keeps, from 1 (all)")
+    if with_trace:
+        words = "what the trace keeps: encoder, decoder, cross (all)"
+        parser.add_argument("--precision", choices=("float32", "float16"), help="of the weights in the trace (float32)")
+        parser.add_argument("--kinds", type=_kinds, metavar="KIND,…", help=words)
+        parser.add_argument("--layers", type=layer_numbers, metavar="N,…", help="the layers that the trace keeps, from 1 (all)")
     most = whole(1, LARGEST_SEED)
     parser.add_argument(
         "--max-trace-bytes", type=most, metavar="N", help="refuse a trace that could be larger (256 MB, as the page)"
@@ -164,13 +166,13 @@ def decoding(arguments: argparse.Namespace, model: "LoadedModel") -> dict[str, A
     keywords["max_trace_bytes"] = MAX_TRACE_BYTES
     others = ("refill", "seed", "precision", "kinds", "layers", "max_trace_bytes")
     for name in (*(name for name, *_ in _STRATEGY_OPTIONS), *others):
-        if getattr(arguments, name) is not None:
+        if getattr(arguments, name, None) is not None:
             keywords[name] = getattr(arguments, name)
     if arguments.prefix:
         keywords["prefix"] = (model.task.read_target if model.task else model.tokenizer.target)(arguments.prefix)
     if arguments.ban:
         keywords["ban"] = [_token(given, model.tokenizer) for given in arguments.ban]
-    if arguments.layers:
+    if keywords.get("layers"):
         _check_layers(arguments.layers, arguments.kinds, model)
     return {**keywords, "edits": [arguments.edits]}
 
@@ -203,7 +205,7 @@ def _kinds(text: str) -> list[str]:
     return names
 
 
-def _layers(text: str) -> list[int]:
+def layer_numbers(text: str) -> list[int]:
     """Numbers from 1, as people count them."""
     return [whole(1, 1000)(number.strip()) - 1 for number in text.split(",")]
 

@@ -1,12 +1,12 @@
 """Decode two texts of one length, and find what of the first run, put into the second, makes it write what the first wrote."""
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from transformer_viz.commands import _shared
 
 if TYPE_CHECKING:
-    from transformer_viz.attribution.patch import Patching
+    from transformer_viz.analysis.patching import Patching
     from transformer_viz.trace.trace import Trace
 
 HELP = "what of one run, put into another, makes it write the same"
@@ -21,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _shared.add_model(parser)
     parser.add_argument("--by", default="head", help="what is put: head, or layer, what all its heads add (head)")
     parser.add_argument("--kind", help="of attention: encoder, decoder or cross (all)")
-    _shared.add_decoding(parser)
+    words = "the layers of which something is put, from 1 (all, where that is not too much)"
+    parser.add_argument("--layers", dest="put_layers", type=_shared.layer_numbers, metavar="N,…", help=words)
+    _shared.add_decoding(parser, with_trace=False)
     _shared.add_json(parser)
 
 
@@ -29,12 +31,16 @@ def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict."""
     text = _shared.read_text(arguments.text)
 
-    from transformer_viz.attribution.patch import patch
+    from transformer_viz.attribution.patch import extent, patch
     from transformer_viz.tracing.decode import decode
 
     model = _shared.loaded_to_decode(arguments)
     a, b = (decode(model, each, **_shared.decoding(arguments, model)) for each in (text, arguments.other))
-    found = patch(model, a, b, by=arguments.by, kind=arguments.kind)
+    asked: dict[str, Any] = {"by": arguments.by, "kind": arguments.kind, "layers": arguments.put_layers}
+    if not arguments.json:
+        of = extent(model, a, b, **asked)
+        print(f"{of.n_places:,} places, of at most {of.most:,}; for each {of.n_tokens} tokens are read again", flush=True)
+    found = patch(model, a, b, **asked)
     if arguments.json:
         _shared.print_json(
             {

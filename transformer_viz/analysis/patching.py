@@ -1,0 +1,126 @@
+"""What patching between two runs has found, as numbers, and whether two runs can be laid on each other at all."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer_viz.edits import Place
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import Kind
+from transformer_viz.trace.trace import Trace
+
+
+@dataclass(frozen=True)
+class Effect:
+    """Of one place: a head, or a layer, at one query; all counts from 0."""
+
+    place: Place
+    query: int
+    value: float
+
+
+@dataclass(frozen=True)
+class Patching:
+    """Every place alone.
+
+    Attributes:
+        by: `head` or `layer`.
+        step: where the runs part, from 0.
+        tokens: what A wrote there, and what B.
+        differences: LD of A and of B.
+        effects: by kind, float64 (layer, head, query) or (layer, query); what the decoder reads up to the step.
+        layers: by kind, the number of each of these layers.
+    """
+
+    by: str
+    step: int
+    tokens: tuple[str, str]
+    differences: tuple[float, float]
+    effects: Mapping[Kind, np.ndarray]
+    layers: Mapping[Kind, tuple[int, ...]]
+
+    def largest(self, n: int) -> tuple[Effect, ...]:
+        """The places with the largest effects of either sign."""
+        every = [
+            Effect(Place(kind, self.layers[kind][layer], *head), query, float(effects[layer, *head, query]))
+            for kind, effects in self.effects.items()
+            for layer, *head, query in np.ndindex(*effects.shape)
+        ]
+        return tuple(sorted(every, key=lambda each: -abs(each.value))[:n])
+
+    def at(self, place: Place, query: int) -> Effect | None:
+        """Of one place; None where it was not asked for."""
+        layers, effects = self.layers.get(place.kind, ()), self.effects.get(place.kind, np.empty(0))
+        head = () if place.head is None else (place.head,)
+        if place.layer not in layers or len(head) != effects.ndim - 2:
+            return None
+        at = (layers.index(place.layer), *head, query)
+        is_there = all(0 <= each < n for each, n in zip(at, effects.shape, strict=True))
+        return Effect(place, query, float(effects[at])) if is_there else None
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much work patching is, before it begins.
+
+    Attributes:
+        n_places: to put something, each a pass of its own.
+        n_tokens: that each pass reads.
+        n_layers: of all kinds together.
+        most: how many places there may be of this model with as many tokens.
+    """
+
+    n_places: int
+    n_tokens: int
+    n_layers: int
+    most: int
+
+    @property
+    def most_layers(self) -> int:
+        """How many layers may be asked for at once."""
+        return min(self.n_layers, max(1, self.most * self.n_layers // self.n_places))
+
+
+@dataclass(frozen=True)
+class PatchedRun:
+    """What B writes with the output of A at one place.
+
+    Attributes:
+        place: a head or a layer.
+        query: from 0.
+        tokens: as both runs wrote them up to the step where they part; from there on by itself, the most probable each.
+        probabilities: of each.
+        of_both: at that step the probabilities of A's token and of B's: in A, in B, and in B with the place of A.
+    """
+
+    place: Place
+    query: int
+    tokens: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    of_both: tuple[tuple[float, float], ...]
+
+
+def parting(a: Trace, b: Trace) -> int:
+    """The step where two runs part, of which a row of one is a row of the other.
+
+    Raises:
+        OptionError: they write nothing, are of different lengths, or do not part.
+    """
+    if not (a.writes and b.writes):
+        raise OptionError("patching asks what brings back what A writes, and an encoder alone writes nothing")
+    if bool(a.source_tokens) != bool(b.source_tokens):
+        raise OptionError("one run has a source beside what it writes and the other has none: patching needs runs of one model")
+    n_a, n_b = (len(run.source_tokens) or run.n_given + 1 for run in (a, b))
+    if n_a != n_b:
+        side = "source" if a.source_tokens else "prompt"
+        raise OptionError(
+            f"A read {n_a} {side} tokens and B {n_b}: patching needs as many, so that a place in one is a place in the other"
+        )
+    written = [run.output_tokens if run.output_ids is None else run.output_ids for run in (a, b)]
+    apart = (step for step, (one, other) in enumerate(zip(*written, strict=False)) if step >= a.n_given and one != other)
+    if (step := next(apart, None)) is None:
+        raise OptionError(
+            "both runs write the same tokens as far as both go, so that there is no difference to find the place of"
+        )
+    return step
