@@ -104,6 +104,13 @@ TERMS: dict[str, Term] = {
     "mask": Term("Which keys a query may not look at; their weight is 0"),
     "causal mask": Term("The mask of the decoder's self-attention: no position may look at those written later"),
     "padding": Term("<pad> tokens that make the sentences of a batch equally long; the mask keeps every query from them"),
+    "patching": Term(
+        "What a head or layer of A gave, put into B at one position: the share of the difference that it brings back",
+        ("compare",),
+        "Meng et al. 2022",
+    ),
+    "what is put": Term("What one head gave at one position, or what all heads of a layer add together", ("compare",)),
+    "layers to patch": Term("Of a deep model some layers at a time: each place is a pass of its own", ("compare",)),
     "logit": Term("The model's number for a token before the softmax makes probabilities of them"),
     "score": Term("QKᵀ/√d_k, before mask and softmax; of a hypothesis, what it is ranked by"),
     "trace": Term("The complete record of one run, in arrays: tokens, weights, masks with reasons, candidates"),

@@ -32,6 +32,7 @@ PAGES = {
     "changed": "/masks?sources=abc&tab=Change+and+run+again&mask=cross:1-2",
     "search": "/search?text=abc",
     "compare": "/compare",
+    "patched": "/compare?text=abc&checkpoint=reverse&b_text=abd&b_checkpoint=reverse&asked=patching",
     "train": "/train",
     "drawings": "/train?where=open&variant=residual-post-norm&beside=shared-norm",
     "replay": "/replay?checkpoint=reverse-small&text=abc",

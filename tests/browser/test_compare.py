@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import ROWS, click_tile, wait_until_drawn
+from tests.browser.charts import ROWS, bring_into_view, click_point, click_tile, wait_for_weights, wait_until_drawn
 from transformer_viz.checkpoints import load_snapshot
+from transformer_viz.edits import Place
 
 pytestmark = pytest.mark.browser
 
@@ -90,6 +91,33 @@ def test_swap_by_keyboard_and_an_error_of_one_side(page: Page, server: str) -> N
     expect(page.get_by_role("alert")).to_contain_text("Character 4 is")
     expect(page.locator(".compare .sentence")).to_contain_text("A alone")
     expect(page.get_by_label("B: source text")).to_have_value("<b>🙂")
+
+
+def test_the_run_of_a_place_by_mouse_and_by_keys(page: Page, server: str) -> None:
+    model = tv.load_checkpoint("reverse", device="cpu")
+    a, b = tv.decode(model, "hello"), tv.decode(model, "hellx")
+    found = tv.patch(model, a, b)
+    page.goto(f"{server}/compare?text=hello&checkpoint=reverse&b_text=hellx&b_checkpoint=reverse")
+    page.get_by_role("button", name="Patch A into B").click()
+    cross, said = ".st-key-patch-map-cross .chart", page.locator(".st-key-patched-run .sentence")
+    wait_for_weights(page, found.effects["cross"].reshape(8, -1), 1e-6, cross)
+    best = found.largest(1)[0]
+    expect(said).to_contain_text(f"it brings back +{best.value:.2f}")
+    expect(page).to_have_url(re.compile("asked=patching"))
+    bring_into_view(page.locator(cross))
+    click_point(page, cross, 0, 5)
+    expect(page).to_have_url(re.compile(r"patch_at=cross\.2\.2%3A1"))
+    expect(said).to_contain_text("layer 2 head 2 of cross-attention of A at token 1 <start>")
+    walk = page.locator(".st-key-patch-map-cross .walk")
+    walk.focus()
+    for key in ("Home", "ArrowDown"):
+        page.keyboard.press(key)
+    expect(walk).to_contain_text(f"L1 H2 at 1·<start>→o≠x, brings back {found.effects['cross'][0, 1, 0]:+.3f}")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(r"patch_at=cross\.1\.2%3A1"))
+    changed = tv.patched_run(model, a, b, Place("cross", 0, 1), 0)
+    strip = page.locator(".st-key-patched-run .strip .pair")
+    expect(strip).to_have_text(["ABB′", *map("".join, zip(a.output_tokens, b.output_tokens, changed.tokens, strict=True))])
 
 
 def test_two_files(page: Page, server: str, small: tv.Checkpoint, tmp_path: Path) -> None:

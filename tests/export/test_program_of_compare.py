@@ -66,7 +66,7 @@ def test_a_file_against_a_beam_with_another_head(tmp_path: Path, monkeypatch: py
     a = tv.decode(small, "thisqaipa")
     a.save(tmp_path / name)
     b_run = Side(text="thisqaipa", **SMALL, decode={"strategy": "beam", "beam_size": 3})
-    program = lines(Side(file=name), b_run, "cross", 0, "mean", None, 3)
+    program = lines(Side(file=name), b_run, "cross", 0, "mean", (None, 3))
     b = tv.decode(small, "thisqaipa", strategy="beam", beam_size=3)
     check(ran(program, monkeypatch), a, b, "cross", 0, "mean", None, 3)
 

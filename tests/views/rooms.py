@@ -23,7 +23,11 @@ OPENINGS: dict[str | None, dict[str, str]] = {
 MORE: dict[str | None, list[dict[str, object]]] = {
     None: [{"where": True}, {"measure": "cause"}, {"measure": "more"}],
     "train": [{"where": True, "train_beside": "post-norm"}],
-    "compare": [{"a_strategy": name, "b_strategy": name} for name in ("beam", "sample")],
+    "compare": [
+        {"a_strategy": "beam", "b_strategy": "beam"},
+        {"a_strategy": "sample", "b_strategy": "sample"},
+        {"asked_linked": {"patching"}, "text": "zzzzz", "b_text": "aaaaa", "checkpoint": "reverse", "b_checkpoint": "reverse"},
+    ],
 }
 """Rooms that no tab leads to."""
 HOLDING: dict[str | None, list[tuple[str, ...]]] = {"compare": [("run", "tree")], "open": [("run", "tree"), ("tree", "run")]}

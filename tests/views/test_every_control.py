@@ -20,6 +20,8 @@ EXCEPTIONS = {
     "mosaic-chart-encoder": "a click on a tile moves kind, layer and head",
     "mosaic-chart-decoder": "likewise",
     "mosaic-chart-cross": "likewise",
+    **{f"patch-chart-{kind}": "a click on a place of A is `patch_at`" for kind in ("encoder", "decoder", "cross")},
+    "compare-patched": "it is looked at and not pressed",
     "search-tree-chart": "a click on a node is `node`",
     "lab-edit-chart": "a click on a cell is in `mask`",
     "lab-scores-chart": "a click on a row is `row`",
@@ -43,6 +45,7 @@ OF_OTHER_MODELS = {
         ("generation", "chat", "shortlist", "source_language", "target_language", "lab_many"), "in a link; only they have it"
     ),
     **dict.fromkeys(("head_order", "heads_page", "overview_of"), "in a link; only deep models have it: test_deep_view.py"),
+    "patch_layers": "in a link; only deep models have it: test_patching_view.py",
 }
 """Likewise of models that are not ours, which the rooms here do not have; test_models_view.py has them."""
 

@@ -23,6 +23,7 @@ from transformer_viz.figures.maps import before_and_after, softmax_maps
 from transformer_viz.figures.masks import mask, mask_grid
 from transformer_viz.figures.mosaic import mosaic
 from transformer_viz.figures.overview import overview
+from transformer_viz.figures.patching import patching
 from transformer_viz.figures.player import player
 from transformer_viz.figures.remembered import remembered
 from transformer_viz.figures.search_tree import search_tree
@@ -51,6 +52,7 @@ __all__ = [
     "mask_grid",
     "mosaic",
     "overview",
+    "patching",
     "player",
     "remembered",
     "search_tree",

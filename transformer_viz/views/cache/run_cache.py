@@ -18,6 +18,7 @@ from transformer_viz.analysis.faithfulness import MeanCurve
 from transformer_viz.analysis.knock_out import KnockOut
 from transformer_viz.analysis.length_report import ByLength
 from transformer_viz.analysis.mask_report import MaskReport
+from transformer_viz.analysis.patching import PatchedRun, Patching
 from transformer_viz.analysis.verdict import Verdicts
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.inside import Inside
@@ -28,13 +29,13 @@ from transformer_viz.tracing.trace_size import held_bytes
 
 MOST_BYTES = 512_000_000
 _REPORT = 100_000
-"""Bytes of what a check of masks has found, or decoded strings of all lengths, roughly."""
+"""Bytes of what a check of masks has found, decoded strings of all lengths, or what a patched run wrote, roughly."""
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def size_of(thing: Any) -> int:
-    """Bytes of a run, of several, of moments, of a report, of what was found on trial, or of a file."""
+    """Bytes of a run, of several, of moments, of a report, of what was found on trial or by patching, or of a file."""
     if isinstance(thing, bytes):
         return len(thing)
     if isinstance(thing, Trace):
@@ -45,11 +46,13 @@ def size_of(thing: Any) -> int:
         return sum(array.nbytes for array in thing.arrays.values())
     if isinstance(thing, Remembered):
         return thing.nbytes
+    if isinstance(thing, Patching):
+        return sum(effects.nbytes for effects in thing.effects.values())
     if isinstance(thing, TrainingSnapshot):
         return held_bytes(thing.written) + held_bytes(thing.forced)
     if isinstance(thing, CounterProof):
         return thing.weights.nbytes + sum(each.weights.nbytes for each in thing.moved)
-    if isinstance(thing, MaskReport | ByLength | AlignmentHeads | Verdicts | KnockOut | MeanCurve):
+    if isinstance(thing, MaskReport | ByLength | AlignmentHeads | Verdicts | KnockOut | MeanCurve | PatchedRun):
         return _REPORT
     assert isinstance(thing, list | tuple), f"the size of {type(thing).__name__} is not known"
     return sum(map(size_of, thing))

@@ -1,7 +1,8 @@
 """Compare: two runs side by side, and every map with its signed difference."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,12 +19,12 @@ from transformer_viz.figures.overview import plain_overview
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
-from transformer_viz.views.compare import place, recipe, shown, side_runs, sides
+from transformer_viz.views.compare import patching, place, recipe, shown, side_runs, sides
 from transformer_viz.views.compare.sides import A, B
 from transformer_viz.views.components import bar, chart, clicks, code, deep_mosaic, figure_file, player, screen, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.open import opened
-from transformer_viz.views.snippets.compare import lines
+from transformer_viz.views.snippets.compare import Patch, lines
 from transformer_viz.views.state import deep, display_options, link, words
 
 TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
@@ -98,10 +99,14 @@ def show() -> None:
         _say_nothing_in_common(comparison)
         return
     place.start(comparison)
-    _open_link()
+    pair = patching.Pair(given, (sides.asked(A), sides.asked(B)), chosen.device)
+    patching.start(pair)
+    _open_link(patching.link_values(pair))
     shown.show(shown.of_both(comparison, **looks), on_kind=lambda: place.go_to_farthest(shown.asked_kind(), comparison))
     _maps(comparison, chosen, with_words=words.is_offered(*given))
-    _code(comparison, chosen, [run is not one for run, one in zip((comparison.a, comparison.b), given, strict=True)])
+    patch = patching.show(pair, st.session_state.kind, large=chosen.is_large)
+    pooled = [run is not one for run, one in zip((comparison.a, comparison.b), given, strict=True)]
+    _code(comparison, chosen, pooled, patch)
 
 
 # ---- the two sides
@@ -305,18 +310,19 @@ def _alone(ran: tuple[side_runs.Ran, side_runs.Ran], chosen: bar.Bar, looks: dic
             chart.show(figure, "compare-alone-chart", words, zooms=False)
 
 
-def _code(comparison: Comparison, chosen: bar.Bar, pooled: Sequence[bool]) -> None:
+def _code(comparison: Comparison, chosen: bar.Bar, pooled: Sequence[bool], patch: Patch | None) -> None:
     """The lines of Python that make the maps again."""
     if chosen.is_large:
         return
     looks = {"theme": style.theme(), "columns": 1 if screen.is_narrow() else 3, "limit": _limit(comparison)}
     found = recipe.of_sides(sides.asked(A), sides.asked(B), chosen.device)
     a, b = (replace(side, by_words=is_pooled) for side, is_pooled in zip(found, pooled, strict=True))
-    code.show(lines(a, b, *_focus(), **place.of_b(), looks=looks))
+    b_layer, b_head = place.of_b().values()
+    code.show(lines(a, b, *_focus(), (b_layer, b_head), looks=looks, patch=patch))
 
 
-def _open_link() -> None:
-    """Says what was wrong with the link, and writes it."""
+def _open_link(more: Mapping[str, str | None] = MappingProxyType({})) -> None:
+    """Says what was wrong with the link, and writes it, with what else the page has."""
     state = st.session_state
     link.say(tuple(state.get(key) for key in (*A.all, *B.all, "kind", "layer", "head", "b_layer", "b_head", "scale")))
-    link.write(link.values())
+    link.write({**link.values(), **more})

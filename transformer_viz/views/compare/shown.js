@@ -4,7 +4,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".compare");
   root.classList.toggle("dark", data.dark);
   root.classList.toggle("large", data.large);
-  const parts = [sentence(data.sentence), strips(data.strips), data.rows.length ? table(data.rows, (kind) => setTriggerValue("kind", kind)) : null];
+  const parts = [sentence(data.sentence), strips(data.strips), data.rows.length ? table(data, (kind) => setTriggerValue("kind", kind)) : null];
   root.replaceChildren(...parts.filter(Boolean));
   root.__pinned = null;
   root.onclick = (event) => pin(root, data.aligners, event.target.closest(".token[data-at]"));
@@ -91,10 +91,10 @@ function token(given, where) {
   return cell;
 }
 
-function table(rows, goTo) {
+function table({ caption, columns, rows }, goTo) {
   const whole = made("table", "apart-table");
   const head = made("tr");
-  for (const name of ["what", "A", "B", "A against B"]) {
+  for (const name of columns) {
     const cell = made("th", "", name);
     cell.scope = "col";
     head.append(cell);
@@ -115,6 +115,6 @@ function table(rows, goTo) {
     }
     return line;
   });
-  whole.append(made("caption", "", "What differs"), head, ...body);
+  whole.append(made("caption", "", caption), head, ...body);
   return whole;
 }

@@ -22,9 +22,9 @@ _KEY = "compare-shown"
 _HTML = '<div class="compare"></div>'
 
 
-def show(content: dict[str, Any], on_kind: Callable[[], None] = lambda: None) -> None:
+def show(content: dict[str, Any], on_kind: Callable[[], None] = lambda: None, key: str = _KEY) -> None:
     """Mounts the component; `on_kind` is called when the place where a kind differs most was chosen."""
-    _component()(key=_KEY, data=content, on_kind_change=on_kind)
+    _component()(key=key, data=content, on_kind_change=on_kind)
 
 
 def asked_kind() -> object:
@@ -44,6 +44,8 @@ def of_both(comparison: Comparison, *, large: bool, dark: bool) -> dict[str, Any
     return {
         "sentence": [list(piece) for piece in verdict(comparison)],
         "strips": _upon(comparison, _strips(sides)),
+        "caption": "What differs",
+        "columns": ["what", "A", "B", "A against B"],
         "rows": rows,
         "aligners": [aligned(run, aligner.known(run)) for run in (a, b)],
         "large": large,

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer_viz.analysis.heads import Head
+from transformer_viz.edits import Place
 from transformer_viz.terms import Kind
-from transformer_viz.views.snippets.lines import Code, assigned
+from transformer_viz.views.snippets.lines import Code, assigned, literal
 from transformer_viz.views.snippets.runs import IMPORT, program
 
 Names = dict[tuple[str, str, int | None], Code]
@@ -44,18 +45,37 @@ class Side:
     by_words: bool = False
 
 
+@dataclass(frozen=True)
+class Patch:
+    """What of A was put into B.
+
+    Attributes:
+        by: `head` or `layer`.
+        kind: of attention; None = all that the model has.
+        layers: their numbers, from 0; None = all.
+        place: whose run is shown; None = the one with the largest effect.
+        query: likewise.
+    """
+
+    by: str = "head"
+    kind: Kind | None = None
+    layers: tuple[int, ...] | None = None
+    place: Place | None = None
+    query: int = 0
+
+
 def lines(
     a: Side,
     b: Side,
     kind: Kind,
     layer: int,
     head: Head,
-    b_layer: int | None = None,
-    b_head: Head | None = None,
+    in_b: tuple[int | None, Head | None] = (None, None),
     *,
     looks: Mapping[str, Any] | None = None,
+    patch: Patch | None = None,
 ) -> str:
-    """A program that ends with `difference`, float32 (query, key), and `figure`, the three maps.
+    """A program with `difference`, float32 (query, key), and `figure`, the three maps.
 
     Args:
         a: how the first run comes about.
@@ -63,27 +83,51 @@ def lines(
         kind: of attention.
         layer: of A, from 0.
         head: of A.
-        b_layer: of B; None is A's.
-        b_head: likewise.
+        in_b: layer and head of B; None is A's.
         looks: keywords of `figures.difference`; what is as by default is left out.
+        patch: what of A was put into B, if it was: both are of one model.
     """
     ordered = [("a", a, "b"), ("b", b, "a")]
     if a.reads_the_other:
         ordered.reverse()
     names: Names = {}
     made = [line for name, run, other in ordered for line in _side(name, run, other, names)]
-    place = {"layer": layer, "head": head, "b_layer": b_layer, "b_head": b_head}
+    place = {"layer": layer, "head": head, "b_layer": in_b[0], "b_head": in_b[1]}
     where = {name: value for name, value in place.items() if value is not None}
     drawn = {name: value for name, value in (looks or {}).items() if _DEFAULTS.get(name) != value}
+    imports = [IMPORT] if patch is None or patch.place is None else [IMPORT, "from transformer_viz.edits import Place"]
     return program(
-        IMPORT,
+        *imports,
         "",
         *made,
+        *(_patched(patch, names[a.checkpoint, a.device, a.snapshot]) if patch else ()),
         *(assigned(name, "tv.by_words", Code(name)) for name, run in (("a", a), ("b", b)) if run.by_words),
         assigned("difference", "tv.compare(a, b).difference", kind, **where),
         assigned("figure", "tv.figures.difference", Code("a"), Code("b"), kind, **where, **drawn),
         "figure.show()",
     )
+
+
+def _patched(patch: Patch, model: Code) -> list[str]:
+    """From the effect of every place, `found`, to the run with one place of A, `changed`."""
+    asked = {"by": patch.by, "kind": patch.kind, "layers": patch.layers}
+    asked = {name: value for name, value in asked.items() if value not in (None, "head")}
+    place = "found.largest(1)[0]"
+    if patch.place is not None:
+        at = ", ".join(literal(part) for part in (patch.place.kind, patch.place.layer, patch.place.head) if part is not None)
+        place = f"found.at(Place({at}), {patch.query})"
+    a, b = Code("a"), Code("b")
+    one = (Code("best.place"), Code("best.query"))
+    return [
+        assigned("found", "tv.patch", model, a, b, **asked),
+        f"best = {place}",
+        assigned("changed", "tv.patched_run", model, a, b, *one),
+        assigned(
+            "effects", "tv.figures.patching", Code("found"), a, b, Code("best.place.kind"), Code("(best.place, best.query)")
+        ),
+        "effects.show()",
+        "",
+    ]
 
 
 def _side(name: str, side: Side, other: str, names: Names) -> list[str]:

@@ -5,6 +5,7 @@ the link or its default, and `link.values` has it for `link.write`. One whose op
 here: the page hands them to `link.start`. A test fails for a widget of any page that is not in this table.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +50,8 @@ QUESTIONS = {
 INSTEAD = ("zero", "mean", "uniform")
 TOGETHER = {"kind": "all heads of its kind", "layer": "the heads of its layer"}
 STRATEGIES = ("greedy", "beam", "sample", "forced")
+PATCHED = {"heads": "head", "layers": "layer"}
+"""What is put into the other run, by the word of a link."""
 A_RUN, FINISHED, SAME = "", "finished", "same"
 """What boxes of Compare hold where no file, no snapshot and no other layer or head is chosen: an empty box would hold None."""
 
@@ -183,6 +186,12 @@ SEARCH = (
 )
 
 
+_PLACE = Address(
+    re.compile(r"(encoder|decoder|cross)(\.[1-9]\d{0,3}){1,2}:[1-9]\d{0,3}", re.ASCII),
+    "a head or a layer, and a position, as cross.1.2:3 or cross.1:3",
+)
+
+
 def _of_a_side(side: str) -> tuple[Control, ...]:
     """What a side of Compare has beside a text and a checkpoint."""
     compare, file, strategy = ("compare",), f"{side}_file", f"{side}_strategy"
@@ -209,6 +218,9 @@ COMPARE = (
     Control("scale", "scale", Words(), ("compare",), ("fixed", "largest")),
     *_of_a_side("a"),
     *_of_a_side("b"),
+    Control("patch_by", "patch", Words(), ("compare",), PATCHED, is_late=True),
+    Control("patch_layers", "patch_layers", Number(), ("compare",), range(1000), default=0),
+    Control("patch_place", "patch_at", _PLACE, ("compare",), default="", widget=None),
 )
 _ONE_OF_ALL = Elsewhere("one name has all settings that are not the recipe's own: training_fields.py")
 TRAIN = (
@@ -222,7 +234,9 @@ TRAIN = (
 )
 OTHERS = (
     Control("open_name", "opened", Elsewhere("a link names the file it was made with, and cannot hold it"), ("open",)),
-    Control("asked", "asked", Elsewhere("names of what buttons made: on_demand.py"), ("explore", "masks"), widget=None),
+    Control(
+        "asked", "asked", Elsewhere("names of what buttons made: on_demand.py"), ("explore", "masks", "compare"), widget=None
+    ),
 )
 TABLE = (*BAR, *SWITCHES, *CODE, *FOCUS, *TABS, *MASKS, *SEARCH, *COMPARE, *TRAIN, *OTHERS)
 BY_KEY = {control.key: control for control in TABLE}

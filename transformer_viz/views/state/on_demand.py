@@ -11,7 +11,7 @@ from transformer_viz.errors import listed
 from transformer_viz.views.state import link
 from transformer_viz.views.state.controls import QUESTIONS
 
-NAMES = ("lengths", "effect", "gallery", "certificate", *QUESTIONS)
+NAMES = ("lengths", "effect", "gallery", "certificate", "patching", *QUESTIONS)
 
 
 def start(made_of: Mapping[str, object]) -> None:

@@ -125,18 +125,22 @@ class Cell:
 
 @dataclass(frozen=True)
 class Address:
-    """A number inside a head, `weight.5`; nothing is none. Whether a row has it is seen where it is explained."""
+    """A number inside a head, `weight.5`, or another thing with a place; nothing is none. Whether it is there is seen where it
+    is shown."""
+
+    pattern: re.Pattern[str] = _ADDRESS
+    possible: str = "the name of a number and its place, as weight.5 or key.5.1"
 
     def read(self, given: str, options: Options, complain: Complain) -> Any:
         """As it is, where it is one."""
         if self.holds(given, options):
             return given
-        complain("the name of a number and its place, as weight.5 or key.5.1")
+        complain(self.possible)
         return None
 
     def holds(self, value: Any, options: Options) -> bool:
         """Whether it looks like one."""
-        return isinstance(value, str) and (not value or _ADDRESS.fullmatch(value) is not None)
+        return isinstance(value, str) and (not value or self.pattern.fullmatch(value) is not None)
 
     def written(self, value: Any, options: Options) -> str | None:
         """As it is."""

@@ -1,0 +1,211 @@
+"""Patching on Compare: nothing before it is asked for, then the effects that Python finds, the run of a place, and refusals."""
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer_viz as tv
+from tests.needs import needs
+from tests.tiny_models import BERT, GPT2
+from tests.until import until
+from tests.views.drawn import Drawn, charts
+from tests.views.rooms import files
+from tests.views.test_compare_view import decoded, said
+from tests.views.test_shown_code import programs, run_code  # noqa: F401
+from tests.views.test_watched_view import finished
+from tests.views.widgets import link_of
+from transformer_viz.attribution import patch as patches
+from transformer_viz.edits import Place
+from transformer_viz.serving import Limits
+from transformer_viz.views.cache import watched
+from transformer_viz.views.cache.line import Line
+
+Start = Callable[..., AppTest]
+BOTH = {"text": "zzzzz", "checkpoint": "reverse", "b_text": "aaaaa", "b_checkpoint": "reverse"}
+WORDS = "Putting each place of A into B"
+ASKED = {**BOTH, "asked": "patching"}
+
+
+@pytest.fixture
+def model(folder: Path) -> tv.Checkpoint:
+    return tv.load_checkpoint(str(folder / "reverse"), device="cpu")
+
+
+@pytest.fixture
+def pair(model: tv.Checkpoint) -> tuple[tv.Trace, tv.Trace]:
+    return tv.decode(model, "zzzzz"), tv.decode(model, "aaaaa")
+
+
+def maps(at: AppTest) -> dict[str, Drawn]:
+    return {drawn.key.removeprefix("patch-chart-"): drawn for drawn in charts(at) if drawn.key.startswith("patch-chart")}
+
+
+def drawn_effects(at: AppTest) -> dict[str, np.ndarray]:
+    return {kind: decoded(drawn.figure["data"][0]["z"]) for kind, drawn in maps(at).items()}
+
+
+def outcome(at: AppTest) -> dict[str, Any]:
+    """What is sent of the run with one place of A."""
+    return next(each for each in _sent(at) if "B′" in each.get("columns", ()))
+
+
+def _sent(at: AppTest) -> list[dict[str, Any]]:
+    return [json.loads(each.proto.json) for each in at.get("bidi_component") if "sentence" in (each.proto.json or "")]
+
+
+def same(at: AppTest, found: Any) -> None:
+    assert set(drawn_effects(at)) == set(found.effects)
+    for kind, drawn in drawn_effects(at).items():
+        np.testing.assert_allclose(drawn, found.effects[kind].reshape(drawn.shape), atol=1e-6)
+
+
+def test_nothing_is_computed_before_somebody_asks(start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("patch", "patched_run", "extent"):
+        monkeypatch.setattr(patches, name, lambda *_, **__: pytest.fail("computed"))
+    at = start("compare", **BOTH)
+    assert not at.exception
+    assert not maps(at)
+    assert at.button(key="patch").label == "Patch A into B"
+    assert not {"asked", "patch", "patch_at"} & set(at.query_params)
+
+
+def test_the_button_shows_what_python_finds(
+    start: Start,
+    model: tv.Checkpoint,
+    pair: tuple[tv.Trace, tv.Trace],
+    run_code,  # noqa: F811
+) -> None:
+    at = start("compare", **BOTH, code="open")
+    at.button(key="patch").click().run()
+    assert not at.exception and not at.error
+    found = tv.patch(model, *pair)
+    same(at, found)
+    assert at.query_params["asked"] == "patching"
+    best = found.largest(1)[0]
+    changed = tv.patched_run(model, *pair, best.place, best.query)
+    strips, rows = outcome(at)["strips"][0], outcome(at)["rows"]
+    assert [side["name"] for side in strips["sides"]] == ["A", "B", "B′"]
+    assert [token["text"] for token in strips["sides"][2]["tokens"]] == list(changed.tokens)
+    assert [row["cells"] for row in rows[:2]] == [[f"{p:.3g}" for p in of] for of in zip(*changed.of_both, strict=True)]
+    leads = [float(cell.replace("−", "-")) for cell in rows[2]["cells"]]
+    assert leads == pytest.approx([np.log(ours) - np.log(other) for ours, other in changed.of_both], abs=0.006)
+    assert str(extent_of(model, pair)) in said(at) and f"{best.value:+.2f}".replace("-", "−") in said(at)
+    again = run_code(programs(at)[0])
+    assert again["changed"] == changed
+    kinds = {kind: drawn.figure for kind, drawn in maps(at).items()}
+    effects = again["figures"][0]["data"][0]["z"]
+    np.testing.assert_allclose(decoded(effects), decoded(kinds[best.place.kind]["data"][0]["z"]), atol=1e-6)
+    same(start("compare", **link_of(at)), found)
+
+
+def extent_of(model: tv.Checkpoint, pair: tuple[tv.Trace, tv.Trace]) -> str:
+    of = patches.extent(model, *pair)
+    return f"{of.n_places:,} places, each a pass over {of.n_tokens} tokens"
+
+
+def test_a_link_opens_layers_and_one_place(start: Start, model: tv.Checkpoint, pair: tuple[tv.Trace, tv.Trace]) -> None:
+    link = {**ASKED, "patch": "layers", "patch_at": "encoder.1:3"}
+    at = start("compare", **link)
+    assert not at.exception
+    same(at, tv.patch(model, *pair, by="layer"))
+    changed = tv.patched_run(model, *pair, Place("encoder", 0), 2)
+    assert [token["text"] for token in outcome(at)["strips"][0]["sides"][2]["tokens"]] == list(changed.tokens)
+    assert {name: at.query_params[name] for name in ("asked", "patch", "patch_at")} == {
+        "asked": "patching", "patch": "layers", "patch_at": "encoder.1:3",
+    }  # fmt: skip
+    [frame] = maps(at)["encoder"].figure["layout"]["shapes"]
+    assert (frame["x0"], frame["y0"]) == (1.5, -0.5)
+    # Heads have other places.
+    at.segmented_control(key="patch_by").set_value("head").run()
+    same(at, tv.patch(model, *pair))
+    assert "patch_at" not in at.query_params
+
+
+@pytest.mark.parametrize("place", ["encoder.9:1", "cross.1.9:1", "cross.1:1", "cross.1.1:9", "decoder.1.1:99"])
+def test_a_place_that_is_not_there_is_said(start: Start, model: tv.Checkpoint, place: str) -> None:
+    at = start("compare", **ASKED, patch_at=place)
+    assert not at.exception
+    assert f"patch_at={place} in the link is not possible here" in said(at)
+    assert maps(at)
+
+
+@pytest.mark.parametrize(
+    ("link", "words"),
+    [
+        ({"b_text": "abc"}, "A read 7 source tokens and B 5: patching needs as many"),
+        ({"b_text": "zzzzz"}, "both runs write the same tokens"),
+        ({"b_edits": "decoder:off"}, "in run B an edit or a mistake lets rows see later tokens"),
+    ],
+)
+def test_why_it_cannot_be_done_is_said(start: Start, folder: Path, link: dict[str, str], words: str) -> None:
+    at = start("compare", **{**ASKED, **link})
+    assert not at.exception
+    assert f"**Patching A into B** is not possible here: {words}" in said(at)
+    assert not maps(at)
+
+
+def test_two_models_and_a_file_cannot_be_patched(start: Start, everything: Path) -> None:
+    at = start("compare", **{**ASKED, "b_checkpoint": "reverse-small"})
+    assert not at.exception
+    assert "A is of reverse and B of reverse-small: patching puts what a model computed into the same model" in said(at)
+    at = start("compare", files("run"), **ASKED, b_file="run")
+    assert not at.exception
+    assert "patching reads both runs again, and a file has no model" in said(at)
+
+
+@needs("transformers")
+@pytest.mark.usefixtures("models")
+def test_models_that_are_not_ours(start: Start, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, edit = "The capital of France is", "decoder.1.2:zero"
+    texts = {"text": text, "b_text": text, "b_edits": edit, "asked": "patching"}
+    at = start("compare", **{**texts, "b_edits": ""}, checkpoint=BERT, b_checkpoint=BERT)
+    assert not at.exception
+    assert "an encoder alone writes nothing" in said(at)
+    model = tv.load_model(str(models / GPT2), "cpu")
+    runs = tv.decode(model, text), tv.decode(model, text, edits=[edit])
+    whole = patches.extent(model, *runs)
+    # A layer at a time is as much as is read at once.
+    monkeypatch.setattr(patches, "MOST_WORK", whole.n_places * whole.n_tokens * model.n_parameters / whole.n_layers)
+    at = start("compare", **texts, checkpoint=GPT2, b_checkpoint=GPT2, patch_layers="2")
+    assert not at.exception and not at.error
+    box = at.selectbox(key="patch_layers")
+    assert box.options == [f"layer {number + 1}" for number in model.model.sizes.layers["decoder"]]
+    same(at, tv.patch(model, *runs, layers=[1]))
+    assert at.query_params["patch_layers"] == "2"
+
+
+def test_a_long_one_says_how_far_it_is_and_can_be_stopped(
+    start: Start, model: tv.Checkpoint, pair: tuple[tv.Trace, tv.Trace], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at, line, steps, patch = start("compare", **BOTH), Line(Limits()), threading.Semaphore(0), patches.patch
+
+    def slow(*runs: Any, on_progress: Any, **asked: Any) -> Any:
+        for share in (0.25, 0.75):
+            on_progress(share)
+            assert steps.acquire(timeout=60)
+        return patch(*runs, on_progress=on_progress, **asked)
+
+    monkeypatch.setattr(patches, "patch", slow)
+    monkeypatch.setattr(watched, "line", lambda: line)
+    for name in ("QUICK", "AT_FIRST", "EVERY"):
+        monkeypatch.setattr(watched, name, 0.0)
+    at.button(key="patch").click().run()
+    run = at.session_state["long_run"]
+    until(lambda: run.said is not None)
+    assert [bar.proto.text.replace("\\", "") for bar in at.run().get("progress")] == [f"{WORDS}: 25%"]
+    assert extent_of(model, pair) in said(at) and not maps(at)
+    at.button(key="long-run-stop").click().run()
+    steps.release(1)
+    until(lambda: line.is_idle)
+    at.button(key="long-run-again").click().run()
+    steps.release(2)
+    finished(at)
+    same(at, patch(model, *pair))
+    finished(at)
+    assert outcome(at)

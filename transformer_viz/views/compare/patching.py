@@ -1,0 +1,318 @@
+"""Compare, on request: what of A, put into B at one place alone, brings back what A writes."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from math import prod
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz import glossary
+from transformer_viz.analysis.heads import n_layers_heads
+from transformer_viz.analysis.patching import Effect, Extent, PatchedRun, Patching, parting
+from transformer_viz.edits import Place
+from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.export.strips import output_strip
+from transformer_viz.figures.patching import places_of, plain_patching, strongest
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.terms import KIND_TITLES, Kind, head_title, place_words, visible
+from transformer_viz.trace.trace import Trace
+from transformer_viz.views.compare import patch_runs, shown
+from transformer_viz.views.compare.sides import Asked
+from transformer_viz.views.components import chart, clicks, figure_file, style
+from transformer_viz.views.components.markdown import literal, of_run
+from transformer_viz.views.snippets.compare import Patch
+from transformer_viz.views.state import link, on_demand
+from transformer_viz.views.state.controls import PATCHED
+from transformer_viz.vocabulary import SPECIAL_TOKENS
+
+_NAME = "patching"
+_MOST_ROWS = 128
+"""Heads of a map, of as many layers as that are; deeper models have a box for the others."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Both runs by tokens, what was asked of each side, and where they run."""
+
+    runs: tuple[Trace, Trace]
+    asked: tuple[Asked, Asked]
+    device: str
+
+    @property
+    def made_of(self) -> dict[str, object]:
+        """What patching is of; see `on_demand`."""
+        return {_NAME: (*self.asked, self.device)}
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether somebody asked for it."""
+        return on_demand.is_asked(_NAME, self.made_of)
+
+    def check(self) -> int:
+        """The step where they part.
+
+        Raises:
+            OptionError: there are no two runs of one model that can be laid on each other.
+        """
+        a, b = self.asked
+        if a.file is not None or b.file is not None:
+            raise OptionError("patching reads both runs again, and a file has no model; choose runs on both sides")
+        if (a.checkpoint, a.snapshot) != (b.checkpoint, b.snapshot):
+            names = [one.checkpoint + ("" if one.snapshot is None else f" at step {one.snapshot:,}") for one in (a, b)]
+            raise OptionError(
+                f"A is of {names[0]} and B of {names[1]}: patching puts what a model computed into the same model; choose one"
+            )
+        return parting(*self.runs)
+
+    def model(self) -> LoadedModel:
+        """Of both sides."""
+        return patch_runs.model_of(self.asked[0], self.device)
+
+
+def start(pair: Pair) -> None:
+    """Asks for it where a link does, and says which place of the link is not there; before the link is written."""
+    # Of a deep model all heads at once are more than a page has room for, and its layers say which heads to look at.
+    by = "layer" if max(prod(n_layers_heads(pair.runs[0], kind)) for kind in pair.runs[0].kinds) > _MOST_ROWS else "head"
+    link.start("patch_by", default=by)
+    on_demand.start(pair.made_of)
+    state = st.session_state
+    if not pair.is_asked or not state.patch_place:
+        return
+    try:
+        step, sizes = pair.check(), pair.model().model.sizes
+    except TransformerVizError:
+        return  # the section says why
+    place, query = _read(state.patch_place)
+    n_rows = len(pair.runs[0].source_tokens) if place.kind == "encoder" else step + 1
+    has_head = place.head in range(sizes.heads.get(place.kind, 0)) if state.patch_by == "head" else place.head is None
+    if place.layer not in sizes.layers.get(place.kind, ()) or not has_head or query >= n_rows:
+        link.complaints().add("patch_at", state.patch_place, f"a {state.patch_by} and a position that both runs have")
+        state.patch_place = ""
+
+
+def link_values(pair: Pair) -> dict[str, str | None]:
+    """Whether a link asks for it."""
+    return on_demand.link_values(pair.made_of)
+
+
+def show(pair: Pair, kind: Kind, *, large: bool) -> Patch | None:
+    """A button, and what it found; as the lines of Python need it. `kind` is the one in focus."""
+    words = "Patch A into B"
+    asks: dict[str, Any] = {"on_click": on_demand.ask, "args": (_NAME, pair.made_of)}
+    if not pair.is_asked:
+        st.button(words, icon=":material/move_down:", key="patch", help=glossary.sentence("patching"), **asks)
+        return None
+    try:
+        pair.check()
+        return _found(pair, pair.model(), kind, large=large)
+    except TransformerVizError as error:
+        said = literal(f"{error}".removesuffix("."))
+        st.info(f"**Patching A into B** is not possible here: {said}.", icon=":material/move_down:")
+        return None
+
+
+def _found(pair: Pair, model: LoadedModel, kind: Kind, *, large: bool) -> Patch:
+    runs, state = pair.runs, st.session_state
+    with st.container(horizontal=True, vertical_alignment="center", key="patch-controls"):
+        st.markdown("**Patching A into B**", width="content", help=glossary.sentence("patching"))
+        words = {what: f"{word} of A" for word, what in PATCHED.items()}
+        st.segmented_control(
+            "What is put", [*words], key="patch_by", format_func=words.__getitem__, required=True, label_visibility="collapsed"
+        )
+        of_kind, layers = _part(model, runs, kind)
+    extent = patch_runs.extent(model, runs, state.patch_by, of_kind, layers)
+    place = st.empty()
+    place.caption(_extent_words(extent, model))
+    one = pair.asked[0]
+    found = patch_runs.patching(one, pair.device, model, runs, state.patch_by, of_kind, layers)
+    chosen = _chosen(found)
+    place.markdown(_sentence(pair, found))
+    _maps(pair, found, chosen, large=large)
+    st.caption(
+        f"{_extent_words(extent, model)} · **blue**: B comes nearer to what A wrote · **orange**: farther away · framed: "
+        "the place whose run is below; a click, or the arrow keys and Enter, choose another"
+    )
+    changed = patch_runs.patched(one, pair.device, model, runs, chosen.place, chosen.query)
+    with st.container(key="patched-run"):
+        shown.show(_content(pair, found, chosen, changed, large=large), key="compare-patched")
+    at = _read(state.patch_place) if state.patch_place else (None, 0)
+    return Patch(state.patch_by, of_kind, layers, *at)
+
+
+def _part(model: LoadedModel, runs: tuple[Trace, Trace], kind: Kind) -> tuple[Kind | None, tuple[int, ...] | None]:
+    """Everything where that is not too much for one page, else some layers of the kind in focus, chosen in a box."""
+    state, sizes = st.session_state, model.model.sizes
+    heads = sizes.heads if state.patch_by == "head" else dict.fromkeys(sizes.kinds, 1)
+    whole = patch_runs.extent(model, runs, state.patch_by)
+    n_rows = max(len(sizes.layers[each]) * heads[each] for each in sizes.kinds)
+    if whole.n_places <= whole.most and n_rows <= _MOST_ROWS:
+        return None, None
+    of_kind = patch_runs.extent(model, runs, state.patch_by, kind)
+    n = max(1, min(of_kind.most_layers, _MOST_ROWS // heads[kind]))
+    numbers = sizes.layers[kind]
+    pages = {numbers[first]: tuple(numbers[first : first + n]) for first in range(0, len(numbers), n)}
+    if len(pages) == 1:
+        return kind, None
+    state.patch_layers = next((first for first, page in pages.items() if state.patch_layers in page), next(iter(pages)))
+    st.selectbox(
+        "Layers to patch",
+        [*pages],
+        key="patch_layers",
+        format_func=lambda first: _page_words(pages[first]),
+        width=170,
+        label_visibility="collapsed",
+    )
+    return kind, pages[state.patch_layers]
+
+
+def _page_words(layers: tuple[int, ...]) -> str:
+    first, last = layers[0] + 1, layers[-1] + 1
+    return f"layer {first}" if first == last else f"layers {first} to {last}"
+
+
+def _extent_words(extent: Extent, model: LoadedModel) -> str:
+    """`1,350 places, each a pass over 5 tokens; of SmolLM2 at most 1,486 at once`."""
+    passes = f"{extent.n_places:,} places, each a pass over {extent.n_tokens} tokens"
+    return f"{passes}; of {literal(model.name)} at most {extent.most:,} at once"
+
+
+# ---- what was found
+
+
+def _chosen(found: Patching) -> Effect:
+    """The place of the link or of the last click; the one with the largest effect where that is none."""
+    state = st.session_state
+    if state.patch_place and (effect := found.at(*_read(state.patch_place))) is not None:
+        return effect
+    state.patch_place = ""
+    return found.largest(1)[0]
+
+
+def _maps(pair: Pair, found: Patching, chosen: Effect, *, large: bool) -> None:
+    limit = strongest(found)
+    for kind, column in zip(found.effects, st.columns(len(found.effects)), strict=True):
+        figure = plain_patching(
+            found, *pair.runs, kind, (chosen.place, chosen.query), limit=limit, theme=style.theme(), large=large
+        )
+        with column, st.container(key=f"patch-map-{kind}"):
+            heard = clicks.cells(partial(_go, kind, found))
+            words = f"{KIND_TITLES[kind]}: how much each place of A brings back. {_largest_of(pair, found, kind)}"
+            chart.show(figure, f"patch-chart-{kind}", words, clicks=heard, zooms=False, painted=True)
+            if kind == chosen.place.kind:
+                figure_file.offer(figure, "patching")
+
+
+def _go(kind: Kind, found: Patching, row: int | None, column: int | None) -> None:
+    """To the run of a clicked cell; what is none is passed over."""
+    places = places_of(found, kind)
+    if row is not None and column is not None and row < len(places) and column < found.effects[kind].shape[-1]:
+        st.session_state.patch_place = f"{places[row]}:{column + 1}"
+
+
+def _read(address: str) -> tuple[Place, int]:
+    """Of `cross.1.2:3`, which is one by its control; counts from 0."""
+    place, _, query = address.partition(":")
+    kind, *numbers = place.split(".")
+    known: Any = kind
+    return Place(known, *(int(number) - 1 for number in numbers)), int(query) - 1
+
+
+def _sentence(pair: Pair, found: Patching) -> str:
+    """Where the runs part, and which places bring back most."""
+    ours, other = (f"**{of_run(token)}**" for token in found.tokens)
+    best = [f"**{_signed(each.value)}** ({_name(each.place)}, {_at(pair, each)})" for each in found.largest(3)]
+    return (
+        f"At step {found.step + 1} A writes {ours} and B {other}. Of the difference between their logits one place of A, put "
+        f"into B alone, brings back at most {', '.join(best)}. 0: nothing changes. 1: B is as sure of {ours} as A."
+    )
+
+
+def _largest_of(pair: Pair, found: Patching, kind: Kind) -> str:
+    """For who does not see the map."""
+    [best] = replace(found, effects={kind: found.effects[kind]}).largest(1)
+    read = visible(pair.runs[0].queries(kind)[best.query])
+    return f"The largest effect is {_signed(best.value)}, of {_name(best.place)} at {place_words(best.query)} {read}."
+
+
+def _signed(number: float) -> str:
+    return f"{number:+.2f}".replace("-", "−")
+
+
+def _name(place: Place) -> str:
+    """`layer 2 head 3 of cross-attention`."""
+    assert place.layer is not None
+    title = f"layer {place.layer + 1}" if place.head is None else head_title(place.layer, place.head)
+    return f"{title} of {KIND_TITLES[place.kind]}"
+
+
+def _at(pair: Pair, effect: Effect) -> str:
+    """`token 7 o`."""
+    return f"{place_words(effect.query)} {of_run(pair.runs[0].queries(effect.place.kind)[effect.query])}"
+
+
+def _content(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun, *, large: bool) -> dict[str, Any]:
+    """The strips of A, of B and of what came of it, and how probable both tokens are in each."""
+    a, b = pair.runs
+    names, sides = ("A", "B", "B′"), [output_strip(a), output_strip(b), _strip(changed, found.step)]
+    longest = max(map(len, sides))
+    apart = [place for place in range(longest) if _text(sides[1], place) != _text(sides[2], place)]
+    strip = {
+        "name": "patched",
+        "label": "writes, tinted by probability; outlined: other than B",
+        "sides": [{"name": name, "tokens": tokens} for name, tokens in zip(names, sides, strict=True)],
+        "apart": apart,
+        "hint": "what A, B and B with one place of A write, step by step",
+    }
+    ours, other = map(visible, found.tokens)
+    of_a, of_b = found.differences
+    leads = (of_a, of_b, of_b + chosen.value * (of_a - of_b))
+    cells = {
+        f"p of {ours}": [f"{p:.3g}" for p, _ in changed.of_both],
+        f"p of {other}": [f"{p:.3g}" for _, p in changed.of_both],
+        f"logit of {ours} less that of {other}": [_signed(lead) for lead in leads],
+    }
+    rows = [{"what": what, "cells": row, "kind": None, "isText": False} for what, row in cells.items()]
+    return {
+        "sentence": _outcome(pair, found, chosen, changed),
+        "strips": [strip],
+        "caption": f"How probable both tokens are at step {found.step + 1}",
+        "columns": [f"at step {found.step + 1}", "A", "B", "B′"],
+        "rows": rows,
+        "large": large,
+        "dark": style.theme() == "dark",
+    }
+
+
+def _outcome(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun) -> list[list[str]]:
+    """`B′ is B with layer 1 head 1 of the cross-attention of A at token 7, o: it brings back +0.27, and B′ writes …`."""
+    read = pair.runs[0].queries(chosen.place.kind)[chosen.query]
+    wrote = changed.tokens[found.step]
+    of = next((name for name, token in zip("AB", found.tokens, strict=True) if token == wrote), None)
+    return [
+        ["strong", "B′"],
+        ["plain", f" is B with {_name(chosen.place)} of A at {place_words(chosen.query)} "],
+        ["code", visible(read)],
+        ["plain", ": it brings back "],
+        ["strong", _signed(chosen.value)],
+        ["plain", ", and at that step "],
+        ["code", visible(wrote)],
+        ["plain", f" is most probable, {'which neither wrote' if of is None else f'as in {of}'}."],
+    ]
+
+
+def _strip(changed: PatchedRun, step: int) -> list[dict[str, Any]]:
+    """As `output_strip`; what both runs wrote before is given."""
+    return [
+        {
+            "text": visible(token),
+            "title": f"step {t + 1}: {visible(token)}, p = {p:.4f}{', as in both' if t < step else ''}",
+            "class": "special" if token in SPECIAL_TOKENS else "given" if t < step else "",
+            **({} if t < step else {"tint": round(p, 4)}),
+        }
+        for t, (token, p) in enumerate(zip(changed.tokens, changed.probabilities, strict=True))
+    ]
+
+
+def _text(strip: list[dict[str, Any]], place: int) -> str | None:
+    return strip[place]["text"] if place < len(strip) else None
