@@ -90,7 +90,7 @@ def test_the_examples_about_arrays_say_what_their_comments_say(
 
 def test_the_examples_about_attribution_say_what_their_comments_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert len(run_blocks("attribution.md")) == 13
+    assert len(run_blocks("attribution.md")) == 15
     text = (ROOT / "docs" / "attribution.md").read_text(encoding="utf-8")
     command, *_ = re.findall(r"^python -m transformer_viz (.+)$", text, flags=re.MULTILINE)
     assert commands.main([*shlex.split(command), "--device", "cpu", "--force"]) == 0
