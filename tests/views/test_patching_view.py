@@ -181,9 +181,12 @@ def test_models_that_are_not_ours(start: Start, models: Path, monkeypatch: pytes
 
 
 def test_a_long_one_says_how_far_it_is_and_can_be_stopped(
-    start: Start, model: tv.Checkpoint, pair: tuple[tv.Trace, tv.Trace], monkeypatch: pytest.MonkeyPatch
+    start: Start, model: tv.Checkpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at, line, steps, patch = start("compare", **BOTH), Line(Limits()), threading.Semaphore(0), patches.patch
+    # No other test has these held.
+    texts = {"text": "hello", "b_text": "jello"}
+    pair = tv.decode(model, "hello"), tv.decode(model, "jello")
+    at, line, steps, patch = start("compare", **{**BOTH, **texts}), Line(Limits()), threading.Semaphore(0), patches.patch
 
     def slow(*runs: Any, on_progress: Any, **asked: Any) -> Any:
         for share in (0.25, 0.75):
