@@ -67,7 +67,18 @@ SILENT: dict[str, Callable[[Trace], go.Figure]] = {
     "mosaic": lambda trace: figures.mosaic(trace, "decoder"),
 }
 """Small maps say nothing; the tiles of the grades are heads."""
-OTHERS = {"accuracy_by_length", "overview", "patching", "remembered", "search_tree", "token_losses", "training"}
+OTHERS = {
+    "accuracy_by_length",
+    "counter_proof",
+    "faithfulness",
+    "knock_out",
+    "overview",
+    "patching",
+    "remembered",
+    "search_tree",
+    "token_losses",
+    "training",
+}
 
 
 def test_every_figure_is_looked_at_here() -> None:
