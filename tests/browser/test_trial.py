@@ -1,5 +1,7 @@
 """The tab On trial in a real browser: its numbers are those of the calls, a row of the table goes to its head."""
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -38,7 +40,7 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     # The fourth row is L1 H4: the button in its second cell goes there.
     table.click(position={"x": BUTTON * box["width"], "y": 4.5 * ROW})
     expect(page.get_by_text(pointing("L1 H4"))).to_be_visible()
-    assert "layer=1&head=4" in page.url and "asked=verdict" in page.url
+    expect(page).to_have_url(re.compile("layer=1&head=4.*asked=verdict"))
 
     page.get_by_role("radio", name="Is it needed?").click()
     page.get_by_role("button", name="Take it away").click()
@@ -59,4 +61,5 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     expect(page.locator(".charted .chart").last).to_be_visible()
     at_rest(page)
     assert not [*faults(page)]
-    assert {"question=counter-proof", "asked=counter-proof%2Cknock-out%2Cverdict"} <= {*page.url.partition("?")[2].split("&")}
+    for said in ("question=counter-proof", "asked=counter-proof%2Cknock-out%2Cverdict"):
+        expect(page).to_have_url(re.compile(said))
