@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from transformer_viz.views.server import bursts
 from transformer_viz.views.server.bursts import Bursts
@@ -61,12 +62,8 @@ def test_a_burst_leaves_as_one_in_order_and_before_the_end() -> None:
     assert run(said) == ["websocket.accept", "a", "b", "c", "websocket.close"]
 
 
-@pytest.mark.parametrize(("quiet", "longest"), [(0.0, 10.0), (10.0, 0.0)])
-def test_it_leaves_once_nothing_more_comes_or_after_the_longest_time(
-    monkeypatch: pytest.MonkeyPatch, quiet: float, longest: float
-) -> None:
-    monkeypatch.setattr(bursts, "QUIET", quiet)
-    monkeypatch.setattr(bursts, "LONGEST", longest)
+def test_it_leaves_after_the_longest_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bursts, "LONGEST", 0)
 
     async def said(send: Send, left: list[str]) -> None:
         for words in ("a", "b"):
@@ -76,6 +73,24 @@ def test_it_leaves_once_nothing_more_comes_or_after_the_longest_time(
                 await asyncio.sleep(0)
 
     assert run(said) == ["a", "b"]
+
+
+def test_it_leaves_when_the_script_has_ended() -> None:
+    """In Streamlit's own words; that the script runs, and what else it says in a few bytes, are gathered."""
+
+    def status(is_running: bool) -> bytes:
+        said = ForwardMsg()
+        said.session_status_changed.script_is_running = is_running
+        return said.SerializeToString()
+
+    async def said(send: Send, left: list[str]) -> None:
+        await send(message("a"))
+        await send({"type": "websocket.send", "bytes": status(True)})
+        await send({"type": "websocket.send", "bytes": ForwardMsg(script_finished=0).SerializeToString()})
+        assert left == []
+        await send({"type": "websocket.send", "bytes": status(False)})
+
+    assert run(said) == ["a", *["websocket.send"] * 3]
 
 
 def test_who_says_more_than_a_browser_takes_waits() -> None:

@@ -1,17 +1,20 @@
 """What a session's script says goes to the browser in bursts.
 
 Streamlit sends each element once it is there, and its page draws all of itself anew for what comes within 10 ms: five times or
-more in a run. Gathered until nothing more comes for a moment, most of a run is one drawing.
+more in a run. Gathered until the run has ended, most of one is one drawing.
 """
 
 import asyncio
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-QUIET, LONGEST = 0.015, 0.08
-"""Seconds without another word after which a burst goes out, and those after which it does anyway."""
+LONGEST = 0.08
+"""Seconds after which a burst goes out though the run has not ended: there is something new to see."""
 OPENING = 3
 """Seconds in which nothing is gathered: of a page that opens, the text is to be read before the rest is there."""
+_SHORT = 16
+"""Bytes that the end of a run is shorter than; longer messages are not read."""
 
 
 class Bursts:
@@ -32,7 +35,6 @@ class _Gathered:
     def __init__(self, send: Send) -> None:
         self._send, self._waiting, self._lock = send, list[Message](), asyncio.Lock()
         self._begins = asyncio.get_running_loop().time() + OPENING
-        self._until = 0.0
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
@@ -40,20 +42,27 @@ class _Gathered:
         async with self._lock:
             self._waiting.append(message)
         loop = asyncio.get_running_loop()
-        if message["type"] != "websocket.send" or loop.time() < self._begins:
+        if message["type"] != "websocket.send" or loop.time() < self._begins or _ends_run(message):
             await self._flush()
-            return
-        if self._timer is None:
-            self._until = loop.time() + LONGEST
-        else:
-            self._timer.cancel()
-        self._timer = loop.call_at(min(loop.time() + QUIET, self._until), self._begin)
+        elif self._timer is None:
+            self._timer = loop.call_later(LONGEST, self._begin)
 
     def _begin(self) -> None:
-        self._timer = None
         self._task = asyncio.ensure_future(self._flush())
 
     async def _flush(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         async with self._lock:
             while self._waiting:
                 await self._send(self._waiting.pop(0))
+
+
+def _ends_run(message: Message) -> bool:
+    """Whether Streamlit says that the script runs no more, the last that it says of a run."""
+    said = message.get("bytes") or b""
+    if not 0 < len(said) < _SHORT:
+        return False
+    read = ForwardMsg.FromString(said)
+    return read.WhichOneof("type") == "session_status_changed" and not read.session_status_changed.script_is_running
