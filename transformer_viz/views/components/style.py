@@ -42,9 +42,7 @@ _CSS = """
 [class*="st-key-prompt-keys"] { position: absolute; }
 /* `:has()` on elements that any page has costs at every change of it: 11 of the 126 ms of an Enter, as `:has(> .st-key-…)`.
    The drawing of a model stays in sight while one goes through the switches beside it. */
-.stColumn > .stVerticalBlock:has(> * > .st-key-train-drawing) {
-  position: sticky; top: 0.5rem; height: fit-content; flex: none;
-}
+.st-key-train-columns :has(> * > .st-key-train-drawing) { position: sticky; top: 0.5rem; height: fit-content; flex: none; }
 /* Where maps would be too narrow for their words beside the drawing, they go below it. */
 .st-key-with-drawing > :last-child { min-width: min(100%, 34rem); }
 /* What was shown before a text that cannot be read: it can be looked at, and is not what was asked for. */

@@ -30,7 +30,8 @@ def show() -> None:
     state = st.session_state
     if state.pop("train_open", False):
         navigation.go("Explore")
-    left, right = st.columns([2, 3], gap="large")
+    with st.container(key="train-columns"):
+        left, right = st.columns([2, 3], gap="large")
     with left:
         word_list.popover("train")
         recipe = form.show()
