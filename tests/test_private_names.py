@@ -77,6 +77,14 @@ TABLE = (
         "count a session's files until its websocket closes instead of until Streamlit drops them",
     ),
     Private(
+        "streamlit.proto.ForwardMsg_pb2",
+        "views/server/bursts.py",
+        "streamlit/proto/ForwardMsg_pb2.py",
+        "session_status_changed",
+        "nothing else says on the way to the browser that a script has ended",
+        "read in ForwardMsg.proto what the last message of a run is now; without it a burst leaves after LONGEST alone",
+    ),
+    Private(
         "__self__",
         "views/server/running.py",
         "uvicorn/server.py",
