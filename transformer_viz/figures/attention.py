@@ -91,7 +91,7 @@ def colour_axes(
         bar["title"] = {"text": f"{of.word} (log scale)", "font": words}
         decades = {"cmin": -4, "cmax": 0, "colorscale": even(theme.scale), "colorbar": bar, "showscale": shows}
         return {"coloraxis": {**colours, "showscale": False}, "coloraxis2": decades}
-    ends = {} if top == 1 else {"ticktext": ["0", f"{top / 2:.2g}", f"{top:.2g}"]}
+    ends = {} if scale == "fixed" and top == 1 else {"ticktext": ["0", f"{top / 2:.2g}", f"{top:.2g}"]}
     bar |= {"tickvals": [0, top / 2, top], **ends}
     bar["title"] = {"text": of.word if scale == "fixed" else f"{of.word} (to maximum)", "font": words}
     return {"coloraxis": {**colours, "colorbar": bar, "showscale": shows}}
