@@ -16,7 +16,7 @@ import transformer_viz as tv
 from tests.figures.test_figures import numbers
 from tests.until import until
 from tests.views.drawn import pictures
-from tests.views.test_watched_view import line  # noqa: F401
+from tests.views.test_watched_view import finished, line  # noqa: F401
 from tests.views.widgets import link_of
 from transformer_viz.attribution import without
 from transformer_viz.errors import OptionError
@@ -214,9 +214,7 @@ def held(line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 def measuring(start: Start) -> AppTest:
     """Explore, whose own run is done and whose cause is waited for."""
-    at = start(**HELLO)
-    until(lambda: at.session_state["long_run"].state == "done")
-    at.run()
+    at = finished(start(**HELLO))
     at.session_state["measure"] = "cause"
     at.run()
     until(lambda: at.session_state["long_run"].said is not None)
@@ -228,10 +226,7 @@ def test_a_long_measure_is_waited_for_beside_the_weights(start: Start, held: thr
     assert len(pictures(at)) == 4 and not second(at), "all else is there meanwhile"
     assert any("25%" in str(element.proto) for element in at.get("progress"))
     held.set()
-    run = at.session_state["long_run"]
-    until(lambda: run.state == "done")
-    at.run()
-    assert second(at)
+    assert second(finished(at))
 
 
 def test_a_long_measure_can_be_stopped_and_begun_again(start: Start, held: threading.Event) -> None:
@@ -240,10 +235,7 @@ def test_a_long_measure_can_be_stopped_and_begun_again(start: Start, held: threa
     assert len(pictures(at)) == 4 and not second(at)
     held.set()
     at.button(key="long-run-again").click().run()
-    run = at.session_state["long_run"]
-    until(lambda: run.state == "done")
-    at.run()
-    assert second(at)
+    assert second(finished(at))
 
 
 @pytest.mark.parametrize(("measure", "n"), [("value", 2), ("cause", 1)])
