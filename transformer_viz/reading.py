@@ -76,13 +76,14 @@ def json_of(path: str | PathLike[str], most: int) -> Any:
 
 
 @contextmanager
-def tensors(path: str | PathLike[str], most: int, most_header: int) -> Generator[Any]:
+def tensors(path: str | PathLike[str], most: int, most_header: int, framework: str = "pt") -> Generator[Any]:
     """A safetensors file, as `safe_open` gives it: names, shapes and numbers are read when they are asked for.
 
     Args:
         path: of the file.
         most: the most bytes that it may have.
         most_header: the most bytes of its names and shapes, which become objects as soon as it is opened.
+        framework: whose arrays its numbers become, `pt` or `numpy`.
 
     Raises:
         FileNotFoundError: there is none of this name.
@@ -97,7 +98,7 @@ def tensors(path: str | PathLike[str], most: int, most_header: int) -> Generator
         # The library opens names only. This one stands for what was opened, whatever has been put under the other since.
         name = Path("/dev/fd") / str(file.fileno())
         try:
-            with safe_open(name if name.exists() else path, framework="pt") as found:
+            with safe_open(name if name.exists() else path, framework=framework) as found:
                 yield found
         except MemoryError:  # there is no room to map it, however little of it is read
             raise FileError("it needs more memory than there is") from None

@@ -1,4 +1,4 @@
-"""Files of a training, each written beside its place and moved there: whoever looks finds the old file or the new one."""
+"""Files of trainings and surveys, each written beside its place and moved there: whoever looks finds the old or the new."""
 
 import os
 import re
@@ -23,6 +23,16 @@ def write_text(text: str, path: Path) -> None:
     """
     with _beside(path) as made:
         made.write_text(text, encoding="utf-8")
+
+
+def write_bytes(data: bytes, path: Path) -> None:
+    """Any file in one move.
+
+    Raises:
+        OSError: as `write_text`.
+    """
+    with _beside(path) as made:
+        made.write_bytes(data)
 
 
 def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.training.tiny import RECIPE
-from transformer_viz import serving, writing
+from transformer_viz import locks, serving, writing
 from transformer_viz.errors import ConfigError, OptionError
-from transformer_viz.training import estimate, jobs, locks, trash
+from transformer_viz.training import estimate, jobs, trash
 from transformer_viz.training import make_checkpoint as making
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.make_checkpoint import Making, make_checkpoint

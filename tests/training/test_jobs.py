@@ -9,9 +9,9 @@ import torch
 
 from tests.training.tiny import RECIPE
 from tests.until import until
-from transformer_viz import checkpoints, load_checkpoint, places
+from transformer_viz import checkpoints, load_checkpoint, locks, places
 from transformer_viz.errors import ConfigError, OptionError
-from transformer_viz.training import estimate, jobs, locks, trash
+from transformer_viz.training import estimate, jobs, trash
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.visitor import Visitor

@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz import checkpoints, reading
+from transformer_viz import checkpoints, locks, reading
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import CheckpointError, FileError, OptionError, listed
-from transformer_viz.training import locks
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.state import Row, load_state, save_state

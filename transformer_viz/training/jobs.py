@@ -23,10 +23,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from torch import Tensor
 
-from transformer_viz import places, reading, serving
+from transformer_viz import locks, places, reading, serving
 from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
 from transformer_viz.errors import OptionError, TransformerVizError
-from transformer_viz.training import estimate, locks
+from transformer_viz.training import estimate
 from transformer_viz.training.embeddings import SIDES, Side
 from transformer_viz.training.in_progress import STATE
 from transformer_viz.training.loop import Event

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from transformer_viz import locks
 from transformer_viz.errors import OptionError
-from transformer_viz.training import jobs, locks
+from transformer_viz.training import jobs
 from transformer_viz.training.in_progress import lock_of
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.visitor import Visitor

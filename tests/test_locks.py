@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from transformer_viz.training import locks
+from transformer_viz import locks
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no flock there")
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_one_holds_it_and_others_are_refused(tmp_path):
@@ -26,7 +26,7 @@ def test_one_holds_it_and_others_are_refused(tmp_path):
 
 def test_a_killed_process_lets_go(tmp_path):
     program = (
-        "import sys; from pathlib import Path; from transformer_viz.training.locks import held\n"
+        "import sys; from pathlib import Path; from transformer_viz.locks import held\n"
         "with held(Path(sys.argv[1])):\n  print('held', flush=True); sys.stdin.read()\n"
     )
     path = tmp_path / "lock"
