@@ -103,7 +103,8 @@ def test_the_head_that_was_trained_to_align_is_the_first_where_a_word_is_written
     texts, targets, links = gold(f"{direction[:2]}-{direction[2:]}")
     found = tv.alignment_heads(load_model(f"firefox:{direction}"), texts, targets=targets, links=links, effect=False)
     writing, reading = found.best("writes"), found.best("reads")
-    assert len(found.heads) == 16 and (writing.layer, writing.head) == (1, 0) and (reading.layer, reading.head) == read_by
+    assert len(found.heads) == 16 and found.heads[0] == writing and found.reference == (1, 0)
+    assert (writing.layer, writing.head) == (1, 0) and (reading.layer, reading.head) == read_by
     assert (
         reading.errors["reads"]
         < writing.errors["writes"]

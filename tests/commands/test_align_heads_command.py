@@ -12,7 +12,7 @@ def test_the_task_says_where_to_look(home, cli):
     assert len(lines) == 2 + 6 + 2 and {line[:5] for line in lines[2:8]} == {f"L{n} H{k}" for n in (1, 2) for k in (1, 2, 3)}
     found = cli("align-heads", "--checkpoint", "tiny", "--samples", "3", "--json").json
     assert lines[-2].endswith(f", alignment_heads={found['alignment_heads']}")
-    errors = [min(each["errors"].values()) for each in found["heads"]]
+    errors = [each["errors"]["writes"] for each in found["heads"]]
     assert errors == sorted(errors)
     assert found["truth"] == "task" and all(each["effect"]["value"] is not None for each in found["heads"])
 

@@ -4,10 +4,11 @@ A head links a target word to the source word that most of its weight lies on, a
 weight is what a map by words has: the sum over the pieces of a source word, the mean over the rows of a target word. Those are
 the rows that write its pieces, or the rows after them, which read them. Both are tried, and the better is said: where a
 translation is given, the row that writes a word knows only what the model itself would have written there (Chen et al. 2020,
-"Accurate Word Alignment Induction from Neural Machine Translation").
+"Accurate Word Alignment Induction from Neural Machine Translation"). Heads are ranked by the row that writes, since that one
+is asked while a model decodes, by Whisper's and Marian's programs as by our strips.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -111,7 +112,7 @@ class Average:
 
 @dataclass(frozen=True)
 class AlignmentHeads:
-    """All heads of cross-attention, the one that aligns best first.
+    """All heads of cross-attention, the one that aligns best in the row that writes a word first.
 
     Attributes:
         truth: where the links come from: `links`, or `task`; None where there are none, and heads are ranked by agreement.
@@ -226,14 +227,14 @@ def ranked(runs: Sequence[Attended], reference: Head | None = None) -> tuple[Hea
 
     Args:
         runs: of one model; all with links, or none.
-        reference: the head to compare with; by default the one with the lowest error, and needed without links.
+        reference: the head to compare with; by default the first, and needed without links.
     """
     heads, found = runs[0].heads, [run.found(run.weights) for run in runs]
     has_truth = all(run.truth is not None for run in runs)
     scores = _scores(runs, found) if has_truth else None
     if reference is None:
         assert scores is not None
-        reference = heads[int(scores.error.min(0).argmin())]
+        reference = heads[int(scores.error[0].argmin())]
     place = heads.index(reference)
     own_row = 0 if scores is None else int(scores.error[:, place].argmin())
     agreement = _agreement(found, own_row, place)
@@ -247,7 +248,10 @@ def ranked(runs: Sequence[Attended], reference: Head | None = None) -> tuple[Hea
         AlignedHead(*head, ROWS[rows[at]], _by_row(error, at), of(precision, at), of(recall, at), of(agreement, at))
         for at, head in enumerate(heads)
     ]
-    rank: Callable[[AlignedHead], float] = (lambda each: -each.agreement) if scores is None else (lambda each: each.error)
+
+    def rank(each: AlignedHead) -> float:
+        return -each.agreement if scores is None else each.errors["writes"]
+
     return reference, tuple(sorted(all_heads, key=rank))
 
 

@@ -109,14 +109,16 @@ def _print(found: "AlignmentHeads") -> None:
     from transformer_viz.analysis.alignment_heads import ROW_WORDS
     from transformer_viz.terms import head_label
 
-    truth = {"links": "the links given", "task": "the task's own alignment", None: "none is known, ranked by agreement"}
-    print(f"{found.n_words} {found.unit}s of {found.n_texts} texts; {found.n_links} links: {truth[found.truth]}")
-    columns = ("AER writing", "AER reading", "precision", "recall", f"as {head_label(*found.reference)}")
+    truth = {"links": "the links given", "task": "the task's own alignment", None: "none is known"}
+    judged = f"{found.n_words} {found.unit}s of {found.n_texts} texts; {found.n_links} links: {truth[found.truth]}"
+    print(f"{judged}; ranked by {'the row that writes a word' if found.truth else 'agreement'}")
+    columns = ("AER writing", "AER reading", "better row", "precision", "recall", f"as {head_label(*found.reference)}")
     print(f"{'head':10}{''.join(f'{name:>12}' for name in columns)}{'change of log p a token':>32}")
     for each in found.heads:
-        numbers = (*each.errors.values(), each.precision, each.recall, each.agreement)
+        errors, others = each.errors.values(), (each.precision, each.recall, each.agreement)
         effect = "-" if each.effect is None else _shared.mean_words(each.effect)
-        cells = "".join(f"{_shared.number_words(value):>12}" for value in numbers)
+        row = each.row if found.truth else "-"
+        cells = "".join(f"{cell:>12}" for cell in (*map(_shared.number_words, errors), row, *map(_shared.number_words, others)))
         print(f"{each!s:10}{cells}{effect:>32}")
     for average in found.averages:
         best, named = found.best(average.row), " + ".join(head_label(*head) for head in average.heads)
