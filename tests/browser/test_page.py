@@ -150,3 +150,26 @@ def test_a_head_that_aligns_draws_a_crossing_and_says_where_words_come_from(open
     expect(page.locator("[data-part=sentence]")).to_contain_text("Pinned: o → o > 0.99, says L2 H1")
     page.get_by_role("button", name="Lines").click()
     expect(lines).to_have_count(0)
+
+
+_UPPERMOST = """(all) => all.flatMap((line) => {
+  line.style.pointerEvents = "stroke";
+  const box = line.ownerSVGElement.getBoundingClientRect(), inside = line.getTotalLength() - 2;
+  return Array.from({ length: 20 }, (_, i) => line.getPointAtLength(1 + (inside * i) / 19)).map(({ x, y }) => {
+    const found = line.getRootNode().elementFromPoint(x + box.left, y + box.top);
+    if (!found.classList.contains("token")) return "path";
+    return `${found.tagName} ${+!/rgba|\\/ 0/.test(getComputedStyle(found).backgroundColor)}`;
+  });
+})"""
+"""What is seen along each line: the line, or a token and whether nothing shines through it."""
+
+
+def test_where_strips_are_broken_lines_pass_behind_the_letters(open_page: Callable[..., Page]) -> None:
+    trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "abcdefghijklmno")
+    page = open_page(tv.export.html(trace, "cross", 0, 0, 15, aligner="2.1"))
+    page.set_viewport_size({"width": 200, "height": 900})
+    lines = page.locator(".strips .lines path")
+    expect(lines).to_have_count(16)
+    page.wait_for_function("() => [...document.querySelectorAll('.lines path')].some((line) => line.getBBox().height > 100)")
+    uppermost = set(lines.evaluate_all(_UPPERMOST))
+    assert {"path", "SPAN 1", "BUTTON 1"} == uppermost

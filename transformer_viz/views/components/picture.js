@@ -310,8 +310,12 @@ class Picture {
     }
     if (!isShown(axis) || !axis.gridcolor || axis.showgrid === false) return;
     const other = this.axes[axis.name.replace(/[xy]/, (letter) => (letter === "x" ? "y" : "x"))];
+    const start = Math.min(other.from, other.to), length = Math.abs(other.from - other.to);
     this.context.fillStyle = axis.gridcolor;
-    for (const value of axis.tickvals) this.context.fillRect(Math.round(this.at(axis, value)), other.to, 1, other.from - other.to);
+    for (const value of axis.tickvals) {
+      const at = Math.round(this.at(axis, value));
+      this.context.fillRect(...(axis.letter === "x" ? [at, start, 1, length] : [start, at, length, 1]));
+    }
   }
 
   labels(axis) {
