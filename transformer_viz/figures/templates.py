@@ -11,12 +11,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.words import kind_title
-from transformer_viz.figures import cells
+from transformer_viz.figures import candidates, cells
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures import reasons as reason_cells
 from transformer_viz.figures.attention import bar_traces
+from transformer_viz.figures.focus import Focus
 from transformer_viz.figures.plain import Plain
-from transformer_viz.figures.player import Looks, _Picture, _picture
+from transformer_viz.figures.player import Looks, focus_of
 from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import LIGHT, ThemeName, theme_of
 from transformer_viz.terms import Kind
@@ -48,14 +49,12 @@ def player_template(
     }
 
 
-def candidate_steps(trace: Trace, *, large: bool = False) -> list[dict[str, Any]]:
+def candidate_steps(trace: Trace) -> list[dict[str, Any]]:
     """What the bars of each step are: `x`, `text` and its place, `customdata`, tick `names`, and which of them was `chosen`."""
-    picture = _Picture(trace, trace.kinds[0], trace.layer_numbers(trace.kinds[0])[0], 0, LIGHT, _size(large), True)
     steps = []
-    for t in range(len(picture.steps)):
-        bars = picture._candidates(t)
+    for step in trace.steps or candidates.at_masks(trace):
+        bars, names = candidates.at_step(step, LIGHT), candidates.names(step)["ticktext"]
         chosen = [colour == LIGHT.chosen for colour in bars["marker"]["color"]]
-        names = picture._names(t)["ticktext"]
         steps.append(
             {**{key: bars[key] for key in ("x", "text", "textposition", "customdata")}, "names": names, "chosen": chosen}
         )
@@ -97,21 +96,21 @@ def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[C
 
 def _player_parts(trace: Trace, kind: Kind, looks: Looks) -> dict[str, Any]:
     colours = theme_of(looks["theme"])
-    picture = _picture(_Picture, trace, kind, trace.layer_numbers(kind)[0], 0, looks)
-    weights, *others = picture.traces()
+    focus = focus_of(Focus, trace, kind, trace.layer_numbers(kind)[0], 0, looks)
+    weights, *others = focus.traces()
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
     reasons, codes = _flattened(trace.mask_reasons[kind]), cells.codes_in(trace.mask_reasons[kind])
     bars = [drawn for drawn in others if drawn["type"] == "bar"]
-    rings = {**picture.ring_trace(), **picture._rings(0)}
+    rings = {**focus.ring_trace(), **focus.rings(0)}
     return {
         "weights": _without_numbers(weights),
         "masked": {str(code): _without_numbers(cells.masked_trace(reasons, code, colours)) for code in codes},
         "hatch": _without_numbers(cells.hatch_trace(reasons > 0, colours)),
-        "row": _without_numbers(picture.row_trace()) if picture.is_stepped else None,
+        "row": _without_numbers(focus.row_trace()) if focus.is_stepped else None,
         "rings": _without_numbers(rings),
         "bars": _without_numbers(bars[0]) if bars else None,
-        "colourBar": [_plain(go.Figure([drawn]))["data"][0] for drawn in bar_traces(picture.scale)],
-        "layout": _plain(go.Figure(layout=picture.layout(0)))["layout"],
+        "colourBar": [_plain(go.Figure([drawn]))["data"][0] for drawn in bar_traces(focus.scale)],
+        "layout": _plain(go.Figure(layout=focus.layout(0)))["layout"],
     }
 
 
@@ -129,11 +128,6 @@ def _mask_parts(trace: Trace, kind: Kind, codes: list[int], theme: ThemeName) ->
 def _flattened(reasons: np.ndarray) -> np.ndarray:
     """One matrix of the right size; of which head does not matter where only its size does."""
     return reasons if reasons.ndim == 2 else reasons[0, 0]
-
-
-def _size(large: bool) -> int:
-    """The letters of `figures.player`."""
-    return 17 if large else 13
 
 
 def _without_numbers(drawn: Plain) -> dict[str, Any]:
