@@ -8,7 +8,7 @@ found so is not told.
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,18 +19,11 @@ from transformer_viz.model.surroundings import Norm, Surroundings
 from transformer_viz.model.tap import Site, TapName, looking, reads
 from transformer_viz.readers.huggingface import attention
 from transformer_viz.readers.huggingface.attention import Call, Pass, Place
+from transformer_viz.readers.huggingface.watching import Event, Seen, given_by, given_to
 
 NAMES: tuple[TapName, ...] = ("entered", "residual_before", "residual_after", "added", "state")
 """Of what a tap may see here; hooks stand in the model for as long as a pass whose tap reads one of them."""
 _TOLERANCE = 1e-5
-
-
-class Event(NamedTuple):
-    """A module that was called: what it was given first, and what it gave."""
-
-    module: nn.Module
-    given: Tensor
-    gave: Tensor
 
 
 @dataclass(frozen=True)
@@ -52,34 +45,21 @@ class Around:
     told: Surroundings
 
 
-@contextmanager
-def watched(model: nn.Module, seen: list[Event | Call]) -> Generator[None]:
-    """Whatever is computed within is written down, calls of attention among the modules, in the order in which it ends."""
-
-    def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        given, gave = _hidden(args, kwargs), _first(output)
-        if given is not None and gave is not None:
-            seen.append(Event(module, given, gave))
-
-    handles = [module.register_forward_hook(after, with_kwargs=True) for module in model.modules()]
-    try:
-        with attention.seen_by(seen.append):
-            yield
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def around(seen: Sequence[Event | Call], layers: Sequence[nn.Module | None], *, has_scores: bool) -> list[Around]:
+def around(seen: Seen, layers: Sequence[nn.Module | None], *, has_scores: bool) -> list[Around]:
     """Of each call of attention; `layers` are the modules that they stand in."""
     places = [place for place, each in enumerate(seen) if isinstance(each, Call)]
     found = []
     for before, place, end, layer in zip([0, *places], places, [*places, len(seen)][1:], layers, strict=False):
         call = seen[place]
         assert isinstance(call, Call)
-        made = [[each for each in part if isinstance(each, Event)] for part in (seen[before:place], seen[place:end])]
+        made = [_of_vectors(part) for part in (seen[before:place], seen[place:end])]
         found.append(_around(call, *made, layer, has_scores=has_scores))
     return found
+
+
+def _of_vectors(seen: Seen) -> list[Event]:
+    """Without the calls of attention, and modules that are given ids."""
+    return [each for each in seen if isinstance(each, Event) and each.given.is_floating_point()]
 
 
 def _around(
@@ -183,13 +163,8 @@ def _is_norm(module: nn.Module) -> bool:
 
 
 def _hidden(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor | None:
-    found = kwargs.get("hidden_states", args[0] if args else None)
-    return found if isinstance(found, Tensor) and found.is_floating_point() else None
-
-
-def _first(output: Any) -> Tensor | None:
-    found = output[0] if isinstance(output, tuple) and output else output
-    return found if isinstance(found, Tensor) else None
+    found = given_to(args, kwargs)
+    return found if found is not None and found.is_floating_point() else None
 
 
 # ---- in a pass
@@ -245,7 +220,7 @@ class _Hooks:
 
     def end(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> Any:
         """A layer is done."""
-        state = _first(output)
+        state = given_by(output)
         if state is None or self.n_layers == len(self.layers):
             return None
         site = self._stack(self.layers[self.n_layers])

@@ -16,15 +16,15 @@ from transformer_viz.errors import ModelError, shortened
 from transformer_viz.model import masks
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.readers.huggingface import attention
-from transformer_viz.readers.huggingface.around import Around, Event, watched
+from transformer_viz.readers.huggingface.around import Around
 from transformer_viz.readers.huggingface.around import around as arounds
 from transformer_viz.readers.huggingface.attention import Call, Place
+from transformer_viz.readers.huggingface.watching import Seen, watched
 from transformer_viz.terms import KINDS, Kind
 
 _N_SOURCE, _N_TARGET = 3, 2
 """Tokens of the probe: attention over so many keys is cross-attention, since the decoder reads fewer."""
 _IDS = (5, 7, 6)
-_Seen = list[Event | Call]
 _LAYER = re.compile(r"\.(\d+)\b")
 
 
@@ -105,7 +105,7 @@ def _n_positions(model: Any, longest: int) -> int:
     return min((each.num_embeddings - each.padding_idx - 1 for each in tables if each.padding_idx is not None), default=longest)
 
 
-def _both(model: Any) -> tuple[dict[Kind, list[Tensor]], tuple[_Seen, _Seen, Tensor | None]]:
+def _both(model: Any) -> tuple[dict[Kind, list[Tensor]], tuple[Seen, Seen, Tensor | None]]:
     """What the model returns and what is seen of it. Where transformers cannot do either it may raise anything, or warn."""
     try:
         theirs = _returned(model)
@@ -143,19 +143,18 @@ def _returned(model: Any) -> dict[Kind, list[Tensor]]:
     return {"decoder": [each for each in getattr(returned, "attentions", None) or () if each is not None]}
 
 
-def _calls(model: Any) -> tuple[_Seen, _Seen, Tensor | None]:
+def _calls(model: Any) -> tuple[Seen, Seen, Tensor | None]:
     """What the encoder calls, what the decoder calls, and the logits."""
     if not model.config.is_encoder_decoder:
-        seen = _Seen()
-        with watched(model, seen):
+        with watched(model) as seen:
             returned = model(**_inputs(model))
         logits = getattr(returned, "logits", None)
         is_causal = any(masks.hides_future(call.masked) for call in _calls_of(seen))
         return ([], seen, logits) if is_causal else (seen, [], logits)
-    given, encoder, decoder = _inputs(model), _Seen(), _Seen()
-    with watched(model, encoder):
+    given = _inputs(model)
+    with watched(model) as encoder:
         memory = model.get_encoder()(input_ids=given["input_ids"])
-    with watched(model, decoder):
+    with watched(model) as decoder:
         returned = model(encoder_outputs=memory, decoder_input_ids=given["decoder_input_ids"])
     return encoder, decoder, returned.logits
 
@@ -165,7 +164,7 @@ def _decoder_kind(model: Any) -> Callable[[Call], Kind]:
     return lambda call: "cross" if has_both and call.key.shape[2] == _N_SOURCE else "decoder"
 
 
-def _calls_of(seen: _Seen) -> list[Call]:
+def _calls_of(seen: Seen) -> list[Call]:
     return [each for each in seen if isinstance(each, Call)]
 
 

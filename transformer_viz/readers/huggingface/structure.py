@@ -6,8 +6,7 @@ model of which that is not so in every layer is drawn with its attention alone.
 
 import math
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
@@ -30,7 +29,8 @@ from transformer_viz.model.architecture import (
     with_parameters,
 )
 from transformer_viz.model.sizes import Sizes
-from transformer_viz.readers.huggingface.attention import Call, Place, seen_by
+from transformer_viz.readers.huggingface.attention import Call, Place
+from transformer_viz.readers.huggingface.watching import Seen, watched
 
 _TOLERANCE = 1e-4
 _LAYER = re.compile(r"^.*?\.\d+(?=\.|$)")
@@ -89,9 +89,9 @@ def architecture(model: Any, places: dict[Side, tuple[Place, ...]], sizes: Sizes
     """
     stacks = []
     for side, run in _runs(model, places):
-        with _watched(model) as seen:
+        with watched(model) as seen:
             run()
-        stack = _stack(side, seen, places[side], sizes, model.get_output_embeddings())
+        stack = _stack(side, _with_calls(seen), places[side], sizes, model.get_output_embeddings())
         if stack is None:
             return architecture_of_sizes(sizes)
         stacks.append(stack)
@@ -108,32 +108,15 @@ def _runs(model: Any, places: dict[Side, tuple[Place, ...]]) -> Iterator[tuple[S
     yield "decoder", lambda: model(encoder_outputs=memory, decoder_input_ids=ids[:, :2])
 
 
-@contextmanager
-def _watched(model: nn.Module) -> Generator[list[Event]]:
-    """Every module that is called within, in the order in which they end."""
-    seen, calls = list[Event](), dict[int, Call]()
-
-    def watch(name: str, module: nn.Module) -> Any:
-        def after(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-            given, gave = kwargs.get("hidden_states", args[0] if args else None), _first(output)
-            if isinstance(gave, Tensor):
-                seen.append(
-                    Event(name, module, given if isinstance(given, Tensor) else gave, gave, calls.pop(id(module), None))
-                )
-
-        return module.register_forward_hook(after, with_kwargs=True)
-
-    handles = [watch(name, module) for name, module in model.named_modules()]
-    try:
-        with seen_by(lambda call: calls.update({id(call.module): call})):
-            yield seen
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
-def _first(output: Any) -> Any:
-    return output[0] if isinstance(output, tuple) and output else output
+def _with_calls(seen: Seen) -> list[Event]:
+    """The modules, each with the call of attention that was in it."""
+    events, calls = list[Event](), dict[nn.Module, Call]()
+    for each in seen:
+        if isinstance(each, Call):
+            calls[each.module] = each
+        else:
+            events.append(Event(*each, calls.pop(each.module, None)))
+    return events
 
 
 # ---- the layers
