@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
-from transformer_viz.analysis.head_names import names
+from transformer_viz.analysis.head_names import roles
 from transformer_viz.analysis.measure import Judged
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.analysis.rows import allowed_keys, even_weights, judged_rows
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
@@ -136,11 +135,12 @@ def alignment(trace: Trace, untrained: Trace | None = None) -> Grades:
 
 
 def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[HeadGrade]:
-    judged = _judged(trace, kind)
-    measured, even = _Measured(judged), _Measured(_judged(trace, kind, is_uniform=True))
-    before = None if untrained is None else _Measured(_judged(untrained, kind))
+    judged = Judged.of(trace, kind)
+    uniform = judged.uniform()
+    measured, even = _Measured(judged), _Measured(uniform)
+    before = None if untrained is None else _Measured(Judged.of(untrained, kind))
     n_rows = judged.rows.sum(-1)
-    for place, per_head in enumerate(names(trace, kind)):
+    for place, per_head in enumerate(roles(judged, uniform).named()):
         for head, named in enumerate(per_head):
             yield HeadGrade(
                 kind=kind,
@@ -162,14 +162,6 @@ def _rank(grade: HeadGrade) -> tuple[bool, float, int, bool, float, int, int]:
     mass, score = grade.mass, grade.score
     by_mass = (mass is None, -(mass or 0.0))
     return (*by_mass, KINDS.index(grade.kind), score is None, -(score or 0.0), grade.layer, grade.head)
-
-
-def _judged(trace: Trace, kind: Kind, *, is_uniform: bool = False) -> Judged:
-    """What the measures are given; the run's own weights, or those of uniform attention."""
-    weights, allowed, rows = trace.attentions(kind), allowed_keys(trace, kind), judged_rows(trace, kind)
-    assert weights is not None
-    used = even_weights(allowed) if is_uniform else np.where(rows[..., None], weights, 0).astype(np.float64)
-    return Judged(trace, kind, used, allowed, rows, is_uniform)
 
 
 class _Measured:

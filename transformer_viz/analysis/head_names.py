@@ -9,16 +9,16 @@ the decoder's first row looks at `<start>` whatever the head does.
 Where no place names it, the width does: `broad`, `focused` or `mixed`. `docs/grading.md` has all of it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.analysis.rows import allowed_keys, entropies, even_weights, judged_rows, mean_over, real_queries
-from transformer_viz.analysis.true_key import true_keys
+from transformer_viz.analysis.measure import Judged, by_head
+from transformer_viz.analysis.positions import NONE, Positions
+from transformer_viz.analysis.rows import mean_over
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.vocabulary import END
 
 THRESHOLD = 0.5
 MARGIN = 0.2
@@ -26,16 +26,16 @@ COVERAGE = 0.5
 BROAD = 0.9
 """Of the logarithm of the number of allowed keys, which is the entropy of uniform attention."""
 
-Keys = Sequence[int | None]
-
 
 @dataclass(frozen=True)
 class Place:
-    """A rule of place: the key that each query row has in it, or None; the whole is None where the rule makes no sense."""
+    """A rule of place: the key that each query row has in it, int (…, query), NONE where it has none; the whole is None where
+    the rule makes no sense.
+    """
 
     name: str
     words: str
-    keys: Callable[[Trace, Kind], Keys | None]
+    keys: Callable[[Judged], np.ndarray | None]
 
 
 @dataclass(frozen=True)
@@ -48,46 +48,54 @@ class Named:
     score_even: float | None
 
 
-def _mirror(trace: Trace, kind: Kind) -> Keys | None:
+def _mirror(judged: Judged) -> np.ndarray | None:
     """Row i looks at the letter that is as far from the end as i is from the beginning."""
-    places = _letter_places(trace)
-    if kind == "decoder" or not places:
+    positions = judged.positions
+    n = positions.n_letters[..., None]
+    if judged.kind == "decoder" or not n.any():
         return None
-    n = len(places)
-    if kind == "encoder":
-        return [None if letter is None else places.get(n - 1 - letter) for letter in trace.source_letters]
-    return [places.get(n - 1 - t) for t in range(len(trace.steps))]
+    if judged.kind == "encoder":
+        letters = positions.letters
+        return positions.of_letters(np.where(letters == NONE, NONE, n - 1 - letters))
+    return _of_steps(positions, n - 1 - _numbers(judged))
 
 
-def _true(trace: Trace, kind: Kind) -> Keys | None:
-    return true_keys(trace) if kind == "cross" else None
+def _true(judged: Judged) -> np.ndarray | None:
+    return judged.true_keys
 
 
-def _shifted(by: int) -> Callable[[Trace, Kind], Keys | None]:
+def _shifted(by: int) -> Callable[[Judged], np.ndarray | None]:
     """The key `by` places after the row's own: its position, or in cross-attention the letter with the number of the step."""
 
-    def keys(trace: Trace, kind: Kind) -> Keys | None:
-        if kind == "cross":
-            places = _letter_places(trace)
-            return [places.get(t + by) for t in range(len(trace.steps))] if places else None
-        n = len(trace.queries(kind))
-        return [q + by if 0 <= q + by < n else None for q in range(n)]
+    def keys(judged: Judged) -> np.ndarray | None:
+        positions, shifted = judged.positions, _numbers(judged) + by
+        if judged.kind == "cross":
+            return _of_steps(positions, shifted) if positions.n_letters.any() else None
+        return np.where((shifted >= 0) & (shifted < positions.n_queries[..., None]), shifted, NONE)
 
     return keys
 
 
-def _first(trace: Trace, kind: Kind) -> Keys | None:
-    return [0] * len(trace.queries(kind))
+def _first(judged: Judged) -> np.ndarray:
+    return np.zeros_like(_numbers(judged))
 
 
-def _last(trace: Trace, kind: Kind) -> Keys | None:
+def _last(judged: Judged) -> np.ndarray | None:
     """`<end>`, or where a source has none, its last token that is no padding."""
-    if kind == "decoder":
+    if judged.kind == "decoder":
         return None
-    tokens = trace.source_tokens
-    real = real_queries(trace, "encoder").nonzero()[0]
-    last = tokens.index(END) if END in tokens else int(real[-1]) if len(real) else None
-    return None if last is None else [last] * len(trace.queries(kind))
+    return judged.positions.last[..., None] + np.zeros_like(_numbers(judged))
+
+
+def _numbers(judged: Judged) -> np.ndarray:
+    """(query,), of the rows, from 0."""
+    return np.arange(judged.rows.shape[-1])
+
+
+def _of_steps(positions: Positions, letters: np.ndarray) -> np.ndarray:
+    """The places of the letters that steps have by number, int (…, query); a row of which nothing was written has none."""
+    is_step = np.arange(letters.shape[-1]) < positions.n_steps[..., None]
+    return np.where(is_step, positions.of_letters(letters), NONE)
 
 
 PLACES: tuple[Place, ...] = (
@@ -105,66 +113,70 @@ WIDTHS: dict[str, str] = {
     "mixed": "several keys at once",
     "nothing": "no row that could be judged",
 }
+ROLES: dict[str, str] = {place.name: place.words for place in PLACES} | WIDTHS
+"""All names, with their rules in words."""
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The names of heads, (…, layer, head) each.
+
+    Attributes:
+        number: int, of the name in `ROLES`.
+        score: float64, the number of its rule; NaN of `nothing`.
+        score_even: float64, that number of uniform attention.
+    """
+
+    number: np.ndarray
+    score: np.ndarray
+    score_even: np.ndarray
+
+    def named(self) -> list[list[Named]]:
+        """Of one run, by layer and head."""
+        rules = list(ROLES.items())
+        each = zip(self.number.tolist(), self.score.tolist(), self.score_even.tolist(), strict=True)
+        return [[_named(*rules[number], score, even) for number, score, even in zip(*layer, strict=True)] for layer in each]
 
 
 def names(trace: Trace, kind: Kind) -> list[list[Named]]:
     """The name of every head of a kind that the run has, by layer and head."""
-    weights = trace.attentions(kind)
-    assert weights is not None
-    allowed = allowed_keys(trace, kind)
-    even = even_weights(allowed)
-    rows = judged_rows(trace, kind) & (allowed.sum(-1) > 1)
-    scores = [_place_scores(place.keys(trace, kind), weights, even, rows) for place in PLACES]
-    # A run of one row, or one whose rows have one key each, has nothing to judge; NaN then, and no name by place.
-    share = mean_over(entropies(weights) / np.log(np.maximum(allowed.sum(-1), 2)), rows)
-    sharpest = mean_over(weights.max(-1).astype(np.float64), rows)
-    even_sharpest = mean_over(even.max(-1), rows)
-    n_layers, n_heads = weights.shape[:2]
-    return [
-        [
-            _named([(score[layer, head], own[layer, head]) for score, own in scores], share[layer, head])
-            or _by_sharpness(sharpest[layer, head], even_sharpest[layer, head])
-            for head in range(n_heads)
-        ]
-        for layer in range(n_layers)
-    ]
+    judged = Judged.of(trace, kind)
+    return roles(judged, judged.uniform()).named()
 
 
-def _place_scores(keys: Keys | None, weights: np.ndarray, even: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean weight on a pattern's keys, of the heads and of uniform attention, (layer, head); NaN: too few rows."""
-    none = np.full(weights.shape[:2], np.nan)
-    if keys is None:
-        return none, none
-    queries = [q for q, key in enumerate(keys) if key is not None]
-    if not queries:
-        return none, none
-    at = [key for key in keys if key is not None]
-    mine = rows[:, :, queries]
-    covered = mine.sum(-1) >= COVERAGE * rows.sum(-1)
-    found = (mean_over(source[:, :, queries, at].astype(np.float64), mine) for source in (weights, even))
-    score, own = (np.where(covered, mean, np.nan) for mean in found)
-    return score, own
+def roles(judged: Judged, uniform: Judged) -> Roles:
+    """The names of all heads; `uniform` is the same for attention that looks at every allowed key alike."""
+    rows = judged.rows & judged.has_choice
+    share = mean_over(judged.entropy_share, rows)
+    # Where no place names it: wide, sharp or neither.
+    sharpest, even = mean_over(judged.weights.max(-1), rows), mean_over(uniform.weights.max(-1), rows)
+    is_focused = (sharpest >= THRESHOLD) & (sharpest - even >= MARGIN)
+    is_broad, is_nothing = share >= BROAD, np.isnan(sharpest)
+    names_of_width = [_number("broad"), _number("nothing"), _number("focused")]
+    number = np.select([is_broad, is_nothing, is_focused], names_of_width, _number("mixed"))
+    score, score_even = np.where(is_broad, share, sharpest), np.where(is_broad, 1.0, even)
+    best = np.full(share.shape, -np.inf)
+    for place, rule in enumerate(PLACES):
+        if (keys := rule.keys(judged)) is not None:
+            on, on_even = (_place_score(source, keys, rows) for source in (judged, uniform))
+            # Comparisons with NaN are false. Strictly higher, so that the first of equal ones stays.
+            is_best = (on >= THRESHOLD) & (on - on_even >= MARGIN) & (on > best)
+            best = np.where(is_best, on, best)
+            number, score = np.where(is_best, place, number), np.where(is_best, on, score)
+            score_even = np.where(is_best, on_even, score_even)
+    return Roles(number, score, score_even)
 
 
-def _named(scores: list[tuple[float, float]], share: float) -> Named | None:
-    """By place, else `broad`, else None."""
-    best: Named | None = None
-    for place, (score, own) in zip(PLACES, scores, strict=True):
-        # Comparisons with NaN are false. Strictly higher, so that the first of equal ones stays.
-        if score >= THRESHOLD and score - own >= MARGIN and (best is None or best.score is None or score > best.score):
-            best = Named(place.name, place.words, float(score), float(own))
-    if best is None and share >= BROAD:
-        return Named("broad", WIDTHS["broad"], float(share), 1.0)
-    return best
+def _place_score(judged: Judged, keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Mean weight on a pattern's keys, (…, layer, head); NaN where too few of the rows have one."""
+    mine = rows & by_head(keys != NONE)
+    is_covered = mine.sum(-1) >= COVERAGE * rows.sum(-1)
+    return np.where(is_covered, mean_over(judged.on(keys), mine), np.nan)
 
 
-def _by_sharpness(sharpest: float, even: float) -> Named:
-    if np.isnan(sharpest):
-        return Named("nothing", WIDTHS["nothing"], None, None)
-    name = "focused" if sharpest >= THRESHOLD and sharpest - even >= MARGIN else "mixed"
-    return Named(name, WIDTHS[name], float(sharpest), float(even))
+def _number(name: str) -> int:
+    return list(ROLES).index(name)
 
 
-def _letter_places(trace: Trace) -> dict[int, int]:
-    """Letter number to source position."""
-    return {letter: place for place, letter in enumerate(trace.source_letters) if letter is not None}
+def _named(name: str, rule: str, score: float, even: float) -> Named:
+    return Named(name, rule, *(None if np.isnan(number) else number for number in (score, even)))

@@ -4,17 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from transformer_viz.analysis.head_names import PLACES, WIDTHS, names
+from transformer_viz.analysis.head_names import ROLES, names
 from transformer_viz.analysis.measure import Judged
 from transformer_viz.analysis.measures import MEASURES
-from transformer_viz.analysis.rows import allowed_keys, judged_rows
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 LAYERS, ROLE = "layers", "role"
 """The order of the model, and heads of one name (`head_names`) side by side."""
-_NAMES = [*(place.name for place in PLACES), *WIDTHS]
 
 
 def offered(trace: Trace, kind: Kind) -> tuple[str, ...]:
@@ -49,7 +47,7 @@ def ordered(trace: Trace, kind: Kind, by: str = LAYERS) -> list[tuple[int, int]]
     places = list(np.ndindex(*weights.shape[:2]))
     if by == ROLE:
         named = names(trace, kind)
-        places.sort(key=lambda at: (_NAMES.index(named[at[0]][at[1]].name), -(named[at[0]][at[1]].score or 0)))
+        places.sort(key=lambda at: (list(ROLES).index(named[at[0]][at[1]].name), -(named[at[0]][at[1]].score or 0)))
     elif by != LAYERS:
         values = statistic(trace, kind, by)
         places.sort(key=lambda at: (np.isnan(values[at]), values[at]))
@@ -58,9 +56,5 @@ def ordered(trace: Trace, kind: Kind, by: str = LAYERS) -> list[tuple[int, int]]
 
 
 def _by_layer(trace: Trace, kind: Kind) -> Iterator[Judged]:
-    weights = trace.attentions(kind)
-    assert weights is not None
-    rows, allowed = judged_rows(trace, kind), allowed_keys(trace, kind)
-    for place in range(len(weights)):
-        one = slice(place, place + 1)
-        yield Judged(trace, kind, np.where(rows[one, ..., None], weights[one], 0).astype(np.float64), allowed[one], rows[one])
+    for place in range(len(trace.layer_numbers(kind))):
+        yield Judged.of(trace, kind, slice(place, place + 1))

@@ -1,47 +1,98 @@
-"""What a measure of heads is, and what it is given: one number a head, from one run. `measures/` has one file each."""
+"""What a measure of heads is, and what it is given: one number a head, from one run or from each of many.
+
+`measures/` has one file each.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from transformer_viz.analysis.rows import mean_over
-from transformer_viz.analysis.true_key import true_keys
+from transformer_viz.analysis.positions import NONE, Positions
+from transformer_viz.analysis.rows import entropies, even_weights, judged_rows, mean_over
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Judged:
-    """One kind of attention of a run, as a measure is given it.
+    """One kind of attention, as a measure is given it: of one run, or, with an axis before all others, of many.
 
     Attributes:
-        trace: the run.
         kind: of attention.
-        weights: float64 (layer, head, query, key); of the run, with zeros in rows that are left out, or of uniform attention.
-        allowed: bool, the same shape.
-        rows: bool (layer, head, query); those that are judged.
+        weights: float64 (…, layer, head, query, key); zeros in rows that are left out. Of uniform attention an axis is 1 where
+            all layers or heads are alike.
+        allowed: bool (…, layer or 1, head or 1, query, key).
+        rows: bool (…, layer or 1, head or 1, query); those that are judged.
+        positions: what is known of the tokens.
         is_uniform: whether the weights are those of uniform attention over each row's allowed keys, the baseline.
     """
 
-    trace: Trace
     kind: Kind
     weights: np.ndarray
     allowed: np.ndarray
     rows: np.ndarray
+    positions: Positions
     is_uniform: bool = False
 
+    @classmethod
+    def of(cls, trace: Trace, kind: Kind, layers: slice = slice(None)) -> "Judged":
+        """One run, of all layers or some; its weights as they are."""
+        weights, masked, rows = trace.attentions(kind), trace.masks[kind], judged_rows(trace, kind)[layers]
+        assert weights is not None
+        exact = np.where(rows[..., None], weights[layers], 0).astype(np.float64)
+        return cls(kind, exact, ~(masked[None, None] if masked.ndim == 2 else masked[layers]), rows, Positions.of(trace, kind))
+
+    def uniform(self) -> "Judged":
+        """The same rows, if their attention looked at every allowed key alike."""
+        return replace(self, weights=even_weights(self.allowed), is_uniform=True)
+
     def mean(self, values: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
-        """The mean of (layer, head, query) over the judged rows, or those of them that `of` marks; NaN where none is."""
+        """The mean of (…, layer, head, query) over the judged rows, or those of them that `of` marks; NaN where none is."""
         return mean_over(values, self.rows if of is None else self.rows & of)
 
-    def true_keys(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The query rows that have a true key, and those keys; None where the run or this kind has none."""
-        found = [(t, key) for t, key in enumerate(true_keys(self.trace)) if key is not None] if self.kind == "cross" else []
-        if not found:
-            return None
-        rows, keys = np.array(found).T
-        return rows, keys
+    def on(self, keys: np.ndarray) -> np.ndarray:
+        """The weight that each row has on a key of its own, int (…, query) -> (…, layer, head, query); 0 where that is NONE."""
+        at = by_head(keys)[..., None]
+        at = at[(None,) * (self.weights.ndim - at.ndim)]
+        return np.where(at >= 0, np.take_along_axis(self.weights, np.maximum(at, 0), -1), 0.0)[..., 0]
+
+    @property
+    def true_keys(self) -> np.ndarray | None:
+        """int (…, query), NONE in rows that have no true key; None where this kind has none, or no row of any run."""
+        found = self.positions.true
+        return found if self.kind == "cross" and (found != NONE).any() else None
+
+    @cached_property
+    def has_choice(self) -> np.ndarray:
+        """bool (…, layer or 1, head or 1, query); rows with two allowed keys or more."""
+        return self.n_allowed > 1
+
+    @cached_property
+    def n_allowed(self) -> np.ndarray:
+        """int (…, layer or 1, head or 1, query)."""
+        return self.allowed.sum(-1)
+
+    @cached_property
+    def entropy(self) -> np.ndarray:
+        """Of each row in nats, (…, layer, head, query)."""
+        return entropies(self.weights)
+
+    @cached_property
+    def entropy_share(self) -> np.ndarray:
+        """The same as a share of the largest possible; of rows with a choice."""
+        return self.entropy / np.log(np.maximum(self.n_allowed, 2))
+
+    @cached_property
+    def top(self) -> np.ndarray:
+        """The key with the largest weight, int (…, layer, head, query); of equal ones the lowest."""
+        return self.weights.argmax(-1)
+
+
+def by_head(rows: np.ndarray) -> np.ndarray:
+    """(…, query), the same for all heads -> (…, 1, 1, query)."""
+    return rows[..., None, None, :]
 
 
 @dataclass(frozen=True)
@@ -49,7 +100,7 @@ class Measure:
     """One number of every head.
 
     Attributes:
-        of: computes it, (layer, head) float64, NaN where a head has none; None where no head of this kind has it.
+        of: computes it, (…, layer, head) float64, NaN where a head has none; None where no head of this kind has it.
         column: its heading in a table; a word or two.
         title: what it is called beside the number.
         help: what it is, in a sentence.
@@ -57,6 +108,7 @@ class Measure:
         is_share: whether it lies between 0 and 1, so that tiles can be tinted by it.
         missing: why a kind of attention may have none.
         of_uniform: what uniform attention always has, where that is one number; then no baseline is listed.
+        is_for_many: whether it is measured over many texts alone (`analysis.survey`), and listed nowhere for one run.
     """
 
     of: Callable[[Judged], np.ndarray | None]
@@ -67,3 +119,4 @@ class Measure:
     is_share: bool = False
     missing: str = "no row to judge"
     of_uniform: float | None = None
+    is_for_many: bool = False

@@ -69,8 +69,14 @@ def judged_rows(trace: Trace, kind: Kind) -> np.ndarray:
     """bool (layer, head, query): the rows that are not left out."""
     weights = trace.attentions(kind)
     assert weights is not None
-    has_numbers = np.isfinite(weights).all(-1)
-    return real_queries(trace, kind) & allowed_keys(trace, kind).any(-1) & has_numbers & (weights != 0).any(-1)
+    return real_queries(trace, kind) & allowed_keys(trace, kind).any(-1) & has_weight(weights)
+
+
+def has_weight(weights: np.ndarray) -> np.ndarray:
+    """bool (…, query): rows of numbers that are not all 0."""
+    # One pass for three questions: of numbers from 0 on, the sum is none where one of them is none, and 0 where all are.
+    sums = weights @ np.ones(weights.shape[-1])
+    return np.isfinite(sums) & (sums != 0)
 
 
 def even_weights(allowed: np.ndarray) -> np.ndarray:
@@ -87,6 +93,7 @@ def mean_over(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def entropies(weights: np.ndarray) -> np.ndarray:
     """Entropy of each row in nats, (…, query) float64; 0 · log 0 is 0."""
-    exact = weights.astype(np.float64)
-    positive = exact > 0
-    return -np.where(positive, exact * np.log(np.where(positive, exact, 1.0)), 0.0).sum(-1)
+    exact = weights.astype(np.float64, copy=False)
+    # No weight but 0 is as small, which times the logarithm of anything is 0.
+    logs = np.log(np.maximum(exact, np.finfo(np.float64).tiny))
+    return -np.einsum("...k,...k->...", exact, logs)

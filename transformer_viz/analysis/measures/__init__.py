@@ -6,5 +6,7 @@ from pkgutil import iter_modules
 from transformer_viz.analysis.measure import Measure
 
 _FOUND = {module.name: import_module(f"{__name__}.{module.name}").MEASURE for module in iter_modules(__path__)}
-MEASURES: dict[str, Measure] = dict(sorted(_FOUND.items(), key=lambda named: (named[1].order, named[0])))
-"""In the order in which tables list them."""
+OF_MANY: dict[str, Measure] = dict(sorted(_FOUND.items(), key=lambda named: (named[1].order, named[0])))
+"""All, in the order in which tables list them: what is measured over many texts."""
+MEASURES: dict[str, Measure] = {name: measure for name, measure in OF_MANY.items() if not measure.is_for_many}
+"""Those of one run."""

@@ -2,20 +2,25 @@
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure
+from transformer_viz.analysis.measure import Judged, Measure, by_head
+from transformer_viz.analysis.positions import NONE
 
 
 def of(judged: Judged) -> np.ndarray | None:
-    """(layer, head)."""
-    n_queries, n_keys = judged.weights.shape[2:]
-    reference, has_one = np.arange(n_queries), np.ones(n_queries, dtype=bool)
-    if judged.kind == "cross":
-        if (true := judged.true_keys()) is None:
-            return None
-        reference, has_one = np.zeros(n_queries, dtype=int), np.isin(np.arange(n_queries), true[0])
-        reference[true[0]] = true[1]
-    steps = np.abs(np.arange(n_keys) - reference[:, None])
-    return judged.mean((judged.weights * steps).sum(-1), has_one)
+    """(…, layer, head)."""
+    n_queries, n_keys = judged.weights.shape[-2:]
+    own = np.arange(n_queries)
+    if judged.kind != "cross":
+        return judged.mean(_steps(judged, own, n_keys))
+    if (true := judged.true_keys) is None:
+        return None
+    return judged.mean(_steps(judged, true, n_keys), by_head(true != NONE))
+
+
+def _steps(judged: Judged, reference: np.ndarray, n_keys: int) -> np.ndarray:
+    """Of each row, from a position (…, query)."""
+    steps = np.abs(np.arange(n_keys) - reference[..., None])
+    return np.einsum("...k,...k->...", judged.weights, steps[..., None, None, :, :].astype(np.float64))
 
 
 MEASURE = Measure(

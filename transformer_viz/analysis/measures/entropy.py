@@ -3,12 +3,11 @@
 import numpy as np
 
 from transformer_viz.analysis.measure import Judged, Measure
-from transformer_viz.analysis.rows import entropies
 
 
 def of(judged: Judged) -> np.ndarray:
-    """(layer, head)."""
-    return judged.mean(entropies(judged.weights))
+    """(…, layer, head)."""
+    return judged.mean(judged.entropy)
 
 
 MEASURE = Measure(of, column="entropy", title="entropy (nats)", help="Mean entropy of a row, in nats", order=2)

@@ -3,13 +3,11 @@
 import numpy as np
 
 from transformer_viz.analysis.measure import Judged, Measure
-from transformer_viz.analysis.rows import entropies
 
 
 def of(judged: Judged) -> np.ndarray:
-    """(layer, head)."""
-    n_allowed = judged.allowed.sum(-1)
-    return judged.mean(entropies(judged.weights) / np.log(np.maximum(n_allowed, 2)), n_allowed > 1)
+    """(…, layer, head)."""
+    return judged.mean(judged.entropy_share, judged.has_choice)
 
 
 MEASURE = Measure(

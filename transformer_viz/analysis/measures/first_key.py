@@ -9,8 +9,8 @@ from transformer_viz.analysis.measure import Judged, Measure
 
 
 def of(judged: Judged) -> np.ndarray:
-    """(layer, head), over the rows that have another key to look at."""
-    return judged.mean(judged.weights[..., 0], judged.allowed.sum(-1) > 1)
+    """(…, layer, head), over the rows that have another key to look at."""
+    return judged.mean(judged.weights[..., 0], judged.has_choice)
 
 
 MEASURE = Measure(

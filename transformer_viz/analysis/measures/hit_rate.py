@@ -2,21 +2,19 @@
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure
+from transformer_viz.analysis.measure import Judged, Measure, by_head
 from transformer_viz.analysis.measures import mass
+from transformer_viz.analysis.positions import NONE
 
 
 def of(judged: Judged) -> np.ndarray | None:
-    """(layer, head); cross-attention only."""
-    if (true := judged.true_keys()) is None:
+    """(…, layer, head); cross-attention only."""
+    if (true := judged.true_keys) is None:
         return None
     if judged.is_uniform:
         # It has no largest weight. Its baseline is the chance of drawing the true key from the allowed ones.
         return mass.of(judged)
-    queries, keys = true
-    key_of_row = np.full(judged.rows.shape[-1], -1)
-    key_of_row[queries] = keys
-    return judged.mean((judged.weights.argmax(-1) == key_of_row).astype(np.float64), key_of_row >= 0)
+    return judged.mean((judged.top == by_head(true)).astype(np.float64), by_head(true != NONE))
 
 
 MEASURE = Measure(

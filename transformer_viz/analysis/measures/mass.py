@@ -2,18 +2,15 @@
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, Measure
+from transformer_viz.analysis.measure import Judged, Measure, by_head
+from transformer_viz.analysis.positions import NONE
 
 
 def of(judged: Judged) -> np.ndarray | None:
-    """(layer, head); cross-attention only."""
-    if (true := judged.true_keys()) is None:
+    """(…, layer, head); cross-attention only."""
+    if (true := judged.true_keys) is None:
         return None
-    queries, keys = true
-    on_true = np.zeros(judged.rows.shape)
-    on_true[:, :, queries] = judged.weights[:, :, queries, keys]
-    has_one = np.isin(np.arange(judged.rows.shape[-1]), queries)
-    return judged.mean(on_true, has_one)
+    return judged.mean(judged.on(true), by_head(true != NONE))
 
 
 MEASURE = Measure(
