@@ -12,6 +12,7 @@ from typing import Required, TypedDict, Unpack
 import torch
 from torch import Tensor
 
+from transformer_viz.decoding.dropping import Dropping
 from transformer_viz.decoding.reader import Reader, SoFar, is_end, nothing_left, opening, read_opening
 from transformer_viz.model.tap import Tap
 
@@ -53,6 +54,8 @@ class StepOptions(TypedDict, total=False):
             the tap's last pass is then the one over everything that was read.
         log: takes the logits of every row, so that they need not all be kept.
         after_step: sees the ids (batch,) of every step; where it returns False nothing more is written.
+        drop_ended: of cached decoding: sentences that have ended are read no further; a tap, which may change nothing, sees
+            zeros in their rows, and the log any logits.
     """
 
     max_length: Required[int]
@@ -61,6 +64,7 @@ class StepOptions(TypedDict, total=False):
     cached: bool
     log: Log | None
     after_step: Callable[[Tensor], bool] | None
+    drop_ended: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +77,7 @@ class _Options:
     cached: bool = True
     log: Log | None = None
     after_step: Callable[[Tensor], bool] | None = None
+    drop_ended: bool = False
 
 
 Choose = Callable[[Tensor], tuple[Tensor, Tensor | None]]
@@ -141,7 +146,9 @@ def _read(
     memory = reader.encode(source, source_padding, tap=tap)
     if how.cached:
         decoder = reader.incremental(memory, source_padding)
-        return lambda first: read_opening(reader, decoder, first, tap), lambda token, ended: decoder.read(token, tap=tap)
+        dropping = Dropping(decoder, len(source), tap)
+        read = dropping.read if how.drop_ended else lambda token, ended: decoder.read(token, tap=tap)
+        return lambda first: read_opening(reader, decoder, first, tap), read
     tokens: list[Tensor] = []
     padding: list[Tensor] = []
 
