@@ -15,12 +15,16 @@ from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, V
 from benchmarks import served
 from tests import tiny_models
 from tests.needs import skip_without
+from tests.survey.made import survey
+from transformer_viz.places import SURVEYS_VARIABLE
 from transformer_viz.serving import OWNER_VARIABLE
 
 OWNER_SECRET = "the-owner-of-the-tests-server"
 # A busy machine may be slow; what is asserted is that things happen, not how fast.
 PATIENCE_MS = 60_000
 SIZE: ViewportSize = {"width": 1440, "height": 900}
+# Most of what Chromium draws, it draws for things that fade and slide.
+LOOKS: dict[str, Any] = {"color_scheme": "light", "reduced_motion": "reduce", "forced_colors": "none"}
 expect.set_options(timeout=PATIENCE_MS)
 
 
@@ -42,9 +46,19 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="package")
-def server() -> Iterator[str]:
+def surveys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two surveys, as the server lists it."""
+    folder = tmp_path_factory.mktemp("surveys")
+    for seed, name in enumerate(("one", "two")):
+        (folder / name).mkdir()
+        (folder / name / "summary.json").write_text(survey(seed).to_json(), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="package")
+def server(surveys: Path) -> Iterator[str]:
     # With a secret of its owner nobody is the owner just for being on this machine.
-    with served.server(environment={OWNER_VARIABLE: OWNER_SECRET}) as running:
+    with served.server(environment={OWNER_VARIABLE: OWNER_SECRET, SURVEYS_VARIABLE: str(surveys)}) as running:
         yield running.url
 
 
@@ -71,7 +85,7 @@ def browser(chromium: str) -> Iterator[Browser]:
 
 def _tab(browser: Browser) -> Page:
     # Playwright waits for conditions by `eval`, which the content policy forbids; test_policy.py has the pages under it.
-    page = browser.new_context(viewport=SIZE, bypass_csp=True).new_page()
+    page = browser.new_context(viewport=SIZE, bypass_csp=True, **LOOKS).new_page()
     page.set_default_timeout(PATIENCE_MS)
     return page
 
@@ -134,45 +148,62 @@ def _watched(page: Page) -> Generator[Page]:
 
 def _forget(page: Page) -> None:
     if page.url != "about:blank":
-        page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        page.evaluate("() => [localStorage, sessionStorage].forEach((one) => one.clear())")
     page.goto("about:blank")
     page.context.clear_cookies()
     page.context.clear_permissions()
     page.set_viewport_size(SIZE)
+    page.emulate_media(**LOOKS)
 
 
 def _is_here(url: str) -> bool:
     return url.startswith(("http://localhost:", "ws://localhost:", "data:", "blob:"))
 
 
+@pytest.fixture(scope="package")
+def offline(browser: Browser) -> Iterator[Page]:
+    """The only page of a browser without a network."""
+    page = browser.new_context(offline=True, **LOOKS).new_page()
+    page.set_default_timeout(PATIENCE_MS)
+    yield page
+    page.context.close()
+
+
 @pytest.fixture
-def open_page(browser: Browser, tmp_path: Path) -> Iterator[Callable[..., Page]]:
+def open_page(offline: Page, tmp_path: Path) -> Iterator[Callable[..., Page]]:
     """`open_page(html, width=…, scheme=…)`: from disk, offline; fails at the end if a script failed or anything was asked for.
 
-    `lacks` is part of the address of a file that the page may miss.
+    There is one such page: the next takes its place. `lacks` is part of the address of a file that the page may miss.
     """
-    contexts, errors = [], []
+    page, errors, missing = offline, [], ["nothing"]
 
-    def is_wanted(url: str) -> bool:
-        return url.startswith((tmp_path.as_uri(), "data:", "blob:", "about:"))
+    def on_request(request: Request) -> None:
+        if not request.url.startswith((tmp_path.as_uri(), "data:", "blob:", "about:")):
+            errors.append(f"asks for {request.url}")
 
-    def is_wrong(message: ConsoleMessage, lacks: str) -> bool:
-        return message.type == "error" and lacks not in message.location.get("url", "")
+    def on_message(message: ConsoleMessage) -> None:
+        if message.type == "error" and missing[-1] not in message.location.get("url", ""):
+            errors.append(message.text)
+
+    def on_error(error: Error) -> None:
+        errors.append(str(error))
 
     def show(content: str, width: int = 1440, height: int = 900, scheme: Any = "light", lacks: str = "nothing") -> Page:
+        missing.append(lacks)
         file = tmp_path / "run.html"
         file.write_text(content, encoding="utf-8")
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, offline=True)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(PATIENCE_MS)
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.on("console", lambda message: errors.append(message.text) if is_wrong(message, lacks) else None)
-        page.on("request", lambda request: None if is_wanted(request.url) else errors.append(f"asks for {request.url}"))
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        # Or a place in the address of the page before would be taken for one in this.
+        page.goto("about:blank")
         page.goto(file.as_uri())
         return page
 
+    hears: dict[Any, Callable[..., None]] = {"request": on_request, "console": on_message, "pageerror": on_error}
+    for event, hear in hears.items():
+        page.on(event, hear)
     yield show
-    for context in contexts:
-        context.close()
+    for event, hear in hears.items():
+        page.remove_listener(event, hear)
+    _forget(page)
     assert not errors

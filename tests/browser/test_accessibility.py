@@ -14,6 +14,7 @@ from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, w
 from tests.browser.drawn import DRAWN
 from transformer_viz.figures.theme import theme_of
 from transformer_viz.terms import place_label, row_labels
+from transformer_viz.views import names
 
 pytestmark = pytest.mark.browser
 
@@ -36,6 +37,8 @@ PAGES = {
     "train": "/train",
     "drawings": "/train?where=open&variant=residual-post-norm&beside=shared-norm",
     "replay": "/replay?checkpoint=reverse-small&text=abc",
+    "survey": "/survey?survey=surveys/one",
+    "compared": "/survey?survey=surveys/one&with=surveys/two&number=role+mirror",
     "open": "/open",
 }
 # Each page once, and each theme and width; the other ways in which a page opens are among ALL.
@@ -46,21 +49,14 @@ ONCE = [
     ("compare", "light", PHONE),
     ("train", "light", WIDE),
     ("replay", "dark", PHONE),
+    ("survey", "light", PHONE),
     ("open", "dark", WIDE),
 ]
 ALL = [(name, scheme, width) for name in PAGES for scheme in ("light", "dark") for width in (WIDE, PHONE)]
 
 
-@pytest.fixture
-def eyes(page: Page) -> Iterator[Page]:
-    """A page whose theme and settings a test may choose."""
-    yield page
-    page.emulate_media(color_scheme="light", reduced_motion="no-preference", forced_colors="none")
-
-
 def open_app(page: Page, server: str, name: str, scheme: Any = "light", width: int = WIDE) -> None:
-    # What fades in is pale for a moment.
-    page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+    page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": TALL})
     page.goto(server + PAGES[name])
     page.locator("main button:visible").first.wait_for()
@@ -71,22 +67,22 @@ def open_app(page: Page, server: str, name: str, scheme: Any = "light", width: i
 
 
 @pytest.mark.parametrize(("name", "scheme", "width"), ONCE)
-def test_nothing_is_wrong_with_a_page_as_it_opens(eyes: Page, server: str, name: str, scheme: str, width: int) -> None:
-    open_app(eyes, server, name, scheme, width)
-    assert not [*faults(eyes)]
+def test_nothing_is_wrong_with_a_page_as_it_opens(page: Page, server: str, name: str, scheme: str, width: int) -> None:
+    open_app(page, server, name, scheme, width)
+    assert not [*faults(page)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "scheme", "width"), ALL)
-def test_nothing_is_wrong_with_anything_that_opens(eyes: Page, server: str, name: str, scheme: str, width: int) -> None:
+def test_nothing_is_wrong_with_anything_that_opens(page: Page, server: str, name: str, scheme: str, width: int) -> None:
     """Every tab, fold and popover."""
-    open_app(eyes, server, name, scheme, width)
-    eyes.set_viewport_size({"width": width, "height": TALLER})
+    open_app(page, server, name, scheme, width)
+    page.set_viewport_size({"width": width, "height": TALLER})
     wrong: list[tuple[str, ...]] = []
     seen: set[str] = set()
-    for place in places(eyes):
-        wrong += [(place, fault) for fault in faults(eyes)]
-        wrong += [(place, words, fault) for words in popovers(eyes, seen) for fault in faults(eyes, POPOVER)]
+    for place in places(page):
+        wrong += [(place, fault) for fault in faults(page)]
+        wrong += [(place, words, fault) for words in popovers(page, seen) for fault in faults(page, POPOVER)]
     assert not wrong
 
 
@@ -127,7 +123,7 @@ def test_nothing_is_wrong_with_an_exported_page(open_page: Callable[..., Page], 
         assert not [*faults(page)]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_nothing_is_wrong_with_an_exported_figure(open_page: Callable[..., Page], trace: tv.Trace, scheme: Any) -> None:
     figure = tv.figures.mosaic(trace, "cross", theme=scheme)
     page = open_page(tv.export.figure_html(figure, title="All heads"), height=TALL, scheme=scheme)
@@ -190,7 +186,7 @@ def open_explore(page: Page, server: str) -> None:
     at_rest(page)
 
 
-def test_a_map_is_walked_cell_by_cell_and_each_is_said(page: Page, server: str, trace: tv.Trace) -> None:
+def test_a_map_is_walked_cell_by_cell_and_each_is_said_and_outlined(page: Page, server: str, trace: tv.Trace) -> None:
     open_explore(page, server)
     grid = walk(page)
     layer, head = page.evaluate(f"(({{layer, head}}) => [layer, head])(document.querySelector('{FOCUS}').layout.meta)")
@@ -212,12 +208,8 @@ def test_a_map_is_walked_cell_by_cell_and_each_is_said(page: Page, server: str, 
         page.keyboard.press("ArrowDown")
     # The arrows belonged to the map: the step is where it was.
     wait_for_step(page, 1)
-
-
-def test_an_outline_is_around_the_cell(page: Page, server: str) -> None:
-    open_explore(page, server)
-    walk(page)
-    for key in ("ArrowRight", "ArrowRight", "ArrowDown"):
+    # Around the cell of row 2 and key 3, of 4 rows and 5 keys, is an outline.
+    for key in ("Home", *["ArrowUp"] * len(rows), "ArrowRight", "ArrowRight", "ArrowDown"):
         page.keyboard.press(key)
     x, y = page.evaluate(
         f"""() => {{ const chart = document.querySelector('{FOCUS}'), box = chart.getBoundingClientRect();
@@ -250,11 +242,11 @@ def test_enter_does_what_a_click_there_does(page: Page, server: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "refused"])
-def test_every_chart_of_every_page_says_what_it_shows(eyes: Page, server: str, name: str) -> None:
+def test_every_chart_of_every_page_says_what_it_shows(page: Page, server: str, name: str) -> None:
     """One Tab stop a chart, and no place of any without its words."""
-    open_app(eyes, server, name)
-    for _ in places(eyes):
-        charts = eyes.locator(".charted:visible")
+    open_app(page, server, name)
+    for _ in places(page):
+        charts = page.locator(".charted:visible")
         for chart in charts.all():
             grid = chart.locator(".walk")
             expect(grid).to_have_count(1)
@@ -281,7 +273,7 @@ def test_a_screen_reader_hears_which_page_is_open_and_what_is_pinned(page: Page,
     open_explore(page, server)
     links = page.get_by_role("navigation", name="Pages").get_by_role("link")
     current = "(all) => all.map((one) => one.ariaCurrent)"
-    assert links.evaluate_all(current) == ["page"] + 6 * [None]
+    assert links.evaluate_all(current) == ["page"] + (len(names()) - 1) * [None]
     pressed = "(all) => all.map((one) => one.ariaPressed)"
     source, output = (page.locator(f"[data-part={strip}] .token") for strip in ("source", "output"))
     n_source = source.count()
@@ -301,18 +293,18 @@ def test_a_screen_reader_hears_which_page_is_open_and_what_is_pinned(page: Page,
     page.get_by_role("link", name="Masks").click()
     page.get_by_role("heading", name="Masks", level=1).wait_for()
     at_rest(page)
-    assert links.evaluate_all(current) == [None, "page"] + 5 * [None]
+    assert links.evaluate_all(current) == [None, "page"] + (len(names()) - 2) * [None]
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.slow)])
-def test_the_keyboard_sees_where_it_is(eyes: Page, server: str, scheme: Any) -> None:
-    eyes.emulate_media(color_scheme=scheme)
-    open_explore(eyes, server)
-    link, button = eyes.get_by_role("link", name="Masks"), eyes.get_by_role("button", name="View")
-    for element in (link, button, eyes.locator("summary").first):
+def test_the_keyboard_sees_where_it_is(page: Page, server: str, scheme: Any) -> None:
+    page.emulate_media(color_scheme=scheme)
+    open_explore(page, server)
+    link, button = page.get_by_role("link", name="Masks"), page.get_by_role("button", name="View")
+    for element in (link, button, page.locator("summary").first):
         element.focus()
-        eyes.keyboard.press("Shift+Tab")
-        eyes.keyboard.press("Tab")
+        page.keyboard.press("Shift+Tab")
+        page.keyboard.press("Tab")
         expect(element).to_be_focused()
         names = ["outlineStyle", "outlineWidth", "outlineColor"]
         style, width, colour = element.evaluate("(one, names) => names.map((name) => getComputedStyle(one)[name])", names)
@@ -325,28 +317,27 @@ def test_the_keyboard_sees_where_it_is(eyes: Page, server: str, scheme: Any) -> 
 # ---- the system's settings
 
 
-def test_without_motion_nothing_moves(eyes: Page, server: str) -> None:
+def test_without_motion_nothing_moves(page: Page, server: str) -> None:
     """But the player, which steps: no transition, no animation, also within the player and before and after an element."""
-    eyes.emulate_media(reduced_motion="reduce")
-    eyes.goto(f"{server}{PAGES['explore']}&lines=on")
-    wait_for_step(eyes, 1)
-    at_rest(eyes)
-    eyes.keyboard.press("ArrowRight")
-    eyes.locator(".lines.moves path").first.wait_for(state="attached")
-    assert eyes.evaluate(MOVING) == []
-    eyes.emulate_media(reduced_motion="no-preference")
-    assert eyes.evaluate(MOVING)
+    page.goto(f"{server}{PAGES['explore']}&lines=on")
+    wait_for_step(page, 1)
+    at_rest(page)
+    page.keyboard.press("ArrowRight")
+    page.locator(".lines.moves path").first.wait_for(state="attached")
+    assert page.evaluate(MOVING) == []
+    page.emulate_media(reduced_motion="no-preference")
+    assert page.evaluate(MOVING)
 
 
-def test_forced_colours_show_what_is_chosen(eyes: Page, server: str) -> None:
-    eyes.emulate_media(forced_colors="active")
-    open_explore(eyes, server)
-    kinds = eyes.locator(".st-key-kind").get_by_role("radio")
+def test_forced_colours_show_what_is_chosen(page: Page, server: str) -> None:
+    page.emulate_media(forced_colors="active")
+    open_explore(page, server)
+    kinds = page.locator(".st-key-kind").get_by_role("radio")
     assert odd_ones(kinds) == [2]
-    assert odd_ones(eyes.locator(".st-key-pages a")) == [0]
-    assert odd_ones(eyes.locator("[data-part=output] button")) == [1]
+    assert odd_ones(page.locator(".st-key-pages a")) == [0]
+    assert odd_ones(page.locator("[data-part=output] button")) == [1]
     kinds.first.click()
-    wait_for_head(eyes, "encoder", 0, 0)
+    wait_for_head(page, "encoder", 0, 0)
     assert odd_ones(kinds) == [0]
 
 

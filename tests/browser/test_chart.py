@@ -48,9 +48,12 @@ def open_app(page: Page, server: str) -> None:
     page.wait_for_function("[...document.querySelectorAll('.chart')].filter((chart) => chart.__drawn).length === 4")
 
 
-def test_another_figure_is_drawn_into_the_same_chart(page: Page, server: str) -> None:
+def test_another_figure_is_drawn_into_the_same_chart_and_one_that_stands_there_is_not(page: Page, server: str) -> None:
     open_app(page, server)
     page.evaluate(COUNT)
+    page.get_by_text("Show the code").first.click()
+    expect(page.locator("[data-testid=stCode]")).to_contain_text("abc")
+    assert at_rest(page, "() => window.drawings") == 0
     before = page.evaluate_handle("[...document.querySelectorAll('.chart')]")
     page.get_by_role("radio", name="decoder self-attention").click()
     wait_for_head(page, "decoder", 0, 0)
@@ -60,14 +63,6 @@ def test_another_figure_is_drawn_into_the_same_chart(page: Page, server: str) ->
     assert ticks[1].startswith("2·")
     # The two mosaics of which one was, and one is, the focus; the third is as it was.
     assert at_rest(page, "() => window.drawings") == 3
-
-
-def test_a_figure_that_stands_there_already_is_not_drawn_again(page: Page, server: str) -> None:
-    open_app(page, server)
-    page.evaluate(COUNT)
-    page.get_by_text("Show the code").first.click()
-    expect(page.locator("[data-testid=stCode]")).to_contain_text("abc")
-    assert at_rest(page, "() => window.drawings") == 0
 
 
 def test_a_chart_follows_the_width_of_the_page_and_keeps_its_step(page: Page, server: str) -> None:

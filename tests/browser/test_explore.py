@@ -64,7 +64,7 @@ def checkpoint() -> tv.Checkpoint:
     return tv.load_checkpoint("reverse", device="cpu")
 
 
-def test_the_first_screen_shows_a_decoded_word(page: Page, server: str) -> None:
+def test_the_first_screen_shows_a_decoded_word_and_its_candidates(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_app(page, server)
     assert output(page) == [*"sihtesrever", "<end>"]
     assert "the model writes r" in sentence(page)
@@ -73,6 +73,9 @@ def test_the_first_screen_shows_a_decoded_word(page: Page, server: str) -> None:
         "Math.max(...[...document.querySelectorAll('.chart')].slice(0, 4).map(c => c.getBoundingClientRect().bottom))"
     )
     assert lowest <= 900
+    candidates = tv.decode(checkpoint, "reversethis").steps[10].candidates[:6]
+    bars = page.evaluate(f"document.querySelector('{FOCUS}').data.find(t => t.type === 'bar').customdata.map(c => c[0])")
+    assert bars == [token.replace("<", "&lt;").replace(">", "&gt;") for token, _ in candidates]
 
 
 def test_plotly_is_asked_for_ahead_of_the_charts_that_need_it_and_loaded_once(page: Page, server: str) -> None:
@@ -250,17 +253,12 @@ def test_a_step_reported_while_a_click_moves_the_focus_does_not_take_it_back(
         assert re.search(rf"[?&]step={head + 2}\b", page.url)
 
 
-def test_a_link_opens_the_same_view(page: Page, server: str) -> None:
-    open_app(page, server, "?text=level%20up%21&kind=encoder&layer=2&head=mean&step=3", text="level up!")
-    wait_for_head(page, "encoder", 1, "mean")
+def test_a_link_opens_the_same_view_and_says_what_is_impossible_in_it(page: Page, server: str) -> None:
+    open_app(page, server, "?text=level%20up%21&kind=encoder&layer=9&head=mean&step=3", text="level up!")
+    expect(page.get_by_text("layer=9 in the link is not possible here")).to_be_visible()
+    wait_for_head(page, "encoder", 0, "mean")
     assert sentence(page).startswith("Step 3 of 10: having written !p")
     assert output(page)[:3] == ["!", "p", "u"]
-
-
-def test_an_impossible_link_is_said(page: Page, server: str) -> None:
-    open_app(page, server, "?head=9&step=99")
-    expect(page.get_by_text("head=9 in the link is not possible here")).to_be_visible()
-    expect(page.get_by_text("step=99 in the link is not possible here")).to_be_visible()
 
 
 def test_what_is_typed_shows_literally(page: Page, server: str) -> None:
@@ -313,13 +311,6 @@ def test_a_phone_has_the_candidates_below_the_map(page: Page, server: str) -> No
     open_app(page, server)
     page.wait_for_function(f"document.querySelector('{FOCUS}').layout.xaxis.domain[1] === 1")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def test_candidates_in_the_browser_are_the_steps(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
-    open_app(page, server)
-    trace = tv.decode(checkpoint, "reversethis")
-    bars = page.evaluate(f"document.querySelector('{FOCUS}').data.find(t => t.type === 'bar').customdata.map(c => c[0])")
-    assert bars == [token.replace("<", "&lt;").replace(">", "&gt;") for token, _ in trace.steps[10].candidates[:6]]
 
 
 # ---- the first visit

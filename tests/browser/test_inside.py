@@ -81,7 +81,6 @@ def test_every_number_is_that_of_tv_inside(page: Page, server: str) -> None:
 
 def test_by_keyboard_alone(page: Page, server: str) -> None:
     """One stop for the figure; the arrows go through it, Enter explains, a term is followed, Escape comes back."""
-    page.emulate_media(reduced_motion="reduce")
     open_inside(page, server)
     walk = page.locator(".inside [data-part=walk]")
     walk.focus()
@@ -120,7 +119,6 @@ def test_by_keyboard_alone(page: Page, server: str) -> None:
     # Nothing of it was a step of the player.
     at_rest(page)
     assert "step=4" in page.url
-    page.emulate_media(reduced_motion="no-preference")
 
 
 def test_it_follows_the_step_and_the_pinned_cell(page: Page, server: str) -> None:
@@ -152,4 +150,3 @@ def test_a_phone_has_room_for_it_and_200_keys(page: Page, server: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     at_rest(page)
     assert not [*faults(page)]
-    page.emulate_media(color_scheme="light")

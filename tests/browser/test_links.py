@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-from playwright.sync_api import ConsoleMessage, Page, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.charts import at_rest, bring_into_view, wait_for_step, wait_until_drawn
-from transformer_viz.views import names
 
 pytestmark = pytest.mark.browser
 
@@ -51,21 +50,6 @@ def choose(page: Page, label: str, option: str) -> None:
     bring_into_view(box)
     box.click()
     page.get_by_role("option", name=option, exact=True).click()
-
-
-def test_no_address_of_a_page_makes_an_error_in_the_console(page: Page, server: str) -> None:
-    logged: list[str] = []
-
-    def hear(message: ConsoleMessage) -> None:
-        if message.type == "error":
-            logged.append(f"{page.url}: {message.text} {message.location.get('url')}")
-
-    page.on("console", hear)
-    for name in names():
-        page.goto(f"{server}/{'' if name == 'explore' else name}?text=hello")
-        expect(page.locator("h1")).to_have_text(name.capitalize())
-    page.remove_listener("console", hear)
-    assert logged == []
 
 
 def test_explore(page: Page, server: str, another: Page) -> None:

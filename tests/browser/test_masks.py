@@ -74,19 +74,19 @@ def test_a_click_on_a_cell_changes_the_output_and_reset_takes_it_back(
     expect(page).not_to_have_url(re.compile("mask="))
 
 
-def test_a_label_flips_its_row_or_column_and_a_second_click_takes_it_back(page: Page, server: str) -> None:
-    open_masks(page, server, sources="hello\nhello you", tab="Change and run again", kind="decoder", layer="1", head="1")
+def test_a_label_flips_its_row_or_column_a_second_click_takes_it_back_and_a_row_can_be_forced(
+    page: Page, server: str, checkpoint: tv.Checkpoint
+) -> None:
+    open_masks(page, server, sources="hello\nhello you", tab="Change and run again", kind="cross", layer="1", head="1")
     click_cell(page, EDIT, 2, None)
-    expect(edits(page)).to_have_value("decoder:3-*")
+    expect(edits(page)).to_have_value("cross:3-*")
     click_cell(page, EDIT, None, 1)
-    expect(edits(page)).to_have_value("decoder:3-*, decoder:*-2")
+    expect(edits(page)).to_have_value("cross:3-*, cross:*-2")
     click_cell(page, EDIT, 2, None)
-    expect(edits(page)).to_have_value("decoder:*-2")
-
-
-def test_a_row_is_forced_onto_a_key_of_one_head(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
-    open_masks(page, server, sources="hello\nhello you", tab="Change and run again")
-    ready(page, EDIT)
+    expect(edits(page)).to_have_value("cross:*-2")
+    click_cell(page, EDIT, None, 1)
+    expect(edits(page)).to_have_value("")
+    # And one click forces a row onto a key of one head.
     page.get_by_label("A click on the mask").click()
     page.get_by_role("option", name="forces the row onto the key").click()
     page.get_by_label("and reaches").click()
@@ -177,11 +177,9 @@ def test_the_masks_are_drawn_on_a_phone_and_nothing_runs_off(page: Page, server:
         "[...document.querySelectorAll('.chart')].every(c => c.getBoundingClientRect().right <= window.innerWidth + 1)"
     )
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-
-
-def test_at_twice_the_size_the_kinds_of_attention_are_whole(page: Page, server: str) -> None:
+    # At twice the size the kinds of attention are whole.
     page.set_viewport_size({"width": 720, "height": 450})
-    open_masks(page, server, sources="hello\nab", tab="Change and run again")
+    page.get_by_role("tab", name="Change and run again").click()
     ready(page, EDIT)
     row = page.get_by_role("radiogroup", name="Attention")
     assert row.evaluate("row => row.scrollWidth <= row.clientWidth && row.scrollLeft === 0")

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
+from tests.browser.conftest import LOOKS, SIZE
 from transformer_viz import views
 
 pytestmark = pytest.mark.browser
@@ -14,12 +15,21 @@ IS_FORBIDDEN = re.compile("Content Security Policy")
 
 @pytest.mark.parametrize("with_tabs", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_no_page_does_what_the_policy_forbids(browser: Browser, server: str, with_tabs: bool) -> None:
-    """That the browser obeys the policy, and tells, is seen at the end: a request to another machine."""
-    page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
+    """Nor makes any other error in the console.
+
+    That the browser obeys the policy, and tells, is seen at the end: a request to another machine.
+    """
+    page = browser.new_context(viewport=SIZE, **LOOKS).new_page()
     forbidden: list[str] = []
-    page.on("console", lambda message: forbidden.append(message.text) if IS_FORBIDDEN.search(message.text) else None)
+
+    def hear(message: ConsoleMessage) -> None:
+        if message.type == "error" or IS_FORBIDDEN.search(message.text):
+            forbidden.append(f"{message.text} {message.location.get('url')}")
+
+    page.on("console", hear)
     for name in views.names():
         page.goto(f"{server}/{'' if name == 'explore' else name}")
+        expect(page.locator("h1")).to_have_text(name.capitalize())
         expect(page.locator(IDLE)).to_be_visible()
         if name not in ("open", "train"):
             expect(page.locator(".chart").first).to_be_attached()

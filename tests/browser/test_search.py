@@ -6,7 +6,16 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import FOCUS, TREE, bring_into_view, click_point, wait_for_step, wait_for_weights, wait_until_drawn
+from tests.browser.charts import (
+    FOCUS,
+    TREE,
+    at_rest,
+    bring_into_view,
+    click_point,
+    wait_for_step,
+    wait_for_weights,
+    wait_until_drawn,
+)
 from transformer_viz.trace.hypotheses import at_node
 
 pytestmark = pytest.mark.browser
@@ -36,6 +45,8 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     wait_until_drawn(page, TREE)
     number = next(n for n, node in enumerate(trace.search.nodes) if node.step == 7 and node.state == "pruned")
     node = trace.search.nodes[number]
+    # Nothing moves under the pointer any more.
+    at_rest(page)
     click_point(page, TREE, node.step + 1, node.rank)
     branch = at_node(trace, number)
     expect(page.locator(".stMain")).to_contain_text(re.compile(f"The hypothesis {branch.text} \\(.*\\): pruned."))

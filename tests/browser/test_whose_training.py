@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.conftest import OWNER_SECRET
 from tests.until import until
-from transformer_viz import places
-from transformer_viz.training import jobs, locks
+from transformer_viz import locks, places
+from transformer_viz.training import jobs
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.visitor import Visitor
