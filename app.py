@@ -4,7 +4,7 @@ import streamlit as st
 
 from transformer_viz.views import pages, server
 from transformer_viz.views.cache import watched
-from transformer_viz.views.components import address, navigation, screen, style
+from transformer_viz.views.components import address, navigation, reconnected, screen, style
 from transformer_viz.views.server import turns, warm_up
 
 
@@ -17,6 +17,7 @@ def page() -> None:
         navigation.show(pages())()
     address.one_entry_a_page()
     screen.watch()
+    reconnected.ask_again()
 
 
 if __name__ == "__main__":

@@ -42,11 +42,11 @@ async def _rounds(place: Place) -> list[float]:
     sockets = [place.socket() for _ in range(CLIENTS)]
     clients = [await socket.__aenter__() for socket in sockets]
     try:
-        boxes = [await _opened(client) for client in clients]
+        boxes = [await opened(client) for client in clients]
         times: list[float] = []
         for number in range(ROUNDS + 1):
             texts = [browser.letters(LENGTH, 1000 * (number + 1) + who) for who in range(CLIENTS)]
-            taken = await asyncio.gather(*map(_enter, clients, boxes, texts))
+            taken = await asyncio.gather(*map(enter, clients, boxes, texts))
             # The first round warms up.
             times += taken if number else []
         return times
@@ -55,7 +55,7 @@ async def _rounds(place: Place) -> list[float]:
             await socket.__aexit__(None, None, None)
 
 
-async def _opened(client: ClientConnection) -> str:
+async def opened(client: ClientConnection) -> str:
     """Opens the page; the id of its box."""
     await client.send(BackMsg(rerun_script=ClientState()).SerializeToString())
     box = ""
@@ -66,7 +66,8 @@ async def _opened(client: ClientConnection) -> str:
     return box
 
 
-async def _enter(client: ClientConnection, box: str, text: str) -> float:
+async def enter(client: ClientConnection, box: str, text: str) -> float:
+    """Types a text; milliseconds until the page has been made."""
     state = ClientState()
     state.widget_states.widgets.add(id=box, string_value=text)
     began = time.perf_counter()

@@ -68,9 +68,7 @@ def server(
         address: where it listens.
         folder: where it is started.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1" if address == "localhost" else address, 0))
-        port = probe.getsockname()[1]
+    port = free_port("127.0.0.1" if address == "localhost" else address)
     ours = ["transformer_viz", "app", "--port", str(port), "--address", address]
     other = ["streamlit", "run", str(script), f"--server.port={port}", f"--server.address={address}"]
     started = time.perf_counter()
@@ -83,7 +81,7 @@ def server(
         start_new_session=True,
     )
     try:
-        _wait_for(f"http://{address}:{port}/_stcore/health")
+        wait_for(f"http://{address}:{port}/_stcore/health")
         yield Server(f"http://{address}:{port}", process.pid, time.perf_counter() - started)
     finally:
         # The app may have started trainings: they are in the same session.
@@ -91,7 +89,15 @@ def server(
         process.wait(timeout=20)
 
 
-def _wait_for(url: str, seconds: float = 60) -> None:
+def free_port(address: str = "127.0.0.1") -> int:
+    """A port of an address at which nobody listens."""
+    with socket.socket() as probe:
+        probe.bind((address, 0))
+        return probe.getsockname()[1]
+
+
+def wait_for(url: str, seconds: float = 60) -> None:
+    """Until something answers there."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         try:

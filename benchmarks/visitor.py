@@ -32,7 +32,7 @@ class Visitor:
     def __init__(self, there: ClientConnection) -> None:
         self._there = there
         self._ids: dict[str, str] = {}
-        self._timer: asyncio.Task[None] | None = None
+        self._timers: dict[str, asyncio.Task[None]] = {}
         self._has_player = False
         self.drafts: list[str] = []
         self.strips: dict[str, Any] = {}
@@ -83,8 +83,9 @@ class Visitor:
 
     def forget(self) -> None:
         """Asks for nothing by itself any more."""
-        if self._timer is not None:
-            self._timer.cancel()
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
 
     async def _ask(self, state: ClientState) -> None:
         await self._there.send(BackMsg(rerun_script=state).SerializeToString())
@@ -100,8 +101,10 @@ class Visitor:
             self.forget()
             self._has_player = False
         elif message.HasField("auto_rerun"):
-            self.forget()
-            self._timer = asyncio.create_task(self._again(message.auto_rerun))
+            asked = message.auto_rerun
+            if (timer := self._timers.pop(asked.fragment_id, None)) is not None:
+                timer.cancel()
+            self._timers[asked.fragment_id] = asyncio.create_task(self._again(asked))
         elif message.HasField("delta"):
             self._keep(message.delta.new_element)
         elif message.HasField("script_finished") and message.script_finished == _WHOLE:

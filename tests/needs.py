@@ -12,16 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import served
+from benchmarks import proxy, served
 from transformer_viz.tasks import german
 
 # Debian's packages. Any other name is that of a Python package.
 _DEBIAN: dict[str, Callable[[], bool]] = {
+    "caddy": lambda: proxy.program("caddy") is not None,
     "chromium": lambda: served.chromium() is not None,
     # Any font: without one Chromium draws no text. Debian's chromium brings this one, by what it depends on.
     "fonts-dejavu-core": lambda: sys.platform != "linux" or _has_font(),
     # Playwright brings a Node.js that is linked with it, and a bare Debian has it not.
     "libatomic1": lambda: sys.platform != "linux" or _loads("libatomic.so.1"),
+    "nginx": lambda: proxy.program("nginx") is not None,
     "trans-de-en": german.DICTIONARY.is_file,
 }
 # Where the tests in a browser must not be left out, a test that lacks one of these fails instead.

@@ -171,6 +171,20 @@ def test_another_start_and_another_port_have_another_owner(options):
     assert re.fullmatch(r"[\w-]{32}", owner.secret())
 
 
+def test_servers_that_were_given_the_same_secret_have_the_same_owner(options, secret, monkeypatch):
+    """Guards the owner of several servers behind one name, who would be one on the first of them alone."""
+    browser = Browser()
+    browser.open(f"/?owner={SECRET}")
+    options["server.port"] = 8502
+    assert browser.is_owner
+    owner.secret.cache_clear()
+    monkeypatch.setenv(serving.OWNER_VARIABLE, "another-secret_2026")
+    assert not browser.is_owner
+    first = set(browser.cookies)
+    browser.open("/?owner=another-secret_2026")
+    assert browser.is_owner and first < set(browser.cookies)
+
+
 HERE = {"Host": "localhost:8501"}
 
 

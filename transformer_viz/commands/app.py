@@ -66,6 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     _check_free(arguments.address, arguments.port)
     _seen_from_here(places.FOLDERS_VARIABLE)
     _seen_from_here(places.MODELS_VARIABLE)
+    os.environ[places.SURVEYS_VARIABLE] = str(places.surveys().absolute())
     if arguments.model:
         _add_models([str(Path(folder).absolute()) for folder in arguments.model])
     options = [f"--server.port={arguments.port}", f"--server.address={arguments.address}", *arguments.streamlit]

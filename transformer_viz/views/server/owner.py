@@ -58,8 +58,9 @@ def secret() -> str:
 
 
 def cookie_name() -> str:
-    """Browsers keep the cookies of all ports of a machine together."""
-    return f"transformer_viz_owner_{st.get_option('server.port')}"
+    """Browsers keep the cookies of all ports of a machine together; servers with the same chosen secret share theirs."""
+    which = cookie_value()[:8] if serving.chosen_secret() else st.get_option("server.port")
+    return f"transformer_viz_owner_{which}"
 
 
 def cookie_value() -> str:

@@ -1,0 +1,87 @@
+"""The files of `deploy/` say the same as each other, as the app, and as the page about them."""
+
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from benchmarks import proxy
+from transformer_viz import serving
+
+ROOT = proxy.FILES.parent
+UNIT = (proxy.FILES / "systemd/transformer-viz@.service").read_text(encoding="utf-8")
+ENVIRONMENT = (proxy.FILES / "transformer-viz.env").read_text(encoding="utf-8")
+SERVERS = (proxy.FILES / "nginx/conf.d/transformer-viz.conf").read_text(encoding="utf-8")
+SITE = (proxy.FILES / "nginx/snippets/transformer-viz.conf").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the file says, those in comments too; the owner's secret is for each to choose."""
+    found = dict(re.findall(r"^#?([A-Z_]+)=(.*)$", ENVIRONMENT, flags=re.MULTILINE))
+    for name, value in found.items():
+        monkeypatch.setenv(name, value or "sixteen-letters-at-least")
+    return found
+
+
+def test_the_app_knows_every_variable(variables: dict[str, str]) -> None:
+    known = {serving.HOSTS_VARIABLE, serving.NO_TRAINING_VARIABLE, serving.OWNER_VARIABLE, "OMP_NUM_THREADS"}
+    limits = {name for name in variables if name not in known}
+    assert limits == {serving.variable(name) for name in ("sessions", "sessions_per_address")}
+    assert serving.limits().sessions_per_address == int(variables[serving.variable("sessions_per_address")])
+    assert serving.allowed_hosts() == ("viz.example.org",)
+    assert not serving.trains()
+
+
+def test_each_server_is_in_nginx_twice_and_in_caddy_once() -> None:
+    caddy = (proxy.FILES / "caddy/Caddyfile").read_text(encoding="utf-8")
+    for port in proxy.PORTS:
+        lines = [line.strip() for line in SERVERS.splitlines() if port in line]
+        assert lines == [f"server 127.0.0.1:{port} max_fails=0;", f"{port} 127.0.0.1:{port};"]
+        assert caddy.count(f"127.0.0.1:{port}") == 1
+        assert f"transformer-viz@{port}" in PAGE
+
+
+def test_each_server_is_the_command_at_its_port_for_this_machine_alone() -> None:
+    found = re.search(r"^ExecStart=/opt/transformer-viz/bin/transformer-viz (.+)$", UNIT, flags=re.MULTILINE)
+    assert found
+    assert shlex.split(found[1]) == ["app", "--address", "127.0.0.1", "--port", "%i"]
+    assert "StateDirectory=transformer-viz" in UNIT and "XDG_DATA_HOME=/var/lib" in UNIT
+
+
+def test_the_proxy_takes_what_the_app_takes_and_waits_longer_than_the_app_is_silent() -> None:
+    with (ROOT / ".streamlit/config.toml").open("rb") as file:
+        largest = tomllib.load(file)["server"]["maxUploadSize"]
+    assert max(map(int, re.findall(r"client_max_body_size (\d+)m", SITE))) == largest + 1
+    # Streamlit asks a page that says nothing whether it is still there.
+    from streamlit.web.server.starlette import starlette_server_config
+
+    assert all(
+        int(seconds) > 2 * starlette_server_config.DEFAULT_WEBSOCKET_PING_INTERVAL
+        for seconds in re.findall(r"stream\$ {[^}]+proxy_read_timeout (\d+)s", SITE)
+    )
+
+
+def test_the_image_has_what_the_package_is_made_of() -> None:
+    lines = (proxy.FILES / "Containerfile").read_text(encoding="utf-8")
+    copied = {name for line in re.findall(r"^COPY (.+) \S+$", lines, flags=re.MULTILINE) for name in line.split()}
+    assert all((ROOT / name).exists() for name in copied)
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {
+        *wheel["only-include"],
+        *wheel["force-include"],
+        project["project"]["readme"],
+        *project["project"]["license-files"],
+    }
+    assert {Path(name).parts[0] for name in needed} <= copied
+
+
+def test_the_page_names_every_file() -> None:
+    for file in proxy.FILES.rglob("*"):
+        if file.is_file():
+            assert f"deploy/{file.relative_to(proxy.FILES).as_posix()}" in PAGE
