@@ -17,7 +17,7 @@ from benchmarks.measure import Report, Skipped
 
 GROUPS = (
     *("decoding", "training", "pictures", "app", "start", "pages", "load", "large", "sessions", "clients", "room"),
-    *("strangers", "readers", "firefox", "live", "inside"),
+    *("two_servers", "strangers", "readers", "firefox", "live", "inside", "survey"),
 )
 OUTPUT = Path("build/bench.json")
 

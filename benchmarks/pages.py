@@ -7,7 +7,7 @@ from benchmarks.measure import Line, Number, Report, Target
 
 TITLE = "from page to page"
 TRIES = 8
-_OWN = {"Masks": "lab-header", "Search": "beam", "Compare": "swap", "Explore": "player-area"}
+_OWN = {"Masks": "lab-header", "Search": "beam", "Compare": "swap", "Survey": "survey-distribution", "Explore": "player-area"}
 """The pages, and what only each of them has."""
 TARGETS = {
     "switch": Target("the slowest switch of pages, median, against a bare page's Enter", "at most", 3, "×"),

@@ -76,6 +76,10 @@ class TraceError(TransformerVizError):
     """A trace, or a trace file, whose parts do not fit together."""
 
 
+class SurveyError(TransformerVizError):
+    """A survey, or a survey's file, whose parts do not fit together."""
+
+
 class TraceTooLargeHere(TraceError):
     """A trace, or a trace file, that is larger than is read or drawn in this place."""
 

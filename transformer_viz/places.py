@@ -4,6 +4,7 @@ In a checkout, and in an editable install of one, everything lies beside the pac
 the shipped checkpoints in its own folder `shipped/`. Nothing is written there: what is trained goes to the user's data folder.
 """
 
+import os
 from pathlib import Path
 
 from platformdirs import user_data_path
@@ -16,6 +17,13 @@ FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
 """The environment variable that names a folder with more checkpoints."""
 MODELS_VARIABLE = "TRANSFORMER_VIZ_MODELS"
 """The one that names folders with Hugging Face models, or models, one after the other as in PATH."""
+SURVEYS_VARIABLE = "TRANSFORMER_VIZ_SURVEYS"
+"""The one that names a folder with surveys: `surveys` where the app is started, unless it is set."""
+
+
+def surveys() -> Path:
+    """The folder of people's own surveys."""
+    return Path(os.environ.get(SURVEYS_VARIABLE) or "surveys")
 
 
 def trained() -> Path:

@@ -8,7 +8,7 @@ import torch
 from transformer_viz.analysis import faithfulness as curves
 from transformer_viz.analysis import verdict as judging
 from transformer_viz.analysis.faithfulness import KS, Curve, MeanCurve
-from transformer_viz.analysis.verdict import Verdicts
+from transformer_viz.analysis.verdict import Verdict, Verdicts
 from transformer_viz.attribution.attribute import attribute
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.run import Run
@@ -56,12 +56,25 @@ def verdict(
     found = []
     for n_done, trace in enumerate(runs):
         say = of_part(on_progress, n_done, len(runs))
-        of_cause = of_part(say, 0, 1 + len(others))
-        of_cause(0)
-        cause = attribute(reader, trace, CAUSE, mode=mode, kind=kind, on_progress=of_cause)
-        results = _others(reader, trace, cause, others, missing, say)
-        found.append(judging.verdict(trace, cause, results))
+        found.append(of_run(reader, trace, others, missing, mode=mode, kind=kind, on_progress=say))
     return judging.over(found, missing, seed=seed)
+
+
+def of_run(
+    reader: LoadedModel,
+    trace: Trace,
+    methods: Sequence[str],
+    missing: dict[str, str],
+    *,
+    mode: str = "word",
+    kind: str | None = None,
+    on_progress: OnProgress | None = None,
+) -> Verdict:
+    """The verdict of a single run; what the model cannot give of `methods` is told to `missing`. The others as in `verdict`."""
+    of_cause = of_part(on_progress, 0, 1 + len(methods))
+    of_cause(0)
+    cause = attribute(reader, trace, CAUSE, mode=mode, kind=kind, on_progress=of_cause)
+    return judging.verdict(trace, cause, _others(reader, trace, cause, methods, missing, on_progress))
 
 
 def faithfulness(

@@ -1,0 +1,159 @@
+"""Surveys made up for tests: sizes, kinds and parts as asked, numbers that fit together and mean nothing."""
+
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.analysis.survey.result import (
+    Confidence,
+    CorrectAtLength,
+    Distribution,
+    Failed,
+    Survey,
+    SurveyedHead,
+    SurveyedKind,
+    SurveyedModel,
+    SurveyedOutputs,
+    SurveyedStatistic,
+    SurveyedTexts,
+    TextValue,
+    WorstOutput,
+)
+from transformer_viz.analysis.verdict import MapVerdict, Mean, Verdicts
+from transformer_viz.terms import KINDS, Kind
+
+SHARES = tuple(i / 20 for i in range(21))
+STATISTICS = (
+    SurveyedStatistic(name="mass", title="weight on the right key", help="Mean of it", is_share=True, edges=SHARES),
+    SurveyedStatistic(name="entropy_share", title="entropy, of the largest", help="A share", is_share=True, edges=SHARES),
+    SurveyedStatistic(name="distance", title="mean distance", help="In positions", is_share=False, edges=(0.0, 1.0, 4.0, 16.0)),
+)
+
+
+def survey(
+    seed: int = 0,
+    kinds: tuple[Kind, ...] = KINDS,
+    n_layers: int = 2,
+    n_heads: int = 3,
+    n: int = 1000,
+    **changes: Any,
+) -> Survey:
+    """Of a model that writes; `changes` are fields of the Survey that are given instead."""
+    rng = np.random.default_rng(seed)
+    places = [(kind, layer, head) for kind in kinds for layer in range(n_layers) for head in range(n_heads)]
+    made: dict[str, Any] = {
+        "model": SurveyedModel(name="reverse", variant="pre-norm", parameters=100_000, fingerprint="ab" * 32),
+        "texts": SurveyedTexts(
+            source="held-out, seed 0",
+            n=n + 1,
+            n_read=n,
+            n_failed=1,
+            failed=(Failed(line=17, text="a\tb", why="it has a tab"),),
+            digest="cd" * 32,
+        ),
+        "options": {"k": 3, "by": None, "seed": 0},
+        "statistics": STATISTICS,
+        "kinds": {kind: SurveyedKind(layers=tuple(range(n_layers)), n_heads=n_heads) for kind in kinds},
+        "heads": tuple(head(rng, *place, n) for place in places),
+        "agreement": {kind: _agreement(rng, n_layers * n_heads) for kind in kinds},
+        "outputs": outputs(rng, n),
+        "verdict": verdict(rng, n_layers, n_heads),
+    }
+    return Survey(**{**made, **changes})
+
+
+def head(rng: np.random.Generator, kind: Kind, layer: int, number: int, n: int) -> SurveyedHead:
+    """One head; `mass` is of cross-attention alone."""
+    by = "mass" if kind == "cross" else "entropy_share"
+    has = {each.name: each.name != "mass" or kind == "cross" for each in STATISTICS}
+    n_mirror = int(rng.integers(1, n))
+    texts = [
+        tuple(TextValue(line=int(line), text=f"text {line}", value=round(float(rng.random()), 4)) for line in lines)
+        for lines in rng.permutation(np.arange(1, 10)).reshape(3, 3)
+    ]
+    return SurveyedHead(
+        kind=kind,
+        layer=layer,
+        head=number,
+        n_texts=n,
+        roles={"mirror": n_mirror, "mixed": n - n_mirror},
+        statistics={each.name: distribution(rng, each, n) if has[each.name] else None for each in STATISTICS},
+        by=by,
+        highest=texts[0],
+        typical=texts[1],
+        unusual=texts[2],
+    )
+
+
+def distribution(rng: np.random.Generator, of: SurveyedStatistic, n: int) -> Distribution:
+    """Of n numbers drawn between the statistic's outer edges."""
+    values = of.edges[0] + rng.beta(2, 5, n) * (of.edges[-1] - of.edges[0])
+    half = 1.96 * values.std(ddof=1) / n**0.5
+    return Distribution(
+        n=n,
+        mean=float(values.mean()),
+        sd=float(values.std(ddof=1)),
+        low=float(values.mean() - half),
+        high=float(values.mean() + half),
+        min=float(values.min()),
+        max=float(values.max()),
+        even=float(values.mean() / 2),
+        counts=tuple(np.histogram(values, of.edges)[0].tolist()),
+    )
+
+
+def outputs(rng: np.random.Generator, n: int) -> SurveyedOutputs:
+    """Of three lengths, nine of ten right."""
+    sizes = (n // 3, n // 3, n - 2 * (n // 3))
+    by_length = tuple(
+        CorrectAtLength(
+            length=length, n=m, n_known=m, n_exact=m * 9 // 10, n_tokens=m * length, n_right=m * length * 19 // 20, bleu=None
+        )
+        for length, m in zip((4, 6, 9), sizes, strict=True)
+    )
+    totals: Any = {
+        name: sum(getattr(each, name) for each in by_length) for name in ("n", "n_known", "n_exact", "n_tokens", "n_right")
+    }
+    counts = rng.integers(1, 50, 20)
+    confidence = Confidence(
+        edges=SHARES,
+        counts=tuple(counts.tolist()),
+        n_judged=tuple(counts.tolist()),
+        sum_p=tuple((counts * (np.arange(20) + 0.5) / 20).tolist()),
+        n_right=tuple((counts * (np.arange(20) + 1) // 20).tolist()),
+    )
+    worst = tuple(
+        WorstOutput(line=line, text=f"text {line}", output="txet", expected="txet ", confidence=0.9 - line / 100)
+        for line in range(1, 4)
+    )
+    return SurveyedOutputs(**totals, bleu=None, by_length=by_length, confidence=confidence, worst=worst)
+
+
+def verdict(rng: np.random.Generator, n_layers: int, n_heads: int) -> Verdicts:
+    """Over heads of cross-attention; one of which has no rank correlation."""
+    names = [f"L{layer + 1} H{number + 1}" for layer in range(n_layers) for number in range(n_heads)]
+    maps = [MapVerdict(name, _mean(rng), _mean(rng)) for name in names]
+    maps[0] = MapVerdict(names[0], maps[0].top, Mean(float("nan")))
+    return Verdicts(
+        kind="cross",
+        mode="word",
+        n_texts=5,
+        n_judged=31,
+        n_left_out=4,
+        n_without_choice=1,
+        chance=Mean(0.2, (0.1, 0.3)),
+        maps=tuple(maps),
+        missing={"gradient": "this model has none"},
+    )
+
+
+def _mean(rng: np.random.Generator) -> Mean:
+    low, value, high = np.sort(rng.random(3)).tolist()
+    return Mean(value, (low, high))
+
+
+def _agreement(rng: np.random.Generator, n: int) -> tuple[tuple[float, ...], ...]:
+    found = rng.random((n, n))
+    found = (found + found.T) / 2
+    np.fill_diagonal(found, 1.0)
+    return tuple(map(tuple, found.tolist()))

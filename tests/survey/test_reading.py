@@ -1,0 +1,146 @@
+"""A corpus is read line by line: what cannot be read is one line, and says why."""
+
+import io
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from transformer_viz.errors import InputError
+from transformer_viz.surveying import reading
+from transformer_viz.surveying.block import Line
+from transformer_viz.surveying.options import SurveyOptions
+from transformer_viz.surveying.reading import LONGEST_LINE, corpus_of
+
+
+def lines(data: bytes, tmp_path: Path) -> list[Line]:
+    (tmp_path / "texts.txt").write_bytes(data)
+    corpus = corpus_of(tmp_path / "texts.txt")
+    found = list(corpus.lines)
+    assert (corpus.source, corpus.n_lines) == ("texts.txt", len(found))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("data", "texts"),
+    [
+        (b"a\nb\n", ["a", "b"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        ("ä\u2028\x0b\x85\r, \n ".encode(), ["ä\u2028\x0b\x85\r, ", " "]),
+    ],
+    ids=["each ends", "the last does not end", "CRLF", "BOM", "only LF ends a line"],
+)
+def test_a_text_is_a_line_and_nothing_of_it_is_changed(data, texts, tmp_path):
+    assert lines(data, tmp_path) == [Line(number, text) for number, text in enumerate(texts, 1)]
+
+
+def test_what_is_no_text_is_counted_and_says_why(tmp_path):
+    found = lines(b"a\n\n\xff\xfeb\nc" + b"d" * LONGEST_LINE + b"\ne\n", tmp_path)
+    assert [line.number for line in found] == [1, 2, 3, 4, 5]
+    assert [line.fault for line in found] == [
+        None,
+        "it is empty",
+        "it is not UTF-8 text",
+        f"it has {LONGEST_LINE + 1:,} bytes; at most {LONGEST_LINE:,} are read",
+        None,
+    ]
+    assert found[2].text == "\ufffd\ufffdb"
+    assert found[4].text == "e"
+
+
+@pytest.mark.parametrize("begins", [b"", b"\xef\xbb\xbf"], ids=["", "BOM"])
+@pytest.mark.parametrize("ends", [b"", b"\n", b"\r\n"], ids=["", "LF", "CRLF"])
+def test_the_longest_line_is_read_however_it_ends(begins, ends, tmp_path):
+    whole, more = (lines(begins + b"a" * n + ends, tmp_path) for n in (LONGEST_LINE, LONGEST_LINE + 1))
+    assert (len(whole), len(more)) == (1, 1)
+    assert whole[0].fault is None
+    assert len(whole[0].text) == LONGEST_LINE
+    assert more[0].fault is not None
+
+
+def test_a_line_of_ten_megabytes_is_never_held(tmp_path):
+    (tmp_path / "texts.txt").write_bytes(b"x" * 10**7 + b"\nab\n")
+    tracemalloc.start()
+    try:
+        first, second = corpus_of(tmp_path / "texts.txt").lines
+        assert tracemalloc.get_traced_memory()[1] < 4 * 10**6
+    finally:
+        tracemalloc.stop()
+    assert first.fault == "it has 10,000,000 bytes; at most 100,000 are read"
+    assert second == Line(2, "ab")
+
+
+def test_blocks_are_of_64_lines_in_order():
+    blocks = list(corpus_of([str(n) for n in range(150)]).blocks())
+    assert [(block.number, len(block.lines), block.lines[0].number) for block in blocks] == [
+        (0, 64, 1),
+        (1, 64, 65),
+        (2, 22, 129),
+    ]
+
+
+def test_a_digest_is_of_lines_model_and_options():
+    (one,) = corpus_of(["a", "b"]).blocks()
+    (other,) = corpus_of(["a", "b"], ["a", ""]).blocks()
+    known = {
+        one.digest("model", SurveyOptions()),
+        one.digest("other model", SurveyOptions()),
+        one.digest("model", SurveyOptions(k=6)),
+        other.digest("model", SurveyOptions()),
+    }
+    assert len(known) == 4
+    (again,) = corpus_of(["a", "b"]).blocks()
+    assert again.digest("model", SurveyOptions()) in known
+
+
+def test_standard_input_is_read_to_its_end(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("ä\nb".encode()), encoding="ascii"))
+    corpus = corpus_of("-")
+    assert (corpus.source, corpus.n_lines) == ("standard input", None)
+    assert list(corpus.lines) == [Line(1, "ä"), Line(2, "b")]
+
+
+def test_a_target_belongs_to_each_text_and_an_empty_one_is_not_known(tmp_path):
+    (tmp_path / "texts").write_bytes(b"a\nb\nc\n")
+    (tmp_path / "targets").write_bytes(b"A\n\n\xff\n")
+    found = list(corpus_of(tmp_path / "texts", tmp_path / "targets").lines)
+    assert found == [Line(1, "a", "A"), Line(2, "b"), Line(3, "c", "\ufffd", "of its target: it is not UTF-8 text")]
+
+
+@pytest.mark.parametrize("n_targets", [1, 3])
+def test_fewer_or_more_targets_are_refused(n_targets, tmp_path, monkeypatch):
+    (tmp_path / "targets").write_bytes(b"A\n" * n_targets)
+    with pytest.raises(InputError, match=f"2 texts and {n_targets} targets"):
+        corpus_of(["a", "b"], tmp_path / "targets")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\nb\n")))
+    with pytest.raises(
+        InputError, match=f"{'more' if n_targets > 2 else 'fewer'} targets than texts; line {min(n_targets, 2) + 1}"
+    ):
+        list(corpus_of("-", tmp_path / "targets").lines)
+
+
+def test_what_holds_no_text_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "empty").touch()
+    wrong: list[tuple[Any, str]] = [
+        (tmp_path / "none", "There is no file"),
+        (tmp_path, "it is a folder, not a file"),
+        (tmp_path / "empty", "There is no text"),
+        ([], "There is no text"),
+        ([b"a"], "b'a' is no text"),
+    ]
+    for given, said in wrong:
+        with pytest.raises(InputError, match=said):
+            list(corpus_of(given).lines)
+    monkeypatch.setattr(reading, "MOST_LINES", 2)
+    with pytest.raises(InputError, match="more than 2 lines"):
+        list(corpus_of(["a", "b", "c"]).lines)
+
+
+def test_half_a_character_is_no_text():
+    (line,) = corpus_of(["\ud800"]).lines
+    assert line.fault == "it is not UTF-8 text"
+    line.text.encode()

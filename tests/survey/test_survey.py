@@ -1,0 +1,239 @@
+"""A survey in this process: its files, how it goes on, and what it does not touch."""
+
+import errno
+import os
+import shutil
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import transformer_viz as tv
+from tests.survey.conftest import texts
+from transformer_viz import locks
+from transformer_viz.analysis.survey.result import Survey
+from transformer_viz.errors import InputError, OptionError, SurveyError
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.model import devices
+from transformer_viz.surveying import folder
+from transformer_viz.surveying.survey import Progress
+
+CORPUS = texts(130)
+
+
+def run(model: str | LoadedModel, output: Path | None, corpus: Any = CORPUS, **options: Any) -> Survey:
+    given: dict[str, Any] = {"workers": 1, "verdict_texts": 3, "device": "cpu", **options}
+    return tv.survey(model, corpus, output=output, **given)
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
+
+
+@pytest.fixture(scope="module")
+def made(home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a survey that nothing disturbs; nobody writes into it."""
+    folder = tmp_path_factory.mktemp("made")
+    run(str(home / "tiny"), folder)
+    return folder
+
+
+@pytest.fixture
+def straight(made: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return shutil.copytree(made, tmp_path / "straight")
+
+
+class Ended(Exception):
+    pass
+
+
+def end_after(n: int) -> Callable[[Progress], None]:
+    told = count()
+
+    def hear(progress: Progress) -> None:
+        if next(told) == n:
+            raise Ended
+
+    return hear
+
+
+def test_the_files_are_these(straight):
+    parts = ["blocks/000000", "blocks/000001", "blocks/000002", "verdicts/000000"]
+    assert set(contents(straight)) == {
+        *(f"{part}.safetensors" for part in parts),
+        *("survey.json", "summary.json", "survey.parquet"),
+    }
+
+
+def test_wherever_it_is_ended_it_goes_on_to_the_same_bytes(straight, tiny_name, tmp_path):
+    wanted, seen = contents(straight), set()
+    for n in count():
+        output = tmp_path / "ended" / str(n)
+        try:
+            run(tiny_name, output, on_progress=end_after(n))
+            break
+        except Ended:
+            seen.add(frozenset(contents(output)))
+        run(tiny_name, output)
+        assert contents(output) == wanted
+    assert contents(output) == wanted
+    assert [len(each) for each in sorted(seen, key=len)] == [1, 2, 3, 4, 5]
+
+
+def test_what_is_done_is_not_done_again(straight, tiny_name):
+    before = {path: path.stat().st_mtime_ns for path in straight.rglob("*.safetensors")}
+    run(tiny_name, straight)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_lines_that_are_added_are_run_and_the_others_are_not(straight, tiny_name, tmp_path):
+    more = [*CORPUS, *texts(10, seed=1)]
+    untouched = straight / "blocks" / "000001.safetensors"
+    before = untouched.stat().st_mtime_ns
+    run(tiny_name, straight, more)
+    run(tiny_name, tmp_path / "new", more)
+    assert contents(straight) == contents(tmp_path / "new")
+    assert untouched.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("name", ["blocks/000001.safetensors", "verdicts/000000.safetensors"])
+@pytest.mark.parametrize("how", ["cut", "bytes", "nothing", "another's", "a pipe"])
+def test_a_file_that_is_not_what_it_should_be_is_made_again(how, name, straight, tiny_name):
+    wanted, path = contents(straight), straight / name
+    data = path.read_bytes()
+    path.unlink()
+    if how == "a pipe":
+        os.mkfifo(path)
+    else:
+        others = {"cut": data[:-3], "bytes": os.urandom(500), "nothing": b""}
+        path.write_bytes(others.get(how, (straight / "blocks/000000.safetensors").read_bytes()))
+    run(tiny_name, straight)
+    assert contents(straight) == wanted
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"k": 4}, "begun with another k"),
+        ({"verdict_texts": 2, "seed": 1}, "begun with another seed, verdict_texts"),
+        ({"corpus": texts(130, seed=1)}, "begun with another texts"),
+        ({"model": "reverse-small"}, "begun with another model"),
+    ],
+)
+def test_the_folder_of_another_survey_is_left_alone(change, said, straight, tiny_name):
+    before = contents(straight)
+    with pytest.raises(OptionError, match=said):
+        run(**{"model": tiny_name, "output": straight, **change})
+    assert contents(straight) == before
+
+
+def test_what_is_no_folder_of_a_survey_is_left_alone(tiny_name, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter").write_text("dear")
+    (tmp_path / "file").write_text("dear")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
+    for name, said in [("mine", "in use for 'letter'"), ("file", "is no folder"), ("link", "is no folder")]:
+        with pytest.raises(OptionError, match=said):
+            run(tiny_name, tmp_path / name)
+    with pytest.raises(SurveyError, match="cannot be written"):
+        run(tiny_name, tmp_path / "file" / "new")
+    assert (tmp_path / "mine" / "letter").read_text() == "dear"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_blocks_are_not_written_through_a_link(straight, tiny_name, tmp_path):
+    for name in ("blocks", "verdicts"):
+        (straight / name).rename(tmp_path / name)
+        (straight / name).symlink_to(tmp_path / name)
+        with pytest.raises(OptionError, match="is a link"):
+            run(tiny_name, straight)
+        (straight / name).unlink()
+        (tmp_path / name).rename(straight / name)
+
+
+def test_two_surveys_do_not_write_into_one_folder(straight, tiny_name):
+    with locks.held(straight / ".lock"), pytest.raises(OptionError, match="Another survey is writing"):
+        run(tiny_name, straight)
+
+
+@pytest.mark.parametrize("n", range(5))
+def test_a_full_disk_is_said_and_what_is_done_is_kept(n, straight, tiny_name, tmp_path, monkeypatch):
+    """Full at the n-th file: a block, the verdicts, or a result."""
+    wanted, written, write = contents(straight), count(), folder.write_bytes
+
+    def full(data: bytes, path: Path) -> None:
+        if next(written) == n:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write(data, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(folder, "write_bytes", full)
+        with pytest.raises(SurveyError, match=r"No space left on device.*goes on"):
+            run(tiny_name, tmp_path / "new")
+    left = contents(tmp_path / "new")
+    assert len([name for name in left if name.endswith(".safetensors")]) == min(n, 4)
+    assert not list((tmp_path / "new").rglob(".*"))
+    run(tiny_name, tmp_path / "new")
+    assert contents(tmp_path / "new") == wanted
+
+
+def test_texts_that_cannot_be_read_are_counted_and_named_and_the_rest_goes_on(tiny_name, tmp_path):
+    (tmp_path / "texts.txt").write_bytes(b"abc\n\nxyz\n\xff\n" + b"a" * 200_000 + b"\nabcd\n")
+    found = run(tiny_name, tmp_path / "new", tmp_path / "texts.txt", verdict_texts=2).texts
+    assert (found.source, found.n, found.n_read, found.n_failed) == ("texts.txt", 6, 2, 4)
+    assert [each.line for each in found.failed] == [2, 3, 4, 5]
+    assert "is empty" in found.failed[0].why
+    assert "“x”" in found.failed[1].why
+
+
+def test_a_corpus_of_which_nothing_can_be_read_is_refused(tiny_name, tmp_path):
+    with pytest.raises(InputError, match="None of 2 texts can be read; line 1: "):
+        run(tiny_name, tmp_path / "new", ["xyz", ""])
+
+
+def test_nothing_is_kept_without_a_folder(straight, tiny_name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.rglob("*"))
+    assert run(tiny_name, None).to_json() == (straight / "summary.json").read_text(encoding="utf-8")
+    assert set(tmp_path.rglob("*")) == before
+
+
+def test_a_loaded_model_is_surveyed_here(straight, tiny_name):
+    model = tv.load_checkpoint(tiny_name, "cpu")
+    assert run(model, None, workers=None).to_json() == (straight / "summary.json").read_text(encoding="utf-8")
+    for other in ({"workers": 2}, {"ray": "auto"}):
+        with pytest.raises(OptionError, match="give its name"):
+            run(model, None, **other)
+
+
+def test_held_out_texts_are_those_of_the_evaluation(tiny_name, tmp_path):
+    model = tv.load_checkpoint(tiny_name, "cpu")
+    n = model.task.least_samples() + 3
+    found = tv.survey(tiny_name, held_out=n, workers=1, verdict_texts=0, seed=3, device="cpu")
+    given = [text for _, text in model.task.judged(n, 3)]
+    assert (found.texts.n, found.texts.source) == (len(given), "fresh, seed 3")
+    assert found.texts.digest == run(tiny_name, None, given, seed=3, verdict_texts=0).texts.digest
+
+
+def test_impossible_options_are_refused_before_anything_runs(tiny_name, tmp_path, monkeypatch):
+    impossible: list[tuple[dict[str, Any], str]] = [
+        ({"k": 0}, "k=0 is not possible"),
+        ({"verdict_texts": -1}, "verdict_texts=-1"),
+        ({"by": "nothing"}, "nothing"),
+        ({"workers": 0}, "workers=0"),
+        ({"workers": 10**6}, "from 1 to 1024"),
+        ({"gpus_per_worker": 1}, "actors of Ray"),
+        ({"held_out": 50}, "either texts, or held_out"),
+        ({"corpus": None}, "either texts, or held_out"),
+        ({"corpus": None, "held_out": 50, "targets": ["a"]}, "targets go with texts"),
+    ]
+    for wrong, said in impossible:
+        with pytest.raises(OptionError, match=said):
+            run(**{"model": tiny_name, "output": tmp_path / "new", **wrong})
+    monkeypatch.setattr(devices, "memory_of_machine", lambda: 10**9)
+    with pytest.raises(OptionError, match=r"4 workers need about 2.0 GB of memory, and 1.0 GB are free; take at most 1"):
+        run(tiny_name, tmp_path / "new", workers=4)
+    assert not (tmp_path / "new").exists() or not contents(tmp_path / "new")

@@ -1,0 +1,33 @@
+"""What tells apart models of one name: a sha256 over everything that decides what a model does."""
+
+import hashlib
+import json
+from dataclasses import asdict
+
+import torch
+from torch import nn
+
+from transformer_viz.loaded_model import LoadedModel
+
+
+def fingerprint(model: LoadedModel) -> str:
+    """Of the weights to the last bit, the tokens by their labels, the switches and the rules of its generation, in hex."""
+    found = hashlib.sha256(json.dumps(_about(model), sort_keys=True, default=str).encode())
+    for name, tensor in sorted(_module(model).state_dict().items()):
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+    return found.hexdigest()
+
+
+def _about(model: LoadedModel) -> list[object]:
+    tokenizer, sizes = model.tokenizer, model.model.sizes
+    labels = tokenizer.target_labels(range(sizes.vocabulary))
+    sources = tokenizer.source_labels(range(sizes.source_vocabulary))
+    task = [model.task.name, model.task.options()] if model.task else None
+    built = [model.variant, repr(model.architecture), repr(sizes)]
+    return [*built, asdict(model.switches), dict(model.generation), task, labels, sources]
+
+
+def _module(model: LoadedModel) -> nn.Module:
+    """The weights of a reader: its own, or of the model that it wraps."""
+    return next(each for each in (model.model, getattr(model.model, "model", None)) if isinstance(each, nn.Module))

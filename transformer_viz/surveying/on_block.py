@@ -1,0 +1,116 @@
+"""One block of a survey: its lines read, written and measured on one thread. The same block gives the same bytes anywhere."""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+
+import torch
+
+from transformer_viz.analysis.survey.partial import CUT, Partial
+from transformer_viz.analysis.survey.result import Failed
+from transformer_viz.analysis.survey.statistic import preferred
+from transformer_viz.errors import TransformerVizError, shortened
+from transformer_viz.loaded_model import Known, LoadedModel
+from transformer_viz.surveying.block import Block, Line
+from transformer_viz.surveying.on_heads import Heads, Labels, is_special
+from transformer_viz.surveying.on_outputs import Outputs
+from transformer_viz.surveying.options import SurveyOptions
+from transformer_viz.surveying.running import Batch, Text, TooLarge, batches, run
+from transformer_viz.tracing.decode_request import most_written
+from transformer_viz.tracing.framing import framed_sources
+from transformer_viz.tracing.trace_builder import not_finite
+
+
+def survey_block(model: LoadedModel, block: Block, options: SurveyOptions) -> Partial:
+    """What the heads of a model do with the lines of a block, and what it writes.
+
+    A line that cannot be read, or of which the model computes no numbers, is counted among the failed; the others are as if it
+    were not there.
+    """
+    with one_thread():
+        return _Surveyed(model, block, options).partial()
+
+
+@contextmanager
+def one_thread() -> Generator[None]:
+    """Several threads add in another order."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class _Surveyed:
+    """A block that is being read."""
+
+    def __init__(self, model: LoadedModel, block: Block, options: SurveyOptions) -> None:
+        self._model, self._options = model, options
+        self._lines = sorted(block.lines, key=lambda line: line.number)
+        self._why = {place: line.fault for place, line in enumerate(self._lines) if line.fault is not None}
+        sizes, n = model.model.sizes, len(self._lines)
+        self._heads = {kind: Heads(numbers, sizes.heads[kind], n) for kind, numbers in sizes.layers.items()}
+        self._outputs = Outputs(model, n) if sizes.writes else None
+
+    def partial(self) -> Partial:
+        """Runs it."""
+        texts = [text for place, line in enumerate(self._lines) if (text := self._text(place, line)) is not None]
+        for batch in batches(self._model, texts):
+            self._run(batch)
+        read = [place for place in range(len(self._lines)) if place not in self._why]
+        values_of = preferred(self._options.by)
+        return Partial(
+            lines=tuple(self._lines[place].number for place in read),
+            texts=tuple(shortened(self._lines[place].text, CUT) for place in read),
+            failed=tuple(self._failed(place) for place in sorted(self._why)),
+            kinds={kind: heads.partial(read, values_of) for kind, heads in self._heads.items()},
+            outputs=None if self._outputs is None else self._outputs.partial(read),
+        )
+
+    def _failed(self, place: int) -> Failed:
+        line = self._lines[place]
+        return Failed(line=line.number, text=shortened(line.text, CUT), why=shortened(self._why[place] or "", CUT))
+
+    def _text(self, place: int, line: Line) -> Text | None:
+        if place in self._why:
+            return None
+        model = self._model
+        try:
+            (ids,) = framed_sources(model, [line.text], None).rows
+            is_prompt = model.model.start_id is None and model.model.sizes.writes
+            limit = most_written(model, self._options.max_length, len(ids) - 1 if is_prompt else 0)
+        except TransformerVizError as error:
+            self._why[place] = str(error)
+            return None
+        return Text(place, line, ids, limit)
+
+    def _run(self, texts: Sequence[Text]) -> None:
+        """All together; where that does not fit, in halves; where it fails, one by one, so that only the bad one fails."""
+        try:
+            self._add(run(self._model, texts))
+        except TooLarge:
+            half = len(texts) // 2
+            self._run(texts[:half])
+            self._run(texts[half:])
+        except TransformerVizError as error:
+            if len(texts) == 1:
+                self._why[texts[0].place] = str(error)
+                return
+            for text in texts:
+                self._run([text])
+
+    def _add(self, batch: Batch) -> None:
+        labels = Labels(self._model, batch)
+        known = [self._known(text, batch.n_rows(i)) for i, text in enumerate(batch.texts)]
+        for kind, heads in self._heads.items():
+            heads.add(batch, kind, known, labels)
+        for i, text in enumerate(batch.texts):
+            read = (labels.target if batch.is_prompted else labels.source)[i][: len(text.ids)]
+            if not batch.is_finite(i):
+                self._why[text.place] = str(not_finite(self._model))
+            elif self._outputs is not None:
+                length = sum(not is_special(label) for label in read)
+                self._outputs.add(text, length, batch.written[i], batch.probabilities[i], known[i])
+
+    def _known(self, text: Text, n_rows: int) -> Known:
+        return self._model.tokenizer.known(text.line.text, n_rows)

@@ -1,0 +1,198 @@
+"""What the heads of a batch do: every statistic of every text at once, in pieces that fit into a processor's cache."""
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from transformer_viz.analysis.head_names import ROLES, roles
+from transformer_viz.analysis.measure import Judged
+from transformer_viz.analysis.measures import OF_MANY
+from transformer_viz.analysis.positions import NONE, Positions, last_of
+from transformer_viz.analysis.rows import has_weight
+from transformer_viz.analysis.survey.checks import MOST_COMPARED
+from transformer_viz.analysis.survey.partial import N_BINS, KindPartial
+from transformer_viz.analysis.survey.statistic import NAMES, STATISTICS
+from transformer_viz.analysis.word_starts import is_special as _is_special
+from transformer_viz.loaded_model import Known, LoadedModel
+from transformer_viz.surveying.running import Batch
+from transformer_viz.terms import Kind
+
+_PIECE = 2**19
+"""Weights of a piece: 4 MiB in float64."""
+is_special = lru_cache(maxsize=2**14)(_is_special)
+
+
+class Heads:
+    """One kind of attention over the texts of a block.
+
+    Args:
+        layers: their numbers.
+        n_heads: of each.
+        n_texts: of the block.
+    """
+
+    def __init__(self, layers: Sequence[int], n_heads: int, n_texts: int) -> None:
+        self.layers, self.n_heads = tuple(layers), n_heads
+        heads = (len(layers), n_heads)
+        self._values = np.full((2, len(NAMES), n_texts, *heads), np.nan)
+        self._roles = np.full((n_texts, *heads), -1)
+        n_compared = heads[0] * heads[1] if heads[0] * heads[1] <= MOST_COMPARED else 0
+        self._agreed = np.zeros((n_texts, n_compared, n_compared))
+        self._compared = np.zeros((n_texts, n_compared, n_compared), bool)
+
+    def add(self, batch: Batch, kind: Kind, known: Sequence[Known], labels: "Labels") -> None:
+        """Texts of a batch, what a task knows of them, and what their tokens are called."""
+        each = len(self.layers) * self.n_heads * int(np.prod(batch.weights[kind].shape[-2:]))
+        at_once = max(1, _PIECE // max(1, each))
+        for first in range(0, len(batch.texts), at_once):
+            these = range(first, min(first + at_once, len(batch.texts)))
+            places = [batch.texts[i].place for i in these]
+            tops = []
+            for layers, judged in _judged(batch, kind, these, known, labels):
+                uniform = judged.uniform()
+                for number, measure in enumerate(OF_MANY.values()):
+                    if (found := measure.of(judged)) is not None:
+                        even = measure.of(uniform)
+                        assert even is not None
+                        self._values[0, number, places, layers] = found
+                        self._values[1, number, places, layers] = even
+                self._roles[places, layers] = roles(judged, uniform).number
+                tops.append(np.where(judged.rows, judged.top, NONE))
+            if self._agreed.size:
+                self._compare(places, np.concatenate(tops, 1))
+
+    def _compare(self, places: Sequence[int], tops: np.ndarray) -> None:
+        """Of the largest keys (text, layer, head, query), NONE in rows that are not judged, where two heads have the same."""
+        tops = tops.reshape(len(tops), -1, tops.shape[-1])
+        n_heads, n_rows = tops.shape[1:]
+        is_judged = (tops != NONE).astype(np.float32)
+        both = is_judged @ is_judged.swapaxes(-1, -2)
+        at_once = max(1, _PIECE // (n_heads * n_rows * len(tops)))
+        for first in range(0, n_heads, at_once):
+            some = slice(first, first + at_once)
+            alike = tops[:, some, None] == tops[:, None]
+            alike &= (tops != NONE)[:, None]
+            self._agreed[places, some] = alike.sum(-1) / np.maximum(both[:, some], 1)
+        self._compared[places] = both > 0
+
+    def partial(self, read: Sequence[int], values_of: Sequence[str]) -> KindPartial:
+        """Summed over the texts that were read, in the order of their lines."""
+        values, even = self._values[:, :, read]
+        is_there = ~np.isnan(values)
+        n = is_there.sum(1)
+        sums = np.where(is_there, values, 0).sum(1)
+        apart = values - (sums / np.maximum(n, 1))[:, None]
+        return KindPartial(
+            layers=self.layers,
+            n_heads=self.n_heads,
+            values_of=tuple(values_of),
+            n=n,
+            sums=sums,
+            squares=(np.where(is_there, apart, 0) ** 2).sum(1),
+            lowest=np.where(is_there, values, np.inf).min(1, initial=np.inf),
+            highest=np.where(is_there, values, -np.inf).max(1, initial=-np.inf),
+            even=np.where(is_there, even, 0).sum(1),
+            counts=np.stack([_counts(each, of.edges) for each, of in zip(values, STATISTICS, strict=True)]),
+            roles=np.stack([(self._roles[read] == number).sum(0) for number in range(len(ROLES))]),
+            agreed=self._agreed[read].sum(0),
+            compared=self._compared[read].sum(0),
+            values=values[[NAMES.index(name) for name in values_of]],
+        )
+
+
+class Labels:
+    """What the tokens of a batch are called, as far as statistics ask: of each text, of what an encoder and a decoder read."""
+
+    def __init__(self, model: LoadedModel, batch: Batch) -> None:
+        tokenizer, sources = model.tokenizer, [[] if batch.is_prompted else text.ids for text in batch.texts]
+        self.source = [tokenizer.source_labels(ids) for ids in sources]
+        start = [] if model.model.start_id is None else [model.model.start_id]
+        self.target = [
+            tokenizer.target_labels([*(text.ids if batch.is_prompted else start), *ids[:-1]]) if ids else []
+            for text, ids in zip(batch.texts, batch.written, strict=True)
+        ]
+        letters = (tokenizer.letters(labels) for labels in self.source)
+        self.letters = [[NONE if letter is None else letter for letter in each] for each in letters]
+        self.last = [last_of(labels, np.ones(len(labels), bool)) for labels in self.source]
+        self.is_special = [[[is_special(label) for label in each] for each in side] for side in (self.source, self.target)]
+
+
+def _judged(batch: Batch, kind: Kind, these: range, known: Sequence[Known], labels: Labels) -> Iterator[tuple[slice, Judged]]:
+    """Some texts of a batch as measures are given them, cropped to the longest, and in as many layers as fit."""
+    n_rows = [batch.n_rows(i) for i in these]
+    n_sources = [len(batch.texts[i].ids) for i in these]
+    n_queries, n_keys = n_sources if kind == "encoder" else n_rows, n_rows if kind == "decoder" else n_sources
+    size = max(n_queries), max(n_keys)
+    before = [batch.n_before(kind, i) for i in these]
+    weights = _cropped(batch.weights[kind][these.start : these.stop], before, size)
+    own = _below(n_queries, size[0])[:, None, None, :, None] & _below(n_keys, size[1])[:, None, None, None]
+    masked = batch.masked[kind]
+    if masked is not None:
+        whole = (
+            masked[these.start : these.stop] if len(masked) > 1 else np.broadcast_to(masked, (len(these), *masked.shape[1:]))
+        )
+        allowed = own & ~_cropped(whole, before, size)
+    elif kind == "decoder" and batch.is_growing:
+        allowed = own & np.tri(*size, dtype=bool)
+    else:
+        allowed = own
+    if (allowed == allowed[:, :1, :1]).all():
+        allowed = allowed[:, :1, :1]
+    positions = _positions(kind, these, known, labels, size, (n_queries, n_rows))
+    at_once = max(1, _PIECE // (weights[:, 0].size or 1))
+    for first in range(0, weights.shape[1], at_once):
+        some = slice(first, first + at_once)
+        open_ = allowed[:, some] if allowed.shape[1] > 1 else allowed
+        exact = weights[:, some].astype(np.float64)
+        rows = open_.any(-1) & has_weight(exact)
+        if (rows == rows[:, :1, :1]).all():
+            rows = rows[:, :1, :1]
+        exact *= rows[..., None]
+        yield some, Judged(kind, exact, open_, rows, positions)
+
+
+def _positions(
+    kind: Kind, these: range, known: Sequence[Known], labels: Labels, size: tuple[int, int], n: tuple[list[int], list[int]]
+) -> Positions:
+    """Of some texts; NONE behind the shorter ones."""
+    n_queries, n_rows = n
+    width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(len(labels.source[i]) for i in these)
+    letters = np.full((len(these), width), NONE)
+    true = np.full((len(these), size[0] if kind == "cross" else 0), NONE)
+    special = np.zeros((len(these), size[1]), bool)
+    last = np.full(len(these), NONE)
+    for row, i in enumerate(these):
+        own, of_keys = labels.letters[i], labels.is_special[kind == "decoder"][i]
+        letters[row, : len(own)], special[row, : len(of_keys)], last[row] = own, of_keys, labels.last[i]
+        if kind == "cross":
+            true[row, : n_rows[row]] = [NONE if key is None else key for key in known[i].alignment]
+    return Positions(letters, last, true, special, np.array(n_queries), np.array(n_rows))
+
+
+def _cropped(whole: np.ndarray, before: Sequence[int], size: tuple[int, int]) -> np.ndarray:
+    """(text, layer, head, query, key) from each text's own first row and key on."""
+    n_queries, n_keys = size
+    if not any(before):
+        return whole[..., :n_queries, :n_keys]
+    found = np.zeros((*whole.shape[:3], n_queries, n_keys), whole.dtype)
+    for i, first in enumerate(before):
+        own = whole[i, ..., first : first + n_queries, first : first + n_keys]
+        found[i, ..., : own.shape[-2], : own.shape[-1]] = own
+    return found
+
+
+def _below(numbers: Sequence[int], size: int) -> np.ndarray:
+    """bool (text, place)."""
+    return np.arange(size) < np.array(numbers)[:, None]
+
+
+def _counts(values: np.ndarray, edges: Sequence[float]) -> np.ndarray:
+    """int64 (layer, head, bin) of (text, layer, head); the first and the last bin also hold what lies outside."""
+    bins = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+    # What is no number is counted in a bin of its own, which is left out.
+    bins = np.where(np.isnan(values), N_BINS, bins)
+    n_heads = values.shape[1] * values.shape[2]
+    bins = bins.reshape(len(values), n_heads)
+    found = np.bincount((bins + np.arange(n_heads) * (N_BINS + 1)).ravel(), minlength=n_heads * (N_BINS + 1))
+    return found.reshape(*values.shape[1:], N_BINS + 1)[..., :N_BINS].astype(np.int64)

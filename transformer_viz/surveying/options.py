@@ -1,0 +1,45 @@
+"""What decides a survey's numbers besides the model and the lines."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from transformer_viz.errors import OptionError, quoted
+
+MOST_KEPT, MOST_VERDICT_TEXTS, LARGEST_SEED, LONGEST = 50, 100_000, 2**63 - 2, 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurveyOptions:
+    """Checked when they are made; plain data.
+
+    Attributes:
+        k: how many texts are kept of each head, the most typical and the most unusual, and how many of the worst outputs.
+        by: the statistic by which texts are typical or unusual; None = the mass where there is a true key, else the entropy.
+        max_length: the most tokens to write, the end included; None = as the model.
+        seed: which texts the verdicts take; also of their intervals, and of which held-out texts are drawn.
+        verdict_texts: of how many texts attention is asked whether it points at the cause; 0 = of none.
+        mode: how a token is taken away there, as in `tv.attribute`.
+
+    Raises:
+        OptionError: a number out of its range.
+    """
+
+    k: int = 5
+    by: str | None = None
+    max_length: int | None = None
+    seed: int = 0
+    verdict_texts: int = 300
+    mode: str = "word"
+
+    def __post_init__(self) -> None:
+        check_whole("k", self.k, 1, MOST_KEPT)
+        check_whole("seed", self.seed, 0, LARGEST_SEED)
+        check_whole("verdict_texts", self.verdict_texts, 0, MOST_VERDICT_TEXTS)
+        if self.max_length is not None:
+            check_whole("max_length", self.max_length, 1, LONGEST)
+
+
+def check_whole(name: str, value: Any, least: int, most: int) -> None:
+    """Raises an OptionError unless it is a whole number within limits."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise OptionError(f"{name}={quoted(value)} is not possible; it is a whole number from {least} to {most}")
