@@ -76,6 +76,12 @@ OTHERS = {
     "patching",
     "remembered",
     "search_tree",
+    "survey_agreement",
+    "survey_calibration",
+    "survey_difference",
+    "survey_distribution",
+    "survey_heads",
+    "survey_lengths",
     "token_losses",
     "training",
 }

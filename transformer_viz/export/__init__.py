@@ -5,6 +5,7 @@ from transformer_viz.export.inside_page import inside_html
 from transformer_viz.export.pages import figure_html, html
 from transformer_viz.export.pictures import picture
 from transformer_viz.export.saving import save
+from transformer_viz.export.survey_page import survey_html
 from transformer_viz.export.tables import table
 
-__all__ = ["figure_html", "frame", "html", "inside_html", "picture", "save", "table"]
+__all__ = ["figure_html", "frame", "html", "inside_html", "picture", "save", "survey_html", "table"]

@@ -92,7 +92,7 @@ def content(
         "prompt": prompt_token(trace),
         "first": trace.n_given,
         "answer": answer_mark(trace, with_answer=with_answer),
-        "candidates": templates.candidate_steps(trace, large=large),
+        "candidates": templates.candidate_steps(trace),
         "true": templates.true_keys(trace, with_answer=with_answer),
         "kinds": {kind: _kind(trace, kind, words, Drawn(large, with_answer, colours)) for kind in trace.kinds},
         "pieces": words.pieces,

@@ -6,8 +6,10 @@ import hashlib
 import html as markup
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from os import PathLike, fspath
+from types import MappingProxyType
 from typing import Any, Literal
 
 from transformer_viz.analysis.aligner import aligner_of
@@ -73,7 +75,7 @@ def html(
     data["aligner"] = aligned(trace, found)
     scripts = (*_SCRIPTS, *(_OF_AN_ALIGNER if found else ()), "page.js")
     styles = ("player.css", *(("lines.css",) if found else ()), "page.css")
-    return _filled(asset("page.html"), data, scripts, styles, plotlyjs)
+    return filled(asset("page.html"), data, scripts, styles, plotlyjs)
 
 
 def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: PlotlyJs = True) -> str:
@@ -89,7 +91,7 @@ def figure_html(figure: Any, *, title: str = "Transformer Viz", plotlyjs: Plotly
     """
     drawn = json.loads(figure.to_json())
     data = {"title": title, "figure": {key: drawn[key] for key in ("data", "layout")}}
-    return _filled(asset("figure.html"), data, ("figure.js",), ("figure.css",), plotlyjs)
+    return filled(asset("figure.html"), data, ("figure.js",), ("figure.css",), plotlyjs)
 
 
 def plotly_file() -> bytes:
@@ -102,19 +104,39 @@ def as_json(data: Any) -> str:
     return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _filled(page: str, data: dict[str, Any], scripts: tuple[str, ...], styles: tuple[str, ...], plotlyjs: PlotlyJs) -> str:
+def filled(
+    page: str,
+    data: dict[str, Any],
+    scripts: tuple[str, ...],
+    styles: tuple[str, ...],
+    plotlyjs: PlotlyJs,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """A page with its data, its program and its policy, which lets nothing else run.
+
+    Args:
+        page: with `{{NAME}}` where the parts go, and `{{head}}` for what is alike in all pages.
+        data: what the program reads.
+        scripts: files of `page/`, one after the other.
+        styles: likewise.
+        plotlyjs: as in `html`.
+        more: parts of this page alone, by name; markup.
+    """
     code = "(() => {\n" + script(*scripts) + "\n})();"
     tag, sources = _plotly(plotlyjs)
     parts = {
+        "title": "Transformer Viz",
         "csp": _policy([*sources, _hash(code)]),
         "style": script(*styles),
         "player": asset("player.html"),
         "plotly": tag,
         "data": as_json(data),
         "script": code,
+        **more,
     }
+    whole = page.replace("{{head}}", asset("head.html").rstrip())
     # In one pass: a part that holds {{data}} in a token stays as it is.
-    return re.sub(r"\{\{([a-z]+)\}\}", lambda match: parts[match[1]], page)
+    return re.sub(r"\{\{([a-z]+)\}\}", lambda match: parts[match[1]], whole)
 
 
 def _policy(script_sources: list[str]) -> str:

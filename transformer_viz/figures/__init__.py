@@ -28,6 +28,12 @@ from transformer_viz.figures.player import player
 from transformer_viz.figures.remembered import remembered
 from transformer_viz.figures.search_tree import search_tree
 from transformer_viz.figures.snapshot_maps import snapshot_maps
+from transformer_viz.figures.survey_agreement import survey_agreement
+from transformer_viz.figures.survey_calibration import survey_calibration
+from transformer_viz.figures.survey_difference import survey_difference
+from transformer_viz.figures.survey_distribution import survey_distribution
+from transformer_viz.figures.survey_heads import survey_heads
+from transformer_viz.figures.survey_lengths import survey_lengths
 from transformer_viz.figures.training import training
 from transformer_viz.figures.training_playback import training_playback
 
@@ -58,6 +64,12 @@ __all__ = [
     "search_tree",
     "snapshot_maps",
     "softmax_maps",
+    "survey_agreement",
+    "survey_calibration",
+    "survey_difference",
+    "survey_distribution",
+    "survey_heads",
+    "survey_lengths",
     "token_losses",
     "training",
     "training_playback",

@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, theme_of
+from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, see_through, theme_of
 from transformer_viz.terms import head_title
 
 _LENGTH = escape("tokens of the source, without <start> and <end>")
@@ -120,7 +120,7 @@ def _interval(found: ByLength, colours: Theme) -> go.Scatter:
         mode="lines",
         line={"width": 0},
         fill="toself",
-        fillcolor=_see_through(colours.chosen, 0.28),
+        fillcolor=see_through(colours.chosen, 0.28),
         name="its 95 % interval (Wilson)",
         legendrank=2,
         hoverinfo="skip",
@@ -160,7 +160,7 @@ def _trained_shape(found: ByLength, edges: list[float], colours: Theme) -> list[
     if left >= right:
         return []
     box = {"type": "rect", "xref": "x", "yref": "paper", "x0": left, "x1": right, "y0": 0, "y1": 1}
-    return [{**box, "fillcolor": _see_through(colours.muted, 0.13), "line": {"width": 0}, "layer": "below"}]
+    return [{**box, "fillcolor": see_through(colours.muted, 0.13), "line": {"width": 0}, "layer": "below"}]
 
 
 def _trained_words(found: ByLength, edges: list[float], colours: Theme, size: int) -> list[dict[str, Any]]:
@@ -194,8 +194,3 @@ def _tick_step(width: float, narrow: bool) -> int:
     """1, 2, 5, 10, … so that at most so many ticks are drawn."""
     most = 8 if narrow else 20
     return next(step for power in range(7) for step in (10**power, 2 * 10**power, 5 * 10**power) if width / step <= most)
-
-
-def _see_through(colour: str, share: float) -> str:
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return f"rgba({red}, {green}, {blue}, {share})"

@@ -132,7 +132,7 @@ class _Panel:
                 y=[self._row(head) for head in self.heads],
                 text=[_words(head, self.tint, room) for head in self.heads],
                 mode="text",
-                textfont={"size": size, "color": [_ink_on(getattr(head, self.tint), colours) for head in self.heads]},
+                textfont={"size": size, "color": [ink_on(getattr(head, self.tint), colours) for head in self.heads]},
                 hoverinfo="skip",
                 xaxis=xaxis,
                 yaxis=yaxis,
@@ -191,16 +191,29 @@ def _words(head: HeadGrade, tint: str, room: float) -> str:
     return number if room >= _VALUE_NEEDS else ""
 
 
-def _ink_on(value: float | None, colours: Theme) -> str:
-    """Black or white, whichever stands out more from the tile (WCAG 2.2, contrast ratio): 4.5 at least, on any colour."""
+def ink_on(value: float | None, colours: Theme, scale: Sequence[str] = ()) -> str:
+    """Black or white, whichever stands out more from the tile (WCAG 2.2, contrast ratio): 4.5 at least, on any colour.
+
+    Args:
+        value: how far along the colours the tile is, 0 to 1; None for one without a number.
+        colours: of the picture.
+        scale: its colours where they are not the sequential ones.
+    """
     if value is None:
         return colours.ink
-    stops = np.array([[float(n) for n in colour[4:-1].split(",")] for colour in colours.scale])
+    stops = np.array([_parts(colour) for colour in scale or colours.scale])
     place = np.clip(value, 0, 1) * (len(stops) - 1)
     channels = np.array([np.interp(place, np.arange(len(stops)), channel) for channel in stops.T]) / 255
     linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     luminance = float(linear @ (0.2126, 0.7152, 0.0722))
     return "#000000" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "#ffffff"
+
+
+def _parts(colour: str) -> list[float]:
+    """Red, green and blue of `#rrggbb` or `rgb(r, g, b)`, 0 to 255."""
+    if colour.startswith("#"):
+        return [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    return [float(part) for part in colour[4:-1].split(",")]
 
 
 def _hover(head: HeadGrade) -> str:

@@ -133,3 +133,9 @@ def even(colours: list[str]) -> list[list[Any]]:
 def flat(colour: str) -> list[list[Any]]:
     """A colour scale of one colour."""
     return [[0, colour], [1, colour]]
+
+
+def see_through(colour: str, share: float) -> str:
+    """A `#rrggbb` colour that covers what is under it by this share."""
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red}, {green}, {blue}, {share})"

@@ -1,0 +1,28 @@
+// Draws the figures of a survey where the page has room for them: those of a fold when it is opened, those of the chosen number.
+
+const page = JSON.parse(document.getElementById("data").textContent);
+const CONFIG = { displayModeBar: false, responsive: true };
+
+async function draw(place, figure) {
+  await window.plotlyReady;
+  if (window.Plotly) await window.Plotly.react(place, figure.data, figure.layout, CONFIG);
+  else place.textContent = "plotly.min.js is not where this page looks for it, so the picture cannot be drawn.";
+}
+
+const box = document.getElementById("number");
+
+function drawHeads() {
+  for (const place of document.querySelectorAll("[data-kind]")) {
+    const figure = page.heads[box.value][place.dataset.kind];
+    place.hidden = !figure;
+    if (figure) draw(place, figure);
+  }
+}
+
+box?.addEventListener("change", drawHeads);
+if (box) drawHeads();
+for (const place of document.querySelectorAll("[data-figure]")) {
+  const fold = place.closest("details"), figure = page.figures[place.dataset.figure];
+  if (!fold) draw(place, figure);
+  else fold.addEventListener("toggle", () => fold.open && draw(place, figure), { once: true });
+}
