@@ -24,6 +24,7 @@ SHOTS = (
     ("search-light", "search", 1440, 1400, "light", False),
     ("compare-light", "compare", 1440, 1180, "light", False),
     ("replay-light", "replay?checkpoint=reverse-small&text=reversethis&moment=227", 1440, 900, "light", False),
+    ("survey-light", "survey?number=entropy_share&kind=cross&layer=2&head=2", 1440, 900, "light", False),
     ("phone-light", "?text=reversethis&step=7", 390, 844, "light", True),
     ("phone-dark", "?text=reversethis&kind=decoder&step=7", 390, 844, "dark", False),
 )
@@ -41,6 +42,7 @@ MOVING, TEXT = "step-by-step.webp", "reversethis"
 _STEP_MS, _LAST_MS = 900, 2500
 """How long a step of the moving picture stands, and the last one."""
 _MAPS_DRAWN = "document.querySelector('.st-key-focus .chart canvas')"
+_SURVEY_DRAWN = "document.querySelector('.st-key-survey-distribution canvas')"
 
 
 def main(folder: Path) -> None:
@@ -84,7 +86,8 @@ def _shoot(browser: Browser, url: str, path: Path, width: int, height: int, sche
         viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light", bypass_csp=True
     )
     page.goto(url)
-    page.wait_for_function(_MAPS_DRAWN if "masks" in url or "compare" in url else served.DRAWN)
+    is_map = "masks" in url or "compare" in url
+    page.wait_for_function(_SURVEY_DRAWN if "survey" in url else _MAPS_DRAWN if is_map else served.DRAWN)
     page.wait_for_timeout(1200)
     if is_whole:
         page.get_by_role("tab", name="Masks in force").click()

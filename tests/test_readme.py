@@ -20,6 +20,7 @@ LINES = re.findall(r"^python -m transformer_viz (.+)$", COMMAND_LINE, flags=re.M
 LESS = {
     "check-masks": ["--replacements", "1"],
     "evaluate": ["--samples", "128"],
+    "survey": ["--held-out", "128", "--verdict-texts", "0", "--workers", "1"],
     "train": ["--steps", "2", "--samples", "128", "-o", "trained-here"],
 }
 

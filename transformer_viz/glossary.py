@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
-PAGES = ("explore", "masks", "search", "compare", "train", "replay", "open")
+PAGES = ("explore", "masks", "search", "compare", "train", "replay", "survey", "open")
 _TRAIN = ("train",)
 _EXPLORE = ("explore",)
 _INSIDE = ("explore", "search", "open")
 _TRIAL = ("explore",)
+_SURVEY = ("survey",)
+_TRIAL_OR_SURVEY = (*_TRIAL, *_SURVEY)
 _MAPS = ("explore", "masks", "search", "compare", "replay", "open")
 
 
@@ -122,13 +124,17 @@ TERMS: dict[str, Term] = {
     ),
     "at the cause, word": Term(
         "Share of steps in which a map's largest number is at the token that matters most; the unknown token takes its place",
-        _TRIAL,
+        _TRIAL_OR_SURVEY,
     ),
-    "at the cause, position": Term("The same, where the token stays and nobody may look at its position", _TRIAL),
+    "at the cause, position": Term("The same, where the token stays and nobody may look at its position", _TRIAL_OR_SURVEY),
+    "at the cause, 95 %": Term("In this interval are 95 % of the shares over texts drawn again from these texts", _SURVEY),
+    "ρ, 95 %": Term("Likewise of the rank correlations", _SURVEY),
+    "by chance": Term("How often a token that is drawn at random is the one that matters most", _SURVEY),
     "ρ, word": Term(
-        "Spearman's rank correlation of a map with the causes by word: 1 is the same order, 0 none, −1 the opposite", _TRIAL
+        "Spearman's rank correlation of a map with the causes by word: 1 is the same order, 0 none, −1 the opposite",
+        _TRIAL_OR_SURVEY,
     ),
-    "ρ, position": Term("The same with the causes by position", _TRIAL),
+    "ρ, position": Term("The same with the causes by position", _TRIAL_OR_SURVEY),
     "map above": Term("Goes to this head in the maps above", _TRIAL),
     "in its place": Term(
         "For a head that is taken away stand zeros, its mean output over all texts, or uniform attention to its allowed keys",
@@ -227,6 +233,18 @@ TERMS: dict[str, Term] = {
     "links found": Term("The share of the true links that a head has", ("explore",)),
     "agreement": Term("How often a head links a word as the best one does", ("explore",)),
     "change of log p": Term("By how much the log-probability of a written token changes without the head", ("explore",)),
+    "survey": Term("What every head of a model does over many texts: means, intervals, and texts that show it", _SURVEY),
+    "heads by": Term("The number that tints each head: its mean over all texts, or the share of texts with a role", _SURVEY),
+    "compare with": Term("A second survey, of a model with as many layers and heads: the maps show what differs", _SURVEY),
+    "role": Term("A name for where a head looks, such as previous or mirror, given to it anew for each text", _SURVEY),
+    "95 %": Term("In 95 of 100 surveys of as many texts such an interval holds the true mean", _SURVEY),
+    "uniform attention": Term("The baseline: attention that looks at every allowed key alike", _SURVEY),
+    "expected calibration error": Term(
+        "How far the probability of tokens and the share that is right are apart, on average", _SURVEY, "Guo et al. 2017"
+    ),
+    "bleu": Term(
+        "How many runs of one to four words an output shares with the known one, 0 to 100", _SURVEY, "Papineni et al. 2002"
+    ),
     "steps": Term("Batches that the training learns from", _TRAIN),
 }
 

@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.charts import FOCUS, PATIENCE_MS, TEXTS, TREE, area, at_rest, texts, wait_for_step, wait_until_drawn
+from transformer_viz.views import pages
 
 pytestmark = pytest.mark.browser
 
@@ -36,9 +37,12 @@ def test_a_phone_has_every_page_in_a_row_and_names_the_one_that_is_open(page: Pa
     expect(page).to_have_title("Masks · Transformer Viz")
     wait_until_drawn(page, ".chart")
     assert at_rest(page, "() => [...document.querySelectorAll('h1')].map((heading) => heading.textContent)") == ["Masks"]
-    links = {link.inner_text().split("\n")[-1]: link.bounding_box() for link in page.locator(".st-key-pages a").all()}
-    assert len(links) == 7
-    assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= 390 and box["height"] >= 24 for box in links.values())
+    for width in (320, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        links = [link.bounding_box() for link in page.locator(".st-key-pages a").all()]
+        assert len(links) == len(pages())
+        assert all(box and box["x"] >= 0 and box["x"] + box["width"] <= width for box in links)
+        assert all(box and min(box["width"], box["height"]) >= 24 for box in links)
     names = page.locator(".st-key-pages p").evaluate_all(
         "(all) => all.filter((p) => p.offsetWidth > 1).map((p) => p.textContent)"
     )

@@ -16,6 +16,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests import tiny_models
 from tests.inside import go
+from tests.survey.made import survey as made_survey
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.model.config import ModelConfig
@@ -58,6 +59,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     model.output.bias.data[END_ID] += 1
     metrics: dict[str, Any] = {"best_head": {"layer": 1, "head": 2}, "exact_match": 0.0, "best_head_mass": 0.1, "samples": 128}
     save_checkpoint(parent / "reverse", model, task, variant="pre-norm", recipe={}, metrics=metrics)
+    (parent / "reverse" / "survey").mkdir()
+    (parent / "reverse" / "survey" / "summary.json").write_text(made_survey().to_json(), encoding="utf-8")
     return parent
 
 

@@ -22,6 +22,7 @@ OPENINGS: dict[str | None, dict[str, str]] = {
 """What a page is opened with, so that it is quick; another page opens with nothing."""
 MORE: dict[str | None, list[dict[str, object]]] = {
     None: [{"where": True}, {"measure": "cause"}, {"measure": "more"}],
+    "survey": [{"survey_beside": "reverse-small", "survey_number": "entropy_share"}],
     "train": [{"where": True, "train_beside": "post-norm"}],
     "compare": [
         {"a_strategy": "beam", "b_strategy": "beam"},

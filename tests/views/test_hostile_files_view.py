@@ -15,7 +15,7 @@ from tests.fuzz import traces as hostile
 from transformer_viz import checkpoints
 from transformer_viz.views.open.opened import MOST_TRACES
 
-PAGES = (None, "masks", "search", "compare", "train", "replay", "open")
+PAGES = (None, "masks", "search", "compare", "train", "replay", "survey", "open")
 LARGEST = 2 * 2**20
 """Bytes of a file that is dropped here: a browser's upload is not what is tested."""
 
@@ -51,7 +51,7 @@ def see_pages(start: Callable[..., AppTest], n_unusable: int) -> None:
         st.cache_data.clear()
         at = start(page)
         assert not at.exception, page
-        if page not in ("train", "open"):
+        if page not in ("train", "survey", "open"):
             assert f"{n_unusable} checkpoint folder(s) cannot be used" in [found.label for found in at.expander], page
 
 

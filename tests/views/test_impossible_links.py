@@ -37,6 +37,7 @@ IMPOSSIBLE: dict[str | None, dict[str, str]] = {
         "code_of_job": "yes",
         **{"task": "cook", "variant": "mid-norm", "set": "d_model=x", "name": "a" * 101, "job": "nobody", "probe": "a" * 201},
     },
+    "survey": {"survey": "../../reverse", "with": "/etc/passwd", "number": "size"},
     "replay": {"moment": "2", "position": "99", "head": "mean"},
     "compare": {
         **{"b_text": "a" * 10_001, "b_checkpoint": "nobody", "b_layer": "0", "b_head": "9", "scale": "huge"},

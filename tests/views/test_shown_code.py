@@ -334,6 +334,14 @@ def test_only_public_names_are_shown(start: Start, everything: Path) -> None:
             assert [line for line in program.splitlines() if "import" in line] == ["import transformer_viz as tv"]
 
 
+def test_survey(start: Start, everything: Path, run_code: Any) -> None:
+    for query in ({"number": "entropy_share", "kind": "decoder", "layer": "1", "head": "2"}, {"with": "reverse-small"}):
+        at = start("survey", **query)
+        again = run_code(programs(at)[0])["figures"]
+        there = on_page(at)[: len(again)]
+        assert there and [one["data"] for one in map(picture_of, again)] == [one["data"] for one in there]
+
+
 def test_names_of_checkpoints_are_found_as_the_page_finds_them(folder: Path) -> None:
     """Guards the tests above: the lines load the tiny checkpoint, not a shipped one."""
     assert checkpoints.find_name("reverse") == folder / "reverse"

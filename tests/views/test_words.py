@@ -45,13 +45,14 @@ EVERYDAY = {
         "key_token",
     ),
     *("written", "sentence", "show", "tokens", "name", "rule", "compared", "before", "after", "step", "file", "fit"),
-    *("the question", "fresh texts", "texts of your own, one a line", "every head", "map", "order", "k"),
+    *("line", "why", "the question", "fresh texts", "texts of your own, one a line", "every head", "map", "order", "k"),
 }
 """Labels and columns that say what they are in words that everybody knows."""
 WHAT_TO_DO = "give it a sentence in transformer_viz/glossary.py, or, if everybody knows it, put it into EVERYDAY here"
 ROOMS = {
     **{page: [{}] for page in PAGES},
     "train": [{}, {"where": "open"}],
+    "survey": [{"tables": tab} for tab in ("This head", "Agreement", "Outputs", "On trial", "How it was made")],
     "explore": [
         {"measure": "cause"},
         {"measure": "more"},

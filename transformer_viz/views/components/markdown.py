@@ -11,6 +11,11 @@ def literal(text: str) -> str:
     return "".join(f"\\{symbol}" if symbol in _MARKS else symbol for symbol in text)
 
 
+def sentence(text: str) -> str:
+    """The same of a sentence in which no line breaks between a number and its sign."""
+    return literal(text.replace(" %", "\u00a0%"))
+
+
 def of_run(text: str) -> str:
     """A text of a run, its spaces to be seen; `(empty)` where there is none."""
     return literal(visible_text(text)) or "(empty)"

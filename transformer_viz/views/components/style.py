@@ -83,7 +83,10 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
   pre, pre code { white-space: pre-wrap !important; overflow-wrap: anywhere; overflow: visible !important; }
   .stMainBlockContainer { padding: 0.6rem 0.7rem 1rem; }
   /* The names of the other pages are still read aloud. */
-  .st-key-pages { justify-content: space-between; margin: 0; }
+  /* Eight links in a row of 300 pixels, each at least 24 wide. */
+  .st-key-pages { justify-content: space-between; margin: 0; gap: 0.1rem; }
+  .st-key-pages [class*="st-key-page-"]:not([class*="-here"]) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
+  .st-key-pages a { padding-inline: clamp(1px, 1.6vw - 3px, 0.3rem); justify-content: center; }
   .st-key-pages [class*="st-key-page-"]:not([class*="-here"]) p {
     position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   }

@@ -87,7 +87,8 @@ class Control:
 _RUN = ("explore", "masks", "search", "compare", "replay")
 """Pages that run a model, whose bar is above them."""
 _SHOWN = (*_RUN, "open")
-_CODE = (*_SHOWN, "train")
+_LOOKED_AT = (*_SHOWN, "survey")
+_CODE = (*_LOOKED_AT, "train")
 _STEPPED = ("explore", "search", "open")
 _CHANGE = {"tables": "What if"}
 _INSIDE = dict.fromkeys(("tables", "search_tables", "open_tables"), "Inside")
@@ -96,8 +97,8 @@ BAR = (
     Control("text", "text", Text(MOST_TYPED), ("explore", "search", "compare", "replay"), when={"a_file": A_RUN}),
     Control("checkpoint", "checkpoint", Words(), _RUN, when={"a_file": A_RUN}),
     Control("device", "device", Words(), _RUN),
-    Control("projector", "projector", Words(), _SHOWN, {"on": True}, default=False),
-    Control("hide_answer", "answer", Words(), _SHOWN, {"hidden": True}, default=False),
+    Control("projector", "projector", Words(), _LOOKED_AT, {"on": True}, default=False),
+    Control("hide_answer", "answer", Words(), _LOOKED_AT, {"hidden": True}, default=False),
     Control("where", "where", Words(), ("explore", "train"), {"open": True}, default=False),
     Control("keep", "keep", Text(LONGEST_CHOICE), _RUN, default="", widget=None),
 )
@@ -115,9 +116,9 @@ CODE = (
     Control("code_of_job", "code_of_job", Words(), ("train",), {"open": True}, default=False),
 )
 FOCUS = (
-    Control("kind", "kind", Words(), _SHOWN),
-    Control("layer", "layer", Number(), _SHOWN, said_with=("head",)),
-    Control("head", "head", Number(), _SHOWN, said_with=("layer",)),
+    Control("kind", "kind", Words(), _LOOKED_AT),
+    Control("layer", "layer", Number(), _LOOKED_AT, said_with=("head",)),
+    Control("head", "head", Number(), _LOOKED_AT, said_with=("layer",)),
     Control("unit", "by", Words(), (*_STEPPED, "compare"), UNITS),
     Control("step", "step", Number(), _STEPPED, widget=None),
     Control("pin", "pin", Cell(), _STEPPED, widget=None),
@@ -222,6 +223,12 @@ COMPARE = (
     Control("patch_layers", "patch_layers", Number(), ("compare",), range(1000), default=0),
     Control("patch_place", "patch_at", _PLACE, ("compare",), default="", widget=None),
 )
+SURVEY = (
+    Control("survey", "survey", Words(), ("survey",)),
+    Control("survey_beside", "with", Words(), ("survey",)),
+    Control("survey_number", "number", Words(), ("survey",)),
+    Control("survey_tables", "tables", _TITLES, ("survey",)),
+)
 _ONE_OF_ALL = Elsewhere("one name has all settings that are not the recipe's own: training_fields.py")
 TRAIN = (
     Control("train_task", "task", Words(), ("train",)),
@@ -238,7 +245,7 @@ OTHERS = (
         "asked", "asked", Elsewhere("names of what buttons made: on_demand.py"), ("explore", "masks", "compare"), widget=None
     ),
 )
-TABLE = (*BAR, *SWITCHES, *CODE, *FOCUS, *TABS, *MASKS, *SEARCH, *COMPARE, *TRAIN, *OTHERS)
+TABLE = (*BAR, *SWITCHES, *CODE, *FOCUS, *TABS, *MASKS, *SEARCH, *COMPARE, *TRAIN, *SURVEY, *OTHERS)
 BY_KEY = {control.key: control for control in TABLE}
 CONTROLS = {control.widget or control.key: control.name for control in TABLE if control.widget is not None}
 """The widgets, by their keys, and the name of each in a link."""

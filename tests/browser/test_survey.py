@@ -1,0 +1,90 @@
+"""Survey in a real browser: a head by click and by key, its texts a click away from Explore, and the report from disk."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.charts import at_rest, wait_for_head
+from tests.survey.made import survey
+from transformer_viz import export
+from transformer_viz.analysis.survey.readings import values
+
+pytestmark = pytest.mark.browser
+
+MADE = survey(1)
+MAP = ".st-key-survey-chart-encoder"
+CLICK_ON = """(host, [row, column]) => {
+  const { left, top } = host.getBoundingClientRect(), [area] = host.__picture.areas();
+  host.dispatchEvent(new MouseEvent('click', { clientX: area.right(column), clientY: area.down(row), bubbles: true }));
+}"""
+
+
+def share_words(page: Page) -> str:
+    return page.locator(".stMain").inner_text()
+
+
+def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
+    page.goto(f"{server}/survey?survey=surveys/two&number=entropy_share&kind=decoder")
+    expect(page).to_have_title(re.compile("^Survey"))
+    page.locator(f"{MAP} canvas").wait_for()
+    at_rest(page)
+    assert page.locator("h1").all_inner_texts() == ["Survey"]
+    drawn = page.locator(f"{MAP} .chart").evaluate("(host) => host.data[0].text.flat()")
+    numbers = [float(re.findall(r"<b>([\d.]+)</b>", hover)[0]) for hover in drawn]
+    assert numbers == [round(number, 3) for number in values(MADE, "encoder", "entropy_share").ravel().tolist()]
+
+    page.locator(f"{MAP} .chart").evaluate(CLICK_ON, [1, 2])
+    texts = page.locator(".st-key-survey-texts")
+    texts.locator("a[href*='kind=encoder&layer=2&head=3']").first.wait_for()
+    at_rest(page)
+    head = MADE.at("encoder", 1, 2)
+    known = head.statistics["entropy_share"]
+    assert known is not None
+    assert f"{known.mean:.3f} on average" in share_words(page)
+    listed = [each.text.replace(" ", "␣") for each in (*head.highest, *head.typical, *head.unusual)]
+    assert texts.locator("a.text").all_inner_texts() == listed
+
+    # The keyboard: from head to head, and Enter chooses.
+    page.locator(f"{MAP} .walk").focus()
+    for key in ("Home", "ArrowUp", "Enter"):
+        page.keyboard.press(key)
+    texts.locator("a[href*='kind=encoder&layer=1&head=1']").first.wait_for()
+    at_rest(page)
+
+    link = texts.locator("a.text").nth(4)
+    expect(link).to_have_text(MADE.at("encoder", 0, 0).typical[1].text.replace(" ", "␣"))
+    link.click()
+    expect(page).to_have_title(re.compile("^Explore"))
+    wait_for_head(page, "encoder", 0, 0)
+    expect(page.get_by_role("textbox", name="Source text")).to_have_value(MADE.at("encoder", 0, 0).typical[1].text)
+    page.go_back()
+    expect(page).to_have_title(re.compile("^Survey"))
+    page.locator(f"{MAP} canvas").wait_for()
+    expect(page).to_have_url(re.compile(r"survey=surveys(%2F|/)two"))
+
+    page.get_by_role("tab", name="Outputs").click()
+    trial = page.locator(".st-key-survey-worst a.other")
+    trial.first.click()
+    expect(page).to_have_title(re.compile("^Explore"))
+    expect(page.get_by_role("tab", name="On trial")).to_have_attribute("aria-selected", "true")
+
+
+def test_the_report_needs_no_network_and_has_the_same_numbers(open_page: Callable[..., Page]) -> None:
+    page = open_page(export.survey_html(MADE), width=390, height=900)
+    page.locator("[data-kind='cross'] .main-svg").first.wait_for()
+    page.locator("#number").select_option("distance")
+    page.locator("[data-kind='encoder'] .main-svg").first.wait_for()
+    hovers = page.locator("[data-kind='encoder']").evaluate("(chart) => chart.data[0].text.flat()")
+    numbers = [float(re.findall(r"<b>([\d.]+)</b>", hover)[0]) for hover in hovers]
+    assert numbers == [round(number, 3) for number in values(MADE, "encoder", "distance").ravel().tolist()]
+    fold = page.locator("details").first
+    fold.locator("summary").click()
+    fold.locator(".main-svg").first.wait_for()
+    head = MADE.heads[0]
+    rows = fold.locator("table").first.locator("tr").all_inner_texts()
+    means = [row.split("\t")[1] for row in rows if "\t" in row][1:]
+    found = [one for one in head.statistics.values() if one is not None]
+    assert means[: len(found)] == [f"{one.mean:.3f}" for one in found]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

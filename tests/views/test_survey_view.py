@@ -1,0 +1,230 @@
+"""The page Survey: its numbers are the summary's, links open the same, and a file that anybody wrote gets a sentence."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from tests.survey.made import survey
+from tests.views.drawn import charts, pictures
+from tests.views.widgets import link_of
+from transformer_viz import places
+from transformer_viz.analysis.survey import words
+from transformer_viz.analysis.survey.compare import compare_surveys
+from transformer_viz.analysis.survey.readings import values
+from transformer_viz.analysis.survey.result import Survey, TextValue
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.survey import found, texts
+
+Start = Callable[..., AppTest]
+MADE = survey()
+
+
+@pytest.fixture
+def surveys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one's own."""
+    monkeypatch.setenv(places.SURVEYS_VARIABLE, str(tmp_path / "surveys"))
+    return tmp_path / "surveys"
+
+
+def put(folder: Path, name: str, text: str | bytes) -> None:
+    (folder / name).mkdir(parents=True)
+    (folder / name / "summary.json").write_bytes(text.encode() if isinstance(text, str) else text)
+
+
+def lists(at: AppTest) -> list[dict[str, Any]]:
+    """What the lists of texts were sent."""
+    sent = [part.proto.json for part in at.get("bidi_component") if part.proto.json]
+    return [section for data in map(json.loads, sent) if "sections" in data for section in data["sections"]]
+
+
+def said(at: AppTest) -> str:
+    elements = (*at.markdown, *at.caption, *at.info, *at.error, *at.warning)
+    return "\n".join(str(element.value) for element in elements).replace("\u00a0", " ")
+
+
+def test_it_opens_on_the_best_head_with_the_numbers_of_the_summary(start: Start) -> None:
+    at, mass = start("survey"), values(MADE, "cross", "mass")
+    assert not at.exception
+    assert literal(words.headline(MADE, "mass")) in said(at)
+    layer, head = np.unravel_index(mass.argmax(), mass.shape)
+    state = at.session_state
+    assert (state.kind, state.layer, state.head) == ("cross", layer, head)
+    assert not at.query_params
+    (heads, histogram) = charts(at)
+    hovers = np.ravel(heads.figure["data"][0]["text"])
+    numbers = [float(hover.split("<b>")[2].split("<")[0]) for hover in hovers]
+    assert numbers == [round(number, 3) for number in mass.ravel().tolist()]
+    known = MADE.at("cross", int(layer), int(head))
+    assert known.statistics["mass"] is not None
+    assert any(f"mean {known.statistics['mass'].mean:.3f}," in str(trace.get("name")) for trace in histogram.figure["data"])
+    listed = [[line["text"] for line in section["lines"]] for section in lists(at)]
+    assert listed == [[each.text.replace(" ", "␣") for each in one] for one in (known.highest, known.typical, known.unusual)]
+
+
+def test_every_text_is_a_link_to_explore_with_its_head(start: Start, folder: Path) -> None:
+    at = start("survey", kind="encoder", layer="2", head="3")
+    lines = [line for section in lists(at) for line in section["lines"]]
+    assert len(lines) == 9
+    for line in lines:
+        (link,) = line["links"]
+        query = {name: value for name, (value,) in parse_qs(urlsplit(link["href"]).query).items()}
+        assert query == {
+            "text": line["text"].replace("␣", " "), "checkpoint": "reverse", "kind": "encoder", "layer": "2", "head": "3"
+        }  # fmt: skip
+    opened = start(**query)  # the last one; the tiny model has fewer layers than the survey
+    assert opened.session_state.text == query["text"] and opened.session_state.kind == "encoder"
+
+
+@pytest.mark.parametrize("tab", ["This head", "Agreement", "Outputs", "On trial", "How it was made"])
+def test_a_tab_draws_and_says_what_the_survey_has(start: Start, tab: str) -> None:
+    at = start("survey", tables=tab)
+    assert not at.exception
+    assert MADE.outputs is not None and MADE.verdict is not None
+    if tab == "Agreement":
+        assert len(pictures(at)) == 1 + 3
+    if tab == "Outputs":
+        assert literal(words.right(MADE.outputs)) in said(at) and literal(words.calibrated(MADE.outputs)) in said(at)
+        (section,) = lists(at)
+        assert [link["tab"] for link in section["lines"][0]["links"]] == ["", "On trial"]
+    if tab == "On trial":
+        table = at.dataframe[0].value
+        assert [*table["map"]] == [each.name for each in MADE.verdict.maps]
+        np.testing.assert_allclose(table["at the cause, word"], [each.top.value for each in MADE.verdict.maps])
+        assert {*table["by chance"]} == {0.2}
+    if tab == "How it was made":
+        assert literal(words.made_of(MADE)) in said(at)
+        assert at.dataframe[0].value.iloc[0].to_list() == [17, "a⇥b", "it has a tab"]
+        assert "--checkpoint reverse" in at.code[0].value
+
+
+def test_parts_that_a_survey_lacks_are_said(start: Start, surveys: Path) -> None:
+    put(surveys, "less", replace(MADE, agreement={}, outputs=None, verdict=None).to_json())
+    for tab, sentence in (("Agreement", "were not compared"), ("Outputs", "writes nothing"), ("On trial", "put on trial")):
+        assert sentence in said(start("survey", survey="surveys/less", tables=tab))
+    empty = replace(MADE, kinds={}, heads=(), agreement={}, outputs=None, verdict=None)
+    put(surveys, "empty", empty.to_json())
+    assert literal(words.made_of(empty)) in said(start("survey", survey="surveys/empty"))
+
+
+def test_two_surveys_are_compared_and_models_of_other_sizes_are_not(start: Start, surveys: Path) -> None:
+    put(surveys, "other", survey(1).to_json())
+    put(surveys, "wide", survey(n_heads=4).to_json())
+    at = start("survey", **{"with": "surveys/other"}, number="role mirror")
+    change = compare_surveys(MADE, survey(1), "role mirror")
+    assert literal(words.changed(change, "reverse", "surveys/other")) in said(at) and change.largest is not None
+    *maps, histogram = charts(at)
+    for drawn, kind in zip(maps, MADE.kinds, strict=True):
+        clear = [each for each in change.of(kind) if each.is_clear]
+        said_of = drawn.figure["layout"]["meta"]["said"]
+        assert sum("no difference is seen" not in each for each in said_of) == len(clear)
+        assert drawn.figure["layout"]["coloraxis"]["cmax"] == abs(change.largest.difference)
+    assert any(trace.get("name") == "texts of the other survey" for trace in histogram.figure["data"])
+    at = start("survey", **{"with": "surveys/wide"})
+    assert not at.exception and "differ in their numbers of layers or heads" in said(at)
+
+
+def test_a_link_opens_the_same_and_names_no_path(start: Start, surveys: Path) -> None:
+    put(surveys, "other", survey(1).to_json())
+    place = {"kind": "decoder", "layer": "1", "head": "2"}
+    query = {"survey": "surveys/other", "number": "role mirror", "tables": "Outputs", **place}
+    at = start("survey", **query)
+    assert link_of(at) == query
+    for name in ("../other", "surveys/../other", str(surveys / "other"), "/etc/passwd"):
+        at = start("survey", survey=name)
+        assert not at.exception and at.session_state.survey == "reverse"
+        assert "in the link is not possible here" in said(at)
+
+
+HOSTILE = {
+    "nothing": b"",
+    "no JSON": b"{",
+    "a number that is none": b'{"format": 1, "model": NaN}',
+    "another format": b'{"format": 99}',
+    "binary": bytes(range(256)),
+    "deep": b"[" * 100_000,
+    "a list": b"[1, 2]",
+    "half": MADE.to_json().encode()[:2000],
+    "other shapes": MADE.to_json().replace('"n_heads":3', '"n_heads":4').encode(),
+    "huge numbers": MADE.to_json().replace('"n":1000', '"n":1e400').encode(),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_damaged_file_gets_a_sentence(start: Start, surveys: Path, name: str) -> None:
+    put(surveys, "bad", HOSTILE[name])
+    at = start("survey", survey="surveys/bad")
+    assert not at.exception and len(at.error) == 1
+    assert "is not a survey that this program can read" in at.error[0].value.replace("\\", "")
+    at.selectbox(key="survey").select("reverse").run()
+    assert not at.exception and not at.error and len(charts(at)) == 2
+
+
+def test_markup_in_a_survey_is_text(start: Start, surveys: Path) -> None:
+    bad = "<img src=x onerror=alert(1)> **b** :red[x] $y$ [a](http://b)"
+    heads = tuple(replace(head, highest=(TextValue(line=1, text=bad, value=0.5),)) for head in MADE.heads)
+    statistics = tuple(replace(each, title=bad) for each in MADE.statistics)
+    model = replace(MADE.model, name=bad, variant=bad)
+    put(surveys, "markup", replace(MADE, heads=heads, statistics=statistics, model=model).to_json())
+    # Of the best head the page says its number above, of another one in its tab.
+    for tab, layer in (("This head", "1"), ("This head", "2"), ("How it was made", "1")):
+        at = start("survey", survey="surveys/markup", tables=tab, kind="cross", layer=layer, head="1")
+        assert not at.exception
+        assert bad not in said(at) and (tab != "This head" or literal(bad) in said(at))
+    at = start("survey", survey="surveys/markup")
+    # No model of that name is here: nothing can be opened.
+    assert "is not among the models of this machine" in said(at) and not lists(at)[0]["lines"][0]["links"]
+
+
+def test_what_is_dropped_is_shown_or_refused_and_stays_in_its_session(start: Start, folder: Path) -> None:
+    at = start("survey")
+    other: Survey = survey(7, model=replace(MADE.model, name="mine"))
+    at.file_uploader[0].set_value([("x/<b>.json", other.to_json().encode(), "application/json")]).run()
+    assert not at.exception and "(opened)" in at.session_state.survey
+    assert literal(words.headline(other, "mass")) in said(at)
+    at.file_uploader[0].set_value([("bad.json", b"{}", "application/json")]).run()
+    assert not at.exception and "bad.json is not a survey" in at.error[0].value.replace("\\", "")
+    assert "(opened)" in at.session_state.survey
+    assert not any("opened" in name for name in start("survey").selectbox(key="survey").options)
+
+
+def test_more_than_a_session_holds_lets_go_of_the_oldest(start: Start, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = start("survey")
+    for number in range(found.MOST_OPENED + 1):
+        at.file_uploader[0].set_value([(f"{number}.json", MADE.to_json().encode(), "application/json")]).run()
+    assert [*at.session_state.surveys_opened] == [f"{number}.json (opened)" for number in range(1, found.MOST_OPENED + 1)]
+    monkeypatch.setattr(found, "MOST_OF_ALL", 10)
+    at.file_uploader[0].set_value([("9.json", MADE.to_json().encode(), "application/json")]).run()
+    assert "holds as many opened surveys as it can" in at.error[0].value
+
+
+def test_a_file_larger_than_a_page_reads_is_refused(start: Start, surveys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(surveys, "large", MADE.to_json() + " " * 2**20)
+    monkeypatch.setattr(found, "LARGEST", 2**20)
+    st.cache_resource.clear()
+    at = start("survey", survey="surveys/large")
+    assert not at.exception and "the page reads" in at.error[0].value
+
+
+def test_without_a_survey_the_page_says_how_to_make_one(start: Start, own_folder: Path, surveys: Path) -> None:
+    (own_folder / "reverse" / "survey" / "summary.json").unlink()
+    at = start("survey")
+    assert not at.exception and "No survey is here yet" in said(at)
+    assert at.code[0].value.startswith("python -m transformer_viz survey ")
+
+
+def test_while_the_answer_is_hidden_nothing_is_told(start: Start) -> None:
+    at = start("survey", answer="hidden")
+    assert not at.exception and not charts(at) and "are hidden while the answer is hidden" in said(at)
+
+
+def test_a_text_stays_one_value_of_its_link() -> None:
+    link = texts.address("a b&c=<", "m/x", MADE.heads[0])
+    assert link == "./?text=a+b%26c%3D%3C&checkpoint=m%2Fx&kind=encoder&layer=1&head=1"

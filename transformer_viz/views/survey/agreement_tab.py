@@ -1,0 +1,43 @@
+"""The tab Agreement: how often two heads look at the same key."""
+
+import numpy as np
+import streamlit as st
+
+from transformer_viz.analysis.survey.result import Survey
+from transformer_viz.figures.survey_agreement import plain_survey_agreement
+from transformer_viz.terms import KIND_TITLES, Kind, head_title
+from transformer_viz.views.components import chart, screen
+from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.survey.shown import Shown
+
+TITLE, ORDER = "Agreement", 1
+
+
+def show(shown: Shown) -> None:
+    """A sentence, and a map a kind."""
+    there = [kind for kind in shown.survey.kinds if shown.survey.agreement.get(kind)]
+    if not there:
+        st.info("The heads of this survey were not compared with each other.", icon=":material/info:")
+        return
+    closest = " ".join(filter(None, (_closest(shown.survey, kind) for kind in there)))
+    st.markdown(
+        "The share of the rows in which two heads have their largest weight on the same key: heads that agree may stand in for "
+        f"each other. {literal(closest)}"
+    )
+    for kind, column in zip(there, screen.columns(len(there), "survey-agreement"), strict=True):
+        with column:
+            figure = plain_survey_agreement(shown.survey, kind, theme=shown.theme, large=shown.is_large)
+            words = f"Agreement between heads of the {KIND_TITLES[kind]}"
+            chart.show(figure, f"survey-agreement-{kind}", words, zooms=False, painted=True)
+
+
+def _closest(survey: Survey, kind: Kind) -> str:
+    """Which two heads of a kind agree most; nothing where there are no two."""
+    of = survey.kinds[kind]
+    names = [head_title(layer, head) for layer in of.layers for head in range(of.n_heads)]
+    shares = np.array([[-1.0 if share is None else share for share in row] for row in survey.agreement[kind]])
+    shares[np.tril_indices(len(shares))] = -1
+    a, b = np.unravel_index(int(shares.argmax()), shares.shape)
+    if shares[a, b] < 0:
+        return ""
+    return f"In {KIND_TITLES[kind]} {names[a]} and {names[b]} agree most, in {shares[a, b]:.0%} of the rows."

@@ -1,0 +1,168 @@
+"""The surveys that a page can show: beside a model's files, in the folder `surveys/`, and those that a visitor has opened.
+
+A visitor names one by what is listed here, never by a path, and nothing of a file is believed: `Survey.from_json` reads it
+within limits. What was opened belongs to its session alone.
+"""
+
+import hashlib
+import threading
+import weakref
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import streamlit as st
+
+from transformer_viz import places, reading
+from transformer_viz.analysis.survey.file import NAME, load_survey
+from transformer_viz.analysis.survey.result import Survey
+from transformer_viz.errors import SurveyError, shortened
+from transformer_viz.views.cache import runs
+from transformer_viz.views.components.markdown import literal
+
+FOLDER = "surveys"
+"""What the folder of people's own surveys is called: each folder in it with a `summary.json` is listed."""
+_OF_A_MODEL = "survey"
+_MB = 2**20
+LARGEST, MOST_OF_ALL = 8 * _MB, 48 * _MB
+"""Bytes of a file that a page reads, and of what all visitors have opened; as Python objects up to 25 times as much."""
+MOST_OPENED, _MOST_LISTED, _LONGEST_NAME = 4, 200, 60
+_SAID, _OPENED = "surveys_said", "surveys_opened"
+
+# One file is read at a time, so that reading takes its memory once; also guards what all sessions hold.
+_READING = threading.Lock()
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """A survey that a visitor has opened, and the bytes of its file."""
+
+    survey: Survey
+    size: int
+    digest: str
+
+
+_HELD: weakref.WeakSet[Opened] = weakref.WeakSet()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a survey is: a file of this machine, or what was opened.
+
+    Attributes:
+        path: of its `summary.json`.
+        opened: what was read of it, where there is no path.
+    """
+
+    path: Path | None = None
+    opened: Opened | None = None
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells it from all others, and from itself with another content."""
+        if self.path is None:
+            assert self.opened is not None
+            return ("opened", self.opened.digest)
+        return (str(self.path), *_stamp(self.path))
+
+    def read(self) -> Survey:
+        """The survey.
+
+        Raises:
+            SurveyError: it cannot be read, or is larger than a page shows.
+        """
+        if self.path is None:
+            assert self.opened is not None
+            return self.opened.survey
+        return _read(str(self.path), *_stamp(self.path))
+
+
+def _stamp(path: Path) -> tuple[float, int]:
+    return reading.changed_at(path), reading.size_of(path)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _read(path: str, changed: float, size: int) -> Survey:
+    if size > LARGEST:
+        raise SurveyError(
+            f"{NAME} has {size / _MB:.0f} MB; the page reads {LARGEST // _MB} MB at most. tv.load_survey reads larger ones."
+        )
+    return load_survey(path)
+
+
+def surveys() -> dict[str, Source]:
+    """All by the names by which they are chosen: those of models, of the folder, and what was opened."""
+    of_models = {entry.name: entry.folder for entry in runs.entries() if entry.error is None}
+    of_models |= {name: entry.folder for name, entry in runs.models().items() if name not in of_models}
+    files = {name: folder / _OF_A_MODEL / NAME for name, folder in of_models.items()}
+    files |= {f"{FOLDER}/{folder.name}": folder / NAME for folder in _in_folder()}
+    found = {name: Source(path=path) for name, path in files.items() if reading.is_file(path)}
+    return found | {name: Source(opened=opened) for name, opened in _opened().items()}
+
+
+def _in_folder() -> Iterator[Path]:
+    folders = reading.inside(places.surveys())[:_MOST_LISTED]
+    return (folder for folder in folders if folder.name.isprintable() and len(folder.name) <= _LONGEST_NAME)
+
+
+def box() -> None:
+    """A box to drop a survey into, and what became of the last one."""
+    state = st.session_state
+    # A box that has been read gives way to an empty one: Streamlit would keep the file's bytes beside what was read.
+    widget = f"survey-box_{state.setdefault('survey_box', 0)}"
+    st.file_uploader(
+        f"Drop a survey's {NAME} here",
+        key=widget,
+        max_upload_size=LARGEST // _MB,
+        on_change=_dropped,
+        args=(widget,),
+        help="It stays in this session and is never kept.",
+    )
+    st.caption(f"At most {LARGEST // _MB} MB. Nothing in a file can run.")
+
+
+def say() -> None:
+    """Why what was dropped last is not shown."""
+    for words in st.session_state.pop(_SAID, []):
+        st.error(literal(words), icon=":material/error:")
+
+
+def _opened() -> dict[str, Opened]:
+    return st.session_state.setdefault(_OPENED, {})
+
+
+def _dropped(widget: str) -> None:
+    """Reads what was dropped, before the page is drawn, and chooses it."""
+    state = st.session_state
+    file = state.get(widget)
+    state.survey_box += 1
+    if file is None:
+        return
+    try:
+        state.survey = _add(
+            shortened("".join(sign for sign in file.name if sign.isprintable()), _LONGEST_NAME), file.getvalue()
+        )
+    except SurveyError as error:
+        state[_SAID] = [str(error)]
+
+
+def _add(name: str, data: bytes) -> str:
+    """Holds what a file's bytes are, under its name; the oldest gives way."""
+    if len(data) > LARGEST:
+        raise SurveyError(f"{name} has {len(data):,} bytes; at most {LARGEST:,} are read.")
+    held = _opened()
+    with _READING:
+        if sum(each.size for each in _HELD) + len(data) > MOST_OF_ALL:
+            raise SurveyError("This server holds as many opened surveys as it can. Try again later, or run the app yourself.")
+        try:
+            survey = Survey.from_json(data)
+        except SurveyError as error:
+            raise SurveyError(f"{name} is not a survey that this program can read: {error}.") from error
+        opened = Opened(survey, len(data), hashlib.sha256(data).hexdigest())
+        _HELD.add(opened)
+    name = f"{name} (opened)"
+    held.pop(name, None)
+    while len(held) >= MOST_OPENED:
+        held.pop(next(iter(held)))
+    held[name] = opened
+    return name

@@ -1,0 +1,68 @@
+"""The tab How it was made: what was surveyed, what could not be read, files, and the command for one's own."""
+
+import shlex
+
+import pandas as pd
+import streamlit as st
+
+from transformer_viz import export
+from transformer_viz.analysis.survey import words
+from transformer_viz.analysis.survey.result import Survey
+from transformer_viz.figures.theme import ThemeName
+from transformer_viz.terms import visible_text
+from transformer_viz.views.cache import runs
+from transformer_viz.views.cache.run_cache import held
+from transformer_viz.views.components.markdown import sentence
+from transformer_viz.views.survey.found import FOLDER
+from transformer_viz.views.survey.shown import Shown
+
+TITLE, ORDER = "How it was made", 4
+
+
+def show(shown: Shown) -> None:
+    """A sentence, the texts that failed, files, the command."""
+    survey = shown.survey
+    st.markdown(sentence(words.made_of(survey)))
+    if survey.texts.failed:
+        st.markdown(f"Texts that could not be read, {_which(survey)}:")
+        rows = [(each.line, visible_text(each.text), each.why) for each in survey.texts.failed]
+        st.dataframe(pd.DataFrame(rows, columns=["line", "text", "why"]), hide_index=True)
+    _files(shown)
+    st.markdown("One of your own, over the texts of a file, one a line:")
+    st.code(command(survey), language="bash", wrap_lines=True)
+    st.caption(f"A folder `{FOLDER}/` where the app is started is listed here by itself; any other is opened above.")
+
+
+def command(survey: Survey) -> str:
+    """What makes a survey of the same model."""
+    name = survey.model.name
+    option = "--model" if name in runs.models() else "--checkpoint"
+    # The name is the file's, which anybody may have written.
+    return f"python -m transformer_viz survey {option} {shlex.quote(name)} --texts my-texts.txt -o {FOLDER}/mine"
+
+
+def _which(survey: Survey) -> str:
+    n, read = len(survey.texts.failed), survey.texts
+    return f"the first {n} of {read.n_failed:,}" if n < read.n_failed else f"{n} in all"
+
+
+def _files(shown: Shown) -> None:
+    """A table of all numbers, and the report, which is made when it is asked for."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        csv = shown.survey.to_frame().to_csv(index=False).encode()
+        st.download_button("CSV of all numbers", csv, "survey.csv", "text/csv", key="survey-csv", on_click="ignore")
+        asked = ("survey_report", *shown.identity)
+        if st.button(
+            "Make the report", key="survey-report", icon=":material/description:", help="One page, without any network"
+        ):
+            st.session_state.survey_report = asked
+        if st.session_state.get("survey_report") == asked:
+            with st.spinner("Making the file …"):
+                data = _report((*shown.identity, shown.theme), _survey=shown.survey, _theme=shown.theme)
+            words_on = f"Download report.html ({len(data) / 1e6:.1f} MB)"
+            st.download_button(words_on, data, "report.html", "text/html", key="survey-report-file", on_click="ignore")
+
+
+@held
+def _report(identity: tuple[object, ...], *, _survey: Survey, _theme: ThemeName) -> bytes:
+    return export.survey_html(_survey, theme=_theme).encode()

@@ -1,0 +1,52 @@
+"""The tab Outputs: how right they are by length, how sure the model is, and the worst of them."""
+
+from typing import Any
+
+import streamlit as st
+
+from transformer_viz.analysis.survey import words
+from transformer_viz.analysis.survey.result import SurveyedOutputs, WorstOutput
+from transformer_viz.figures.survey_calibration import plain_survey_calibration
+from transformer_viz.figures.survey_lengths import plain_survey_lengths
+from transformer_viz.terms import visible_text
+from transformer_viz.views.components import chart, screen
+from transformer_viz.views.components.markdown import sentence
+from transformer_viz.views.survey import texts
+from transformer_viz.views.survey.shown import Shown
+
+TITLE, ORDER = "Outputs", 2
+
+
+def show(shown: Shown) -> None:
+    """Two charts side by side, each below its sentence, and the list."""
+    outputs = shown.survey.outputs
+    if outputs is None:
+        st.info("This model writes nothing, so that there is no output to judge.", icon=":material/info:")
+        return
+    left, right = screen.columns(2, "survey-outputs")
+    looks: dict[str, Any] = {"theme": shown.theme, "large": shown.is_large}
+    with left:
+        said = words.right(outputs)
+        st.markdown(f"**{sentence(said)}**")
+        if any(point.n_known for point in outputs.by_length):
+            figure = plain_survey_lengths(outputs, **looks)
+            chart.show(figure, "survey-lengths", f"By length of the source. {said}", zooms=False, painted=True)
+    with right:
+        said = words.calibrated(outputs)
+        st.markdown(f"**{sentence(said)}**")
+        if any(outputs.confidence.counts):
+            figure = plain_survey_calibration(outputs.confidence, **looks)
+            words_on = f"Right tokens by their probability, and how many there are. {said}"
+            chart.show(figure, "survey-calibration", words_on, zooms=False, painted=True)
+    lines = [_line(each) for each in outputs.worst]
+    texts.show({f"{words.worst_title(outputs)}, by the probability of {_of_what(outputs)}": lines}, shown, "survey-worst")
+
+
+def _of_what(outputs: SurveyedOutputs) -> str:
+    return "the first wrong token" if outputs.n_known else "a token on average"
+
+
+def _line(each: WorstOutput) -> texts.Line:
+    expected = "" if each.expected is None else f", expected {visible_text(each.expected) or 'nothing'}"
+    wrote = f"wrote {visible_text(each.output) or 'nothing'}{expected}"
+    return texts.Line(words.number(each.confidence), each.text, wrote, has_trial=True)

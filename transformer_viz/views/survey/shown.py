@@ -1,0 +1,32 @@
+"""What the tabs of Survey are given."""
+
+from dataclasses import dataclass
+
+from transformer_viz.analysis.survey.readings import Reading
+from transformer_viz.analysis.survey.result import Survey, SurveyedHead
+from transformer_viz.figures.theme import ThemeName
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """A survey as it is looked at.
+
+    Attributes:
+        name: by which it was chosen.
+        identity: tells it from all others.
+        survey: the survey.
+        number: by which heads are compared.
+        head: in focus.
+        beside: another survey of a model of the same sizes, or None.
+        theme: of the page.
+        is_large: large letters.
+    """
+
+    name: str
+    identity: tuple[object, ...]
+    survey: Survey
+    number: Reading
+    head: SurveyedHead
+    beside: Survey | None
+    theme: ThemeName
+    is_large: bool

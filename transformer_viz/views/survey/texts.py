@@ -1,0 +1,108 @@
+"""Lists of texts, each a link that opens Explore with the text, the model and a head in focus."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from transformer_viz.analysis.survey.partial import CUT
+from transformer_viz.analysis.survey.result import SurveyedHead
+from transformer_viz.terms import visible_text
+from transformer_viz.views.cache import runs
+from transformer_viz.views.components import navigation
+from transformer_viz.views.survey.shown import Shown
+
+_FOLDER = Path(__file__).parent
+_GO = "survey_go"
+TRIAL = "On trial"
+"""The tab of Explore that asks whether a head's attention is the cause."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One text of a list.
+
+    Attributes:
+        value: what it is listed by, in words.
+        text: of the corpus.
+        more: what is said behind it, such as what was written.
+        has_trial: whether it has a link to *On trial* too.
+    """
+
+    value: str
+    text: str
+    more: str = ""
+    has_trial: bool = False
+
+
+def show(lists: Mapping[str, Sequence[Line]], shown: Shown, key: str) -> None:
+    """Lists side by side, by their titles."""
+    lines = [line for found in lists.values() for line in found]
+    has_model = is_there(shown.survey.model.name)
+    places = iter(range(len(lines)))
+    sections = [
+        {"title": title, "lines": [_data(line, next(places), shown, has_model=has_model) for line in found]}
+        for title, found in lists.items()
+    ]
+    # The texts are of the corpus, and what they open is this page's own: the browser says which line alone.
+    _component()(
+        key=key,
+        data={"sections": sections, "large": shown.is_large},
+        on_open_change=lambda: _open(lines, shown, (st.session_state.get(key) or {}).get("open")),
+    )
+
+
+def is_there(name: str) -> bool:
+    """Whether a model of this name can be chosen on Explore."""
+    entries = {entry.name: entry.error for entry in [*runs.entries(), *runs.models().values()]}
+    return name in entries and entries[name] is None
+
+
+def go() -> None:
+    """To Explore, where a line was opened; first on the page, since a callback has no page to leave."""
+    if st.session_state.pop(_GO, False):
+        navigation.go("Explore")
+
+
+def is_going() -> bool:
+    """Whether a line was opened in a fragment, which the whole page has to follow."""
+    return _GO in st.session_state
+
+
+def _data(line: Line, place: int, shown: Shown, *, has_model: bool) -> dict[str, Any]:
+    is_cut = len(line.text) >= CUT
+    tabs = ("", *((TRIAL,) if line.has_trial else ())) if has_model and not is_cut else ()
+    links = [{"tab": tab, "href": address(line.text, shown.survey.model.name, shown.head, tab)} for tab in tabs]
+    more = " ".join(filter(None, ["Only its beginning is kept, so that it cannot be opened." if is_cut else "", line.more]))
+    return {"place": place, "value": line.value, "text": visible_text(line.text), "more": more, "links": links}
+
+
+def address(text: str, model: str, head: SurveyedHead, tab: str = "") -> str:
+    """Explore's link, from this page: counts from 1."""
+    said = {"text": text, "checkpoint": model, "kind": head.kind, "layer": head.layer + 1, "head": head.head + 1}
+    return f"./?{urlencode({**said, **({'tables': tab} if tab else {})})}"
+
+
+def _open(lines: Sequence[Line], shown: Shown, asked: Any) -> None:
+    """Puts a line into the session as Explore reads it; what is no line of these lists is passed over."""
+    place, tab = (asked.get("place"), asked.get("tab")) if isinstance(asked, dict) else (None, None)
+    if not isinstance(place, int) or not 0 <= place < len(lines) or not is_there(shown.survey.model.name):
+        return
+    state, model, head = st.session_state, shown.survey.model.name, shown.head
+    state.text, state.checkpoint, state.text_checkpoint = lines[place].text, model, model
+    state.kind, state.layer, state.head = head.kind, head.layer, head.head
+    state.pop("step", None)
+    if tab == TRIAL:
+        state.tables = TRIAL
+    state[_GO] = True
+
+
+@cache
+def _component() -> Any:
+    """Registered once a process: the files are ours, texts come as data only."""
+    css, js = ((_FOLDER / f"texts.{ending}").read_text(encoding="utf-8") for ending in ("css", "js"))
+    return st.components.v2.component("transformer-viz-texts", html='<div class="texts"></div>', css=css, js=js)
