@@ -6,11 +6,12 @@ import torch
 
 pytest.importorskip("transformers")
 
+from tests.readers.families import DECODERS, TEXTS, family, own, tokenizer, untapped
 from tests.readers.families import PAD as PAD_ID
-from tests.readers.families import TEXTS, family, own
 from transformer_viz import decode, decode_batch, read_batch
 from transformer_viz.analysis.loss import losses
 from transformer_viz.errors import OptionError
+from transformer_viz.readers.huggingface.loading import wrapped
 from transformer_viz.terms import Reason
 from transformer_viz.vocabulary import PAD
 
@@ -59,6 +60,22 @@ def test_an_edit_in_a_padded_batch_is_that_of_the_text_alone_at_its_own_place(na
     assert (padded.mask_reasons["decoder"][..., query, key] == Reason.EDITED).all()
     assert unchanged.decoder_attentions is not None
     assert np.abs(alone.decoder_attentions[..., 1, 0] - unchanged.decoder_attentions[..., 1, 0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", [*DECODERS, "modernbert", "marian"])
+def test_texts_of_other_lengths_change_nothing_in_float64(name: str) -> None:
+    """Padding before a prompt may see nothing, and many families take the softmax in float32, where float64's least is −∞."""
+    model = wrapped(untapped(name).double(), tokenizer(ends=name not in DECODERS), name)
+    for text, trace in zip(TEXTS, decode(model, list(TEXTS), max_length=12), strict=True):
+        alone = decode(model, text, max_length=12)
+        assert trace.output_tokens == alone.output_tokens
+        for kind in alone.kinds:
+            np.testing.assert_allclose(trace.attentions(kind), alone.attentions(kind), atol=1e-5)
+    if name in DECODERS:
+        blind = decode(model, TEXTS[0], edits=["decoder:1-1"])
+        assert blind.decoder_attentions is not None and np.isfinite(blind.decoder_attentions).all()
+        assert not blind.decoder_attentions[:, :, 0].any(), "a row that may see nothing is zeros"
+        assert all(np.isfinite(step.probability) for step in blind.steps)
 
 
 @pytest.mark.parametrize("name", ["gpt2", "mistral", "t5", "marian"])

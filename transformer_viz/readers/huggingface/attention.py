@@ -140,6 +140,8 @@ def _attention(
     eager = _eager_of(module)
     if eager is None:
         raise ModelError(f"{type(module).__name__} has no eager attention that could be seen")
+    if attention_mask is not None and attention_mask.dtype == torch.float64:
+        attention_mask = attention_mask.clamp(min=_lowest(torch.float64))
     now = _NOW.get()
     if isinstance(now, Pass):
         return _tapped(now, eager, (module, query, key, value, attention_mask), options)
@@ -165,7 +167,7 @@ def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], option
     is_changed = masked is not before and not (masked.shape == before.shape and torch.equal(masked, before))
     if is_changed:
         mask = torch.zeros(masked.shape, dtype=query.dtype, device=query.device)
-        mask = mask.masked_fill(masked, torch.finfo(query.dtype).min)
+        mask = mask.masked_fill(masked, _lowest(query.dtype))
     output, weights = eager(module, query, key, own_value, mask, **options)
     # Where all is masked theirs is uniform, over what is masked; ours is zeros, by rule. Padding before a prompt is cropped.
     own = weights.masked_fill(masked, 0.0) if is_changed else weights
@@ -176,6 +178,14 @@ def _tapped(now: Pass, eager: Callable[..., Any], given: tuple[Any, ...], option
     if written is not heads or is_weighted_here:
         output = written.transpose(1, 2).contiguous()
     return output, weights
+
+
+def _lowest(dtype: torch.dtype) -> float:
+    """What is added to a masked score: finite in float32 too, in which many families take the softmax of any type.
+
+    The least float64 is −∞ there, and a row that may see nothing, as padding before a prompt, would be NaN.
+    """
+    return max(torch.finfo(dtype).min, torch.finfo(torch.float32).min)
 
 
 def _seen(look: Look, name: TapName, keys: Tensor, query: Tensor) -> Tensor:
