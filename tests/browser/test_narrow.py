@@ -108,7 +108,7 @@ def test_at_twice_the_size_no_table_is_cut(page: Page, server: str) -> None:
     rights = page.locator(".apart-table tr").evaluate_all("(rows) => rows.map((row) => row.getBoundingClientRect().right)")
     assert max(rights) <= 720
     page.goto(f"{server}/search?text=hello&checkpoint=reverse")
-    table, tree = page.locator("[data-testid=stDataFrame]").first, page.locator(".st-key-search-tree")
+    table, tree = page.locator(".hypotheses table"), page.locator(".st-key-search-tree")
     expect(table).to_be_visible()
     at_rest(page)
     below, above = table.bounding_box(), tree.bounding_box()

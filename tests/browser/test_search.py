@@ -60,6 +60,25 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     expect(page).to_have_url(re.compile(rf"node={number + 1}\b"))
 
 
+def test_a_row_and_the_arrow_keys_choose_a_hypothesis(page: Page, server: str, trace: tv.Trace) -> None:
+    assert trace.search is not None
+    best = [at_node(trace, number).output_tokens for number in trace.search.best]
+    page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small")
+    wait_until_drawn(page)
+    tokens = page.locator("[data-part=output] button")
+    page.locator(".hypotheses tr").nth(3).get_by_role("cell").last.click()
+    expect(tokens).to_have_text(list(best[2]))
+    expect(page).to_have_url(re.compile(rf"node={trace.search.best[2] + 1}\b"))
+    chosen = page.get_by_role("radio", checked=True).and_(page.locator(".hypotheses input"))
+    chosen.press("ArrowUp")
+    expect(tokens).to_have_text(list(best[1]))
+    # Who walks through the rows stays there.
+    chosen.press("ArrowUp")
+    expect(page).not_to_have_url(re.compile("node="))
+    expect(tokens).to_have_text(list(best[0]))
+    expect(chosen).to_be_focused()
+
+
 def test_another_token_changes_the_output(page: Page, server: str) -> None:
     other = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello", prefix=["o", "x"])
     page.goto(f"{server}/?text=hello&step=2")

@@ -30,6 +30,17 @@ def pictures(at: AppTest) -> list[dict[str, Any]]:
     return [drawn.figure for drawn in charts(at)]
 
 
+def hypotheses(at: AppTest) -> dict[str, Any]:
+    """What the table of a search's hypotheses was sent, with `text`, `log p` and the like: each a column's cells."""
+    [sent] = [
+        json.loads(element.proto.json)
+        for element in at.get("bidi_component")
+        if element.proto.component_name == "transformer-viz-hypotheses"
+    ]
+    cells = zip(*(row["cells"] for row in sent["rows"]), strict=True)
+    return {**sent, **dict(zip(sent["columns"], cells, strict=True))}
+
+
 def picture_of(figure: dict[str, Any]) -> dict[str, Any]:
     """What there is to see of a figure. A template is for Plotly's objects, and not every chart is sent with it."""
     layout = {name: value for name, value in figure["layout"].items() if name != "template"}

@@ -129,6 +129,8 @@ def opens(page: str | None, query: dict[str, str]) -> dict[str, Any]:
     go(at, page).run()
     assert not at.exception, at.exception
     values = {CONTROLS[widget.key]: plain(at, widget) for widget in controls(at) if widget.key in CONTROLS}
+    if "chosen_node" in at.session_state:  # chosen in a figure and in a table of our own
+        values["node"] = at.session_state["chosen_node"]
     return {"values": values, "numbers": [sums for figure in pictures(at) for sums in numbers(figure)]}
 
 

@@ -27,6 +27,7 @@ EXCEPTIONS = {
     "survey-worst": "likewise",
     "survey-box_0": "a box for a file, which a link cannot hold",
     "search-tree-chart": "a click on a node is `node`",
+    "hypotheses": "likewise a row",
     "lab-edit-chart": "a click on a cell is in `mask`",
     "lab-scores-chart": "a click on a row is `row`",
     "screen": "that the window is narrow is the window's own",

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.figures.conftest import build
-from tests.views.drawn import charts, pictures
+from tests.views.drawn import charts, hypotheses, pictures
 from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.trace import limits
 from transformer_viz.trace.store import to_bytes
@@ -112,9 +112,11 @@ def test_a_beam_search_has_its_tree_and_each_hypothesis_its_own_attention(start:
     assert not at.exception
     numbers = sorted(n for drawn in pictures(at)[0]["data"] for n in drawn.get("customdata", []))
     assert numbers == list(range(len(trace.search.nodes)))
-    assert list(at.dataframe[0].value["text"]) == [trace.search.nodes[n].text or "(empty)" for n in trace.search.best]
-    at.selectbox(key="search_node").select_index(2).run()
+    assert list(hypotheses(at)["text"]) == [trace.search.nodes[n].text or "(empty)" for n in trace.search.best]
     node = trace.search.best[2]
+    at.session_state["chosen_node"] = node
+    at.run()
+    assert hypotheses(at)["node"] == node
     assert at.query_params["node"] == str(node + 1)
     assert pictures(at)[1]["layout"]["meta"]["steps"] == len(trace.search.path(node))
     every_tab(at)

@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN, MBART
-from tests.views.drawn import picture_of, pictures
+from tests.views.drawn import hypotheses, picture_of, pictures
 from tests.views.test_search_view import said, tree
 from tests.views.test_shown_code import programs, run_code, shown  # noqa: F401
 from transformer_viz import decode, load_model
@@ -37,8 +37,9 @@ def test_the_tree_is_the_search_of_decode_and_the_lines_draw_it_again(
     assert search is not None
     points = [trace_ for trace_ in tree(at)["data"] if "customdata" in trace_]
     assert sorted(number for points_ in points for number in points_["customdata"]) == list(range(len(search.nodes)))
-    table = at.dataframe[0].value
-    assert list(table["text"]) == [visible_text(search.nodes[n].text) or "(empty)" for n in search.best]
+    table = hypotheses(at)
+    # The fourth node is none of the finished ones.
+    assert list(table["text"]) == [visible_text(search.nodes[n].text) or "(empty)" for n in (*search.best, 3)]
     assert "answer" not in table
     # The tree begins where the prompt ends, and its steps go on from there.
     start_point = next(trace_ for trace_ in tree(at)["data"] if trace_.get("x") == [0])
@@ -63,9 +64,9 @@ def test_as_transformers_does_it_is_a_switch_in_the_link_and_in_the_lines(models
     options: Any = {"strategy": "beam", "beam_size": 2, "length_penalty": 1.0, "stop": "bound", "refill": True, "max_length": 5}
     trace = decode(load_model(GPT2, "cpu"), SEARCHED[GPT2], **options)
     assert trace.search is not None
-    assert list(at.dataframe[0].value["log p"]) == [round(trace.search.nodes[n].total, 3) for n in trace.search.best]
+    assert list(hypotheses(at)["log p"]) == [f"{trace.search.nodes[n].total:.3f}" for n in trace.search.best]
     assert "refill=True" in programs(at)[0]
-    assert set(at.dataframe[0].value["tokens"]) == {5}
+    assert set(hypotheses(at)["tokens"]) == {"5"}
 
 
 def test_an_encoder_alone_is_said_to_write_nothing(models: Path, start: Start) -> None:
@@ -101,7 +102,7 @@ def test_a_switched_model_is_searched_so_in_the_lines_too(
     how: Any = {"refill": True} if "refill" in query else {"max_length": 5}
     trace = decode(load_model(name, "cpu").switched(switches), "The house", strategy="beam", beam_size=2, **how)
     assert trace.search is not None
-    assert list(at.dataframe[0].value["log p"]) == [round(trace.search.nodes[n].total, 3) for n in trace.search.best]
+    assert list(hypotheses(at)["log p"]) == [f"{trace.search.nodes[n].total:.3f}" for n in trace.search.best]
     of_page, of_tab = programs(at)
     assert shown(run_code(of_page)) == [picture_of(chart) for chart in pictures(at)]
     # Names as they are listed, and no place on a machine.

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.views.drawn import pictures
+from tests.views.drawn import hypotheses, pictures
 from transformer_viz import decode, load_checkpoint
 from transformer_viz.views.explore.what_if_tab import HOWS
 
@@ -37,19 +37,24 @@ def test_the_tree_the_table_and_the_best_hypothesis(start: Start, folder) -> Non
     points = [trace_ for trace_ in tree(at)["data"] if "customdata" in trace_]
     numbers = sorted(number for points_ in points for number in points_["customdata"])
     assert numbers == list(range(len(trace.search.nodes)))
-    table = at.dataframe[0].value
+    table = hypotheses(at)
     assert list(table["text"]) == [trace.search.nodes[n].text or "(empty)" for n in trace.search.best]
+    assert list(table["log p"]) == [f"{trace.search.nodes[n].total:.3f}" for n in trace.search.best]
+    assert table["node"] == trace.search.best[0]
     assert f"The hypothesis {trace.text}" in said(at).replace("*", "")
 
 
-def test_another_hypothesis_shows_its_own_attention(start: Start) -> None:
-    at = start("search", text="abc", beam="4")
-    box = at.selectbox(key="search_node")
-    other = box.options[2].split(" · ")[0]
-    box.select_index(2).run()
+def test_a_node_that_is_not_finished_has_a_row_too(start: Start, folder) -> None:
+    trace = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "abc", strategy="beam", beam_size=4)
+    search = trace.search
+    assert search is not None
+    other = next(number for number in range(1, len(search.nodes)) if number not in search.best)
+    at = start("search", text="abc", beam="4", node=str(other + 1))
     assert not at.exception
-    assert f"The hypothesis {other}" in said(at).replace("*", "")
-    assert "node" in at.query_params
+    table = hypotheses(at)
+    assert [row["node"] for row in table["rows"]] == [*search.best, other]
+    assert (table["node"], table["rank"][-1], table["score"][-1]) == (other, "–", "")
+    assert f"The hypothesis {table['text'][-1]}" in said(at).replace("*", "")
 
 
 def test_beam_settings_are_in_the_link_and_impossible_ones_are_said(start: Start) -> None:
@@ -70,7 +75,7 @@ def test_bad_text_is_said_and_kept(start: Start) -> None:
 def test_a_wide_beam_opens(start: Start) -> None:
     at = start("search", text="abc", beam="64")
     assert not at.exception
-    assert len(at.dataframe[0].value) == 64
+    assert len(hypotheses(at)["rows"]) == 64
 
 
 def test_markup_is_text_on_the_tree_too(start: Start) -> None:

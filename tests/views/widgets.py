@@ -13,6 +13,8 @@ from tests.views.drawn import is_chart, pictures, read
 
 ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
 """They do something once; what they did is in other controls."""
+_SENT = ("player", "compare-shown", "hypotheses")
+"""Components of ours that are seen as what they were sent."""
 TABS, FOLD = "tabs", "Expandable"
 TYPED = {
     "text": "abc",
@@ -121,7 +123,7 @@ def seen(at: AppTest) -> dict[str, Any]:
         for e in at.get(kind)
     ]
     tables = [element.value.to_csv() for element in at.dataframe]
-    player = [json.loads(w.node.proto.json) for w in widgets(at) if w.key in ("player", "compare-shown") and w.node.proto.json]
+    player = [json.loads(w.node.proto.json) for w in widgets(at) if w.key in _SENT and w.node.proto.json]
     return {"values": values, "charts": pictures(at), "texts": texts, "tables": tables, "player": [still(p) for p in player]}
 
 

@@ -1,8 +1,10 @@
 """A beam search: its tree, its finished hypotheses, and which node is in focus. Search and Open both show it."""
 
 from collections.abc import Hashable
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
@@ -15,7 +17,7 @@ from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.state import display_options, link
 from transformer_viz.views.state.display_options import DisplayOptions
 
-_CHART = "search-tree"
+_CHART, _TABLE = "search-tree", "hypotheses"
 
 
 def start(search: Search, of: Hashable) -> int:
@@ -28,7 +30,7 @@ def start(search: Search, of: Hashable) -> int:
 
 
 def show(trace: Trace, node: int, looks: DisplayOptions, *, greedy: Trace | None = None) -> None:
-    """The tree; beside it the finished hypotheses, and a box to choose one."""
+    """The tree; beside it the finished hypotheses, to choose one."""
     search = trace.search
     assert search is not None
     left, right = screen.columns([2.8, 1], "search")
@@ -36,12 +38,11 @@ def show(trace: Trace, node: int, looks: DisplayOptions, *, greedy: Trace | None
         figure = figures.search_tree(
             trace, node, greedy=greedy, theme=style.theme(), large=looks.is_large, narrow=screen.is_narrow()
         )
-        words = "The search tree; the table beside it and the box Hypothesis below name the finished hypotheses"
+        words = "The search tree; the table beside it names the finished hypotheses"
         heard = clicks.points(lambda number: _go_to(number, len(search.nodes)))
         chart.show(figure, "search-tree-chart", words, clicks=heard, painted=True)
     with right:
-        _n_best(trace)
-        _box(search, node)
+        _n_best(trace, node, large=looks.is_large)
         figure_file.offer(figure, "search-tree")
 
 
@@ -52,35 +53,41 @@ def say(shown: Trace, search: Search, node: int) -> None:
     )
 
 
-def _n_best(trace: Trace) -> None:
+def _n_best(trace: Trace, node: int, *, large: bool) -> None:
+    """A table of the finished hypotheses and of the node in focus, whose rows choose one: a component of our own, since
+    Streamlit's grid and a box to choose from take the browser a sixth of all its work on the page."""
     search = trace.search
     assert search is not None
-    answers = [hypothesis_answer(trace, number) if display_options.current().with_answer else None for number in search.best]
+    with_answer = display_options.current().with_answer
+    answers = [hypothesis_answer(trace, number) if with_answer else None for number in search.best]
+    numbers = [*search.best]
+    if node not in search.best:
+        numbers, answers = [*numbers, node], [*answers, None]
+    # The text is last, since a long one would push the numbers out of sight.
+    columns = ["rank", "score", "log p", "tokens", *(["answer"] if any(answers) else []), "text"]
     rows = []
-    for rank, (number, answer) in enumerate(zip(search.best, answers, strict=True), start=1):
-        node = search.nodes[number]
-        right = {"answer": answer} if any(answers) else {}
-        numbers = {"score": round(node.score, 3), "log p": round(node.total, 3), "tokens": node.step + 1}
-        # Last, since a long text would push the numbers out of sight.
-        rows.append({"rank": rank, **numbers, **right, "text": visible_text(node.text) or "(empty)"})
-    st.dataframe(pd.DataFrame(rows), hide_index=True, height=min(330, 38 + 35 * len(rows)))
-
-
-def _box(search: Search, node: int) -> None:
-    """The keyboard's way to what a click on a node does."""
-    numbers = [*search.best] if node in search.best else [*search.best, node]
-    st.session_state.search_node = node
-    st.selectbox(
-        "Hypothesis",
-        numbers,
-        key="search_node",
-        format_func=lambda number: (
-            f"{visible_text(search.nodes[number].text) or '(empty)'} · {STATE_WORDS[search.nodes[number].state]}"
-        ),
-        on_change=lambda: _go_to(st.session_state.search_node, len(search.nodes)),
+    for rank, (number, answer) in enumerate(zip(numbers, answers, strict=True), start=1):
+        at, text = search.nodes[number], visible_text(search.nodes[number].text) or "(empty)"
+        scores = [f"{at.score:.3f}" if rank <= len(search.best) else "", f"{at.total:.3f}", str(at.step + 1)]
+        place = str(rank) if rank <= len(search.best) else "–"
+        cells = [place, *scores, *([answer or ""] if any(answers) else []), text]
+        rows.append({"node": number, "name": f"{text} · {STATE_WORDS[at.state]}", "cells": cells})
+    _component()(
+        key=_TABLE,
+        data={"columns": columns, "rows": rows, "node": node, "large": large},
+        on_node_change=lambda: _go_to((st.session_state.get(_TABLE) or {}).get("node"), len(search.nodes)),
     )
 
 
-def _go_to(number: int, n_nodes: int) -> None:
-    if number < n_nodes:
+def _go_to(number: Any, n_nodes: int) -> None:
+    """To a node that the browser reports; what is none is passed over."""
+    if isinstance(number, int) and 0 <= number < n_nodes:
         st.session_state.chosen_node = number
+
+
+@cache
+def _component() -> Any:
+    """Registered once a process: the files are ours."""
+    css, js = (Path(__file__).with_name(f"hypotheses.{ending}").read_text(encoding="utf-8") for ending in ("css", "js"))
+    html = '<div class="hypotheses"></div>'
+    return st.components.v2.component("transformer-viz-hypotheses", html=html, css=css, js=js)

@@ -183,7 +183,7 @@ SEARCH = (
     Control("stop", "stop", Words(), ("search",), ("bound", "first", "never")),
     Control("search_length", "length", Number(first=0), ("search",), LENGTHS, default=AUTO_LENGTH),
     Control("refill", "refill", Words(), ("search",), {"on": True}, default=False),
-    Control("chosen_node", "node", Number(), ("search", "open"), widget="search_node"),
+    Control("chosen_node", "node", Number(), ("search", "open"), widget=None),
 )
 
 
