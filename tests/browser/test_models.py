@@ -247,7 +247,9 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
     page.get_by_role("button", name="an edit: this head switched off").press("Enter")
     expect(page).to_have_url(re.compile("/compare.*b_edits=encoder"))
     open_again(page)
+    page.get_by_role("button", name="B: encoder.1.1:zero").press("Enter")
     expect(page.get_by_label("B: edits")).to_have_value("encoder.1.1:zero")
+    page.keyboard.press("Escape")
     for side in "AB":
         expect(page.get_by_label(f"{side}: source text")).to_have_value("The [MASK] is small.")
     go(page, "Masks")

@@ -33,6 +33,7 @@ def test_from_two_texts_to_a_link_of_a_model_beside_its_edit(page: Page, browser
     assert reasons == after.mask_reasons["decoder"][4].tolist()
     sides = {"checkpoint": GPT2, "text": texts[1], "b_checkpoint": GPT2, "b_text": texts[1]}
     page.goto(f"{url}/compare?{urlencode(sides)}")
+    page.get_by_role("button", name="B: greedy").press("Enter")
     page.get_by_role("textbox", name="B: edits").fill("decoder:2-1")
     page.get_by_role("textbox", name="B: edits").press("Enter")
     expect(page).to_have_url(re.compile("b_edits=decoder%3A2-1"))
@@ -44,5 +45,5 @@ def test_from_two_texts_to_a_link_of_a_model_beside_its_edit(page: Page, browser
     other.goto(page.url)
     wait_until_drawn(other, ".st-key-compare-maps .chart")
     expect(other.locator(".compare .sentence")).to_contain_text(place)
-    expect(other.get_by_role("textbox", name="B: edits")).to_have_value("decoder:2-1")
+    expect(other.get_by_role("button", name="B: greedy, decoder:2-1")).to_be_visible()
     other.close()

@@ -123,7 +123,7 @@ def _common(found: Callable[[list[str]], None]) -> Callable[[list[str]], None]:
                 if names.issuperset(example.needs):
                     st.button(example.title, key=f"pair-{number}", on_click=_put, args=(example,), width="stretch")
         st.button("Swap A and B", icon=":material/swap_horiz:", key="swap", on_click=sides.swap)
-        with st.popover("Open files", icon=":material/folder_open:", help="Compare saved traces"):
+        with st.popover("Open files", icon=":material/folder_open:"):
             opened.box("compare-box")
             st.caption("An opened file can be chosen in the first box of A and of B.")
         st.space("stretch")

@@ -11,7 +11,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import focus, link
 from transformer_viz.views.state.controls import SAME
 
-_SCALE_WORDS = {"fixed": "colours up to 1", "largest": "up to the largest"}
+_SCALE_WORDS = {"fixed": "colours up to 1", "largest": "colours up to the largest"}
 
 
 def start(comparison: Comparison) -> None:
@@ -37,15 +37,16 @@ def controls(comparison: Comparison, *, with_words: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="compare-place"):
         words = {name: KIND_TITLES[name] for name in comparison.kinds}
         st.segmented_control("Attention", comparison.kinds, key="kind", format_func=words.__getitem__, required=True, **quiet)
-        st.selectbox("A: layer", layers, key="layer", format_func=lambda n: f"A layer {n + 1}", width=118, **quiet)
-        st.selectbox("A: head", [*range(n_heads), *COMBINED], key="head", format_func=_head_words, width=124, **quiet)
-        same_layer = [SAME] if state.layer in b_layers else []
-        st.selectbox("B: layer", [*same_layer, *b_layers], key="b_layer", format_func=_b_layer_words, width=132, **quiet)
-        same_head = [SAME] if isinstance(state.head, str) or state.head < b_heads else []
-        st.selectbox(
-            "B: head", [*same_head, *range(b_heads), *COMBINED], key="b_head", format_func=_b_head_words, width=132, **quiet
-        )
-        st.selectbox("Colours", list(_SCALE_WORDS), key="scale", format_func=_SCALE_WORDS.__getitem__, width=164, **quiet)
+        # The small maps and the table choose among heads too. Behind a button that says what is chosen, since boxes are what
+        # takes a page that opens longest.
+        with st.popover(_words(), key="compare-heads"):
+            st.selectbox("A: layer", layers, key="layer", format_func=lambda n: f"A layer {n + 1}")
+            st.selectbox("A: head", [*range(n_heads), *COMBINED], key="head", format_func=_head_words)
+            same_layer = [SAME] if state.layer in b_layers else []
+            st.selectbox("B: layer", [*same_layer, *b_layers], key="b_layer", format_func=_b_layer_words)
+            same_head = [SAME] if isinstance(state.head, str) or state.head < b_heads else []
+            st.selectbox("B: head", [*same_head, *range(b_heads), *COMBINED], key="b_head", format_func=_b_head_words)
+            st.selectbox("Colours", list(_SCALE_WORDS), key="scale", format_func=_SCALE_WORDS.__getitem__)
         if with_words:
             focus.unit_box()
 
@@ -96,6 +97,14 @@ def _start_b(b: Trace, kind: Kind) -> None:
 
 def _head_words(head: Head) -> str:
     return f"A head {head + 1}" if isinstance(head, int) else f"A {head}"
+
+
+def _words() -> str:
+    """`A layer 2 head 1, B same head, colours up to 1`."""
+    state = st.session_state
+    of_a = f"A layer {state.layer + 1} {_head_words(state.head).removeprefix('A ')}"
+    of_b = "same head" if is_same() else f"{_b_layer_words(state.b_layer)} {_b_head_words(state.b_head)}".replace("B ", "")
+    return f"{of_a}, B {of_b}, {_SCALE_WORDS[state.scale]}"
 
 
 def _b_layer_words(layer: int | str) -> str:

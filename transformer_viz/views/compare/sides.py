@@ -12,6 +12,7 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components import bar, prompt_keys
+from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.open import opened
 from transformer_viz.views.state import link
 from transformer_viz.views.state.controls import (
@@ -27,6 +28,8 @@ from transformer_viz.views.state.controls import (
 
 Strategy = Literal["greedy", "beam", "sample", "forced"]
 _OWN = ("file", "snapshot", "strategy", "beam", "temperature", "seed", "edits")
+_MOST_EDITS_SHOWN = 18
+"""Characters on the button; all of them are in the box behind it."""
 _OTHER_WORDS = {"France": "Spain", "small": "large"}
 """Of the texts that models without a task begin with, and what stands there on the other side."""
 
@@ -118,7 +121,7 @@ def show(keys: Keys, usable: list[str]) -> None:
     """The boxes of a side; those that mean nothing to what is chosen are left out and keep what they hold."""
     state = st.session_state
     quiet: dict[str, Any] = {"label_visibility": "collapsed"}
-    files, p, model = list(opened.traces()), keys.of, _model(keys)
+    files, model = list(opened.traces()), _model(keys)
     with st.container(horizontal=True, vertical_alignment="center", key=f"side-{keys.name}"):
         st.markdown(f"**{keys.name}**", width="content")
         if files:
@@ -128,13 +131,33 @@ def show(keys: Keys, usable: list[str]) -> None:
             return
         _text(keys, model)
         st.selectbox(f"{keys.name}: checkpoint", usable, key=keys.checkpoint, width=150, **quiet)
-        if steps := snapshots(state[keys.checkpoint]):
-            words = f"{keys.name}: step of training"
-            st.selectbox(words, [FINISHED, *steps], key=keys.of("snapshot"), format_func=_snapshot_words, width=136, **quiet)
-        if model is None or model.model.sizes.writes:
-            _decoding(keys)
-        name, places = f"{keys.name}: edits", "edits, like cross:off"
-        st.text_input(name, key=p("edits"), max_chars=MOST_OF_EDITS, placeholder=places, width=190, **quiet)
+        with st.popover(_how_words(keys, model), key=f"how-{keys.name}"):
+            _how(keys, model)
+
+
+def _how(keys: Keys, model: LoadedModel | None) -> None:
+    """Which of its weights, how they decode, and what is edited: behind a button that says what is chosen, so that a page that
+    opens does not mount three boxes a side for it."""
+    if steps := snapshots(st.session_state[keys.checkpoint]):
+        words = f"{keys.name}: step of training"
+        st.selectbox(words, [FINISHED, *steps], key=keys.of("snapshot"), format_func=_snapshot_words)
+    if model is None or model.model.sizes.writes:
+        _decoding(keys)
+    name, places = f"{keys.name}: edits", "edits, like cross:off"
+    st.text_input(name, key=keys.of("edits"), max_chars=MOST_OF_EDITS, placeholder=places)
+
+
+def _how_words(keys: Keys, model: LoadedModel | None) -> str:
+    """`A: finished, greedy`, and the edits where there are any."""
+    state = st.session_state
+    edits, words = state[keys.of("edits")], []
+    if snapshots(state[keys.checkpoint]):
+        words.append(_snapshot_words(state[keys.of("snapshot")]))
+    if model is None or model.model.sizes.writes:
+        words.append(_STRATEGY_WORDS[state[keys.of("strategy")]].format(other=keys.other))
+    if edits:
+        words.append(literal(edits if len(edits) <= _MOST_EDITS_SHOWN else f"{edits[: _MOST_EDITS_SHOWN - 1]}…"))
+    return f"{keys.name}: {', '.join(words) or 'no edits'}"
 
 
 def _text(keys: Keys, model: LoadedModel | None) -> None:
@@ -149,23 +172,20 @@ def _text(keys: Keys, model: LoadedModel | None) -> None:
 
 
 def _decoding(keys: Keys) -> None:
-    quiet: dict[str, Any] = {"label_visibility": "collapsed"}
     st.selectbox(
         f"{keys.name}: decoding",
         STRATEGIES,
         key=keys.of("strategy"),
         format_func=lambda name: _STRATEGY_WORDS[name].format(other=keys.other),
-        width=146,
-        **quiet,
     )
     strategy = st.session_state[keys.of("strategy")]
     if strategy == "beam":
-        st.number_input(f"{keys.name}: beam size", 1, WIDEST, key=keys.of("beam"), width=140, **quiet)
+        st.number_input(f"{keys.name}: beam size", 1, WIDEST, key=keys.of("beam"))
     if strategy == "sample":
         name, key, icon = f"{keys.name}: temperature", keys.of("temperature"), ":material/thermostat:"
-        st.number_input(name, 0.0, HOTTEST, step=0.1, key=key, icon=icon, width=140, **quiet)
+        st.number_input(name, 0.0, HOTTEST, step=0.1, key=key, icon=icon)
         name, key, icon = f"{keys.name}: seed", keys.of("seed"), ":material/casino:"
-        st.number_input(name, 0, LARGEST_SEED, key=key, icon=icon, width=140, **quiet)
+        st.number_input(name, 0, LARGEST_SEED, key=key, icon=icon)
 
 
 def long_texts() -> dict[str, str]:
