@@ -145,14 +145,27 @@ def _controls(model: LoadedModel) -> None:
     suits = _suits(model) or model.default_max_length
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.number_input("Beam size", 1, WIDEST, key="beam", width=150, help=glossary.sentence("Beam size"))
-        st.number_input(
-            "Length penalty α", -10.0, 10.0, step=0.1, key="alpha", width=170, help=glossary.sentence("Length penalty α")
-        )
-        words = glossary.sentence("Stop when")
-        st.selectbox("Stop when", _STOPS, key="stop", width=240, format_func=_STOP_WORDS.__getitem__, help=words)
-        lengths = {AUTO_LENGTH: f"{suits} tokens (auto)"}
-        st.selectbox("At most", LENGTHS, key="search_length", width=170, format_func=lambda n: lengths.get(n, f"{n} tokens"))
-        st.toggle("As transformers does it", key="refill", help=glossary.sentence("As transformers does it"))
+        with st.popover(_how_words(suits), key="search-how"):
+            _stopping(suits)
+
+
+def _stopping(suits: int) -> None:
+    """What else a search may be asked: behind a button that says what is chosen, since boxes are what takes a page that opens
+    longest."""
+    st.number_input("Length penalty α", -10.0, 10.0, step=0.1, key="alpha", help=glossary.sentence("Length penalty α"))
+    words = glossary.sentence("Stop when")
+    st.selectbox("Stop when", _STOPS, key="stop", format_func=_STOP_WORDS.__getitem__, help=words)
+    lengths = {AUTO_LENGTH: f"{suits} tokens (auto)"}
+    st.selectbox("At most", LENGTHS, key="search_length", format_func=lambda n: lengths.get(n, f"{n} tokens"))
+    st.toggle("As transformers does it", key="refill", help=glossary.sentence("As transformers does it"))
+
+
+def _how_words(suits: int) -> str:
+    """`α 0.6, until nothing better is possible, 32 tokens`."""
+    state = st.session_state
+    when = {"bound": "until nothing better is possible", "first": "until enough are finished", "never": "to the limit"}
+    words = f"α {state.alpha:g}, {when[state.stop]}, {state.search_length or suits} tokens"
+    return f"{words}, as transformers does it" if state.refill else words
 
 
 def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
