@@ -88,9 +88,8 @@ def show(
             _choice(usable, listed)
         if is_served and (chosen := _model_of(state.checkpoint)) is not None:
             how_it_writes.popover(chosen)
-        _device()
         own = {"the text": state.text} if with_text and instead is None else {}
-        display_options.popover({**own, **(long_texts or {})})
+        display_options.popover({**own, **(long_texts or {})}, _device)
     model = _loaded(state.checkpoint, state.device) if instead is None and is_served else None
     _say_damaged([*entries, *others.values()])
     link.leave_out("text", default_text(model) if model else DEFAULT_TEXT)
@@ -102,7 +101,7 @@ def _while_it_is_loaded(usable: list[str], listed: dict[str, str]) -> None:
     """A bar in which another model can be chosen; the page ends with how far the loading is."""
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         _choice(usable, listed)
-        _device()
+        _device(label_visibility="collapsed", width=150)
     link.write(link.values())
     if _loaded(st.session_state.checkpoint, st.session_state.device) is not None:
         st.rerun()
@@ -164,9 +163,8 @@ def default_text(model: LoadedModel) -> str:
     return _BEGINNING if model.model.start_id is None else _SENTENCE
 
 
-def _device() -> None:
-    options, quiet = [AUTO, *devices.available()], "collapsed"
-    st.selectbox("Device", options, key="device", width=150, format_func=_device_words, label_visibility=quiet)
+def _device(**looks: Any) -> None:
+    st.selectbox("Device", [AUTO, *devices.available()], key="device", format_func=_device_words, **looks)
 
 
 def _device_words(name: str) -> str:

@@ -1,6 +1,6 @@
 """How every page looks: letters for a projector, whether the right answer is shown; and the link. Needs no model."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import streamlit as st
@@ -61,13 +61,18 @@ def answer_of(trace: Trace) -> str:
     return f" ({said(words)})" if words else ""
 
 
-def popover(texts: Mapping[str, str] | None = None) -> None:
+def popover(texts: Mapping[str, str] | None = None, device: Callable[[], None] | None = None) -> None:
     """The two switches and the button that copies the link, in a row of controls.
 
     Args:
         texts: of the page, that may be too long for a link, by what they are called.
+        device: draws the box of the device, on a page that runs a model. Seldom touched, it would cost each page as much to
+            mount as any other box.
     """
-    with st.popover("View", icon=":material/visibility:", help="Projector, hide the answer, copy the link"):
+    words = (
+        "Projector, hide the answer, copy the link" if device is None else "Projector, hide the answer, device, copy the link"
+    )
+    with st.popover("View", icon=":material/visibility:", help=words):
         st.toggle("Projector: large letters, maps only", key="projector")
         st.toggle(
             "Hide the answer",
@@ -84,5 +89,7 @@ def popover(texts: Mapping[str, str] | None = None) -> None:
                 required=True,
                 help=glossary.sentence("Colours of the maps"),
             )
+        if device is not None:
+            device()
         copy_link.show(link.too_long(texts or {}))
     word_list.popover(st.session_state.link_page)
