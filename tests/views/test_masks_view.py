@@ -181,7 +181,7 @@ def test_stop_keeps_what_is_done_and_says_of_how_many(start: Start, steps: list[
 
 
 def test_many_strings_stand_in_line_and_leave_it_with_their_page(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    line, go_on, looks = Line(Limits()), threading.Event(), []
+    line, go_on, looks = Line(Limits(), now=lambda: 0.0), threading.Event(), []
 
     def wait(run: Run, seconds: float) -> bool:
         """Twice there is nothing; then the run of the page ends, as a click ends it."""

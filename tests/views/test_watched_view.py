@@ -44,10 +44,25 @@ class Slow:
         return tv.decode(model, text, on_token=slow, **options)
 
 
+class Prompt(Line):
+    """However busy the machine is: a run before which there is no other is at work at once, and no page is forgotten."""
+
+    def __init__(self) -> None:
+        super().__init__(Limits(runs_per_visitor=2), now=lambda: 0.0)
+        self.n_joined = 0
+
+    def join(self, key: Any, visitor: str, work: Callable[[Run], Any]) -> Run:
+        run = super().join(key, visitor, work)
+        self.n_joined += 1
+        if self.n_before(run) == 0:
+            until(lambda: run.state != "waiting")
+        return run
+
+
 @pytest.fixture
-def line(monkeypatch: pytest.MonkeyPatch) -> Line:
+def line(monkeypatch: pytest.MonkeyPatch) -> Prompt:
     """Every run is a long one, and the line is empty."""
-    line = Line(Limits(runs_per_visitor=2))
+    line = Prompt()
     monkeypatch.setattr(watched, "line", lambda: line)
     monkeypatch.setattr(watched, "QUICK", 0.0)
     for name in ("AT_FIRST", "EVERY"):
@@ -87,10 +102,10 @@ def written(at: AppTest, n: int) -> None:
 
 
 def finished(at: AppTest) -> AppTest:
-    """The page after its run, which needs nobody any more, and may have ended before the page began to watch it."""
-    if "long_run" in at.session_state:
+    """The page after its runs, which need nobody any more, and may have ended before the page began to watch them."""
+    while "long_run" in at.session_state:
         run = at.session_state["long_run"]
-        until(lambda: run.state == "done")
+        until(lambda run=run: run.state == "done")
         at.run()
     return at
 
@@ -300,19 +315,16 @@ def test_quick_runs_stand_in_no_line(start: Start, folder: Path, page: str | Non
 
 @pytest.mark.parametrize("page", [None, "search", "masks", "compare"])
 def test_every_page_shows_the_same_through_the_line(
-    start: Start, line: Line, own_folder: Path, page: str | None, monkeypatch: pytest.MonkeyPatch
+    start: Start, line: Prompt, own_folder: Path, page: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at, n_waits = start(page), 0
-    while "long_run" in at.session_state:
-        finished(at)
-        n_waits += 1
+    at = finished(start(page))
     assert not at.exception and pictures(at)
     monkeypatch.setattr(watched, "QUICK", 1e9)
     run_cache.store.clear()
     again = start(page)
     for what in ("values", "charts"):
         assert seen(again)[what] == seen(at)[what]
-    assert n_waits > 0
+    assert line.n_joined > 0
 
 
 def _ids(trace: Trace) -> list[int]:
