@@ -18,8 +18,10 @@ app: $(VENV)/.app-installed ## start the app; PORT=8501 is where it listens
 	@echo "Starting the app at http://localhost:$(PORT) - Ctrl-C stops it."
 	@"$(BIN)/python" -m transformer_viz app --port "$(PORT)"
 
-# In as many processes as there are cores; those in a browser share one.
-PYTEST := "$(BIN)/python" -m pytest --numprocesses auto --dist loadgroup
+# PROCESSES=auto are as many as there are cores; those tests that are in a browser are in two.
+PROCESSES ?= auto
+# The tests start some hundred Pythons, each of which would compile the package anew where the environment forbids to keep it.
+PYTEST := PYTHONDONTWRITEBYTECODE= "$(BIN)/python" -m pytest --numprocesses "$(PROCESSES)" --dist loadgroup
 
 # What catches most faults in a minute: the numbers, the pictures and the arrows of the house; no page, no process, no fuzzing.
 QUICK := tests/analysis tests/decoding tests/figures tests/model tests/tasks tests/trace tests/test_imports.py tests/test_edits.py \
