@@ -151,8 +151,14 @@ def _is_in_use(control: Control) -> bool:
 
 
 def write(values: Mapping[str, str | None]) -> None:
-    """Makes the URL say `values`, in a whole run; None is a default and stays out. Other keys are left alone."""
-    _say({**st.query_params.to_dict(), **values})
+    """Makes the URL say `values`, in a whole run; None is a default and stays out.
+
+    What is no control's is left alone. A control of other pages alone is left out: who goes back while a page still runs
+    comes with that page's link.
+    """
+    own = {control.name for control in TABLE if st.session_state.link_page in control.pages}
+    there = {key: value for key, value in st.query_params.to_dict().items() if key in own or key not in KEYS}
+    _say({**there, **values})
 
 
 def update(values: Mapping[str, str | None]) -> None:
@@ -161,9 +167,11 @@ def update(values: Mapping[str, str | None]) -> None:
 
 
 def _say(values: Mapping[str, str | None]) -> None:
-    after = {key: value for key, value in values.items() if value is not None}
-    st.session_state.link_written = after
-    if after != st.query_params.to_dict():
+    after, state = {key: value for key, value in values.items() if value is not None}, st.session_state
+    last, state["link_written"] = state.get("link_written", after), after
+    # What the browser sent may be from before what it was told last, which it shows as soon as that arrives, on a page that it
+    # has come back to as well: where the two differ it is told again, though this run began with the very same link.
+    if after != last or after != st.query_params.to_dict():
         # All at once: every change is a message to the browser.
         st.query_params.from_dict(after)
 
