@@ -5,6 +5,7 @@ from dataclasses import dataclass
 PAGES = ("explore", "masks", "search", "compare", "train", "replay", "survey", "open")
 _TRAIN = ("train",)
 _EXPLORE = ("explore",)
+_MEASURED = ("explore", "open")
 _INSIDE = ("explore", "search", "open")
 _TRIAL = ("explore",)
 _SURVEY = ("survey",)
@@ -63,32 +64,33 @@ TERMS: dict[str, Term] = {
     "weight": Term("How much of a key's value goes into a query's output: 0 to 1, and the row sums to 1"),
     "value-weighted norm": Term(
         "By value: the length of what a head takes from a key, its weight times the value through W_O, not only its weight",
-        _EXPLORE,
+        _MEASURED,
         "Kobayashi et al. 2020",
     ),
     "cause": Term(
-        "By how many nats what was written becomes less probable without a token; below 0, the token spoke against it", _EXPLORE
+        "By how many nats what was written becomes less probable without a token; below 0, the token spoke against it",
+        _MEASURED,
     ),
-    "nat": Term("The unit of log p: one nat less probable is 2.72 times less probable", _EXPLORE),
+    "nat": Term("The unit of log p: one nat less probable is 2.72 times less probable", _MEASURED),
     "without it": Term(
-        "word: the unknown token stands there; position: nothing may look there; deleted: the text is shorter", _EXPLORE
+        "word: the unknown token stands there; position: nothing may look there; deleted: the text is shorter", _MEASURED
     ),
     "measures": Term(
-        "Other answers to what counts: by gradients, by weights followed through the layers, by shares of the sum", _EXPLORE
+        "Other answers to what counts: by gradients, by weights followed through the layers, by shares of the sum", _MEASURED
     ),
     "gradient × attention": Term(
-        "Weights times what log p gains from them, followed through all layers", _EXPLORE, "Chefer et al. 2021"
+        "Weights times what log p gains from them, followed through all layers", _MEASURED, "Chefer et al. 2021"
     ),
     "rollout": Term(
-        "Mean weights followed through all layers, half of each token staying its own", _EXPLORE, "Abnar & Zuidema 2020"
+        "Mean weights followed through all layers, half of each token staying its own", _MEASURED, "Abnar & Zuidema 2020"
     ),
     "alti+": Term(
-        "The share of each source token, and of each token before, in what a row is made of", _EXPLORE, "Ferrando et al. 2022"
+        "The share of each source token, and of each token before, in what a row is made of", _MEASURED, "Ferrando et al. 2022"
     ),
     "source | prefix": Term(
-        "How much of a written token comes from the source, and how much from what stands before it", _EXPLORE
+        "How much of a written token comes from the source, and how much from what stands before it", _MEASURED
     ),
-    "measure": Term("What the second map shows, beside the weights of the same rows and keys", _EXPLORE),
+    "measure": Term("What the second map shows, beside the weights of the same rows and keys", _MEASURED),
     "softmax": Term("Makes weights of scores: e to each score, as a share of the row's sum; all positive, together 1", _INSIDE),
     "output projection": Term("W_O: makes of the heads' outputs a vector as wide as the residual stream", _INSIDE, _VASWANI),
     "residual stream": Term("A token's vector on its way up: each sublayer adds to it, and those above read the sum", _INSIDE),
@@ -141,7 +143,9 @@ TERMS: dict[str, Term] = {
         _TRIAL,
     ),
     "answers that stay": Term("Of the answers that are right with all heads, the share that is also right without it", _TRIAL),
-    "answers that stay, 95 %": Term("In this interval are 95 % of the shares over texts drawn again from these texts", _TRIAL),
+    "answers that stay, 95 %": Term(
+        "In 95 of 100 sets of as many texts such an interval holds the true share", _TRIAL, "Wilson 1927"
+    ),
     "log p lost": Term("How much less probable each token of the answer becomes without the head, in nats, on average", _TRIAL),
     "log p lost, 95 %": Term("In this interval are 95 % of the means over texts drawn again from these texts", _TRIAL),
     "lost without them": Term(

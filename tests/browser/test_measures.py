@@ -1,6 +1,7 @@
 """The switch of what the maps show, in the page: the numbers that the browser holds are those of `tv.attribute`."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -84,3 +85,23 @@ def test_by_value_cause_and_shares_are_those_of_attribute(page: Page, server: st
     choose(page, "weights")
     page.wait_for_function(f"!document.querySelector('{FOCUS}').layout.xaxis3")
     expect(page.locator(".share-legend")).to_be_hidden()
+
+
+def test_a_file_is_looked_at_by_what_it_holds_with_the_keyboard(page: Page, server: str, tmp_path: Path) -> None:
+    model = tv.load_checkpoint("reverse", device="cpu")
+    trace = tv.decode(model, "hello")
+    cause = tv.attribute(model, trace, "occlusion")
+    trace.with_attribution(cause).save(tmp_path / "measured.npz")
+    page.goto(f"{server}/open?layer=2&head=3&step=6")
+    page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(tmp_path / "measured.npz")
+    switch = page.get_by_role("group", name="What the maps show")
+    expect(switch.get_by_role("button")).to_have_text(["weights", "cause"])
+    switch.get_by_role("button", name="weights").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    expect(switch.get_by_role("button", name="cause")).to_have_attribute("aria-pressed", "true")
+    wait_for_second(page, cause.values)
+    expect(page).to_have_url(re.compile("measure=cause"))
+    page.get_by_role("radio", name="decoder self-attention").click()
+    expect(page.get_by_text("This file holds cause by word of cross-attention, and none of decoder self-att")).to_be_visible()
+    page.wait_for_function(f"!document.querySelector('{FOCUS}').layout.xaxis3")

@@ -1,6 +1,6 @@
 """What a page's step player and maps show of a run beside its weights or instead; by default nothing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,12 +29,14 @@ class Measured:
         results: of the kinds that have one.
         shares: ALTI+ with the source's keys, which is drawn above the output strip.
         row: draws what there is to say, below the boxes of the focus.
+        offered: the buttons of the switch.
     """
 
     chosen: str = ""
     results: Mapping[Kind, Attribution] = field(default_factory=dict)
     shares: Attribution | None = None
     row: Callable[[], None] = lambda: None
+    offered: Collection[str] = tuple(_BUTTONS)
 
     def of(self, kind: Kind) -> Attribution | None:
         """For a picture of this kind; of another kind where this one has none, so that its title says that it is weights."""
@@ -44,7 +46,7 @@ class Measured:
         """What the player is sent, with what the measures say of each step."""
         if not self.chosen:
             return content
-        switch = {"measure": self.chosen, "measures": _switch()}
+        switch = {"measure": self.chosen, "measures": _switch(self.offered)}
         if not self.results:
             return {**content, **switch}
         said = [self._words(trace, at, step) for step in range(len(content["sentences"]))]
@@ -70,6 +72,7 @@ class Measured:
         ]
 
 
-def _switch() -> list[dict[str, str]]:
+def _switch(offered: Collection[str]) -> list[dict[str, str]]:
     """The buttons of the player."""
-    return [{"value": value, "words": words, "title": glossary.sentence(term)} for value, (words, term) in _BUTTONS.items()]
+    buttons = ((value, *_BUTTONS[value]) for value in offered)
+    return [{"value": value, "words": words, "title": glossary.sentence(term)} for value, words, term in buttons]

@@ -25,7 +25,9 @@ class Measures {
   show({ measure, measures }) {
     this.group.hidden = !measure;
     if (!measure) return;
-    if (!this.group.children.length) this.group.append(...measures.map((each) => this.button(each)));
+    const offered = measures.map(({ value }) => value).join();
+    if (this.offered !== offered) this.group.replaceChildren(...measures.map((each) => this.button(each)));
+    this.offered = offered;
     for (const button of this.group.children) button.setAttribute("aria-pressed", button.value === measure);
   }
 

@@ -17,11 +17,9 @@ from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.measured import Measured
 from transformer_viz.views.snippets.runs import Measure
 from transformer_viz.views.state import link, words
-from transformer_viz.views.state.controls import MODES
+from transformer_viz.views.state.controls import BY_SHARES, BY_VALUE, MODES, OF_SWITCH
 
-BY_VALUE, BY_CAUSE, BY_SHARES = "value_weighted", "occlusion", "alti"
-_OF_SWITCH = {"value": BY_VALUE, "cause": BY_CAUSE}
-OTHERS = tuple(name for name in METHODS if name not in _OF_SWITCH.values())
+OTHERS = tuple(name for name in METHODS if name not in OF_SWITCH.values())
 _TITLES = {BY_SHARES: f"source | prefix ({TITLES[BY_SHARES]})"}
 
 
@@ -44,7 +42,7 @@ class Measuring:
         state = st.session_state
         self._run = (model, device, trace)
         self._is_offered, self._switch = is_offered, state.measure if is_offered else "weights"
-        self._method = _OF_SWITCH.get(self._switch, state.other_measure)
+        self._method = OF_SWITCH.get(self._switch, state.other_measure)
         self._mode = state.cause_mode if METHODS[self._method].modes else "word"
         self._found: dict[Kind, Attribution] = {}
         self._refused, self._missing = "", list[Kind]()

@@ -11,7 +11,7 @@ from transformer_viz.views.components import code, stepper, style, word_list
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore import tables
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.open import opened
+from transformer_viz.views.open import measures, opened
 from transformer_viz.views.search import hypotheses
 from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.snippets.runs import File
@@ -124,6 +124,7 @@ def _loaded() -> None:
     shown = words.shown(by_tokens, run)
     focus.start(shown, None, run)
     tables.start(by_tokens)
+    held = measures.Held(by_tokens, is_offered=now.with_answer)
     at = focus.current()
     link.say((at.run, at.kind, at.layer, at.head))
     # No other page has this name, which is the file's and not the one in the box; a run that is no search has no node.
@@ -131,18 +132,18 @@ def _loaded() -> None:
     if search is not None and node is not None and now.with_answer:
         hypotheses.show(file.trace, node, now)
         hypotheses.say(by_tokens, search, node)
-    made = File(file.file_name, node=node, by_words=is_by_words(shown))
-    _look(Shown(shown, made, style.theme(), by_tokens=by_tokens, whole=file.trace), now)
+    made = File(file.file_name, node=node, by_words=is_by_words(shown), measure=held.program)
+    _look(Shown(shown, made, style.theme(), by_tokens=by_tokens, whole=file.trace), now, held)
 
 
-def _look(shown: Shown, now: display_options.DisplayOptions) -> None:
+def _look(shown: Shown, now: display_options.DisplayOptions, held: measures.Held) -> None:
     """The player, the code and the tabs of a run, or of the node of a search."""
 
     def program(at: focus.Focus) -> str:
         write = programs.player if shown.run.node is None else programs.search
         return write(shown.run, at.view, code.looks())
 
-    stepper.show_with_code(shown.trace, now, program)
+    stepper.show_with_code(shown.trace, now, program, measured=held.measured)
     _tables(shown)
 
 

@@ -8,16 +8,17 @@ from transformer_viz.analysis.heads import Head
 from transformer_viz.export.content import View
 from transformer_viz.terms import Kind
 from transformer_viz.views.snippets.lines import Code, assigned, call, literal, looks
-from transformer_viz.views.snippets.runs import AnyRun, Measure, Run, load, program
+from transformer_viz.views.snippets.runs import AnyRun, Kept, Measure, Run, load, program
 
 DisplayOptions = Mapping[str, Any]
 """`theme`, `large` and `narrow`, as the page has them; what a figure has by default is not written."""
+_Measures = Measure | Kept
 _TRACE, _CHECKPOINT, _KIND = Code("trace"), Code("checkpoint"), Code("kind")
 
 
 def player(run: AnyRun, now: View, given: DisplayOptions) -> str:
     """The focus map with its candidates, and the mosaics."""
-    measure = run.measure if isinstance(run, Run) else None
+    measure = run.measure
     return program(*run.lines(), *(measure.lines() if measure else []), *_pictures(now, given, measure))
 
 
@@ -152,7 +153,7 @@ def file(run: AnyRun, name: str, options: Mapping[str, Any]) -> str:
     return program(*run.lines(), *(measure.kept() if measure else []), call("tv.export.save", _TRACE, name, **options))
 
 
-def _pictures(now: View, given: DisplayOptions, measure: Measure | None = None) -> list[str]:
+def _pictures(now: View, given: DisplayOptions, measure: _Measures | None = None) -> list[str]:
     """The focus map, and under it the mosaics with the focus outlined."""
     place = {"layer": now.layer, "head": now.head, "step": now.step}
     drawn = looks(given, "theme", "large", "narrow", "scale")
@@ -164,7 +165,9 @@ def _pictures(now: View, given: DisplayOptions, measure: Measure | None = None) 
     ]
 
 
-def mosaics(trace: str, kind: Kind, layer: int, head: Head, given: DisplayOptions, measure: Measure | None = None) -> list[str]:
+def mosaics(
+    trace: str, kind: Kind, layer: int, head: Head, given: DisplayOptions, measure: _Measures | None = None
+) -> list[str]:
     """All heads of every kind of a trace, by the name of its variable."""
     drawn = {**looks(given, "theme", "large", "scale"), **({} if measure is None else {"measure": measure.of("kind")})}
     tile = call("tv.figures.mosaic", Code(trace), _KIND, Code("tile"), **drawn)

@@ -54,6 +54,27 @@ class Measure:
         return [*self.lines(), "for measure in measures.values():", "    trace = trace.with_attribution(measure)"]
 
 
+@dataclass(frozen=True)
+class Kept:
+    """Measures that a trace file holds: kind and name of each, the kind in focus first."""
+
+    names: tuple[tuple[Kind, str], ...]
+
+    def lines(self) -> list[str]:
+        """As those of `Measure`."""
+        if len(self.names) == 1:
+            return [f"measure = trace.attributions[{literal(self.names[0][1])}]"]
+        each = ", ".join(f"{literal(kind)}: trace.attributions[{literal(name)}]" for kind, name in self.names)
+        return [
+            f"measures = {{{each}}}",
+            f"measure = measures[{literal(self.names[0][0])}]",
+        ]
+
+    def of(self, kind: str) -> Code:
+        """That of a kind, by the name of a variable."""
+        return Code("measure" if len(self.names) == 1 else f"measures.get({kind}, measure)")
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Part:
     """What of a run is shown.
@@ -112,9 +133,11 @@ class File(_Part):
 
     Attributes:
         name: of the file.
+        measure: that is shown of it beside its weights or instead.
     """
 
     name: str
+    measure: Kept | None = None
 
     def lines(self) -> list[str]:
         """Up to `trace`."""

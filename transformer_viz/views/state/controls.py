@@ -38,6 +38,9 @@ CLICKS = {
 REACHES = {"all": "all layers and heads", "layer": "this layer", "head": "this head"}
 MEASURES = ("weights", "value", "cause", "more")
 """What the maps of Explore show; the last one stands for those that have a box of their own."""
+BY_VALUE, BY_CAUSE, BY_SHARES = "value_weighted", "occlusion", "alti"
+OF_SWITCH = {"value": BY_VALUE, "cause": BY_CAUSE}
+"""The measures that have a button of their own, and the one that bars above the written tokens are of."""
 MODES = ("word", "position", "deleted")
 """How a token is taken away, to see what it was the cause of."""
 UNITS = ("tokens", "words")
@@ -127,9 +130,9 @@ FOCUS = (
     Control("heads_page", "heads", Number(), _STEPPED),
     Control("overview_of", "overview", Words(), _STEPPED),
     Control("lines", "lines", Words(), _STEPPED, ("auto", "on", "off"), widget=None),
-    Control("measure", "measure", Words(), ("explore",), MEASURES, widget=None),
-    Control("cause_mode", "without", Words(), ("explore",), MODES, when={"measure": "cause"}),
-    Control("other_measure", "which", Words(), ("explore",), when={"measure": "more"}),
+    Control("measure", "measure", Words(), ("explore", "open"), MEASURES, widget=None),
+    Control("cause_mode", "without", Words(), ("explore", "open"), MODES, when={"measure": "cause"}),
+    Control("other_measure", "which", Words(), ("explore", "open"), when={"measure": "more"}),
     Control("moment", "moment", Words(), ("replay",), widget=None),
     Control("position", "position", Number(), ("replay",)),
 )
