@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer_viz.analysis.sentences import percent_words, plain, probability_words, step_sentence, times_words
+from transformer_viz.analysis.sentences import percent_words, plain, probability_words, signed_words, step_sentence, times_words
 from transformer_viz.analysis.true_key import best_head, head_mass
 from transformer_viz.trace.trace import Step, Trace
 
@@ -102,11 +102,19 @@ def test_no_probability_is_rounded_to_certainty(p: float) -> None:
     assert (words == "= 0.000") == (p == 0)
 
 
-@given(st.floats(0, 1))
-def test_no_share_is_rounded_to_everything(share: float) -> None:
+@given(st.floats(0, 1), st.sampled_from((0, 1, 2)))
+def test_no_share_is_rounded_to_everything_or_nothing(share: float, places: int) -> None:
+    words = percent_words(share, places)
     if share < 1 - 1e-6:
-        assert percent_words(share) != "100 %"
-    assert percent_words(share).endswith(" %")
+        assert words != percent_words(1, places)
+    if share > 1.1e-6:
+        assert words != percent_words(0, places)
+    assert words.endswith(" %")
+
+
+def test_what_rounds_to_nothing_has_no_sign() -> None:
+    assert [signed_words(value) for value in (-0.0004, 0.0004, -0.0, 0.0)] == ["0.000"] * 4
+    assert [signed_words(-0.0206), signed_words(0.0206)] == ["−0.021", "+0.021"]
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,12 @@ def test_long_texts_count_as_many_steps_as_they_have():
     assert mean_over_texts([np.ones(30), np.zeros(10)], seed=0) == Mean(0.75, (0.0, 1.0))
 
 
+def test_texts_that_are_all_alike_have_no_interval_that_says_something():
+    assert mean_over_texts([np.ones(3)] * 50, seed=0).ends is None
+    some = mean_over_texts([np.ones(3)] * 49 + [np.zeros(3)], seed=0)
+    assert some.ends == some.interval is not None
+
+
 def test_words():
     trace = run(np.ones((1, 4)) / 4, 4)
     none = over([verdict(trace, cause_of(np.zeros((1, 4))))])
@@ -113,8 +119,8 @@ def test_words():
     )
     some = over([verdict(trace, cause_of([[0, 5.0, 0, 0]]))])
     found = MapVerdict("L1 H1", Mean(0.943), Mean(0.5))
-    assert words(found, some) == "points where the cause is in 94% of 1 judged steps (50% by chance)"
-    assert words(found, some, 1.0).endswith("; without this head 100% of answers stay")
+    assert words(found, some) == "points where the cause is in 94 % of 1 judged steps (50 % by chance)"
+    assert words(found, some, 1.0).endswith("; without this head 100 % of answers stay")
     assert left_out_words(some) == "no step is left out"
     with pytest.raises(OptionError, match="there is no map 'L9 H9'"):
         some.at("L9 H9")

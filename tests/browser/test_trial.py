@@ -9,14 +9,13 @@ import transformer_viz as tv
 from tests.browser.accessible import faults
 from tests.browser.charts import at_rest
 from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.verdict import words
 from transformer_viz.attribution.verdict import texts_of
 
 pytestmark = pytest.mark.browser
 
 TEXT = "hello world"
-ROW, BUTTON = 35, 0.232
-"""Pixels of a row of the table, and where its button is, as a share of its width: a table is drawn on a canvas."""
 
 
 def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
@@ -32,14 +31,24 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
 
     expect(page.get_by_text(f"{pointing('L2 H3')}. Whether it is needed is another question.")).to_be_visible()
     assert word.at("L1 H4").top != word.at("L2 H3").top
-    table = page.get_by_test_id("stDataFrame")
-    table.locator("canvas").first.wait_for()
-    at_rest(page)
-    box = table.bounding_box()
-    assert box is not None
-    # The fourth row is L1 H4: the button in its second cell goes there.
-    table.click(position={"x": BUTTON * box["width"], "y": 4.5 * ROW})
+    # All by keyboard: the first heading sorts, and behind the headings come the rows' buttons.
+    table = page.get_by_role("table", name="Every map beside the cause")
+    heading = table.get_by_role("columnheader", name="at the cause, word")
+    heading.get_by_role("button").focus()
+    page.keyboard.press("Enter")
+    expect(heading).to_have_attribute("aria-sort", "descending")
+    shares = [float(each.split()[-2]) for each in table.locator("tbody tr td:nth-child(3)").all_inner_texts() if each != "–"]
+    assert shares == sorted(shares, reverse=True) and len(set(shares)) > 2
+    way = table.get_by_role("button", name="Go to L1 H4", exact=True)
+    table.get_by_role("columnheader").last.get_by_role("button").focus()
+    for _ in range(len(word.maps)):
+        page.keyboard.press("Tab")
+        if way.evaluate("way => way === way.getRootNode().activeElement"):
+            break
+    page.keyboard.press("Enter")
     expect(page.get_by_text(pointing("L1 H4"))).to_be_visible()
+    expect(way).to_be_focused()
+    expect(table.locator("tr[aria-current]")).to_contain_text("L1 H4")
     expect(page).to_have_url(re.compile("layer=1&head=4.*asked=verdict"))
 
     page.get_by_role("radio", name="Is it needed?").click()
@@ -47,7 +56,7 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     [lost] = tv.knock_out(
         model, [tv.decode(model, text) for text in texts_of(model, 50, 0)], heads=[HeadPlace("cross", 0, 3)]
     ).heads
-    both = f"{pointing('L1 H4')}; without this head {lost.stays.value:.0%} of 50 right answers stay"
+    both = f"{pointing('L1 H4')}; without this head {percent_words(lost.stays.value)} of 50 right answers stay"
     expect(page.get_by_text(both)).to_be_visible()
     assert 0 < lost.stays.value < 1
 

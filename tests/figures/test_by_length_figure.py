@@ -46,7 +46,7 @@ def test_points_interval_and_mass_are_those_of_the_report():
     assert "0 of 40" in exact.customdata[0]
     assert "outside training" in exact.customdata[0]
     assert "as in training" in exact.customdata[1]
-    assert "62.5%" in exact.customdata[1]
+    assert "62.5 %" in exact.customdata[1]
     assert mass.line.dash, "the lines differ in more than colour"
     assert figure.layout.yaxis.range[0] <= 0 < 1 <= figure.layout.yaxis.range[1]
 

@@ -70,7 +70,9 @@ def test_texts_of_other_lengths_change_nothing_in_float64(name: str) -> None:
         alone = decode(model, text, max_length=12)
         assert trace.output_tokens == alone.output_tokens
         for kind in alone.kinds:
-            np.testing.assert_allclose(trace.attentions(kind), alone.attentions(kind), atol=1e-5)
+            found, want = trace.attentions(kind), alone.attentions(kind)
+            assert found is not None and want is not None
+            np.testing.assert_allclose(found, want, atol=1e-5)
     if name in DECODERS:
         blind = decode(model, TEXTS[0], edits=["decoder:1-1"])
         assert blind.decoder_attentions is not None and np.isfinite(blind.decoder_attentions).all()

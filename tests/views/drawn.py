@@ -6,7 +6,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from transformer_viz.views.components import chart
+from transformer_viz.views.components import chart, table
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,31 @@ def picture_of(figure: dict[str, Any]) -> dict[str, Any]:
     """What there is to see of a figure. A template is for Plotly's objects, and not every chart is sent with it."""
     layout = {name: value for name, value in figure["layout"].items() if name != "template"}
     return {"data": figure["data"], "layout": layout, "frames": figure.get("frames")}
+
+
+@dataclass(frozen=True)
+class Tabled:
+    """One table as the browser has it: texts by columns, and which row is in focus."""
+
+    label: str
+    columns: dict[str, list[str]]
+    values: dict[str, list[float | str | None]]
+    go: list[bool] | None
+    here: int | None
+
+
+def tables(at: AppTest) -> list[Tabled]:
+    """The tables that are ours."""
+    found = [part.proto for part in at.get("bidi_component") if part.proto.component_name == table.NAME]
+    return [_tabled(json.loads(proto.json or proto.bytes)) for proto in found]
+
+
+def _tabled(sent: dict[str, Any]) -> Tabled:
+    titles = [column["title"] for column in sent["columns"]]
+    texts, values = (
+        {title: [row[place][what] for row in sent["rows"]] for place, title in enumerate(titles)} for what in ("text", "value")
+    )
+    return Tabled(sent["label"], texts, values, sent["go"] and sent["go"]["rows"], sent["here"])
 
 
 def is_chart(proto: Any) -> bool:

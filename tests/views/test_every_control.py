@@ -32,6 +32,7 @@ EXCEPTIONS = {
     "lab-scores-chart": "a click on a row is `row`",
     "screen": "that the window is narrow is the window's own",
     "address": "it has no value: it keeps a page to one entry of the browser's history",
+    "survey-verdict-table": "it has no buttons, and its order is one's own while one looks",
     "navigation": "it says to a screen reader which page is open",
     "copy_link": "it copies the link",
     "drawing": "a press on an attention moves kind and layer",
@@ -50,9 +51,11 @@ OF_OTHER_MODELS = {
         ("generation", "chat", "shortlist", "source_language", "target_language", "lab_many"), "in a link; only they have it"
     ),
     **dict.fromkeys(("head_order", "heads_page", "overview_of"), "in a link; only deep models have it: test_deep_view.py"),
+    "trial-verdict-table": "asked for; its buttons move layer and head: test_trial_tab.py",
+    "trial-heads-table": "asked for; it has no buttons",
     "patch_layers": "in a link; only deep models have it: test_patching_view.py",
 }
-"""Likewise of models that are not ours, which the rooms here do not have; test_models_view.py has them."""
+"""Likewise of what the rooms here do not have: models that are not ours (test_models_view.py), and what is asked for."""
 
 WHAT_TO_DO = (
     "Give it a key of its own in the session, and add a line with that key to the table in views/state/controls.py. Where its "

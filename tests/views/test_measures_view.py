@@ -224,7 +224,7 @@ def measuring(start: Start) -> AppTest:
 def test_a_long_measure_is_waited_for_beside_the_weights(start: Start, held: threading.Event) -> None:
     at = measuring(start)
     assert len(pictures(at)) == 4 and not second(at), "all else is there meanwhile"
-    assert any("25%" in str(element.proto) for element in at.get("progress"))
+    assert any("25 %" in str(element.proto) for element in at.get("progress"))
     held.set()
     assert second(finished(at))
 

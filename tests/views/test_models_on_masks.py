@@ -14,6 +14,7 @@ from tests.views.drawn import charts
 from tests.views.test_masks_view import TABS, said, titles
 from tests.views.widgets import link_of
 from transformer_viz import check_masks, decode, decode_batch, effect, load_model
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.terms import visible_text
 from transformer_viz.vocabulary import PAD
 
@@ -130,7 +131,7 @@ def test_a_change_is_tried_on_many_texts_of_the_persons_own(start: Start, models
     at = start("masks", checkpoint=GPT2, sources=TEXTS, tab=TABS[2], mask=edit, many=many, asked="effect")
     found = effect(load_model(str(models / GPT2), "cpu"), texts=many.split("\n"), edits=[edit], max_length=8)
     assert found.changed > 0
-    assert f"Of 4 texts, **{found.changed:.1%}** come out differently" in said(at)
+    assert f"Of 4 texts, **{percent_words(found.changed, 1)}** come out differently" in said(at)
     at.text_area(key="lab_many").set_value("").run()
     assert "The effect over 2 texts" in [button.label for button in at.button]
 

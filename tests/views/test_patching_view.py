@@ -202,7 +202,7 @@ def test_a_long_one_says_how_far_it_is_and_can_be_stopped(
     at.button(key="patch").click().run()
     run = at.session_state["long_run"]
     until(lambda: run.said is not None)
-    assert [bar.proto.text.replace("\\", "") for bar in at.run().get("progress")] == [f"{WORDS}: 25%"]
+    assert [bar.proto.text.replace("\\", "") for bar in at.run().get("progress")] == [f"{WORDS}: 25 %"]
     assert extent_of(model, pair) in said(at) and not maps(at)
     at.button(key="long-run-stop").click().run()
     steps.release(1)

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,8 +16,10 @@ from streamlit.testing.v1 import AppTest
 
 from tests.trace.conftest import is_same
 from tests.views.drawn import picture_of, pictures
+from tests.views.drawn import tables as tables_of
 from tests.views.rooms import OPENINGS, files
 from transformer_viz import checkpoints, load_trace
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.views.components import code, screen
 from transformer_viz.views.explore import tables
@@ -110,11 +113,12 @@ def test_knocked_out(start: Start, everything: Path, run_code: Any, more: dict[s
     assert again["texts"] == ["ab", "'x"] if "lines_of_text" in more else len(again["texts"]) == 20
     found = again["found"]
     if more != {"every": "head"}:
-        assert f"{found.heads[0].exact.value:.0%} without this one" in said(at)
+        assert f"{percent_words(found.heads[0].exact.value)} without this one" in said(at)
         return
-    assert at.dataframe[0].value["answers that stay"].tolist() == pytest.approx(
-        [each.stays.value for each in found.heads], nan_ok=True
-    )
+    (table,) = tables_of(at)
+    assert table.values["answers that stay"] == [
+        None if math.isnan(each.stays.value) else each.stays.value for each in found.heads
+    ]
 
 
 @pytest.mark.parametrize("question", ["curves", "counter-proof"])
@@ -125,8 +129,9 @@ def test_pictures_on_trial(start: Start, everything: Path, run_code: Any, questi
 
 def test_the_verdict(start: Start, everything: Path, run_code: Any) -> None:
     at = start(text="hello", tables="On trial", asked="verdict", kind="decoder")
-    table = run_code(programs(at)[1])["table"]
-    assert at.dataframe[0].value["at the cause, word"].tolist() == pytest.approx(table["top"].tolist(), nan_ok=True)
+    tops = run_code(programs(at)[1])["table"]["top"].tolist()
+    (table,) = tables_of(at)
+    assert table.values["at the cause, word"] == [None if math.isnan(top) else pytest.approx(top) for top in tops]
 
 
 def from_zero(table: pd.DataFrame) -> pd.DataFrame:
@@ -279,7 +284,7 @@ def test_the_effect_over_many_strings(start: Start, everything: Path, run_code: 
     again = run_code(programs(at)[0])
     assert "Effect(samples=500" in again["said"]
     changed = again["said"].split("changed=")[1].split(")")[0]
-    assert f"{float(changed):.1%} of the outputs changed" in said(at)
+    assert f"{percent_words(float(changed), 1)} of the outputs changed" in said(at)
 
 
 def test_the_certificate(start: Start, everything: Path, run_code: Any) -> None:
@@ -297,7 +302,7 @@ def test_the_gallery(start: Start, everything: Path, run_code: Any) -> None:
         assert f"{numbers['changed']} of 3 sentences come out differently" in cards, name
         assert f"Loss on the targets: {numbers['loss'][0]:.2g} → {numbers['loss'][1]:.2g}".replace("nan", "NaN") in cards, name
         if numbers["forbidden"] and numbers["forbidden"][1] > 0:
-            assert f"{numbers['forbidden'][1]:.1%} of the weight" in cards, name
+            assert f"{percent_words(numbers['forbidden'][1], 1)} of the weight" in cards, name
     assert len(found) == cards.count("**Here:**") == 7
 
 

@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.survey.made import survey
-from tests.views.drawn import charts, pictures
+from tests.views.drawn import charts, pictures, tables
 from tests.views.widgets import link_of
 from transformer_viz import places
 from transformer_viz.analysis.survey import words
@@ -95,10 +95,10 @@ def test_a_tab_draws_and_says_what_the_survey_has(start: Start, tab: str) -> Non
         (section,) = lists(at)
         assert [link["tab"] for link in section["lines"][0]["links"]] == ["", "On trial"]
     if tab == "On trial":
-        table = at.dataframe[0].value
-        assert [*table["map"]] == [each.name for each in MADE.verdict.maps]
-        np.testing.assert_allclose(table["at the cause, word"], [each.top.value for each in MADE.verdict.maps])
-        assert {*table["by chance"]} == {0.2}
+        (table,) = tables(at)
+        assert table.columns["map"] == [each.name for each in MADE.verdict.maps]
+        assert table.values["at the cause, word"] == pytest.approx([each.top.value for each in MADE.verdict.maps])
+        assert {*table.columns["by chance"]} == {"20.0 %"}
     if tab == "How it was made":
         assert literal(words.made_of(MADE)) in said(at)
         assert at.dataframe[0].value.iloc[0].to_list() == [17, "a⇥b", "it has a tab"]

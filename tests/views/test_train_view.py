@@ -160,7 +160,7 @@ def test_a_job_is_shown_in_every_state(start, browser, folder, monkeypatch, tmp_
         "finished": {"Discard mine", "Open in Explore"},
     }[state]
     assert labels - {"Start training"} == wanted
-    assert "40.0% of held-out texts right" in at.get("progress")[0].proto.text
+    assert "40.0 % of held-out texts right" in at.get("progress")[0].proto.text
 
 
 # Whose it is
@@ -193,7 +193,7 @@ def test_another_browser_sees_the_progress_and_no_buttons(start, browser, annas,
         browser(token)
         at = start("train", job="annas")
         assert not at.exception
-        assert "40.0% of held-out texts right" in at.get("progress")[0].proto.text
+        assert "40.0 % of held-out texts right" in at.get("progress")[0].proto.text
         assert labels(at) == {"Start training", *buttons}
         assert any("Started in another browser" in caption.value for caption in at.caption) == (token != ANNA)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
@@ -11,9 +12,10 @@ import transformer_viz as tv
 from tests.attribution import planted
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
-from tests.views.drawn import charts
+from tests.views.drawn import charts, tables
 from tests.views.widgets import link_of
 from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.verdict import left_out_words, words
 from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
@@ -52,40 +54,49 @@ def test_the_table_is_the_verdict_by_word_and_by_position(start: Start, copiers:
     at = start(**HERE, checkpoint="one", asked="verdict")
     model = copiers("one")
     trace = tv.decode(model, planted.TEXT)
-    table = at.dataframe[0].value
+    (table,) = tables(at)
     for mode in ("word", "position"):
         found = tv.verdict(model, trace, mode=mode)
         tops = [*(each.top.value for each in found.maps), found.chance.value]
-        assert table[f"at the cause, {mode}"].tolist() == tops and found.n_judged == 8
+        assert table.values[f"at the cause, {mode}"] == tops and found.n_judged == 8
+        assert table.columns[f"at the cause, {mode}"] == [percent_words(top) for top in tops]
         rhos = [*(each.rho.value for each in found.maps), 0.0]
-        assert table[f"ρ, {mode}"].tolist() == pytest.approx(rhos, nan_ok=True)
+        assert table.values[f"ρ, {mode}"] == _sent(rhos)
         assert f"by {mode}, {words(found.at('L1 H1'), found)}" in said(at)
         assert f"by {mode}, 8 are judged and {left_out_words(found)}" in said(at)
     names = ["L1 H1", "L1 H2", "L1 H3", "L1 H4", "L1 mean", "L1 max", "value-weighted norm L1 H1"]
-    assert table["map"].tolist()[:7] == names
-    assert {"gradient × attention", "rollout", "ALTI+", "value-weighted norm of all heads L1", "by chance"} <= {*table["map"]}
-    ways = dict(zip(table["map"], table["map above"], strict=True))
-    assert {name for name, way in ways.items() if way == "Go"} >= {*names}
-    assert "Go" not in (ways["rollout"], ways["by chance"])
+    maps = table.columns["map"]
+    assert maps[:7] == names and table.go is not None
+    assert {"gradient × attention", "rollout", "ALTI+", "value-weighted norm of all heads L1", "by chance"} <= {*maps}
+    ways = dict(zip(maps, table.go, strict=True))
+    assert all(ways[name] for name in names) and not ways["rollout"] and not ways["by chance"]
+    assert table.here == 0
     assert "A single run has no interval" in said(at)
 
 
-@pytest.mark.parametrize(("name", "stay"), [("one", "0%"), ("two", "100%")])
+def _sent(values: list[float]) -> list[float | None]:
+    """As a table has them, where nothing is None."""
+    return [None if np.isnan(value) else value for value in values]
+
+
+@pytest.mark.parametrize(("name", "stay"), [("one", "0 %"), ("two", "100 %")])
 def test_the_two_halves_are_apart(start: Start, copiers: Callable[[str], Checkpoint], name: str, stay: str) -> None:
     """Both heads point at the cause; only where there is no second one is the first needed."""
     at = start(**HERE, checkpoint=name, asked="verdict")
-    points = "L1 H1, by word, points where the cause is in 100% of 8 judged steps (12% by chance); by position, points"
+    points = "L1 H1, by word, points where the cause is in 100 % of 8 judged steps (12 % by chance); by position, points"
     assert points in said(at)
     assert "Whether it is needed is another question." in said(at) and "without this head" not in said(at)
     at = start(**HERE, checkpoint=name, question="knock-out", asked="knock-out", texts="20")
-    needed = f"without this head {stay} of 20 right answers stay (95% interval {stay} to {stay})"
+    # Wilson's of 0 and of 20 of 20: 1.96² / (20 + 1.96²) is 0.161.
+    wilson = {"0 %": "0 % to 16 %", "100 %": "84 % to 100 %"}[stay]
+    needed = f"without this head {stay} of 20 right answers stay (95 % interval {wilson})"
     assert f"L1 H1: {needed}. Whether it points where the cause is is another question." in said(at)
     assert "judged steps" not in said(at)
     at = start(**HERE, checkpoint=name, asked="knock-out,verdict", question="knock-out", lines_of_text="abba\n\nhgfe\n")
     assert f"without this head {stay} of 2 right answers stay" in said(at)
     model = copiers(name)
     found = tv.knock_out(model, [tv.decode(model, text) for text in ("abba", "hgfe")], heads=[HeadPlace("cross", 0, 0)])
-    assert f"{found.heads[0].log_p.value:+.3f} nats".replace("-", "−") in said(at)
+    assert f"{found.heads[0].log_p.value:+.3f} nats".replace("-", "−").replace("−0.000", "0.000") in said(at)
     # The first half is there as soon as somebody has asked for it.
     at.segmented_control(key="trial").set_value(QUESTIONS["verdict"]).run()
     assert points in said(at) and f"; without this head {stay} of 2 right answers stay" in said(at)
@@ -98,10 +109,10 @@ def test_the_proof_moves_the_head_alone_and_with_others(start: Start, copiers: C
     proofs = [tv.counter_proof(model, trace, scope=scope) for scope in ("cross.1.1", "cross.1", "cross")]
     for row, proof in zip(at.table[0].value.values.tolist(), proofs, strict=True):
         assert row[:4] == [f"{each.share:.2f}" for each in proof.moved]
-        assert row[4:] == [f"{proof.farthest.distance:.0%}", f"{proof.farthest.change:.4f}"]
+        assert row[4:] == [percent_words(proof.farthest.distance), f"{proof.farthest.change:.4f}"]
     alone, _, joint = (proof.farthest.distance for proof in proofs)
-    assert f"Alone, this head can have {alone:.0%} of the weight" in charts(at)[-1].words
-    assert f"moved together, {joint:.0%}" in charts(at)[-1].words and alone != joint
+    assert f"Alone, this head can have {percent_words(alone)} of the weight" in charts(at)[-1].words
+    assert f"moved together, {percent_words(joint)}" in charts(at)[-1].words and alone != joint
 
 
 def test_others_are_those_of_the_kind_or_of_the_layer(start: Start) -> None:
@@ -163,19 +174,20 @@ def test_nothing_is_computed_or_drawn_unless_asked(start: Start, own_folder: Pat
 def test_what_cannot_be_is_said(start: Start, query: dict[str, str], why: str) -> None:
     at = start(**{**HERE, "text": "hello", **query})
     assert why in said(at)
-    assert not at.dataframe
+    assert not at.dataframe and not tables(at)
 
 
 def test_every_head_is_taken_away(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
     at = start(**HERE, checkpoint="one", question="knock-out", every="head", texts="20", instead="mean", asked="knock-out")
     model = copiers("one")
     found = tv.knock_out(model, [tv.decode(model, text) for text in texts_of(model, 20, 0)], how="mean")
-    table = at.dataframe[0].value
-    assert table["answers that stay"].tolist() == [each.stays.value for each in found.heads]
-    assert table["log p lost"].tolist() == pytest.approx([-each.log_p.value for each in found.heads], abs=6e-4)
+    (table,) = tables(at)
+    assert table.values["answers that stay"] == [each.stays.value for each in found.heads]
+    assert table.values["log p lost"] == pytest.approx([-each.log_p.value for each in found.heads])
+    assert not any(text.strip("−0.") == "" and "−" in text for text in table.columns["log p lost"]), "no −0.000"
     needed = found.at("cross", 0, 0)
     ends = needed.log_p.interval
-    assert ends and table["log p lost, 95 %"].tolist()[8] == f"{-ends[1]:.3f} to {-ends[0]:.3f}"
+    assert ends and table.columns["log p lost, 95 %"][8] == f"{-ends[1]:.3f} to {-ends[0]:.3f}"
     drawn = [picture.figure for picture in charts(at)[-2:]]
     assert [figure["layout"]["meta"]["said"][0] for figure in drawn] == [
         f"{1 - needed.stays.value:.3f}",
@@ -196,8 +208,7 @@ def test_other_models_are_judged_or_refused_by_name(start: Start) -> None:
     assert "1 text, what was written: " in said(at)
     at.segmented_control(key="trial").set_value(QUESTIONS["verdict"]).run()
     assert f"{GPT2} has no token for what it does not know" in said(at)
-    assert "at the cause, word" not in at.dataframe[0].value
+    (table,) = tables(at)
+    assert "at the cause, word" not in table.columns
     found = tv.verdict(model, tv.decode(model, "The house"), mode="position")
-    assert at.dataframe[0].value["at the cause, position"].tolist()[:4] == pytest.approx(
-        [each.top.value for each in found.maps[:4]], nan_ok=True
-    )
+    assert table.values["at the cause, position"][:4] == _sent([each.top.value for each in found.maps[:4]])

@@ -219,7 +219,7 @@ def test_a_check_says_how_far_it_is_and_is_given_up(
     run = at.session_state["long_run"]
     until(lambda: shares == [0.25])
     (bar,) = at.run().get("progress")
-    assert bar.proto.text.replace("\\", "") == "Replacing what must not be seen: 25%"
+    assert bar.proto.text.replace("\\", "") == "Replacing what must not be seen: 25 %"
     at.button(key="long-run-stop").click().run()
     assert run.is_given_up and not at.get("progress")
     go_on.release(1)
@@ -248,7 +248,7 @@ def test_a_check_that_takes_too_long_is_ended_in_a_sentence(
     seconds[0] = line.limits.run_seconds + 1
     at.run()
     go_on.set()
-    assert "ended at 50%, since a run may take 300 s here (TRANSFORMER_VIZ_MAX_RUN_SECONDS)" in words(finished(at))
+    assert "ended at 50 %, since a run may take 300 s here (TRANSFORMER_VIZ_MAX_RUN_SECONDS)" in words(finished(at))
 
 
 def test_another_text_takes_the_place_of_the_former(start: Start, slow: Slow) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.views.drawn import tables
 from tests.views.rooms import OPENINGS
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.glossary import PAGES, TERMS, of_page, sentence
@@ -67,8 +68,10 @@ def labels(at: AppTest) -> Iterator[str]:
     """Of every widget, and the columns of every table."""
     for kind in ("selectbox", "number_input", "text_input", "text_area", "toggle", "button_group", "segmented_control"):
         yield from filter(None, (getattr(widget, "label", "") for widget in at.get(kind)))
-    for table in at.dataframe:
-        yield from map(str, table.value.columns)
+    for frame in at.dataframe:
+        yield from map(str, frame.value.columns)
+    for table in tables(at):
+        yield from table.columns
 
 
 def test_the_glossary_is_short_and_names_pages() -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import OptionError
 
 
@@ -75,6 +76,6 @@ class CounterProof:
             return f"{self.scope}: no other weights were found that the output does not notice"
         found = self.farthest
         return (
-            f"{self.scope}: the farthest found has {found.distance:.0%} of the weight elsewhere (λ = {found.share:.2f} towards "
-            f"{found.target}), and no output probability changes by more than {found.change:.4f}"
+            f"{self.scope}: the farthest found has {percent_words(found.distance)} of the weight elsewhere "
+            f"(λ = {found.share:.2f} towards {found.target}), and no output probability changes by more than {found.change:.4f}"
         )

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
+from transformer_viz.analysis.length_report import wilson
 from transformer_viz.analysis.verdict import Mean, mean_over_texts
 from transformer_viz.terms import Kind
 
@@ -86,18 +87,20 @@ def effects(found: Mapping[HeadSet, Outcome], seed: int) -> tuple[HeadEffect, ..
     alone = {place: outcome for places, outcome in found.items() if len(places) == 1 for place in places}
     before = found[frozenset()].is_exact
     return tuple(
-        HeadEffect(place, mean_over_texts(each.log_p, seed), exact(each, seed), _share(each.is_exact[before], seed))
+        HeadEffect(place, mean_over_texts(each.log_p, seed), exact(each), _share(each.is_exact[before]))
         for place, each in alone.items()
     )
 
 
-def exact(outcome: Outcome, seed: int) -> Mean:
+def exact(outcome: Outcome) -> Mean:
     """The share of texts that are still written."""
-    return _share(outcome.is_exact, seed)
+    return _share(outcome.is_exact)
 
 
-def _share(is_so: np.ndarray, seed: int) -> Mean:
-    return mean_over_texts([np.array([float(each)]) for each in is_so], seed)
+def _share(is_so: np.ndarray) -> Mean:
+    """Of texts, which are independent, with Wilson's interval: resampling would give no width where all are alike."""
+    n, hits = len(is_so), int(is_so.sum())
+    return Mean(hits / n if n else np.nan, wilson(hits, n) if n > 1 else None)
 
 
 def interactions(found: Mapping[HeadSet, Outcome], places: Sequence[HeadPlace]) -> np.ndarray:

@@ -173,11 +173,20 @@ def look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tu
     ]
 
 
-def percent_words(share: float) -> str:
-    """`96 %`; never `100 %` for less than everything."""
-    if 0.995 <= share < 1 - 1e-6:
-        return "over 99 %"
-    return f"{100 * share:.0f} %"
+def percent_words(share: float, places: int = 0) -> str:
+    """`96 %`; never `100 %` for less than everything, nor `0 %` for more than nothing. `places` stand behind the point."""
+    percent, least = 100 * share, 10.0**-places
+    if 100 - least / 2 <= percent < 100 - 1e-4:
+        return f"over {100 - least:.{places}f} %"
+    if 1e-4 < percent <= least / 2:
+        return f"under {least:.{places}f} %"
+    return f"{percent:.{places}f} %"
+
+
+def signed_words(value: float, places: int = 3) -> str:
+    """`−0.021`; what rounds to nothing has no sign."""
+    rounded = round(value, places)
+    return f"{rounded:+.{places}f}".replace("-", "−") if rounded else f"{0:.{places}f}"
 
 
 def times_words(gain: float) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from transformer_viz.analysis.rows import real_queries
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind, head_label, layer_label
@@ -74,6 +75,11 @@ class Mean:
 
     value: float
     interval: tuple[float, float] | None = None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The interval where it says something: resampling texts that are all alike gives no width, however few they are."""
+        return None if self.interval is None or self.interval[0] == self.interval[1] else self.interval
 
 
 @dataclass(frozen=True)
@@ -248,9 +254,9 @@ def words(found: MapVerdict, of: Verdicts, stays: float | None = None) -> str:
     if np.isnan(found.top.value):
         said = f"has nothing to point at: {left_out_words(of)}"
     else:
-        share, chance = f"{found.top.value:.0%}", f"{of.chance.value:.0%}"
+        share, chance = percent_words(found.top.value), percent_words(of.chance.value)
         said = f"points where the cause is in {share} of {of.n_judged} judged steps ({chance} by chance)"
-    return said if stays is None else f"{said}; without this head {stays:.0%} of answers stay"
+    return said if stays is None else f"{said}; without this head {percent_words(stays)} of answers stay"
 
 
 def left_out_words(of: Verdicts) -> str:

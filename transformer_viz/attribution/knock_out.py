@@ -64,7 +64,7 @@ def knock_out(
         how=how,
         n_texts=len(texts.runs),
         n_known=texts.n_known,
-        exact_before=summary.exact(found[frozenset()], seed),
+        exact_before=summary.exact(found[frozenset()]),
         heads=summary.effects(found, seed),
     )
 

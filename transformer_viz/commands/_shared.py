@@ -377,7 +377,9 @@ def mean_words(mean: "Mean") -> str:
     """A mean and its interval, in a table."""
     if math.isnan(mean.value):
         return "-"
-    return f"{mean.value:.3f}" + ("" if mean.interval is None else f" ({mean.interval[0]:.3f} to {mean.interval[1]:.3f})")
+    # What rounds to nothing has no sign.
+    value, *ends = (f"{round(each, 3) + 0.0:.3f}" for each in (mean.value, *(mean.ends or ())))
+    return f"{value} ({' to '.join(ends)})" if ends else value
 
 
 def visible(text: str) -> str:

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.commands import _shared
 
 if TYPE_CHECKING:
@@ -63,5 +64,5 @@ def _print(found: "list[CounterProof]") -> None:
     print(f"{'':14}" + "".join(f"{target:>12}" for target in targets) + f"{'farthest found':>40}")
     for each in found:
         shares = "".join(f"{moved.share:12.3f}" for moved in each.moved)
-        farthest = f"{each.farthest.distance:.0%} of the weight elsewhere, {each.farthest.target}"
+        farthest = f"{percent_words(each.farthest.distance)} of the weight elsewhere, {each.farthest.target}"
         print(f"{each.scope:14}{shares}{farthest:>40}")

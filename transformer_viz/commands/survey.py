@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.commands import _shared
 from transformer_viz.terms import head_label
 
@@ -165,4 +166,4 @@ def _print_best(kind: str, found: "Survey") -> None:
     most, best = max(known, key=lambda each: each[0].mean)
     role, n = max(best.roles.items(), key=lambda item: item[1])
     place, interval = head_label(best.layer, best.head), f"({most.low:.3f} to {most.high:.3f})"
-    print(f"{kind:14}{place:8}{best.by} {most.mean:.3f} {interval}, {role} in {n / best.n_texts:.0%}")
+    print(f"{kind:14}{place:8}{best.by} {most.mean:.3f} {interval}, {role} in {percent_words(n / best.n_texts)}")

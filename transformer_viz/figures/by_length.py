@@ -6,10 +6,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.length_report import AtLength, ByLength
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, see_through, theme_of
 from transformer_viz.terms import head_title
 
+_SHARES = (0, 0.25, 0.5, 0.75, 1)
 _LENGTH = escape("tokens of the source, without <start> and <end>")
 
 
@@ -84,8 +86,8 @@ def _lengths_axis(edges: list[float], colours: Theme, size: int, narrow: bool) -
 def _shares_axis(colours: Theme) -> dict[str, Any]:
     return {
         "range": [-0.03, 1.06],
-        "tickvals": [0, 0.25, 0.5, 0.75, 1],
-        "tickformat": ".0%",
+        "tickvals": _SHARES,
+        "ticktext": [percent_words(share) for share in _SHARES],
         "gridcolor": colours.grid,
         "zeroline": False,
         "fixedrange": True,
@@ -143,13 +145,13 @@ def _mass(found: ByLength, mass: list[float | None], colours: Theme, size: int) 
 
 
 def _hover(found: ByLength, point: AtLength) -> str:
-    low, high = point.interval
+    ends = " to ".join(percent_words(end, 1) for end in point.interval)
     mass = found.best_mass(point)
     lines = [
         f"<b>{point.length} token{'' if point.length == 1 else 's'}</b>, "
         + ("as in training" if point.is_trained else "outside training"),
-        f"whole output right: <b>{point.n_exact} of {point.n_strings}</b> (95 % interval {low:.1%} to {high:.1%})",
-        f"tokens right: {point.token_accuracy:.1%}",
+        f"whole output right: <b>{point.n_exact} of {point.n_strings}</b> (95 % interval {ends})",
+        f"tokens right: {percent_words(point.token_accuracy, 1)}",
         "" if mass is None else f"weight on the true key: {mass:.3f}",
     ]
     return "<br>".join(line for line in lines if line)

@@ -6,6 +6,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.survey.readings import Bin, calibration
 from transformer_viz.analysis.survey.result import Confidence
 from transformer_viz.errors import OptionError
@@ -52,7 +53,7 @@ def _axes(confidence: Confidence, colours: Theme, size: int) -> dict[str, Any]:
         "domain": [0, 1],
         "showgrid": False,
     }
-    right = axis(colours, size, (-0.03, 1.06), SHARES, [f"{tick:.0%}" for tick in SHARES])
+    right = axis(colours, size, (-0.03, 1.06), SHARES, [percent_words(tick) for tick in SHARES])
     tokens = axis(colours, size, (log10(_LEAST), log10(counts[-1])), counts, [f"{tick:,}" for tick in counts])
     return {
         "xaxis": {**across, "anchor": "y"},

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.result import Distribution, Survey, SurveyedStatistic
 from transformer_viz.errors import OptionError
@@ -172,7 +173,10 @@ def _bins(scale: _Scale, counts: list[int], n: int, colours: Theme) -> Plain:
         y=[count / n for _, count, *_ in there],
         mode="markers",
         marker={"size": 4, "symbol": "circle", "color": colours.chosen},
-        hovertext=[f"{low:.4g} to {high:.4g}: <b>{words.texts(count)}</b>, {count / n:.1%}" for _, count, low, high in there],
+        hovertext=[
+            f"{low:.4g} to {high:.4g}: <b>{words.texts(count)}</b>, {percent_words(count / n, 1)}"
+            for _, count, low, high in there
+        ],
         hovertemplate="%{hovertext}<extra></extra>",
         showlegend=False,
     )
@@ -195,4 +199,4 @@ def _round_ticks(low: float, high: float) -> list[float]:
 def _shares_axis(top: float, colours: Theme, size: int) -> Plain:
     step = next(step for step in (0.01, 0.02, 0.05, 0.1, 0.2, 0.25) if top / step <= 6)
     ticks = [step * place for place in range(int(top / step) + 1)]
-    return titled(axis(colours, size, (0, top), ticks, [f"{tick:.0%}" for tick in ticks]), "texts", colours, size)
+    return titled(axis(colours, size, (0, top), ticks, [percent_words(tick) for tick in ticks]), "texts", colours, size)

@@ -3,6 +3,7 @@
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.readings import Estimate, estimate, of_kind, reading, roles, values
 from transformer_viz.analysis.survey.result import Survey, SurveyedHead
@@ -75,5 +76,5 @@ def _hover(head: SurveyedHead, title: str, found: Estimate | None) -> str:
     else:
         lines.append(f"{escape(title)} <b>{words.number(found.value)}</b>, {words.interval(found)}")
         lines += [f"uniform attention {words.number(found.even)}"] if found.even is not None else []
-    lines += [f"{escape(role)} in {share:.0%} of the texts" for role, share in roles(head)[:3]]
+    lines += [f"{escape(role)} in {percent_words(share)} of the texts" for role, share in roles(head)[:3]]
     return "<br>".join(lines)

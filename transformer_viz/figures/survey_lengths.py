@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.length_report import wilson
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.survey.result import CorrectAtLength, SurveyedOutputs
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.plain import Plain, PlainFigure, scatter
@@ -33,7 +34,7 @@ def plain_survey_lengths(outputs: SurveyedOutputs, *, theme: ThemeName, large: b
         raise OptionError("Of no output the right answer is known, so that none can be counted as right.")
     colours, size = theme_of(theme), 16 if large else 13
     drawn = [_interval(points, colours), _exact(points, colours), _tokens(points, colours), *_bleu(points, colours)]
-    shares = axis(colours, size, (-0.03, 1.06), SHARES, [f"{tick:.0%}" for tick in SHARES])
+    shares = axis(colours, size, (-0.03, 1.06), SHARES, [percent_words(tick) for tick in SHARES])
     axes = {"xaxis": _lengths([point.length for point in points], colours, size), "yaxis": shares}
     return PlainFigure(drawn, {**chart_layout(colours, size, 400 if large else 320, 48), **axes})
 
@@ -55,8 +56,8 @@ def _hover(point: CorrectAtLength) -> str:
     low, high = wilson(point.n_exact, point.n_known)
     lines = [
         f"<b>{point.length} tokens</b>",
-        f"{point.n_exact:,} of {point.n_known:,} texts right, {point.n_exact / point.n_known:.1%}",
-        f"95 %: {low:.1%} to {high:.1%}",
+        f"{point.n_exact:,} of {point.n_known:,} texts right, {percent_words(point.n_exact / point.n_known, 1)}",
+        f"95 %: {percent_words(low, 1)} to {percent_words(high, 1)}",
     ]
     lines += [f"{point.n_right:,} of {point.n_tokens:,} tokens right"] if point.n_tokens else []
     lines += [] if point.bleu is None else [f"BLEU {point.bleu:.1f}"]

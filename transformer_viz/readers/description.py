@@ -51,6 +51,6 @@ def check_memory(found: Description, name: str, device: torch.device) -> None:
         if free is not None and found.memory > _SHARE * free:
             raise ModelError(
                 f"{name} has {found.n_parameters:,} parameters, which take {found.memory / 2**30:.1f} GB as single-precision "
-                f"numbers; {devices.title(where)} has {free / 2**30:.1f} GB free, and {_SHARE:.0%} of that may be taken. "
-                "Take a smaller model, or end what else takes memory."
+                f"numbers; {devices.title(where)} has {free / 2**30:.1f} GB free, and {100 * _SHARE:.0f} % of that "
+                "may be taken. Take a smaller model, or end what else takes memory."
             )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import streamlit as st
 
 from transformer_viz import serving
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import BusyError
 from transformer_viz.views.cache.line import Line, Run, State
 from transformer_viz.views.components.markdown import literal
@@ -141,9 +142,9 @@ def computed(words: str, make: "Held[P, T]", cost: float, *args: P.args, **kwarg
 
 
 def _say_share(run: Run, share: float) -> None:
-    if not run.goes_on(Progress(f"{share:.0%}", share)):
+    if not run.goes_on(Progress(percent_words(share), share)):
         raise BusyError(
-            f"This was ended at {share:.0%}, since a run may take {line().limits.run_seconds} s here "
+            f"This was ended at {percent_words(share)}, since a run may take {line().limits.run_seconds} s here "
             f"({serving.variable('run_seconds')}). Take less of it, or a smaller model."
         )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from transformer_viz.analysis.sentences import step_name
+from transformer_viz.analysis.sentences import percent_words, step_name
 from transformer_viz.terms import KIND_TITLES, Kind, visible_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits
@@ -112,7 +112,7 @@ def _model(checkpoint: "Checkpoint") -> None:
     if "exact_match" in metrics:
         st.text(
             f"on {metrics.get('samples', 0):,} {_JUDGED_BY.get(metrics.get('judged_by'), 'fresh texts')}: "
-            f"{metrics['exact_match']:.2%} exact" + _best_head(metrics)
+            f"{percent_words(metrics['exact_match'], 2)} exact" + _best_head(metrics)
         )
     st.text(_preference(checkpoint))
 
@@ -122,7 +122,7 @@ _JUDGED_BY = {"held-out": "texts that training never saw", "trained": "texts, th
 
 def _best_head(metrics: Mapping[str, Any]) -> str:
     mass = metrics.get("best_head_mass")
-    return "" if mass is None else f"; its best head has {mass:.1%} of its weight on the true key"
+    return "" if mass is None else f"; its best head has {percent_words(mass, 1)} of its weight on the true key"
 
 
 def _preference(checkpoint: "Checkpoint") -> str:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.loss import losses
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.mask_checks.effect import SAMPLES
 from transformer_viz.model.mistakes import MISTAKES, Mistake
 from transformer_viz.terms import KIND_TITLES
@@ -78,7 +79,7 @@ def _effect(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[T
         words.append("The output does not show it; the certificate does.")
     looked = forbidden_weight(forced, wrong_forced)
     if looked is not None and looked[1] > 0:
-        words.append(f"Forbidden keys get {looked[1]:.1%} of the weight in {KIND_TITLES[looked[0]]}.")
+        words.append(f"Forbidden keys get {percent_words(looked[1], 1)} of the weight in {KIND_TITLES[looked[0]]}.")
     words.append(f"Loss on the targets: {_number(losses(forced).loss)} → {_number(losses(wrong_forced).loss)}.")
     return " ".join(words)
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.mask_checks.effect import COUNTED, EffectInProgress
 from transformer_viz.views.cache import watched
@@ -113,8 +114,8 @@ def _words(run: EffectInProgress) -> str:
         return f"Nothing is known before the first {COUNTED} strings are decoded."
     strings = f"{run.samples}" if run.is_done else f"the first {found.samples} of {run.samples}"
     if found.exact_before is None or found.exact_after is None:
-        return f"Of {strings} texts, **{found.changed:.1%}** come out differently."
+        return f"Of {strings} texts, **{percent_words(found.changed, 1)}** come out differently."
     return (
         f"Over {strings} fresh strings of all lengths, in padded batches: exact match "
-        f"**{found.exact_before:.3f} → {found.exact_after:.3f}**; {found.changed:.1%} of the outputs changed."
+        f"**{found.exact_before:.3f} → {found.exact_after:.3f}**; {percent_words(found.changed, 1)} of the outputs changed."
     )

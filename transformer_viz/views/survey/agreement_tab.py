@@ -3,6 +3,7 @@
 import numpy as np
 import streamlit as st
 
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.figures.survey_agreement import plain_survey_agreement
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
@@ -40,4 +41,4 @@ def _closest(survey: Survey, kind: Kind) -> str:
     a, b = np.unravel_index(int(shares.argmax()), shares.shape)
     if shares[a, b] < 0:
         return ""
-    return f"In {KIND_TITLES[kind]} {names[a]} and {names[b]} agree most, in {shares[a, b]:.0%} of the rows."
+    return f"In {KIND_TITLES[kind]} {names[a]} and {names[b]} agree most, in {percent_words(shares[a, b])} of the rows."

@@ -1,13 +1,13 @@
 """The tab On trial: which maps point at the cause over a sample of the texts, beside chance."""
 
-from typing import Any
+from collections.abc import Callable
 
-import pandas as pd
 import streamlit as st
 
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.verdict import LEAST, Mean, Verdicts, left_out_words
 from transformer_viz.terms import KIND_TITLES
+from transformer_viz.views.components import table
 from transformer_viz.views.components.markdown import literal, sentence
 from transformer_viz.views.survey.shown import Shown
 
@@ -23,25 +23,20 @@ def show(shown: Shown) -> None:
     st.markdown(f"**{sentence(_sentence(found))}**")
     mode = found.mode or "word"
     top, rho = f"at the cause, {mode}", f"ρ, {mode}"
-    table = pd.DataFrame(
-        {
-            "map": [each.name for each in found.maps],
-            top: [each.top.value for each in found.maps],
-            "at the cause, 95 %": [_ends(each.top, percent=True) for each in found.maps],
-            "by chance": found.chance.value,
-            rho: [each.rho.value for each in found.maps],
-            "ρ, 95 %": [_ends(each.rho, percent=False) for each in found.maps],
-        }
-    )
-    number = st.column_config.NumberColumn
-    config: dict[str, Any] = dict.fromkeys((top, "by chance"), number(format="percent")) | {rho: number(format="%.2f")}
-    height = min(420, 38 + 35 * len(table))
-    st.dataframe(table, hide_index=True, height=height, column_config=config, placeholder="–")
+    columns = {
+        "map": [table.words(each.name) for each in found.maps],
+        top: [_share(each.top.value) for each in found.maps],
+        "at the cause, 95 %": [table.words(_ends(each.top, _shares)) for each in found.maps],
+        "by chance": [_share(found.chance.value)] * len(found.maps),
+        rho: [table.number(each.rho.value) for each in found.maps],
+        "ρ, 95 %": [table.words(_ends(each.rho, _numbers)) for each in found.maps],
+    }
+    table.show("survey-verdict-table", "Every map beside the cause", columns)
     st.caption(
         literal(
             f"{KIND_TITLES[found.kind].capitalize()}, over {words.texts(found.n_texts)} of the survey. Judged are "
             f"{found.n_judged:,} steps to which some token matters by {LEAST} nats or more; {left_out_words(found)}. "
-            "Intervals resample the texts."
+            "Intervals resample the texts; where all are alike, that cannot say how far it holds."
         )
     )
 
@@ -58,8 +53,19 @@ def _sentence(found: Verdicts) -> str:
     )
 
 
-def _ends(mean: Mean, *, percent: bool) -> str:
+def _share(value: float) -> table.Cell:
+    return table.percent(value, 1)
+
+
+def _ends(mean: Mean, written: Callable[[tuple[float, float]], str]) -> str:
     if mean.interval is None:
         return ""
-    low, high = mean.interval
-    return f"{low:.1%} to {high:.1%}" if percent else f"{low:.2f} to {high:.2f}"
+    return "all alike" if mean.ends is None else written(mean.ends)
+
+
+def _shares(ends: tuple[float, float]) -> str:
+    return " to ".join(map(words.percent, ends))
+
+
+def _numbers(ends: tuple[float, float]) -> str:
+    return " to ".join(table.number(end).text for end in ends)

@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import checkpoints, figures, serving
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.training import head_columns
 from transformer_viz.terms import head_title, visible_text
@@ -70,7 +71,7 @@ def _header(job: Job, state: jobs.State, rows: list[dict]) -> None:
         text += f" · about {_duration(left)} left"
     held_out = [row["held_out"] for row in rows if row.get("held_out") is not None]
     if held_out:
-        text += f" · {held_out[-1]:.1%} of held-out texts right"
+        text += f" · {percent_words(held_out[-1], 1)} of held-out texts right"
     st.progress(min(1.0, step / job.recipe.steps), text=text)
 
 

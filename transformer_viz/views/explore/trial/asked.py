@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from transformer_viz.analysis.knock_out import HeadEffect, HeadPlace, KnockOut
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.verdict import Mean, words
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Head, head_label, layer_label
@@ -128,12 +129,17 @@ def stays_words(effect: HeadEffect, found: KnockOut) -> str:
     right = round(found.exact_before.value * found.n_texts)
     if not right:
         return f"none of {found.n_texts} answers is right with all heads, so none can stay without this one"
-    return f"without this head {effect.stays.value:.0%} of {right} right answers stay{interval_words(effect.stays)}"
+    return f"without this head {percent_words(effect.stays.value)} of {right} right answers stay{interval_words(effect.stays)}"
 
 
 def interval_words(mean: Mean) -> str:
-    """` (95 % interval 92% to 100%)`; nothing where there is none."""
-    return "" if mean.interval is None else f" (95% interval {mean.interval[0]:.0%} to {mean.interval[1]:.0%})"
+    """` (95 % interval 93 % to 100 %)`; nothing where there is none."""
+    return "" if mean.ends is None else f" (95 % interval {percents(mean.ends)})"
+
+
+def percents(ends: tuple[float, float]) -> str:
+    """`93 % to 100 %`."""
+    return " to ".join(map(percent_words, ends))
 
 
 def _pointing(shown: Shown) -> str:

@@ -6,6 +6,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.counter_proof import CounterProof
 from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.attribution.counter_proof import EPSILON
 from transformer_viz.terms import KIND_TITLES, layer_label
 from transformer_viz.views.components import chart, code, figure_file, screen
@@ -73,7 +74,7 @@ def _table(proofs: dict[str, CounterProof]) -> pd.DataFrame:
     rows = {
         words: {
             **{f"λ, {each.target}": f"{each.share:.2f}" for each in proof.moved},
-            "elsewhere": f"{proof.farthest.distance:.0%}",
+            "elsewhere": percent_words(proof.farthest.distance),
             "largest change of p": f"{proof.farthest.change:.4f}",
         }
         for words, proof in proofs.items()
@@ -88,4 +89,4 @@ def _words(alone: CounterProof, joint: CounterProof) -> str:
 def _farthest(proof: CounterProof) -> str:
     found = proof.farthest
     towards = {"uniform": "all keys alike", "reversed": "the row reversed"}.get(found.target, f"the {found.target}")
-    return f"{found.distance:.0%} of the weight (λ = {found.share:.2f} towards {towards})"
+    return f"{percent_words(found.distance)} of the weight (λ = {found.share:.2f} towards {towards})"

@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 
-import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures, glossary
 from transformer_viz.analysis.knock_out import HeadPlace, KnockOut
+from transformer_viz.analysis.sentences import percent_words, signed_words
 from transformer_viz.analysis.verdict import Mean
 from transformer_viz.figures.knock_out import TITLES
 from transformer_viz.terms import KIND_TITLES, head_label
-from transformer_viz.views.components import chart, code, figure_file
+from transformer_viz.views.components import chart, code, figure_file, table
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.trial import asked, runs
@@ -73,11 +73,11 @@ def _in_full(found: KnockOut) -> str:
     """The numbers of one head."""
     [effect] = found.heads
     answers = "true answers" if found.n_known == found.n_texts else "what was written" if not found.n_known else "answers"
-    change = f"{effect.log_p.value:+.3f} nats".replace("-", "−")
+    before, without = percent_words(found.exact_before.value), percent_words(effect.exact.value)
     return (
-        f"{found.n_texts} text{'s' * (found.n_texts > 1)}, {answers}: {found.exact_before.value:.0%} are written with all "
-        f"heads, {effect.exact.value:.0%} without this one{asked.interval_words(effect.exact)}; log p of each token of "
-        f"the answer changes by {change} on average."
+        f"{found.n_texts} text{'s' * (found.n_texts > 1)}, {answers}: {before} are written with all heads, {without} without "
+        f"this one{asked.interval_words(effect.exact)}; log p of each token of the answer changes by "
+        f"{signed_words(effect.log_p.value)} nats on average."
     )
 
 
@@ -92,30 +92,21 @@ def _every(found: KnockOut, shown: Shown) -> None:
             figure_file.offer(figure, f"knock-out-{number}")
     if is_large:
         return
-    rows = [
-        {
-            "attention": each.place.kind,
-            "head": head_label(each.place.layer, each.place.head),
-            "answers that stay": each.stays.value,
-            "answers that stay, 95 %": _ends(each.stays, "{:.0%}"),
-            "log p lost": _lost(each.log_p.value),
-            "log p lost, 95 %": _ends(each.log_p, "{:.3f}", _lost),
-        }
-        for each in found.heads
-    ]
-    number = st.column_config.NumberColumn
-    config = {"answers that stay": number(format="percent"), "log p lost": number(format="%.3f")}
-    table, height = pd.DataFrame(rows), min(420, 38 + 35 * len(rows))
-    st.dataframe(table, hide_index=True, height=height, column_config=config, placeholder="–")
+    columns = {
+        "head": [table.words(head_label(each.place.layer, each.place.head)) for each in found.heads],
+        "attention": [table.words(each.place.kind) for each in found.heads],
+        "answers that stay": [table.percent(each.stays.value) for each in found.heads],
+        "answers that stay, 95 %": [_ends(each.stays, asked.percents) for each in found.heads],
+        "log p lost": [table.number(-each.log_p.value, 3) for each in found.heads],
+        "log p lost, 95 %": [_ends(each.log_p, _lost) for each in found.heads],
+    }
+    table.show("trial-heads-table", "What is lost without each head", columns)
 
 
-def _lost(change: float) -> float:
-    """What is nothing but rounding has no sign."""
-    return round(-change, 3) + 0.0
+def _lost(ends: tuple[float, float]) -> str:
+    low, high = ends
+    return f"{table.number(-high, 3).text} to {table.number(-low, 3).text}"
 
 
-def _ends(mean: Mean, number: str, of: Callable[[float], float] = float) -> str:
-    if mean.interval is None:
-        return ""
-    low, high = sorted(map(of, mean.interval))
-    return f"{number.format(low)} to {number.format(high)}"
+def _ends(mean: Mean, written: Callable[[tuple[float, float]], str]) -> table.Cell:
+    return table.words("" if mean.ends is None else written(mean.ends))

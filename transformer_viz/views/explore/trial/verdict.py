@@ -1,9 +1,7 @@
 """Does it point at the cause? Every map of the run beside occlusion, by word and by position."""
 
 from collections.abc import Mapping
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from transformer_viz.analysis.heads import COMBINED, n_layers_heads
@@ -11,14 +9,12 @@ from transformer_viz.analysis.verdict import LEAST, Verdicts, left_out_words
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import code
+from transformer_viz.views.components import code, table
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.trial import asked, runs
 from transformer_viz.views.snippets import trial as programs
 from transformer_viz.views.state import display_options
-
-_GO = "trial-go"
 
 
 def show(shown: Shown) -> None:
@@ -56,22 +52,25 @@ def _caption(found: Mapping[str, Verdicts]) -> str:
 
 
 def _table(found: Mapping[str, Verdicts], trace: Trace) -> None:
-    """One row a map, in any order that somebody clicks, with the way to those that are above."""
+    """One row a map, in any order that somebody asks for, with the way to those that are above."""
+    state = st.session_state
     places = _places(trace, next(iter(found.values())).kind)
     frames = {mode: each.to_frame() for mode, each in found.items()}
     names = list(next(iter(frames.values()))["map"])
     rows = [places.get(_parts(name)[1]) for name in names]
-    table: dict[str, Any] = {"map": [*map(_title, names)], "map above": ["Go" if place else None for place in rows]}
+    columns: dict[str, list[table.Cell]] = {"map": [table.words(_title(name)) for name in names]}
     for mode, frame in frames.items():
-        table |= {f"at the cause, {mode}": frame["top"], f"ρ, {mode}": frame["rho"]}
-    number = st.column_config.NumberColumn
-    config: dict[str, Any] = {f"at the cause, {mode}": number(format="percent") for mode in found}
-    config |= {f"ρ, {mode}": number(format="%.2f") for mode in found}
-    config["map above"] = st.column_config.ButtonColumn(type="tertiary", key=_GO, on_click=_go, args=(rows,))
-    st.dataframe(
-        pd.DataFrame(table), hide_index=True, height=min(420, 38 + 35 * len(names)), column_config=config, placeholder="–"
-    )
-    if st.session_state.get(_GO) is not None:
+        columns[f"at the cause, {mode}"] = [table.percent(share) for share in frame["top"]]
+        columns[f"ρ, {mode}"] = [table.number(rho) for rho in frame["rho"]]
+
+    def go(row: int) -> None:
+        if (place := rows[row]) is not None:
+            state.layer, state.head = place
+
+    here, is_there = asked.name_of(state.layer, state.head), [place is not None for place in rows]
+    row = names.index(here) if here in names else None
+    label = "Every map beside the cause"
+    if table.show("trial-verdict-table", label, columns, go=("map above", is_there), on_go=go, here=row):
         st.rerun()
 
 
@@ -90,9 +89,3 @@ def _places(trace: Trace, kind: Kind) -> dict[str, tuple[int, Head]]:
     """Layer and head of each map that the boxes above can choose."""
     heads: list[Head] = [*range(n_layers_heads(trace, kind)[1]), *COMBINED]
     return {asked.name_of(layer, head): (layer, head) for layer in trace.layer_numbers(kind) for head in heads}
-
-
-def _go(places: list[tuple[int, Head] | None]) -> None:
-    state = st.session_state
-    if (place := places[state[_GO]["row"]]) is not None:
-        state.layer, state.head = place
