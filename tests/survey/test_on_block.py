@@ -17,7 +17,7 @@ from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.surveying import running
+from transformer_viz.surveying import batch, drafts, running
 from transformer_viz.surveying.block import Block, Line
 from transformer_viz.surveying.on_block import survey_block
 from transformer_viz.surveying.options import SurveyOptions
@@ -129,7 +129,7 @@ def test_how_texts_are_put_together_changes_nothing(make_model, make_tiny, tmp_p
     texts = ["helo", "abcd hel", "h", "lo lo lo", "cab"]
     whole = surveyed(tmp_path, model, texts)
     for name, value in (("AT_ONCE", 2), ("MOST_WEIGHTS", 4000), ("MOST_WEIGHTS", 1)):
-        monkeypatch.setattr(running, name, value)
+        monkeypatch.setattr(batch, name, value)
         again = surveyed(tmp_path, model, texts)
         for a, b in zip(whole.heads, again.heads, strict=True):
             assert a.roles == b.roles
@@ -142,7 +142,7 @@ def test_how_texts_are_put_together_changes_nothing(make_model, make_tiny, tmp_p
         "transformer_viz.surveying.on_block.run", lambda model, texts: lengths.append(len(texts)) or run(model, texts)
     )
     run = running.run
-    monkeypatch.setattr(running, "MOST_WEIGHTS", 4000)
+    monkeypatch.setattr(batch, "MOST_WEIGHTS", 4000)
     surveyed(tmp_path, model, texts)
     assert min(lengths) == 1, "no batch was too large"
 
@@ -188,11 +188,11 @@ def test_a_model_that_fails_on_one_text_fails_on_that_alone(make_model, make_tin
     def failing(model, texts):
         if any(text.line.text == "abcd" for text in texts):
             raise OptionError("no token is allowed")
-        found = run(model, texts)
+        (found,) = run(model, texts)
         for i, text in enumerate(found.texts):
             if text.line.text == "cab":
                 found.weights["cross"][i, 0, 0, 0, 0] = np.nan
-        return found
+        return [found]
 
     monkeypatch.setattr("transformer_viz.surveying.on_block.run", failing)
     (block,) = blocks_of(["helo", "abcd", "cab", "bad"])
@@ -264,6 +264,40 @@ def test_sentences_that_have_ended_are_left_out():
         assert (dropped.sum(-1) == 0).any(), "nothing was dropped"
 
 
+@pytest.mark.parametrize(("exact", "most"), [(False, 1e-5), (True, 1e-12)])
+def test_what_is_confirmed_is_what_would_be_written(exact, most, monkeypatch):
+    """A model that is often wrong: expected answers, others that it confirms, and what it has to write token by token."""
+    model = tv.load_checkpoint("reverse-small")
+    model = replace(model, model=model.model.double()) if exact else model
+    rng = np.random.default_rng(0)
+    texts = ["".join(rng.choice(list("abcdefghijklmnopqrstuvwxyz"), n)) for n in rng.integers(1, 40, 64)]
+    (block,) = blocks_of(texts)
+    read, confirm, n_read, n_confirmed = drafts.read, drafts.confirmed, [], []
+    monkeypatch.setattr(drafts, "read", lambda model, texts, *rest: n_read.append(len(texts)) or read(model, texts, *rest))
+
+    def counted(model, texts):
+        found = confirm(model, texts)
+        n_confirmed.append(0 if found is None else len(found.texts))
+        return found
+
+    monkeypatch.setattr(drafts, "confirmed", counted)
+    found = survey_block(model, block, SurveyOptions())
+    assert len(n_read) > len(n_confirmed) and 0 < sum(n_confirmed) < len(texts), "nothing was repeated, or nothing written"
+    monkeypatch.setattr(drafts, "confirmed", lambda *_: None)
+    written = survey_block(model, block, SurveyOptions())
+    assert found.outputs is not None and written.outputs is not None
+    assert found.outputs.texts == written.outputs.texts and not written.outputs.is_exact.all()
+    np.testing.assert_allclose(found.outputs.confidence, written.outputs.confidence, atol=most)
+    for kind, of in found.kinds.items():
+        np.testing.assert_allclose(of.values, written.kinds[kind].values, atol=most)
+        np.testing.assert_array_equal(of.roles, written.kinds[kind].roles)
+
+
+def test_a_token_that_is_hardly_ahead_is_not_confirmed():
+    logits = torch.tensor([[[0.0, 5.0, 5.0 - 1e-4], [0.0, 5.0, 1.0]]])
+    assert drafts._is_ahead(logits, torch.tensor([[1, 1]])).tolist() == [[False, True]]
+
+
 def test_planted_attention_has_the_numbers_of_the_hand(make_model, make_tiny, tmp_path, monkeypatch):
     """Cross-attention of one head over `<start> h e <end>` and `<start> h <end>`: all else follows by hand."""
     model = make_tiny(make_model(4, n_heads=1, n_encoder_layers=1, n_decoder_layers=1))
@@ -272,7 +306,7 @@ def test_planted_attention_has_the_numbers_of_the_hand(make_model, make_tiny, tm
     short = [[0.25, 0.5, 0.25], [0.5, 0.25, 0.25]]
 
     def given(model, texts):
-        found = run(model, texts)
+        (found,) = run(model, texts)
         for i, text in enumerate(found.texts):
             rows = long if text.line.text == "he" else short
             n = len(rows)
@@ -280,7 +314,7 @@ def test_planted_attention_has_the_numbers_of_the_hand(make_model, make_tiny, tm
             found.weights["cross"][i, 0, 0, :n, : len(rows[0])] = rows
             found.written[i][:] = [4] * n
             found.probabilities[i] = np.full(n, 0.5)
-        return found
+        return [found]
 
     monkeypatch.setattr("transformer_viz.surveying.on_block.run", given)
     found = surveyed(tmp_path, model, ["he", "h"])

@@ -11,10 +11,11 @@ Where no place names it, the width does: `broad`, `focused` or `mixed`. `docs/gr
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.measure import Judged, by_head
+from transformer_viz.analysis.measure import Judged
 from transformer_viz.analysis.positions import NONE, Positions
 from transformer_viz.analysis.rows import mean_over
 from transformer_viz.terms import Kind
@@ -144,34 +145,52 @@ def names(trace: Trace, kind: Kind) -> list[list[Named]]:
     return roles(judged, judged.uniform()).named()
 
 
-def roles(judged: Judged, uniform: Judged) -> Roles:
-    """The names of all heads; `uniform` is the same for attention that looks at every allowed key alike."""
-    rows = judged.rows & judged.has_choice
+def roles(judged: Judged, uniform: Judged, like: Any = ...) -> Roles:
+    """The names of all heads.
+
+    Args:
+        judged: whose.
+        uniform: the same for attention that looks at every allowed key alike, or a few of many texts' baselines.
+        like: int (text,), which of these each text has.
+    """
+    rows, rows_even = (each.rows & each.has_choice for each in (judged, uniform))
     share = mean_over(judged.entropy_share, rows)
     # Where no place names it: wide, sharp or neither.
-    sharpest, even = mean_over(judged.weights.max(-1), rows), mean_over(uniform.weights.max(-1), rows)
+    sharpest, even = mean_over(judged.largest, rows), mean_over(uniform.largest, rows_even)[like]
     is_focused = (sharpest >= THRESHOLD) & (sharpest - even >= MARGIN)
     is_broad, is_nothing = share >= BROAD, np.isnan(sharpest)
-    names_of_width = [_number("broad"), _number("nothing"), _number("focused")]
-    number = np.select([is_broad, is_nothing, is_focused], names_of_width, _number("mixed"))
+    number = np.where(is_focused, _number("focused"), _number("mixed"))
+    number = np.where(is_broad, _number("broad"), np.where(is_nothing, _number("nothing"), number))
     score, score_even = np.where(is_broad, share, sharpest), np.where(is_broad, 1.0, even)
     best = np.full(share.shape, -np.inf)
-    for place, rule in enumerate(PLACES):
-        if (keys := rule.keys(judged)) is not None:
-            on, on_even = (_place_score(source, keys, rows) for source in (judged, uniform))
-            # Comparisons with NaN are false. Strictly higher, so that the first of equal ones stays.
-            is_best = (on >= THRESHOLD) & (on - on_even >= MARGIN) & (on > best)
-            best = np.where(is_best, on, best)
-            number, score = np.where(is_best, place, number), np.where(is_best, on, score)
-            score_even = np.where(is_best, on_even, score_even)
+    places, keys = _keys(judged)
+    scores, scores_even = _place_scores(judged, keys, rows), _place_scores(uniform, _keys(uniform)[1], rows_even)[like]
+    for i, place in enumerate(places):
+        on, on_even = scores[..., i], scores_even[..., i]
+        # Comparisons with NaN are false. Strictly higher, so that the first of equal ones stays.
+        is_best = (on >= THRESHOLD) & (on - on_even >= MARGIN) & (on > best)
+        best = np.where(is_best, on, best)
+        number, score = np.where(is_best, place, number), np.where(is_best, on, score)
+        score_even = np.where(is_best, on_even, score_even)
     return Roles(number, score, score_even)
 
 
-def _place_score(judged: Judged, keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Mean weight on a pattern's keys, (…, layer, head); NaN where too few of the rows have one."""
-    mine = rows & by_head(keys != NONE)
-    is_covered = mine.sum(-1) >= COVERAGE * rows.sum(-1)
-    return np.where(is_covered, mean_over(judged.on(keys), mine), np.nan)
+def _keys(judged: Judged) -> tuple[list[int], np.ndarray]:
+    """The rules of place that make sense, and the key that each row has in their patterns, int (…, query, pattern)."""
+    found = [(place, keys) for place, rule in enumerate(PLACES) if (keys := rule.keys(judged)) is not None]
+    return [place for place, _ in found], np.stack(np.broadcast_arrays(*(keys for _, keys in found)), -1)
+
+
+def _place_scores(judged: Judged, keys: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Mean weight on the keys of patterns, int (…, query, pattern) -> (…, layer, head, pattern).
+
+    NaN where too few of the rows have one.
+    """
+    mine = rows[..., None] & (keys != NONE)[..., None, None, :, :]
+    counts = mine.sum(-2)
+    sums = np.einsum("...qp,...qp->...p", judged.on_each(keys), mine.astype(np.float64))
+    is_covered = counts >= COVERAGE * rows.sum(-1)[..., None]
+    return np.where(is_covered & (counts > 0), sums / np.maximum(counts, 1), np.nan)
 
 
 def _number(name: str) -> int:

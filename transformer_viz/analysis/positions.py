@@ -1,6 +1,6 @@
 """What is known of the tokens around an attention: which are whose letters, special, last, or right for a row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 
 import numpy as np
@@ -48,6 +48,15 @@ class Positions:
             n_queries=np.array(len(trace.queries(kind))),
             n_steps=np.array(len(trace.steps)),
         )
+
+    @property
+    def parts(self) -> tuple[np.ndarray, ...]:
+        """All of it."""
+        return tuple(getattr(self, each.name) for each in fields(self))
+
+    def only(self, texts: np.ndarray) -> "Positions":
+        """Of some of many texts."""
+        return Positions(*(part[texts] for part in self.parts))
 
     @property
     def n_letters(self) -> np.ndarray:

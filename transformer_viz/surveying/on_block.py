@@ -9,12 +9,14 @@ from transformer_viz.analysis.survey.partial import CUT, Partial
 from transformer_viz.analysis.survey.result import Failed
 from transformer_viz.analysis.survey.statistic import preferred
 from transformer_viz.errors import TransformerVizError, shortened
-from transformer_viz.loaded_model import Known, LoadedModel
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.surveying.batch import Batch, Text, TooLarge, batches
 from transformer_viz.surveying.block import Block, Line
+from transformer_viz.surveying.drafts import draft_of
 from transformer_viz.surveying.on_heads import Heads, Labels, is_special
 from transformer_viz.surveying.on_outputs import Outputs
 from transformer_viz.surveying.options import SurveyOptions
-from transformer_viz.surveying.running import Batch, Text, TooLarge, batches, run
+from transformer_viz.surveying.running import run
 from transformer_viz.tracing.decode_request import most_written
 from transformer_viz.tracing.framing import framed_sources
 from transformer_viz.tracing.trace_builder import not_finite
@@ -82,12 +84,13 @@ class _Surveyed:
         except TransformerVizError as error:
             self._why[place] = str(error)
             return None
-        return Text(place, line, ids, limit)
+        known = model.tokenizer.known(line.text, limit + (len(ids) if is_prompt else 0))
+        return Text(place, line, ids, limit, known, draft_of(model, known, limit))
 
     def _run(self, texts: Sequence[Text]) -> None:
         """All together; where that does not fit, in halves; where it fails, one by one, so that only the bad one fails."""
         try:
-            self._add(run(self._model, texts))
+            found = run(self._model, texts)
         except TooLarge:
             half = len(texts) // 2
             self._run(texts[:half])
@@ -98,19 +101,18 @@ class _Surveyed:
                 return
             for text in texts:
                 self._run([text])
+        else:
+            for batch in found:
+                self._add(batch)
 
     def _add(self, batch: Batch) -> None:
         labels = Labels(self._model, batch)
-        known = [self._known(text, batch.n_rows(i)) for i, text in enumerate(batch.texts)]
         for kind, heads in self._heads.items():
-            heads.add(batch, kind, known, labels)
+            heads.add(batch, kind, labels)
         for i, text in enumerate(batch.texts):
             read = (labels.target if batch.is_prompted else labels.source)[i][: len(text.ids)]
             if not batch.is_finite(i):
                 self._why[text.place] = str(not_finite(self._model))
             elif self._outputs is not None:
                 length = sum(not is_special(label) for label in read)
-                self._outputs.add(text, length, batch.written[i], batch.probabilities[i], known[i])
-
-    def _known(self, text: Text, n_rows: int) -> Known:
-        return self._model.tokenizer.known(text.line.text, n_rows)
+                self._outputs.add(text, length, batch.written[i], batch.probabilities[i])

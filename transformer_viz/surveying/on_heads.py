@@ -1,6 +1,7 @@
 """What the heads of a batch do: every statistic of every text at once, in pieces that fit into a processor's cache."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,8 +15,8 @@ from transformer_viz.analysis.survey.checks import MOST_COMPARED
 from transformer_viz.analysis.survey.partial import N_BINS, KindPartial
 from transformer_viz.analysis.survey.statistic import NAMES, STATISTICS
 from transformer_viz.analysis.word_starts import is_special as _is_special
-from transformer_viz.loaded_model import Known, LoadedModel
-from transformer_viz.surveying.running import Batch
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.surveying.batch import Batch
 from transformer_viz.terms import Kind
 
 _PIECE = 2**19
@@ -41,23 +42,23 @@ class Heads:
         self._agreed = np.zeros((n_texts, n_compared, n_compared))
         self._compared = np.zeros((n_texts, n_compared, n_compared), bool)
 
-    def add(self, batch: Batch, kind: Kind, known: Sequence[Known], labels: "Labels") -> None:
-        """Texts of a batch, what a task knows of them, and what their tokens are called."""
+    def add(self, batch: Batch, kind: Kind, labels: "Labels") -> None:
+        """Texts of a batch, and what their tokens are called."""
         each = len(self.layers) * self.n_heads * int(np.prod(batch.weights[kind].shape[-2:]))
         at_once = max(1, _PIECE // max(1, each))
         for first in range(0, len(batch.texts), at_once):
             these = range(first, min(first + at_once, len(batch.texts)))
             places = [batch.texts[i].place for i in these]
             tops = []
-            for layers, judged in _judged(batch, kind, these, known, labels):
-                uniform = judged.uniform()
+            for layers, judged in _judged(batch, kind, these, labels):
+                uniform, like = _uniform(judged)
                 for number, measure in enumerate(OF_MANY.values()):
                     if (found := measure.of(judged)) is not None:
                         even = measure.of(uniform)
                         assert even is not None
                         self._values[0, number, places, layers] = found
-                        self._values[1, number, places, layers] = even
-                self._roles[places, layers] = roles(judged, uniform).number
+                        self._values[1, number, places, layers] = even[like]
+                self._roles[places, layers] = roles(judged, uniform, like).number
                 tops.append(np.where(judged.rows, judged.top, NONE))
             if self._agreed.size:
                 self._compare(places, np.concatenate(tops, 1))
@@ -93,7 +94,7 @@ class Heads:
             lowest=np.where(is_there, values, np.inf).min(1, initial=np.inf),
             highest=np.where(is_there, values, -np.inf).max(1, initial=-np.inf),
             even=np.where(is_there, even, 0).sum(1),
-            counts=np.stack([_counts(each, of.edges) for each, of in zip(values, STATISTICS, strict=True)]),
+            counts=_counts(values),
             roles=np.stack([(self._roles[read] == number).sum(0) for number in range(len(ROLES))]),
             agreed=self._agreed[read].sum(0),
             compared=self._compared[read].sum(0),
@@ -118,7 +119,7 @@ class Labels:
         self.is_special = [[[is_special(label) for label in each] for each in side] for side in (self.source, self.target)]
 
 
-def _judged(batch: Batch, kind: Kind, these: range, known: Sequence[Known], labels: Labels) -> Iterator[tuple[slice, Judged]]:
+def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[tuple[slice, Judged]]:
     """Some texts of a batch as measures are given them, cropped to the longest, and in as many layers as fit."""
     n_rows = [batch.n_rows(i) for i in these]
     n_sources = [len(batch.texts[i].ids) for i in these]
@@ -139,7 +140,7 @@ def _judged(batch: Batch, kind: Kind, these: range, known: Sequence[Known], labe
         allowed = own
     if (allowed == allowed[:, :1, :1]).all():
         allowed = allowed[:, :1, :1]
-    positions = _positions(kind, these, known, labels, size, (n_queries, n_rows))
+    positions = _positions(batch, kind, these, labels, size, (n_queries, n_rows))
     at_once = max(1, _PIECE // (weights[:, 0].size or 1))
     for first in range(0, weights.shape[1], at_once):
         some = slice(first, first + at_once)
@@ -152,22 +153,47 @@ def _judged(batch: Batch, kind: Kind, these: range, known: Sequence[Known], labe
         yield some, Judged(kind, exact, open_, rows, positions)
 
 
+def _uniform(judged: Judged) -> tuple[Judged, np.ndarray]:
+    """Uniform attention over the texts of which it differs, and which of these each text is like."""
+    positions = judged.positions
+    parts = judged.allowed, judged.rows, *positions.parts
+    numbers: dict[bytes, int] = {}
+    like = [numbers.setdefault(b"".join(row.tobytes() for row in rows), len(numbers)) for rows in zip(*parts, strict=True)]
+    firsts = np.unique(like, return_index=True)[1]
+    some = replace(
+        judged,
+        weights=judged.weights[firsts],
+        allowed=judged.allowed[firsts],
+        rows=judged.rows[firsts],
+        positions=positions.only(firsts),
+    )
+    return some.uniform(), np.array(like)
+
+
 def _positions(
-    kind: Kind, these: range, known: Sequence[Known], labels: Labels, size: tuple[int, int], n: tuple[list[int], list[int]]
+    batch: Batch, kind: Kind, these: range, labels: Labels, size: tuple[int, int], n: tuple[list[int], list[int]]
 ) -> Positions:
     """Of some texts; NONE behind the shorter ones."""
     n_queries, n_rows = n
     width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(len(labels.source[i]) for i in these)
-    letters = np.full((len(these), width), NONE)
-    true = np.full((len(these), size[0] if kind == "cross" else 0), NONE)
-    special = np.zeros((len(these), size[1]), bool)
-    last = np.full(len(these), NONE)
-    for row, i in enumerate(these):
-        own, of_keys = labels.letters[i], labels.is_special[kind == "decoder"][i]
-        letters[row, : len(own)], special[row, : len(of_keys)], last[row] = own, of_keys, labels.last[i]
-        if kind == "cross":
-            true[row, : n_rows[row]] = [NONE if key is None else key for key in known[i].alignment]
-    return Positions(letters, last, true, special, np.array(n_queries), np.array(n_rows))
+    known = (batch.texts[i].known.alignment[: n_rows[row]] for row, i in enumerate(these) if kind == "cross")
+    true = [[NONE if key is None else key for key in alignment] for alignment in known]
+    special = labels.is_special[kind == "decoder"]
+    return Positions(
+        letters=_filled([labels.letters[i] for i in these], width, NONE),
+        last=np.array([labels.last[i] for i in these]),
+        true=_filled(true, size[0], NONE) if true else np.empty((len(these), 0), int),
+        special=_filled([special[i][: size[1]] for i in these], size[1], False),
+        n_queries=np.array(n_queries),
+        n_steps=np.array(n_rows),
+    )
+
+
+def _filled(rows: Sequence[Sequence[int]], width: int, fill: int) -> np.ndarray:
+    """(row, place), with something behind the shorter ones."""
+    found = np.full((len(rows), width), fill)
+    found[_below([len(row) for row in rows], width)] = [each for row in rows for each in row]
+    return found
 
 
 def _cropped(whole: np.ndarray, before: Sequence[int], size: tuple[int, int]) -> np.ndarray:
@@ -187,12 +213,17 @@ def _below(numbers: Sequence[int], size: int) -> np.ndarray:
     return np.arange(size) < np.array(numbers)[:, None]
 
 
-def _counts(values: np.ndarray, edges: Sequence[float]) -> np.ndarray:
-    """int64 (layer, head, bin) of (text, layer, head); the first and the last bin also hold what lies outside."""
-    bins = np.clip(np.searchsorted(edges, values, "right") - 1, 0, len(edges) - 2)
+def _counts(values: np.ndarray) -> np.ndarray:
+    """int64 (statistic, layer, head, bin) of (statistic, text, layer, head); the first and the last bin also hold what lies
+    outside."""
     # What is no number is counted in a bin of its own, which is left out.
-    bins = np.where(np.isnan(values), N_BINS, bins)
-    n_heads = values.shape[1] * values.shape[2]
-    bins = bins.reshape(len(values), n_heads)
-    found = np.bincount((bins + np.arange(n_heads) * (N_BINS + 1)).ravel(), minlength=n_heads * (N_BINS + 1))
-    return found.reshape(*values.shape[1:], N_BINS + 1)[..., :N_BINS].astype(np.int64)
+    bins = np.full(values.shape, N_BINS)
+    for edges in {of.edges for of in STATISTICS}:
+        these = [place for place, of in enumerate(STATISTICS) if of.edges == edges]
+        bins[these] = np.clip(np.searchsorted(edges, values[these], "right") - 1, 0, len(edges) - 2)
+    bins[np.isnan(values)] = N_BINS
+    n_stats, n_texts, *heads = values.shape
+    n = n_stats * heads[0] * heads[1]
+    each = bins.swapaxes(0, 1).reshape(n_texts, n) + np.arange(n) * (N_BINS + 1)
+    found = np.bincount(each.ravel(), minlength=n * (N_BINS + 1))
+    return found.reshape(n_stats, *heads, N_BINS + 1)[..., :N_BINS].astype(np.int64)

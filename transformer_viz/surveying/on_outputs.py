@@ -10,8 +10,8 @@ from transformer_viz.analysis.survey.partial import CUT, N_BLEU, OutputsPartial
 from transformer_viz.analysis.survey.statistic import SHARES
 from transformer_viz.errors import InputError, shortened
 from transformer_viz.loaded_model import Known, LoadedModel
+from transformer_viz.surveying.batch import Text
 from transformer_viz.surveying.block import Line
-from transformer_viz.surveying.running import Text
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Outputs:
         self._sums = np.zeros((n_texts, N_BLEU), np.int64)
         self._p: list[tuple[int, np.ndarray, int, bool]] = []
 
-    def add(self, text: Text, length: int, ids: Sequence[int], p: np.ndarray, known: Known) -> None:
+    def add(self, text: Text, length: int, ids: Sequence[int], p: np.ndarray) -> None:
         """One text: the length of its source, what was written and how probable each token was."""
         model, place, line = self._model, text.place, text.line
-        output, answer = model.tokenizer.text(ids), answer_of(model, line, known)
+        output, answer = model.tokenizer.text(ids), answer_of(model, line, text.known)
         has_ended = bool(ids) and ids[-1] in model.model.end_ids
         own: Sequence[Any] = ids
         if answer.tokens is not None and isinstance(answer.tokens[0], str):

@@ -7,7 +7,7 @@ them) and dataclasses of these. How the parts of a dataclass fit together is sai
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import cache
+from functools import cache, partial
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -37,11 +37,15 @@ def built(kind: Any, value: Any, where: str) -> Any:
     Raises:
         SurveyError: a value of another type, a field that is missing or unknown; `where` it is stands before it.
     """
+    return _reader(kind)(value, where)
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any, str], Any]:
+    """What reads a value of a type. A file of a block has three hundred values, and there are thousands of files."""
     if isinstance(kind, type) and is_dataclass(kind):
-        return _dataclass(kind, value, where)
-    if kind in _SIMPLE:
-        return _SIMPLE[kind](value, where)
-    return _ORIGINS[get_origin(kind)](get_args(kind), value, where)
+        return partial(_dataclass, kind)
+    return _SIMPLE.get(kind) or partial(_ORIGINS[get_origin(kind)], get_args(kind))
 
 
 def _dataclass(kind: type, value: Any, where: str) -> Any:
@@ -115,7 +119,8 @@ def _tuple(types: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
     if not isinstance(value, list):
         raise _wrong(value, where, "a list")
     if types[-1] is Ellipsis:
-        return tuple(built(types[0], each, f"{where}[{i}]") for i, each in enumerate(value))
+        read = _reader(types[0])
+        return tuple([read(each, f"{where}[{i}]") for i, each in enumerate(value)])
     if len(value) != len(types):
         raise _wrong(value, where, f"a list of {len(types)}")
     return tuple(built(kind, each, f"{where}[{i}]") for i, (kind, each) in enumerate(zip(types, value, strict=True)))
@@ -135,8 +140,7 @@ def _one_of(allowed: tuple[Any, ...], value: Any, where: str) -> Any:
 
 
 def _or_none(types: tuple[Any, ...], value: Any, where: str) -> Any:
-    (kind,) = (each for each in types if each is not NoneType)
-    return None if value is None else built(kind, value, where)
+    return None if value is None else built(types[types[0] is NoneType], value, where)
 
 
 _SIMPLE: dict[Any, Callable[[Any, str], Any]] = {str: _text, bool: _truth, int: _whole, float: _number, Any: _anything}

@@ -4,7 +4,7 @@ Sums are added in the order of the blocks, in double precision, so the result is
 blocks. The files are read twice: which texts are typical is known when the mean is. Memory does not grow with their number.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -33,6 +33,8 @@ from transformer_viz.errors import SurveyError
 from transformer_viz.terms import KINDS, Kind
 
 MOST_FAILED = 20
+_HELD = 2**24
+"""Bytes of what is read in the first pass are kept for the second."""
 Path = str | PathLike[str]
 
 
@@ -62,11 +64,11 @@ def merge(
     Raises:
         SurveyError: a file that is damaged, or of another model than the first.
     """
-    totals = _Totals(k)
-    for partial in _read(blocks):
+    totals, partials = _Totals(k), _Partials(blocks)
+    for partial in partials:
         totals.add(partial)
     examples = {kind: _Examples(of, by, k) for kind, of in totals.kinds.items()}
-    for partial in _read(blocks):
+    for partial in partials:
         for kind, of in partial.kinds.items():
             examples[kind].add(partial, of)
     kinds = [kind for kind in KINDS if kind in totals.kinds]
@@ -85,8 +87,22 @@ def merge(
     )
 
 
-def _read(blocks: Iterable[Path]) -> Iterator[Partial]:
-    return map(load_partial, blocks)
+class _Partials:
+    """Files of blocks, which are gone through twice; of a small survey none is read twice."""
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._paths = paths
+        self._held: list[Partial] = []
+        self._room = _HELD
+
+    def __iter__(self) -> Iterator[Partial]:
+        yield from self._held
+        for path in self._paths[len(self._held) :]:
+            partial = load_partial(path)
+            if self._room > 0:
+                self._held.append(partial)
+                self._room -= partial.n_bytes
+            yield partial
 
 
 class _Totals:

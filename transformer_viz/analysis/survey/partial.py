@@ -129,6 +129,11 @@ class Partial:
     def __post_init__(self) -> None:
         _check(self)
 
+    @property
+    def n_bytes(self) -> int:
+        """Of its numbers."""
+        return sum(array.nbytes for array in _arrays(self).values())
+
     def to_bytes(self, digest: str) -> bytes:
         """A file of it; `digest` says of what it is the result."""
         return to_bytes(digest, _description(self), _arrays(self))
