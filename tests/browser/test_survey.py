@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import at_rest, wait_for_head
+from tests.browser.charts import at_rest, wait_for_head, wait_until_drawn
 from tests.survey.made import survey
 from transformer_viz import export
 from transformer_viz.analysis.survey.readings import values
@@ -69,6 +69,22 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     trial.first.click()
     expect(page).to_have_title(re.compile("^Explore"))
     expect(page.get_by_role("tab", name="On trial")).to_have_attribute("aria-selected", "true")
+
+
+@pytest.mark.slow  # five tabs at five widths
+def test_every_tab_fits_without_scrolling_sideways(page: Page, server: str) -> None:
+    page.goto(f"{server}/survey?survey=surveys/one&with=surveys/two")
+    wait_until_drawn(page, ".chart")
+    at_rest(page)
+    for tab in page.get_by_role("tab").all_inner_texts():
+        page.get_by_role("tab", name=tab, exact=True).click()
+        for width in (320, 390, 768, 1440, 1920):
+            page.set_viewport_size({"width": width, "height": 844})
+            at_rest(page)
+            across = page.evaluate(
+                "[document.documentElement, document.querySelector('.stMain')].map((one) => one.scrollWidth)"
+            )
+            assert max(across) <= width, f"{tab} at {width} px"
 
 
 def test_the_report_needs_no_network_and_has_the_same_numbers(open_page: Callable[..., Page]) -> None:

@@ -99,6 +99,14 @@ def test_lines_that_are_added_are_run_and_the_others_are_not(straight, tiny_name
     assert untouched.stat().st_mtime_ns == before
 
 
+def test_another_number_of_kept_texts_runs_nothing_again(straight, tiny_name, tmp_path):
+    before = {path: path.stat().st_mtime_ns for path in straight.rglob("*.safetensors")}
+    run(tiny_name, straight, k=4)
+    run(tiny_name, tmp_path / "new", k=4)
+    assert contents(straight) == contents(tmp_path / "new")
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
 @pytest.mark.parametrize("name", ["blocks/000001.safetensors", "verdicts/000000.safetensors"])
 @pytest.mark.parametrize("how", ["cut", "bytes", "nothing", "another's", "a pipe"])
 def test_a_file_that_is_not_what_it_should_be_is_made_again(how, name, straight, tiny_name):
@@ -117,7 +125,7 @@ def test_a_file_that_is_not_what_it_should_be_is_made_again(how, name, straight,
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"k": 4}, "begun with another k"),
+        ({"by": "entropy"}, "begun with another by"),
         ({"verdict_texts": 2, "seed": 1}, "begun with another seed, verdict_texts"),
         ({"corpus": texts(130, seed=1)}, "begun with another texts"),
         ({"model": "reverse-small"}, "begun with another model"),

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 from transformer_viz.surveying.options import SurveyOptions
@@ -49,5 +49,5 @@ class Block:
 
     def digest(self, fingerprint: str, options: SurveyOptions) -> str:
         """What decides the block's result, as a sha256 in hex: its lines, the model, the options, the format."""
-        about = json.dumps([FORMAT, fingerprint, asdict(options), self.number], sort_keys=True)
+        about = json.dumps([FORMAT, fingerprint, options.of_blocks(), self.number], sort_keys=True)
         return hashlib.sha256(about.encode() + self.content).hexdigest()

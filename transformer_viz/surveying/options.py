@@ -1,6 +1,6 @@
 """What decides a survey's numbers besides the model and the lines."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from transformer_viz.errors import OptionError, quoted
@@ -37,6 +37,10 @@ class SurveyOptions:
         check_whole("verdict_texts", self.verdict_texts, 0, MOST_VERDICT_TEXTS)
         if self.max_length is not None:
             check_whole("max_length", self.max_length, 1, LONGEST)
+
+    def of_blocks(self) -> dict[str, Any]:
+        """Those that decide what a block leaves: all but how many texts are kept when blocks are merged."""
+        return {name: value for name, value in asdict(self).items() if name != "k"}
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:

@@ -149,7 +149,7 @@ class _Run:
         blocks = self._blocks()
         first = next(blocks)
         self._folder.begin(
-            {"format": FORMAT, "model": self._job.fingerprint, **asdict(self._job.options), "texts": self._so_far}
+            {"format": FORMAT, "model": self._job.fingerprint, **self._job.options.of_blocks(), "texts": self._so_far}
         )
         work = chain(self._units("texts", chain([first], blocks)), self._units("verdicts", self._sampled()))
         with closing(engine(self._job, work)) as done:

@@ -8,7 +8,7 @@ from transformer_viz.analysis.survey.result import Distribution, SurveyedStatist
 from transformer_viz.export.survey_page import LISTS
 from transformer_viz.figures.survey_distribution import plain_survey_distribution
 from transformer_viz.views.components import chart
-from transformer_viz.views.components.markdown import literal, sentence
+from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey import texts
 from transformer_viz.views.survey.shown import Shown
 
@@ -18,7 +18,7 @@ TITLE, ORDER = "This head", 0
 def show(shown: Shown) -> None:
     """A sentence, the histogram, and three lists."""
     head = shown.head
-    st.markdown(f"#### {sentence(_sentence(shown))}" if shown.is_large else f"**{sentence(_sentence(shown))}**")
+    st.markdown(shown.heading(_sentence(shown)))
     drawn = _statistic(shown)
     if drawn is not None:
         of, found = drawn

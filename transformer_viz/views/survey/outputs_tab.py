@@ -10,7 +10,6 @@ from transformer_viz.figures.survey_calibration import plain_survey_calibration
 from transformer_viz.figures.survey_lengths import plain_survey_lengths
 from transformer_viz.terms import visible_text
 from transformer_viz.views.components import chart, screen
-from transformer_viz.views.components.markdown import sentence
 from transformer_viz.views.survey import texts
 from transformer_viz.views.survey.shown import Shown
 
@@ -27,13 +26,13 @@ def show(shown: Shown) -> None:
     looks: dict[str, Any] = {"theme": shown.theme, "large": shown.is_large}
     with left:
         said = words.right(outputs)
-        st.markdown(f"**{sentence(said)}**")
+        st.markdown(shown.heading(said))
         if any(point.n_known for point in outputs.by_length):
             figure = plain_survey_lengths(outputs, **looks)
             chart.show(figure, "survey-lengths", f"By length of the source. {said}", zooms=False, painted=True)
     with right:
         said = words.calibrated(outputs)
-        st.markdown(f"**{sentence(said)}**")
+        st.markdown(shown.heading(said))
         if any(outputs.confidence.counts):
             figure = plain_survey_calibration(outputs.confidence, **looks)
             words_on = f"Right tokens by their probability, and how many there are. {said}"

@@ -163,7 +163,7 @@ def _sentence(shown: Shown, comparison: SurveyComparison | None) -> None:
     else:
         said, there = words.changed(comparison, shown.name, st.session_state.survey_beside), comparison.largest
     with st.container(horizontal=True, vertical_alignment="center", key="survey-sentence"):
-        st.markdown(f"#### {sentence(said)}" if shown.is_large else f"**{sentence(said)}**", width="stretch")
+        st.markdown(shown.heading(said), width="stretch")
         place = None if there is None else (there.kind, there.layer, there.head)
         if place is not None and place != (shown.head.kind, shown.head.layer, shown.head.head):
             focus.go_to_head_button(f"Go to {head_label(place[1], place[2])}", "survey-go", place)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from transformer_viz.analysis.survey.readings import Reading
 from transformer_viz.analysis.survey.result import Survey, SurveyedHead
 from transformer_viz.figures.theme import ThemeName
+from transformer_viz.views.components.markdown import sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,3 +31,7 @@ class Shown:
     beside: Survey | None
     theme: ThemeName
     is_large: bool
+
+    def heading(self, said: str) -> str:
+        """What a tab says first, as Markdown, in letters that a projector's room can read."""
+        return f"#### {sentence(said)}" if self.is_large else f"**{sentence(said)}**"

@@ -8,7 +8,7 @@ from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.verdict import LEAST, Mean, Verdicts, left_out_words
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.views.components import table
-from transformer_viz.views.components.markdown import literal, sentence
+from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey.shown import Shown
 
 TITLE, ORDER = "On trial", 3
@@ -20,7 +20,7 @@ def show(shown: Shown) -> None:
     if found is None:
         st.info("No text of this survey was put on trial: `--verdict-texts 300` does it.", icon=":material/info:")
         return
-    st.markdown(f"**{sentence(_sentence(found))}**")
+    st.markdown(shown.heading(_sentence(found)))
     mode = found.mode or "word"
     top, rho = f"at the cause, {mode}", f"ρ, {mode}"
     columns = {
