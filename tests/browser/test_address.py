@@ -46,7 +46,7 @@ def _is_address(message: str | bytes) -> bool:
 def test_a_page_that_somebody_went_back_to_has_its_own_address(new_page: Page, server: str) -> None:
     page, late = new_page, Late()
     page.route_web_socket(re.compile("_stcore/stream"), late.route)
-    page.goto(f"{server}/masks?sources=ab%0Acd")
+    page.goto(f"{server}/masks?sources=ab%0Acd&checkpoint=reverse-small")
     expect(page.get_by_role("tab", name="Mistakes")).to_be_visible()
     late.is_holding = True
     page.locator(".st-key-pages").get_by_role("link", name="Compare").click()
