@@ -1,6 +1,7 @@
 """The app's real server, as strangers meet it. Whatever it does beyond this machine is written down."""
 
 import http.client
+import json
 import os
 import re
 import socket
@@ -154,6 +155,11 @@ def test_nobody_outside_is_called(door):
         assert door.ask("OPTIONS", "/_stcore/health", origin="null")[0] == 403
     assert door.ask("GET", "/_stcore/health")[::2] == (200, "ok")
     assert door.outgoing() == []
+
+
+def test_no_other_page_may_give_orders_to_this_one(door):
+    """Streamlit's own list, which a page reads with its first request, has the hosts of its cloud."""
+    assert json.loads(door.ask("GET", "/_stcore/host-config")[2])["allowedOrigins"] == []
 
 
 def test_the_recorder_would_see_a_call(door, tmp_path, monkeypatch):
