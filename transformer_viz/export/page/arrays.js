@@ -7,7 +7,9 @@ const ARRAYS = {
 
 // All numbers, row after row, and the sizes along each axis. Plotly writes these as text, "3,4", and none for a single axis.
 function unpacked({ dtype, shape, bdata }) {
-  const bytes = Uint8Array.from(atob(bdata), (letter) => letter.charCodeAt(0));
+  const text = atob(bdata), bytes = new Uint8Array(text.length);
+  // A loop takes a fifth of the time of `Uint8Array.from`: 4 ms of an Enter.
+  for (let i = 0; i < bytes.length; i += 1) bytes[i] = text.charCodeAt(i);
   const values = new ARRAYS[dtype](bytes.buffer);
   return { values, shape: shape ? String(shape).split(",").map(Number) : [values.length] };
 }
