@@ -114,9 +114,11 @@ class Labels:
             for text, ids in zip(batch.texts, batch.written, strict=True)
         ]
         letters = (tokenizer.letters(labels) for labels in self.source)
-        self.letters = [[NONE if letter is None else letter for letter in each] for each in letters]
-        self.last = [last_of(labels, np.ones(len(labels), bool)) for labels in self.source]
-        self.is_special = [[[is_special(label) for label in each] for each in side] for side in (self.source, self.target)]
+        self.letters = _filled([[NONE if letter is None else letter for letter in each] for each in letters], NONE)
+        self.last = np.array([last_of(labels, np.ones(len(labels), bool)) for labels in self.source])
+        self.is_special = [
+            _filled([[is_special(each) for each in one] for one in side], False) for side in (self.source, self.target)
+        ]
 
 
 def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[tuple[slice, Judged]]:
@@ -155,10 +157,11 @@ def _judged(batch: Batch, kind: Kind, these: range, labels: Labels) -> Iterator[
 
 def _uniform(judged: Judged) -> tuple[Judged, np.ndarray]:
     """Uniform attention over the texts of which it differs, and which of these each text is like."""
-    positions = judged.positions
-    parts = judged.allowed, judged.rows, *positions.parts
+    positions, n = judged.positions, len(judged.weights)
+    parts = (judged.allowed, judged.rows, *positions.parts)
+    packed = np.concatenate([np.ascontiguousarray(part).reshape(n, -1).view(np.uint8) for part in parts if part.size], 1)
     numbers: dict[bytes, int] = {}
-    like = [numbers.setdefault(b"".join(row.tobytes() for row in rows), len(numbers)) for rows in zip(*parts, strict=True)]
+    like = [numbers.setdefault(row.tobytes(), len(numbers)) for row in packed]
     firsts = np.unique(like, return_index=True)[1]
     some = replace(
         judged,
@@ -176,23 +179,25 @@ def _positions(
     """Of some texts; NONE behind the shorter ones."""
     n_queries, n_rows = n
     width = size[0] if kind == "encoder" else size[1] if kind == "cross" else max(len(labels.source[i]) for i in these)
+    some = slice(these.start, these.stop)
     known = (batch.texts[i].known.alignment[: n_rows[row]] for row, i in enumerate(these) if kind == "cross")
     true = [[NONE if key is None else key for key in alignment] for alignment in known]
-    special = labels.is_special[kind == "decoder"]
     return Positions(
-        letters=_filled([labels.letters[i] for i in these], width, NONE),
-        last=np.array([labels.last[i] for i in these]),
-        true=_filled(true, size[0], NONE) if true else np.empty((len(these), 0), int),
-        special=_filled([special[i][: size[1]] for i in these], size[1], False),
+        letters=labels.letters[some, :width],
+        last=labels.last[some],
+        true=_filled(true, NONE, size[0]) if true else np.empty((len(these), 0), int),
+        special=labels.is_special[kind == "decoder"][some, : size[1]],
         n_queries=np.array(n_queries),
         n_steps=np.array(n_rows),
     )
 
 
-def _filled(rows: Sequence[Sequence[int]], width: int, fill: int) -> np.ndarray:
-    """(row, place), with something behind the shorter ones."""
+def _filled(rows: Sequence[Sequence[int]], fill: int, width: int = 0) -> np.ndarray:
+    """(row, place), with something behind the shorter ones, as wide as the longest or so many places."""
+    lengths = [len(row) for row in rows]
+    width = width or max(lengths)
     found = np.full((len(rows), width), fill)
-    found[_below([len(row) for row in rows], width)] = [each for row in rows for each in row]
+    found[_below(lengths, width)] = [each for row in rows for each in row]
     return found
 
 
