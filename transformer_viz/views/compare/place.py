@@ -4,26 +4,33 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.comparison import Comparison
+from transformer_viz.analysis.comparison import Comparison, LargestDifference
 from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import focus, link
 from transformer_viz.views.state.controls import SAME
 
+_ROUNDING = 1e-5
+"""Of a weight."""
 _SCALE_WORDS = {"fixed": "colours up to 1", "largest": "colours up to the largest"}
 
 
 def start(comparison: Comparison) -> None:
     """From the link, or where attention differs most; what one of the runs does not have is brought into range."""
-    kinds, largest = comparison.kinds, comparison.largest
+    kinds, largest = comparison.kinds, _noticed(comparison.largest)
     kind: Kind = link.start("kind", kinds, largest.kind if largest else kinds[-1], fallback=kinds[-1])
-    found = comparison.farthest(kind)
+    found = _noticed(comparison.farthest(kind))
     focus.start_head(comparison.a, kind, (found.layer, found.head) if found else (comparison.layers(kind)[0], 0))
     _start_b(comparison.b, kind)
     # Always said: their defaults depend on both runs.
     for key in ("kind", "layer", "head"):
         link.leave_out(key)
+
+
+def _noticed(found: LargestDifference | None) -> LargestDifference | None:
+    """A difference that is more than rounding, which falls elsewhere on another machine: a link would open another map."""
+    return found if found is not None and abs(found.size) > _ROUNDING else None
 
 
 def controls(comparison: Comparison, *, with_words: bool) -> None:
