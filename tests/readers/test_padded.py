@@ -80,6 +80,19 @@ def test_texts_of_other_lengths_change_nothing_in_float64(name: str) -> None:
         assert all(np.isfinite(step.probability) for step in blind.steps)
 
 
+@pytest.mark.parametrize(
+    ("name", "edit"), [("gpt2", "decoder:off"), ("mistral", "decoder:off"), ("marian", "cross:off"), ("t5", "encoder:off")]
+)
+def test_a_mask_that_is_off_opens_no_padding_that_no_trace_has(name: str, edit: str) -> None:
+    for text, trace in zip(TEXTS, decode(family(name), list(TEXTS), edits=[edit], max_length=8), strict=True):
+        alone = decode(family(name), text, edits=[edit], max_length=8)
+        assert trace.output_tokens == alone.output_tokens
+        for kind in alone.kinds:
+            found, want = trace.attentions(kind), alone.attentions(kind)
+            assert found is not None and want is not None
+            np.testing.assert_allclose(found, want, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", ["gpt2", "mistral", "t5", "marian"])
 def test_targets_in_a_padded_batch_are_read_as_alone(name: str) -> None:
     model = family(name)

@@ -182,9 +182,16 @@ def test_every_step_without_a_causal_mask_is_a_pass_over_what_was_read(tiny):
         assert tiny.task.target_vocabulary.tokens[int(log_p.argmax())] == step.token
 
 
-@pytest.mark.parametrize("change", [{"mistake": "no-causal"}, {"mistake": "causal-off-by-one"}, {"edits": ["decoder:*-2"]}])
+OPENING = ("encoder:off", "cross:off", "decoder:off", "cross.1.2:off", "encoder:*-2", "cross:1-*", "cross.2.1:1=uniform")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"mistake": "no-causal"}, {"mistake": "causal-off-by-one"}, *({"edits": [edit]} for edit in ("decoder:*-2", *OPENING))],
+    ids=lambda change: "".join(change.get("edits", change.get("mistake", ""))),
+)
 def test_a_batch_is_what_its_sentences_are_alone_even_where_rows_look_ahead(tiny, change):
-    """Sentences that have ended get tokens appended; nobody may see those."""
+    """Sentences that have ended get tokens appended, and shorter sources are padded; nobody may see those."""
     texts = ["hello", "a", "cad b"]
     together = decode(tiny, texts, **change)
     for text, trace in zip(texts, together, strict=True):

@@ -268,7 +268,7 @@ def _collected(request: DecodeRequest, recorder: Recorder) -> TraceBuilder:
     checkpoint, tokenizer = request.checkpoint, request.checkpoint.tokenizer
     most_rows = BLOCK // max(1, len(request.sentences) * checkpoint.model.sizes.vocabulary)
     ranked = RankedRows(request.n_candidates, tokenizer.label, most_rows, with_ids=not tokenizer.has_unique_labels)
-    changing = changing_tap(request.edits, request.mistake, checkpoint.model.sizes)
+    changing = changing_tap(request.edits, request.mistake, checkpoint.model.sizes, request.closed)
     tap = recorder if changing is None else compose(changing, recorder)
     if not checkpoint.model.sizes.writes:
         return TraceBuilder(recorder, read_sources(request, tap), ranked)

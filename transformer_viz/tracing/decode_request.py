@@ -11,7 +11,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
 from transformer_viz.model.tap import TapName
-from transformer_viz.terms import KINDS
+from transformer_viz.terms import KINDS, Kind
 from transformer_viz.tracing.edit_tap import kind_sizes, looks_ahead
 from transformer_viz.tracing.framing import LONGEST, Rows, Target, framed_sources, framed_targets
 from transformer_viz.tracing.options import whole
@@ -58,6 +58,7 @@ class DecodeRequest:
         n_candidates: how many of the most probable tokens each step keeps.
         max_trace_bytes: the most that all Traces may take together.
         watch: asks whoever watches whether to go on, or None.
+        closed: kinds whose padding no Trace has, so that no edit opens it.
     """
 
     checkpoint: LoadedModel
@@ -73,6 +74,7 @@ class DecodeRequest:
     n_candidates: int
     max_trace_bytes: int
     watch: Watch | None
+    closed: frozenset[Kind]
 
     def __post_init__(self) -> None:
         """Refuses keywords that are possible alone and not with each other."""
@@ -114,6 +116,7 @@ class DecodeRequest:
         edits, mistake = plain_edits.read(options.get("edits", ())), options.get("mistake")
         n_steps = n_given + (max_length if forced is None else forced.width)
         plain_edits.check(edits, kind_sizes(sizes), sources.width, n_steps)
+        wrong, padded = None if mistake is None else mistakes.named(mistake), (pad_to is not None, pad_target_to is not None)
         n_padded = [0] * len(texts)
         if forced is not None and pad_target_to is not None:
             n_padded = [forced.width - len(row) for row in forced.rows]
@@ -124,12 +127,15 @@ class DecodeRequest:
             forced=forced,
             strategy=strategy,
             edits=edits,
-            mistake=None if mistake is None else mistakes.named(mistake),
+            mistake=wrong,
             keep=keep(sizes, **_only(RecordingKeywords, options)),
             with_scores=with_scores,
             max_length=max_length,
             n_candidates=n_candidates,
             max_trace_bytes=checked_limit(options.get("max_trace_bytes")),
+            closed=frozenset()
+            if len(texts) == 1
+            else _closed(has_prompt, *padded, forced is not None or looks_ahead(edits, wrong)),
             watch=_watch(checkpoint, len(texts), len(strategy.prefix), options.get("on_token")),
         )
 
@@ -216,3 +222,16 @@ def _watch(checkpoint: LoadedModel, n_texts: int, n_prefix: int, on_token: OnTok
 def _only(keywords: type, options: DecodeKeywords) -> Any:
     """Those of the options that are keywords of this kind."""
     return {name: value for name, value in options.items() if name in keywords.__annotations__}
+
+
+def _closed(has_prompt: bool, with_source_padding: bool, with_target_padding: bool, in_passes: bool) -> frozenset[Kind]:
+    """Kinds of attention whose padded keys are cropped from every Trace.
+
+    Not of a decoder that reads one row a time: behind a text's end it has no rows, and a window masks what is no padding.
+    """
+    kept: dict[Kind, bool] = {
+        "encoder": with_source_padding,
+        "cross": with_source_padding,
+        "decoder": not in_passes or (with_source_padding if has_prompt else with_target_padding),
+    }
+    return frozenset(kind for kind, is_kept in kept.items() if not is_kept)

@@ -1,6 +1,6 @@
 """Edits carried out: a tap that flips masks, switches heads off and forces rows of weights."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import torch
 from torch import Tensor
@@ -14,22 +14,35 @@ from transformer_viz.terms import Kind
 
 
 class EditTap:
-    """Applies edits in their order, at every query and key position that the run reaches."""
+    """Applies edits in their order, at every query and key position that the run reaches.
+
+    Args:
+        edits: what is changed.
+        n_heads: of each kind.
+        closed: kinds of which a text has no padding to look at: what no row may see stays masked, as if it stood alone.
+    """
 
     names = frozenset({"mask", "weights", "heads"})
 
-    def __init__(self, edits: Sequence[Edit], n_heads: Mapping[Kind, int]) -> None:
+    def __init__(self, edits: Sequence[Edit], n_heads: Mapping[Kind, int], closed: Collection[Kind] = ()) -> None:
         self.edits = tuple(edits)
         self.n_heads = n_heads
+        self.closed = frozenset(closed)
+        self._padding = torch.zeros(1, 1, 1, 1, dtype=torch.bool)
+        """bool (batch or 1, 1, 1, key), of the attention whose mask was seen last."""
 
     def __call__(self, site: Site, name: TapName, value: Tensor) -> Tensor:
         here = [e for e in self.edits if e.place.kind == site.kind and e.place.layer in (None, site.layer)]
         if name not in self.names or not here:
             return value
+        if name == "mask":
+            # A key that some row may see is no padding: in self-attention each sees itself, cross-attention is alike for all.
+            seen_by_none = value.all(-2, keepdim=True).all(1, keepdim=True)
+            self._padding = seen_by_none if site.kind in self.closed else torch.zeros_like(seen_by_none)
         change = {"mask": self._mask, "weights": self._weights, "heads": self._heads}[name]
         for edit in here:
             value = change(edit, site, value)
-        return value
+        return value | self._padding if name == "mask" else value
 
     def _mask(self, edit: Edit, site: Site, masked: Tensor) -> Tensor:
         if isinstance(edit, HeadOff):
@@ -42,16 +55,18 @@ class EditTap:
             rows, columns = _row(edit.query, site, masked), _column(edit.key, masked)
             masked[:, heads, rows, columns] = ~masked[:, heads, rows, columns]
         else:
-            masked[:, heads, _row(edit.query, site, masked)] &= self._forced(edit, masked)[0] == 0
+            rows = _row(edit.query, site, masked)
+            forced, is_reached = self._forced(edit, masked)
+            masked[:, heads, rows] &= (forced == 0) | ~is_reached
         return masked
 
     def _weights(self, edit: Edit, site: Site, weights: Tensor) -> Tensor:
         if not isinstance(edit, Force):
             return weights
         weights = weights.clone()
-        row, reached = self._forced(edit, weights)
-        if reached:
-            weights[:, _whole_or(edit.place.head), _row(edit.query, site, weights)] = row
+        heads, rows = _whole_or(edit.place.head), _row(edit.query, site, weights)
+        forced, is_reached = self._forced(edit, weights)
+        weights[:, heads, rows] = torch.where(is_reached, forced, weights[:, heads, rows])
         return weights
 
     def _heads(self, edit: Edit, site: Site, heads: Tensor) -> Tensor:
@@ -66,26 +81,31 @@ class EditTap:
         n_heads = masked.shape[1] if place.head is None else self.n_heads[place.kind]
         return masked.expand(-1, n_heads, -1, -1).clone()
 
-    def _forced(self, edit: Force, like: Tensor) -> tuple[Tensor, bool]:
-        """The row of weights, (key,), and whether all the keys that it names exist at this step."""
-        n_keys = like.shape[-1]
-        row = torch.zeros(n_keys, dtype=torch.float32 if like.dtype == torch.bool else like.dtype, device=like.device)
+    def _forced(self, edit: Force, like: Tensor) -> tuple[Tensor, Tensor]:
+        """The row of weights, (batch or 1, 1, 1, key), and bool (batch or 1, 1, 1, 1): whether its keys exist at this step."""
+        n_keys, is_padding = like.shape[-1], self._padding
+        dtype = torch.float32 if like.dtype == torch.bool else like.dtype
         if not edit.shares:
-            return row + 1 / n_keys, True
+            is_own = (~is_padding).to(dtype).expand(-1, -1, -1, n_keys)
+            return is_own / is_own.sum(-1, keepdim=True).clamp(min=1), torch.ones_like(is_padding[..., :1])
+        row = torch.zeros(1, 1, 1, n_keys, dtype=dtype, device=like.device)
         if any(key >= n_keys for key, _ in edit.shares):
-            return row, False
+            return row, torch.zeros_like(is_padding[..., :1])
         for key, weight in edit.shares:
-            row[key] = weight
-        return row, True
+            row[..., key] = weight
+        return row, ~(is_padding & (row > 0)).any(-1, keepdim=True)
 
 
-def changing_tap(edits: Sequence[Edit], mistake: Mistake | None, sizes: Sizes) -> Tap | None:
-    """One tap for a mistake and edits on top of it, or None where there is neither. A new one for every run."""
+def changing_tap(edits: Sequence[Edit], mistake: Mistake | None, sizes: Sizes, closed: Collection[Kind] = ()) -> Tap | None:
+    """One tap for a mistake and edits on top of it, or None where there is neither. A new one for every run.
+
+    Edits open no padding of the kinds in `closed` (see `EditTap`).
+    """
     taps: list[Tap] = []
     if mistake is not None:
         taps.append(MistakeTap(mistake))
     if edits:
-        taps.append(EditTap(edits, sizes.heads))
+        taps.append(EditTap(edits, sizes.heads, closed))
     return compose(*taps) if taps else None
 
 
