@@ -1,5 +1,7 @@
 """`patch`: what of one run makes another write the same."""
 
+import numpy as np
+
 import transformer_viz as tv
 
 TEXTS = ("abca", "dcab")
@@ -18,7 +20,11 @@ def test_it_says_what_python_says(home, cli):
     assert len(rows) == 2 * (own.step + 1) and {row.split()[0] for row in rows} == {"cross.1", "cross.2"}
 
     done = cli("patch", *TEXTS, "--checkpoint", "tiny", "--by", "layer", "--layers", "2", "--json").json
-    assert done["effects"] == {kind: rows[1:] for kind, rows in by_layer(model).items() if len(rows) > 1}
+    wanted = {kind: rows[1:] for kind, rows in by_layer(model).items() if len(rows) > 1}
+    assert done["effects"].keys() == wanted.keys()
+    for kind, rows in wanted.items():
+        # Places are run together, and a batch of fewer layers is added up in another order.
+        np.testing.assert_allclose(done["effects"][kind], rows, atol=1e-4)
 
 
 def by_layer(model):

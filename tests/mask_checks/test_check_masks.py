@@ -30,7 +30,8 @@ def test_every_shipped_checkpoint_is_sound(shipped):
     assert report.sound
     assert str(report).startswith("Sound")
     assert report.checked["future"] == report.checked["source padding"] == report.checked["target padding"] == 0
-    assert 0 < report.checked["company"] < 1e-4
+    # Of some processors' sums not even the last digit changes with who else is in the batch.
+    assert 0 <= report.checked["company"] < 1e-4
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.commands import _shared
 from transformer_viz.terms import head_label
 
@@ -160,6 +159,8 @@ def _print(found: "Survey", folder: Path) -> None:
 
 def _print_best(kind: str, found: "Survey") -> None:
     """The head of a kind with the most of what its texts are chosen by."""
+    from transformer_viz.analysis.sentences import percent_words
+
     heads = [(each.statistics[each.by], each) for each in found.heads if each.kind == kind and each.by is not None]
     if not (known := [(of, head) for of, head in heads if of is not None]):
         return
