@@ -8,7 +8,6 @@ import os
 import sys
 import time
 from collections.abc import Generator
-from statistics import median
 
 import transformer_viz as tv
 from benchmarks.decoding_memory import bytes_of, in_process, set_mark
@@ -24,7 +23,6 @@ from transformer_viz.surveying.work import Job, Unit
 TITLE = "a survey of held-out texts, without verdicts"
 TARGETS = {
     "evaluate": Target("texts a second of a survey as it runs against evaluate's, the worst checkpoint", "at least", 0.7, "×"),
-    "alone": Target("the same of a survey in one process", "at least", 0.7, "×"),
     "processes": Target("texts a second of two processes against those of one", "at least", 1.6, "×"),
     "memory": Target("peak memory over 20,000 texts against that over 2,000", "at most", 1.1, "×"),
 }
@@ -61,7 +59,6 @@ def _beside_evaluate(checkpoint: Checkpoint, report: Report) -> None:
     taken = in_turns(works, budget=_BUDGET)
     ours, other = (Number.of(what, [_TEXTS / each for each in taken[what]]) for what in works)
     report.add(Line(f"{checkpoint.name}: {_TEXTS:,} texts", ours, other, "texts/s", len(taken["survey"]), "more"))
-    report.worst("alone", median(taken["evaluate"]) / median(taken["survey"]), "at least")
     _as_it_runs(checkpoint, report)
 
 
