@@ -58,7 +58,7 @@ class DecodeRequest:
         n_candidates: how many of the most probable tokens each step keeps.
         max_trace_bytes: the most that all Traces may take together.
         watch: asks whoever watches whether to go on, or None.
-        closed: kinds whose padding no Trace has, so that no edit opens it.
+        keeps_padding: whether Traces keep it, of sources and of targets.
     """
 
     checkpoint: LoadedModel
@@ -74,7 +74,7 @@ class DecodeRequest:
     n_candidates: int
     max_trace_bytes: int
     watch: Watch | None
-    closed: frozenset[Kind]
+    keeps_padding: tuple[bool, bool]
 
     def __post_init__(self) -> None:
         """Refuses keywords that are possible alone and not with each other."""
@@ -116,10 +116,8 @@ class DecodeRequest:
         edits, mistake = plain_edits.read(options.get("edits", ())), options.get("mistake")
         n_steps = n_given + (max_length if forced is None else forced.width)
         plain_edits.check(edits, kind_sizes(sizes), sources.width, n_steps)
-        wrong, padded = None if mistake is None else mistakes.named(mistake), (pad_to is not None, pad_target_to is not None)
-        n_padded = [0] * len(texts)
-        if forced is not None and pad_target_to is not None:
-            n_padded = [forced.width - len(row) for row in forced.rows]
+        padded = None if pad_target_to is None else forced
+        n_padded = [0] * len(texts) if padded is None else [padded.width - len(row) for row in padded.rows]
         return cls(
             checkpoint=checkpoint,
             sentences=list(map(Sentence, texts, *_read(sources, pad_to is not None, has_prompt), n_padded)),
@@ -127,15 +125,13 @@ class DecodeRequest:
             forced=forced,
             strategy=strategy,
             edits=edits,
-            mistake=wrong,
+            mistake=None if mistake is None else mistakes.named(mistake),
             keep=keep(sizes, **_only(RecordingKeywords, options)),
             with_scores=with_scores,
             max_length=max_length,
             n_candidates=n_candidates,
             max_trace_bytes=checked_limit(options.get("max_trace_bytes")),
-            closed=frozenset()
-            if len(texts) == 1
-            else _closed(has_prompt, *padded, forced is not None or looks_ahead(edits, wrong)),
+            keeps_padding=(pad_to is not None, pad_target_to is not None),
             watch=_watch(checkpoint, len(texts), len(strategy.prefix), options.get("on_token")),
         )
 
@@ -143,6 +139,20 @@ class DecodeRequest:
     def is_recomputed(self) -> bool:
         """Whether an edit or the mistake lets a row see a later token, so that every step computes all rows again."""
         return looks_ahead(self.edits, self.mistake)
+
+    @property
+    def closed(self) -> frozenset[Kind]:
+        """Kinds whose padded keys are cropped from every Trace, so that no edit opens them.
+
+        Not of a decoder that reads one row a time: behind a text's end it has no rows, and a window masks what is no padding.
+        """
+        if len(self.sentences) == 1:
+            return frozenset()
+        of_source, of_target = self.keeps_padding
+        in_passes, has_prompt = self.is_recomputed or self.forced is not None, self.checkpoint.model.start_id is None
+        of_decoder = not in_passes or (of_source if has_prompt else of_target)
+        kept: dict[Kind, bool] = {"encoder": of_source, "decoder": of_decoder, "cross": of_source}
+        return frozenset(kind for kind, is_kept in kept.items() if not is_kept)
 
     @property
     def target_width(self) -> int:
@@ -222,16 +232,3 @@ def _watch(checkpoint: LoadedModel, n_texts: int, n_prefix: int, on_token: OnTok
 def _only(keywords: type, options: DecodeKeywords) -> Any:
     """Those of the options that are keywords of this kind."""
     return {name: value for name, value in options.items() if name in keywords.__annotations__}
-
-
-def _closed(has_prompt: bool, with_source_padding: bool, with_target_padding: bool, in_passes: bool) -> frozenset[Kind]:
-    """Kinds of attention whose padded keys are cropped from every Trace.
-
-    Not of a decoder that reads one row a time: behind a text's end it has no rows, and a window masks what is no padding.
-    """
-    kept: dict[Kind, bool] = {
-        "encoder": with_source_padding,
-        "cross": with_source_padding,
-        "decoder": not in_passes or (with_source_padding if has_prompt else with_target_padding),
-    }
-    return frozenset(kind for kind, is_kept in kept.items() if not is_kept)
