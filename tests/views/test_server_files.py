@@ -11,8 +11,9 @@ import streamlit as st
 from plotly.offline import get_plotlyjs
 from streamlit.web.server.starlette.starlette_static_routes import create_streamlit_static_handler
 
+from tests.views.widgets import widgets
 from transformer_viz import views
-from transformer_viz.views.components import plotly_js
+from transformer_viz.views.components import plotly_js, scripts
 from transformer_viz.views.server.files import Files
 
 FOLDER = Path(st.__file__).parent / "static"
@@ -154,12 +155,28 @@ def test_a_file_that_comes_later_is_not_read(tmp_path):
 
 @pytest.mark.parametrize("folder", ["", "/behind/a/proxy"])
 def test_plotly_is_plotlys_own_and_lies_beside_the_page(folder):
-    app = Files(passed_on, FOLDER, beside={plotly_js.NAME: plotly_js.path()})
+    app = Files(passed_on, FOLDER, beside={plotly_js.NAME: plotly_js.path().read_bytes})
     status, headers, body = ask(app, f"{folder}/{plotly_js.NAME}")
     assert (status, body) == (200, get_plotlyjs().encode())
     assert headers["cache-control"].endswith("immutable, max-age=31536000")
     assert plotly.__version__ in plotly_js.NAME, "a browser keeps it for good"
     assert ask(app, "/plotly-0.0.js")[0] == 299
+
+
+@pytest.mark.parametrize("script", [scripts.CHART, scripts.PLAYER], ids=lambda script: script.title)
+def test_a_components_script_lies_beside_the_page_under_a_name_of_its_own_text(script, tmp_path):
+    status, headers, body = ask(Files(passed_on, FOLDER, beside=scripts.files()), f"/behind/a/proxy/{script.name}")
+    assert (status, body.decode()) == (200, script.text)
+    assert headers["content-type"].startswith("text/javascript"), "a browser runs no other module"
+    assert f'"{script.name}"' in script.reader
+    (other := tmp_path / "other.js").write_text("export default () => {}")
+    assert scripts.Script(script.title, [other]).name != script.name, "a browser keeps it for good"
+
+
+def test_no_message_about_a_component_carries_its_script(start):
+    sent = [widget.node.proto.js_content for widget in widgets(start(text="abc")) if widget.type == "BidiComponent"]
+    assert len(sent) > 5
+    assert sum(map(len, sent)) < 5_000, "of four charts and a player it would be 200,000"
 
 
 def test_every_page_of_the_app_has_its_address():

@@ -10,8 +10,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.export.assets import asset
-from transformer_viz.views.components import plotly_js
+from transformer_viz.views.components import plotly_js, scripts
 from transformer_viz.views.components.clicks import Clicks
 
 _FOLDER = Path(__file__).parent
@@ -60,9 +59,7 @@ def show(
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    parts = ("plotly", "clicks", "keyboard", "picture", "chart")
-    script = "\n".join([asset("arrays.js"), *((_FOLDER / f"{part}.js").read_text(encoding="utf-8") for part in parts)])
     html = '<div class="charted"><div class="chart" role="figure"></div></div>'
     css = (_FOLDER / "keyboard.css").read_text(encoding="utf-8")
     # Outside of a shadow, where Plotly's rules of style reach it.
-    return st.components.v2.component(NAME, html=html, css=css, js=script, isolate_styles=False)
+    return st.components.v2.component(NAME, html=html, css=css, js=scripts.CHART.reader, isolate_styles=False)

@@ -21,10 +21,9 @@ from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip, strip_labels
 from transformer_viz.terms import Kind, visible
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import plotly_js
+from transformer_viz.views.components import plotly_js, scripts
 from transformer_viz.views.state.focus import Focus
 
-_SCRIPTS = ("plotly.js", "clicks.js", "highlight.js", "measures.js", "player.js")
 FOCUS_KEY = "focus"
 MOSAIC_KEY = "mosaic"
 """Keys of the containers in which the scripts find the charts."""
@@ -121,13 +120,9 @@ def said(what: Literal["step", "pin", "lines", "measure"]) -> Any:
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    script = "\n".join([assets.script("arrays.js", "player.js", "lines.js", "aligned.js"), *map(_own, _SCRIPTS)])
-    css = assets.script("player.css", "lines.css") + _own("measures.css")
-    return st.components.v2.component("transformer-viz-player", html=assets.asset("player.html"), css=css, js=script)
-
-
-def _own(name: str) -> str:
-    return Path(__file__).with_name(name).read_text(encoding="utf-8")
+    html, script = assets.asset("player.html"), scripts.PLAYER.reader
+    css = assets.script("player.css", "lines.css") + Path(__file__).with_name("measures.css").read_text(encoding="utf-8")
+    return st.components.v2.component("transformer-viz-player", html=html, css=css, js=script)
 
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:

@@ -15,7 +15,7 @@ from starlette.middleware import Middleware
 from transformer_viz import serving
 from transformer_viz.errors import OptionError
 from transformer_viz.views import names
-from transformer_viz.views.components import plotly_js
+from transformer_viz.views.components import plotly_js, scripts
 from transformer_viz.views.server import greeting, opening, running, warm_up
 from transformer_viz.views.server.bursts import Bursts
 from transformer_viz.views.server.encodings import AcceptedEncodings
@@ -60,7 +60,7 @@ def middleware() -> list[Middleware]:
         Middleware(Routes, pages=names(), base=st.get_option("server.baseUrlPath").strip("/")),
         Middleware(Visitors),
         Middleware(AcceptedEncodings),
-        Middleware(Files, folder=folder, beside={plotly_js.NAME: plotly_js.path()}),
+        Middleware(Files, folder=folder, beside={plotly_js.NAME: plotly_js.path().read_bytes, **scripts.files()}),
         Middleware(Sessions, limits=limits),
         Middleware(Uploads, limits=limits),
         Middleware(Bursts),

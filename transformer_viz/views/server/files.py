@@ -1,4 +1,4 @@
-"""Streamlit's own files and plotly.js, out of memory.
+"""Streamlit's own files, plotly.js and the scripts of components, out of memory.
 
 Before it shows a word, a new browser asks for a hundred small scripts, and Streamlit's server takes 2 ms for each to look it
 up on disk. Here each is read once, and what goes to another machine is compressed: a class that opens the same address at
@@ -9,7 +9,7 @@ import asyncio
 import gzip
 import ipaddress
 import mimetypes
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -21,7 +21,9 @@ _COMPRESSED = (".js", ".css", ".json", ".svg")
 _FOR_EVER = "public, immutable, max-age=31536000"
 # Who asks so has a part of a file, or an older one: Streamlit knows how to answer.
 _NOT_WHOLE = {b"range", b"if-range", b"if-none-match", b"if-modified-since"}
-_NOTHING: Mapping[str, Path] = MappingProxyType({})
+Read = Callable[[], bytes]
+"""Reads a file."""
+_NOTHING: Mapping[str, Read] = MappingProxyType({})
 
 
 class Answer(NamedTuple):
@@ -40,37 +42,38 @@ class Files:
         beside: files that lie beside the page, wherever that is, by the names that change with what is in them.
     """
 
-    def __init__(self, app: ASGIApp, folder: Path, beside: Mapping[str, Path] = _NOTHING) -> None:
+    def __init__(self, app: ASGIApp, folder: Path, beside: Mapping[str, Read] = _NOTHING) -> None:
         self._app = app
-        self._paths = {f"/{path.relative_to(folder).as_posix()}": path for path in sorted(folder.glob("static/*/*.*"))}
+        self._own = {f"/{path.relative_to(folder).as_posix()}": path.read_bytes for path in sorted(folder.glob("static/*/*.*"))}
         self._beside = beside
-        self._answers: dict[tuple[Path, bool], Answer] = {}
+        self._answers: dict[tuple[str, bool], Answer] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers, or passes on."""
         asked = scope.get("path", "")
-        path = self._paths.get(asked) or self._beside.get(asked.rpartition("/")[2])
-        if path is None or not _is_plain(scope):
+        name = asked if asked in self._own else asked.rpartition("/")[2]
+        read = self._own.get(name) or self._beside.get(name)
+        if read is None or not _is_plain(scope):
             await self._app(scope, receive, send)
             return
-        answer = await self._answer(path, path.suffix in _COMPRESSED and _wants_compressed(scope))
+        answer = await self._answer(name, read, name.endswith(_COMPRESSED) and _wants_compressed(scope))
         await send({"type": "http.response.start", "status": 200, "headers": answer.headers})
         await send({"type": "http.response.body", "body": answer.body})
 
-    async def _answer(self, path: Path, compressed: bool) -> Answer:
-        if (path, compressed) not in self._answers:
+    async def _answer(self, name: str, read: Read, compressed: bool) -> Answer:
+        if (name, compressed) not in self._answers:
             # In a thread, since plotly.js takes a quarter of a second to compress, in which others want something too.
-            self._answers[path, compressed] = await asyncio.to_thread(_made, path, compressed)
-        return self._answers[path, compressed]
+            self._answers[name, compressed] = await asyncio.to_thread(_made, name, read, compressed)
+        return self._answers[name, compressed]
 
 
-def _made(path: Path, compressed: bool) -> Answer:
-    body = gzip.compress(path.read_bytes(), 6, mtime=0) if compressed else path.read_bytes()
+def _made(name: str, read: Read, compressed: bool) -> Answer:
+    body = gzip.compress(read(), 6, mtime=0) if compressed else read()
     headers = {
-        "content-type": _kind(path.name),
+        "content-type": _kind(name),
         "content-length": str(len(body)),
         "cache-control": _FOR_EVER,
-        **({"vary": "Accept-Encoding"} if path.suffix in _COMPRESSED else {}),
+        **({"vary": "Accept-Encoding"} if name.endswith(_COMPRESSED) else {}),
         **({"content-encoding": "gzip"} if compressed else {}),
     }
     return Answer([(name.encode(), value.encode()) for name, value in headers.items()], body)
