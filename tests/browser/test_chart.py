@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.charts import at_rest, drawn, texts, wait_for_head, wait_for_step, wait_until_drawn
 
@@ -33,8 +33,11 @@ MOUNTS = """() => {
   found.observe(document, { childList: true, subtree: true });
 }"""
 """Counts in the page, by their keys, charts that come into the document, and messages that have the session run its script."""
-MOSAICS = ["mosaic-chart-encoder", "mosaic-chart-decoder", "mosaic-chart-cross"]
-SEARCH = ["search-tree-chart", "focus-chart", *MOSAICS]
+FOLLOWS = """() => [...document.querySelectorAll('.chart')].every((chart) =>
+  chart.querySelector('canvas')?.width === Math.floor(chart.clientWidth) && chart.clientWidth < window.innerWidth)"""
+"""Whether every chart is as wide as its place."""
+MOSAICS = ["mosaic-encoder", "mosaic-decoder", "mosaic-cross"]
+SEARCH = ["search-tree-chart", "focus", *MOSAICS]
 
 
 def mounts_and_runs(page: Page) -> tuple[dict[str, int], int]:
@@ -73,11 +76,7 @@ def test_a_chart_follows_the_width_of_the_page_and_keeps_its_step(page: Page, se
     before = np.isnan(drawn(page)[:, 0]).tolist()
     for width in (900, 1300):
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function(
-            """() => [...document.querySelectorAll('.chart')].every((chart) =>
-              chart.querySelector('canvas').width === Math.floor(chart.clientWidth)
-              && chart.clientWidth < window.innerWidth)"""
-        )
+        page.wait_for_function(FOLLOWS)
         assert np.isnan(drawn(page)[:, 0]).tolist() == before == [False, False, False, True]
 
 
@@ -100,3 +99,18 @@ def test_charts_stay_when_the_browser_says_that_it_is_narrow(page: Page, server:
         page.evaluate(MOUNTS)
         wait_until_drawn(page, f".st-key-{charts[0]} .chart")
         assert mounts_and_runs(page) == (dict.fromkeys(charts, 1), 2)
+
+
+def test_a_chart_whose_script_comes_after_a_second_run_of_the_page_follows_its_width(new_page: Page, server: str) -> None:
+    """Streamlit ends what the first message began only then: it once took from the chart what it needs to follow."""
+    held: list[Route] = []
+    new_page.route("**/chart-*.js", lambda route: held.append(route))
+    new_page.set_viewport_size({"width": 390, "height": 844})
+    new_page.goto(f"{server}/?text=abc&step=2", wait_until="commit")
+    new_page.evaluate(MOUNTS)
+    # As a wide page, then as a narrow one, whose maps have no bar of colours: only the script is missing.
+    expect(new_page.locator("[data-part=hint]")).to_contain_text("colour = weight")
+    held[0].continue_()
+    wait_for_step(new_page, 1)
+    new_page.set_viewport_size({"width": 600, "height": 844})
+    new_page.wait_for_function(FOLLOWS)

@@ -9,7 +9,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const me = host.__chart ?? (host.__chart = new Chart(host));
   me.report = (what) => what !== null && setTriggerValue("click", what);
   me.show(new TextDecoder().decode(data));
-  return () => me.end();
+  // Streamlit also calls this of a chart that stays: of a message that another one overtook while this script was being read.
+  return () => host.isConnected || me.end();
 }
 
 class Chart {

@@ -6,7 +6,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const me = root.__inside ?? (root.__inside = new Inside(root));
   me.ask = (what) => setTriggerValue("asked", what);
   me.update(data);
-  return () => me.stop();
+  // Likewise chart.js.
+  return () => root.isConnected || me.stop();
 }
 
 const STATION_MS = 2200, FOLLOW_MS = 100;

@@ -11,7 +11,8 @@ export default function ({ parentElement, data, setStateValue, setTriggerValue }
   // The charts of this page need no plotly.js, but those of its tabs and of other pages do: it is there once nothing else is done.
   requestIdleCallback(() => plotlyFrom(data.plotly).catch(() => {}));
   me.arrange();
-  return () => me.pause();
+  // Likewise chart.js.
+  return () => root.isConnected || me.pause();
 }
 
 class ChartPlayer extends Player {

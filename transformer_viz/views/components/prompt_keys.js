@@ -1,8 +1,7 @@
-// Streamlit takes a text of several lines when the box is left.
+// Streamlit takes a text of several lines when the box is left. Heard for the document's life: who hears twice is heard once.
 
 export default function () {
   document.addEventListener("keydown", send, true);
-  return () => document.removeEventListener("keydown", send, true);
 }
 
 function send(event) {

@@ -2,13 +2,15 @@
 // width. A page as wide as the window is printed smaller, and whole.
 
 const NARROW_PX = 768;
+const PAPER = document.getElementById("paper") ?? document.head.appendChild(Object.assign(document.createElement("style"), { id: "paper" }));
 
 export default function ({ data, setStateValue }) {
   const isNarrow = window.innerWidth < NARROW_PX;
   if (data.narrow !== isNarrow) setStateValue("narrow", isNarrow);
-  const paper = document.getElementById("paper") ?? document.head.appendChild(Object.assign(document.createElement("style"), { id: "paper" }));
-  const measure = () => (paper.textContent = `@page { size: ${innerWidth}px ${Math.ceil(innerWidth * Math.SQRT2)}px; margin: 0; }`);
   measure();
   addEventListener("resize", measure);
-  return () => removeEventListener("resize", measure);
+}
+
+function measure() {
+  PAPER.textContent = `@page { size: ${innerWidth}px ${Math.ceil(innerWidth * Math.SQRT2)}px; margin: 0; }`;
 }
