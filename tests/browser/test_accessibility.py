@@ -240,6 +240,21 @@ def test_enter_does_what_a_click_there_does(page: Page, server: str) -> None:
     expect(page.get_by_role("textbox", name="Edits as text")).to_have_value("cross:2-1")
 
 
+def test_tabs_are_one_stop_of_the_tab_key_and_the_arrows_open_them(page: Page, server: str) -> None:
+    open_explore(page, server)
+    tabs, step = page.get_by_role("tab"), page.evaluate(f"document.querySelector('{FOCUS}').__step")
+    names = tabs.all_inner_texts()
+    tabs.first.focus()
+    for key, place in (("ArrowLeft", -1), ("ArrowRight", 0), ("End", -1), ("Home", 0), ("ArrowRight", 1)):
+        page.keyboard.press(key)
+        expect(page.get_by_role("tabpanel", name=names[place], exact=True)).to_be_visible()
+        expect(tabs.nth(place)).to_be_focused()
+        assert [tab.inner_text() for tab in tabs.all() if tab.get_attribute("tabindex") == "0"] == [names[place]]
+    assert page.evaluate(f"document.querySelector('{FOCUS}').__step") == step, "the player has the arrows elsewhere"
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.closest('[role=tabpanel]') !== null")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "refused"])
 def test_every_chart_of_every_page_says_what_it_shows(page: Page, server: str, name: str) -> None:

@@ -51,6 +51,16 @@ def test_a_phone_has_every_page_in_a_row_and_names_the_one_that_is_open(page: Pa
     assert page.evaluate("document.querySelector('.stMain').scrollHeight") < 2_000
 
 
+def test_a_phone_sees_the_tab_that_a_link_opens(page: Page, server: str) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{server}/?text=abc&step=2&tables=Export")
+    tab = page.get_by_role("tab", name="Export")
+    expect(tab).to_have_attribute("aria-selected", "true")
+    box = tab.bounding_box()
+    assert box is not None and 0 <= box["x"] <= 390 - box["width"]
+    assert page.evaluate("document.querySelector('.stMain').scrollTop") == 0
+
+
 def test_a_phone_prints_nothing_over_each_other_and_letters_are_for_fingers(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{server}/search?text=thisqaipa&checkpoint=reverse-small&step=9")

@@ -83,7 +83,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     expect(another.get_by_role("tab", name="Masks in force")).to_have_attribute("aria-selected", "true")
     # Elsewhere and back: what was opened is still there.
     page.get_by_role("link", name="Masks").click()
-    expect(page.locator(".st-key-lab_tab")).to_be_visible()
+    expect(page.locator(".st-key-lab_tab-panel")).to_be_visible()
     page.get_by_role("link", name="Open").click()
     expect(page.locator("[data-part=output] button")).to_have_text([f"o{i}" for i in range(11)])
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from streamlit.testing.v1 import AppTest
 
-from transformer_viz.views.components import chart, table
+from transformer_viz.views.components import chart, table, tabs
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,21 @@ def _tabled(sent: dict[str, Any]) -> Tabled:
         {title: [row[place][what] for row in sent["rows"]] for place, title in enumerate(titles)} for what in ("text", "value")
     )
     return Tabled(sent["label"], texts, values, sent["go"] and sent["go"]["rows"], sent["here"])
+
+
+def titles(at: AppTest) -> list[str]:
+    """Of the tabs."""
+    return [
+        title
+        for element in at.get("bidi_component")
+        if is_tabs(element.proto)
+        for title in json.loads(element.proto.json)["titles"]
+    ]
+
+
+def is_tabs(proto: Any) -> bool:
+    """Whether a component is a row of tabs."""
+    return getattr(proto, "component_name", "") == tabs.NAME
 
 
 def is_chart(proto: Any) -> bool:

@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import transformer_viz as tv
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
-from tests.views.drawn import picture_of, pictures
+from tests.views.drawn import picture_of, pictures, titles
 from tests.views.test_search_view import tab
 from tests.views.test_shown_code import programs, run_code, shown  # noqa: F401
 from transformer_viz.analysis.words import step_of_tokens, step_of_words
@@ -38,7 +38,7 @@ def test_what_is_drawn_is_the_pooled_run_and_the_lines_draw_it_again(
     )
     assert "tv.by_words(trace)" in programs(at)[0]
     assert shown(run_code(programs(at)[0])) == [picture_of(chart) for chart in pictures(at)]
-    for title in [each.label for each in at.tabs]:
+    for title in titles(at):
         at = tab(at, title)
         assert not at.exception and not at.error, title
         if title == "Heads":

@@ -40,7 +40,7 @@ def chart(at: AppTest, key: str) -> dict[str, Any]:
 
 
 def tiles(at: AppTest) -> list[list[int]]:
-    return chart(at, "mosaic-chart-decoder")["layout"]["meta"]["tiles"]
+    return chart(at, "mosaic-decoder")["layout"]["meta"]["tiles"]
 
 
 def test_a_page_has_some_layers_and_follows_the_focus(start: Start) -> None:
@@ -82,13 +82,13 @@ def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start: Start, t
     at = start(checkpoint=GPT2, text=TEXT, code="open")
     at.segmented_control(key="colours").set_value(scale).run()
     assert at.query_params["colours"] == scale
-    layout = chart(at, "focus-chart")["layout"]
+    layout = chart(at, "focus")["layout"]
     bar = layout["coloraxis2" if scale == "log" else "coloraxis"]
     assert bar["colorbar"]["title"]["text"] == says
     if scale == "head":
         assert trace.decoder_attentions is not None
         assert layout["coloraxis"]["cmax"] == pytest.approx(trace.decoder_attentions[0, 0].max())
-    assert "decoder self-attention, " in chart(at, "mosaic-chart-decoder")["layout"]["title"]["text"]
+    assert "decoder self-attention, " in chart(at, "mosaic-decoder")["layout"]["title"]["text"]
     assert any(f"scale='{scale}'" in code.value for code in at.code)
 
 

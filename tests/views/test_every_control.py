@@ -17,9 +17,9 @@ VIEWS = Path(__file__).resolve().parents[2] / "transformer_viz" / "views"
 EXCEPTIONS = {
     "inside": "a click on a number of the tab Inside is `explain`",
     "player": "the step player: where it rests is `step`, in Replay `moment`",
-    "mosaic-chart-encoder": "a click on a tile moves kind, layer and head",
-    "mosaic-chart-decoder": "likewise",
-    "mosaic-chart-cross": "likewise",
+    "mosaic-encoder": "a click on a tile moves kind, layer and head",
+    "mosaic-decoder": "likewise",
+    "mosaic-cross": "likewise",
     **{f"patch-chart-{kind}": "a click on a place of A is `patch_at`" for kind in ("encoder", "decoder", "cross")},
     "compare-patched": "it is looked at and not pressed",
     **{f"survey-chart-{kind}": "a click on a head moves kind, layer and head" for kind in ("encoder", "decoder", "cross")},

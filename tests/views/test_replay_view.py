@@ -52,7 +52,7 @@ def film(at: AppTest) -> dict[str, Any]:
 
 
 def mosaic(at: AppTest, kind: str) -> dict[str, Any]:
-    return next(chart.figure for chart in charts(at) if chart.key == f"mosaic-chart-{kind}")
+    return next(chart.figure for chart in charts(at) if chart.key == f"mosaic-{kind}")
 
 
 def test_the_film_has_the_moments_and_opens_at_the_last(start: Start, snapshots: Path) -> None:

@@ -163,7 +163,7 @@ def test_plotly_is_plotlys_own_and_lies_beside_the_page(folder):
     assert ask(app, "/plotly-0.0.js")[0] == 299
 
 
-@pytest.mark.parametrize("script", [scripts.CHART, scripts.PLAYER], ids=lambda script: script.title)
+@pytest.mark.parametrize("script", [scripts.CHART, scripts.PLAYER, scripts.TABS], ids=lambda script: script.title)
 def test_a_components_script_lies_beside_the_page_under_a_name_of_its_own_text(script, tmp_path):
     status, headers, body = ask(Files(passed_on, FOLDER, beside=scripts.files()), f"/behind/a/proxy/{script.name}")
     assert (status, body.decode()) == (200, script.text)

@@ -12,7 +12,7 @@ import transformer_viz as tv
 from tests.attribution import planted
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
-from tests.views.drawn import charts, tables
+from tests.views.drawn import charts, tables, titles
 from tests.views.widgets import link_of
 from transformer_viz.analysis.knock_out import HeadPlace
 from transformer_viz.analysis.sentences import percent_words
@@ -145,7 +145,7 @@ def test_nothing_is_computed_or_drawn_unless_asked(start: Start, own_folder: Pat
     monkeypatch.setattr(runs.watched, "computed", counted)
     at = start(text="hello", asked="verdict,knock-out,curves,counter-proof")
     assert not computed and not [each for each in at.segmented_control if each.key == "trial"]
-    assert "On trial" in [tab.label for tab in at.tabs]
+    assert "On trial" in titles(at)
     for question in QUESTIONS:
         at = start(text="hello", tables="On trial", question=question)
         assert at.button(key=f"trial-{question}")

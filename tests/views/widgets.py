@@ -9,7 +9,7 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 from tests.inside import tree
-from tests.views.drawn import is_chart, pictures, read
+from tests.views.drawn import is_chart, is_tabs, pictures, read
 
 ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
 """They do something once; what they did is in other controls."""
@@ -55,13 +55,15 @@ def _found(tree: Any) -> Iterator[Widget]:
         proto: Any = getattr(node, "proto", None)
         kind = type(proto).__name__
         if kind == "Block":
-            # A container may have a key; only tabs and popovers that report themselves are widgets.
+            # A container may have a key; only folds and popovers that report themselves are widgets.
             inner = getattr(proto, proto.WhichOneof("type") or "", None)
             if inner is not None and getattr(inner, "id", ""):
-                labels = tuple(tab.label for tab in node.children.values()) if proto.HasField("tab_container") else ()
-                yield Widget(_key(inner.id), TABS if labels else proto.WhichOneof("type"), node, labels)
+                yield Widget(_key(inner.id), proto.WhichOneof("type"), node)
         elif is_chart(proto) and read(proto).clicks is None:
             continue
+        elif is_tabs(proto):
+            sent = json.loads(proto.json)
+            yield Widget(sent["control"], TABS, node, tuple(sent["titles"]))
         elif getattr(proto, "id", ""):
             options = tuple(getattr(node, "options", ()))
             yield Widget(getattr(node, "key", None) or _key(proto.id), kind, node, options)

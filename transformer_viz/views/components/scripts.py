@@ -48,9 +48,10 @@ def _script(title: str, shared: Sequence[str], own: Sequence[str]) -> Script:
 
 
 CHART = _script("chart", ["arrays"], ["plotly", "clicks", "keyboard", "picture", "chart"])
+TABS = _script("tabs", [], ["tabs"])
 PLAYER = _script("player", ["arrays", "player", "lines", "aligned"], ["plotly", "clicks", "highlight", "measures", "player"])
 
 
 def files() -> dict[str, Callable[[], bytes]]:
     """What the server has of these beside the page, by name."""
-    return {script.name: script.text.encode for script in (CHART, PLAYER)}
+    return {script.name: script.text.encode for script in (CHART, PLAYER, TABS)}

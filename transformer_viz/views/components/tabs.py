@@ -5,14 +5,20 @@ controls their values before the link is written, `TELLS`, what in it would tell
 its page looks for.
 """
 
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
 import streamlit as st
 
+from transformer_viz.views.components import scripts
 from transformer_viz.views.state import display_options
+
+NAME = "transformer-viz-tabs"
+"""Of the component, by which a test tells it from others."""
 
 
 def found(package: str) -> dict[str, ModuleType]:
@@ -25,12 +31,28 @@ def found(package: str) -> dict[str, ModuleType]:
 def show(tabs: dict[str, ModuleType], key: str, what: Any) -> None:
     """The tabs; `key` is of the control that says which is open.
 
-    Only the open one is made: the masks' three charts alone would add 200 ms to every text.
+    Only the open one is made: the masks' three charts alone would add 200 ms to every text. The row is ours, since Streamlit's
+    is drawn anew three times in every run: a tenth of what a browser does for an Enter.
     """
-    for tab, place in zip(tabs.values(), st.tabs(list(tabs), key=key, on_change="rerun"), strict=True):
-        with place:
-            if place.open:
-                show_one(tab, what)
+
+    def chosen() -> None:
+        title = (st.session_state.get(f"{key}-row") or {}).get("chosen")
+        if title in tabs:
+            st.session_state[key] = title
+
+    data = {"control": key, "titles": list(tabs), "open": st.session_state[key]}
+    _component()(key=f"{key}-row", data=data, on_chosen_change=chosen)
+    with st.container(key=f"{key}-panel"):
+        show_one(tabs[st.session_state[key]], what)
+
+
+@cache
+def _component() -> Any:
+    """Registered once a process."""
+    css = Path(__file__).with_name("tabs.css").read_text(encoding="utf-8")
+    html = '<div class="tabs" role="tablist"></div>'
+    # Outside of a shadow, where the page's rules for what has the focus and for the system's own colours reach it.
+    return st.components.v2.component(NAME, html=html, css=css, js=scripts.TABS.reader, isolate_styles=False)
 
 
 def show_one(tab: ModuleType, what: Any) -> None:
