@@ -200,8 +200,7 @@ def _mosaic(comparison: Comparison, kind: Kind, looks: dict[str, Any], **some: A
     words = f"A − B of layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
     heard = clicks.tiles(lambda tile: place.go_to_tile(tile, comparison))
     mosaic = plain_difference_mosaic(comparison.a, comparison.b, kind, tile, **looks, **some)
-    with st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
-        chart.show(mosaic, f"mosaic-chart-{kind}", words, clicks=heard, zooms=False, painted=True)
+    chart.show(mosaic, f"{player.MOSAIC_KEY}-{kind}", words, clicks=heard, zooms=False, painted=True)
 
 
 def _deep_mosaic(comparison: Comparison, looks: dict[str, Any]) -> None:

@@ -53,9 +53,8 @@ def room(n_tiles: int, most: int) -> dict[str, Any]:
 def show_mosaic(figure: PlainFigure, kind: Kind, now: Focus, on_tile: OnTile) -> None:
     """A mosaic whose tiles hear clicks."""
     words = f"Layers and heads of the {KIND_TITLES[kind]}. Choose one with the layer and head boxes."
-    with st.container(key=f"{player.MOSAIC_KEY}-{kind}"):
-        heard = clicks.tiles(on_tile)
-        chart.show(figure, f"mosaic-chart-{kind}", words, run=now.run, clicks=heard, zooms=False, painted=True)
+    key, heard = f"{player.MOSAIC_KEY}-{kind}", clicks.tiles(on_tile)
+    chart.show(figure, key, words, run=now.run, clicks=heard, zooms=False, painted=True)
 
 
 def _controls(trace: Trace, is_covered: bool, *, is_by_value: bool) -> None:

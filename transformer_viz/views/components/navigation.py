@@ -25,11 +25,8 @@ def show(views: list[ModuleType]) -> Callable[[], None]:
     st.set_page_config(page_title=f"{chosen.title} · Transformer Viz")
     with st.container(horizontal=True, key="pages"):
         for page in linked:
-            with st.container(key=f"page-{page.title.lower()}{'-here' if page == chosen else ''}", width="content"):
-                st.page_link(page, width="content")
-    with st.container(key="heading"):
-        st.html(f"<h1>{chosen.title}</h1>")
-        _component()(key="navigation", data=None, height=1)
+            st.page_link(page, width="content")
+    _component()(key="navigation", data={"title": chosen.title, "place": linked.index(chosen)}, height=1)
     return chosen.run
 
 
@@ -52,6 +49,6 @@ def _page(view: ModuleType) -> Any:
 
 @cache
 def _component() -> Any:
-    """Registered once a process: tells a screen reader what the row is, and which link is of this page."""
+    """Registered once a process: the heading, for those who do not see the link that is marked, and what the row is."""
     script = Path(__file__).with_name("navigation.js").read_text(encoding="utf-8")
-    return st.components.v2.component("transformer-viz-navigation", js=script)
+    return st.components.v2.component("transformer-viz-navigation", html="<h1></h1>", js=script, isolate_styles=False)

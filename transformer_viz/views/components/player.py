@@ -26,7 +26,7 @@ from transformer_viz.views.state.focus import Focus
 
 FOCUS_KEY = "focus"
 MOSAIC_KEY = "mosaic"
-"""Keys of the containers in which the scripts find the charts."""
+"""Keys of the charts, by which the scripts find them; after the second comes the kind."""
 
 
 def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool, aligner: Aligner | None = None) -> dict[str, Any]:

@@ -81,7 +81,7 @@ def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: 
         looks["scale"] = chosen.scale
         figure = plain_guess(trace, at.kind, at.layer, at.head, step, **looks)
         heard = guess.on_map(trace, at) if at.kind != "encoder" and step < trace.n_steps else None
-        chart.show(figure, "focus-chart", _alt(trace, at.kind), run=at.run, clicks=heard, zooms=False, painted=True)
+        chart.show(figure, player.FOCUS_KEY, _alt(trace, at.kind), run=at.run, clicks=heard, zooms=False, painted=True)
     # What the browser knows of steps is from before the answer was hidden.
     mosaics(trace, chosen, at, lambda tile: focus.go_to_tile({**tile, "step": None}, trace))
 
@@ -94,8 +94,7 @@ def _map_beside_boxes(
     if not chosen.is_large:
         focus.controls(trace, with_words=True, beside=beside)
         measured.row()
-    with st.container(key=player.FOCUS_KEY):
-        yield
+    yield
     if chosen.is_large:
         focus.controls(trace, with_words=True, beside=beside)
         measured.row()
@@ -158,7 +157,7 @@ def _focus_map(trace: Trace, chosen: DisplayOptions, measured: Measured) -> None
     looks: Looks = {"theme": style.theme(), "large": chosen.is_large, "with_answer": True, "narrow": screen.is_narrow()}
     looks["scale"], looks["measure"] = chosen.scale, measured.results.get(now.kind)
     figure = plain_player(trace, now.kind, now.layer, now.head, now.step, **looks)
-    chart.show(figure, "focus-chart", _alt(trace, now.kind), run=now.run, zooms=False, painted=True)
+    chart.show(figure, player.FOCUS_KEY, _alt(trace, now.kind), run=now.run, zooms=False, painted=True)
 
 
 def _alt(trace: Trace, kind: Kind) -> str:

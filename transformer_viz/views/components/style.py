@@ -17,7 +17,7 @@ _CSS = """
 .st-key-pages { gap: 0.2rem; flex-wrap: nowrap; margin-left: -0.5rem; }
 .st-key-pages a { min-height: 2.1rem; }
 /* For those who do not see the link that is marked. */
-.st-key-heading { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.st-key-navigation { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
 /* Where nothing is opened yet, the place to drop a file is the page's largest thing. */
 .st-key-open-drop section {
   min-height: 180px; border-style: dashed; flex-direction: column; align-items: center; justify-content: center; gap: 0.6rem;
@@ -85,9 +85,9 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
   /* The names of the other pages are still read aloud. */
   /* Eight links in a row of 300 pixels, each at least 24 wide. */
   .st-key-pages { justify-content: space-between; margin: 0; gap: 0.1rem; }
-  .st-key-pages [class*="st-key-page-"]:not([class*="-here"]) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
+  .st-key-pages > :not([data-here]) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
   .st-key-pages a { padding-inline: clamp(1px, 1.6vw - 3px, 0.3rem); justify-content: center; }
-  .st-key-pages [class*="st-key-page-"]:not([class*="-here"]) p {
+  .st-key-pages > :not([data-here]) p {
     position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   }
   /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */

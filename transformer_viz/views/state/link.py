@@ -129,17 +129,19 @@ def leave_out(key: str, value: Any = None) -> None:
 def values(keys: Collection[str] | None = None) -> dict[str, str | None]:
     """What the link says of the page's controls that have been started, or of some of them; None is a default."""
     state = st.session_state
+    # Streamlit looks into several places for each value of a session.
+    page, started = state.link_page, state.link_started
     words: dict[str, str | None] = {}
     defaults: dict[str, tuple[str, ...]] = {}
     for control in TABLE:
-        if state.link_page not in control.pages or (keys is not None and control.key not in keys):
+        if page not in control.pages or (keys is not None and control.key not in keys):
             continue
         if not _is_in_use(control):
             words[control.name] = None
-        elif control.key in state.link_started:
+        elif control.key in started:
             value = state.get(control.key)
             words[control.name] = None if value is None else control.value.written(value, control.options)
-            if value == state.link_started[control.key]:
+            if value == started[control.key]:
                 defaults[control.name] = control.said_with
     said = {name for name, word in words.items() if word is not None and name not in defaults}
     return {name: None if name in defaults and not said & {*defaults[name]} else word for name, word in words.items()}
@@ -156,7 +158,8 @@ def write(values: Mapping[str, str | None]) -> None:
     What is no control's is left alone. A control of other pages alone is left out: who goes back while a page still runs
     comes with that page's link.
     """
-    own = {control.name for control in TABLE if st.session_state.link_page in control.pages}
+    page = st.session_state.link_page
+    own = {control.name for control in TABLE if page in control.pages}
     there = {key: value for key, value in st.query_params.to_dict().items() if key in own or key not in KEYS}
     _say({**there, **values})
 
