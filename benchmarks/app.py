@@ -20,6 +20,7 @@ TARGETS = {
     "everything": Target("Enter until everything is drawn, p95", "at most", 500, "ms"),
     "step": Target("one step, p95", "at most", 70, "ms"),
     "multiple": Target("Enter until everything is drawn, median, against a bare page", "at most", 2, "×"),
+    "work": Target("the same in processor time of the page's main thread", "at most", 2, "×"),
     "hover": Target("a pointer over the large map until the frame after it, processor time, p95", "at most", 16, "ms"),
     "tile": Target("a click on a small map until it is the focus map, p95", "at most", 300, "ms"),
 }
@@ -42,6 +43,7 @@ def measure(report: Report) -> None:
             Number.of(name, each[EARLY:]) for name, each in zip(("ours", browser.PLAIN_NAME), spent, strict=True)
         )
         report.add(Line("Enter: processor time of the page's main thread", ours_busy, bare_busy, "ms", TRIES))
+        report.values["work"] = ours_busy.value / bare_busy.value
         entered, reference = entered[EARLY:], Number.of(browser.PLAIN_NAME, drawn[EARLY:])
         lines = {
             "Enter until tokens and focus map are drawn": ("focus", [each["focus"] for each in entered]),
