@@ -1,12 +1,15 @@
 """“Words”: the terms of art of a page, each in a sentence, in a row of its controls."""
 
+from html import escape
+
 import streamlit as st
 
 from transformer_viz import glossary
-from transformer_viz.views.components.markdown import literal
 
 
 def popover(page: str) -> None:
     """All terms of this page; a widget's own is also beside its label, on hover and focus."""
     with st.popover("Words", icon=":material/dictionary:"):
-        st.markdown("\n".join(f"- **{literal(name)}**: {literal(glossary.sentence(name))}" for name in glossary.of_page(page)))
+        words = (f"<li><b>{escape(name)}</b>: {escape(glossary.sentence(name))}</li>" for name in glossary.of_page(page))
+        # On a phone they are longer than the window, and keys scroll only what can have the focus.
+        st.html(f'<div role="group" aria-label="Words" tabindex="0"><ul>{"".join(words)}</ul></div>')
