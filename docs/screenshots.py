@@ -41,8 +41,11 @@ TRANSLATED = (
 MOVING, TEXT = "step-by-step.webp", "reversethis"
 _STEP_MS, _LAST_MS = 900, 2500
 """How long a step of the moving picture stands, and the last one."""
-_MAPS_DRAWN = "document.querySelector('.st-key-focus .chart canvas')"
-_SURVEY_DRAWN = "document.querySelector('.st-key-survey-distribution canvas')"
+_DRAWN = """() => {
+  const seen = [...document.querySelectorAll('.stMain .chart')].filter((chart) => chart.clientWidth);
+  return document.querySelector('[data-test-script-state="notRunning"]') && seen.length && seen.every((chart) => chart.__drawn);
+}"""
+"""Whether the page has been made, and each chart that is to be seen drawn."""
 
 
 def main(folder: Path) -> None:
@@ -86,8 +89,7 @@ def _shoot(browser: Browser, url: str, path: Path, width: int, height: int, sche
         viewport={"width": width, "height": height}, color_scheme="dark" if scheme == "dark" else "light", bypass_csp=True
     )
     page.goto(url)
-    is_map = "masks" in url or "compare" in url
-    page.wait_for_function(_SURVEY_DRAWN if "survey" in url else _MAPS_DRAWN if is_map else served.DRAWN)
+    page.wait_for_function(_DRAWN)
     page.wait_for_timeout(1200)
     if is_whole:
         page.get_by_role("tab", name="Masks in force").click()
