@@ -1,6 +1,7 @@
 """One vocabulary: each term of art on a page has its sentence in the glossary, and each sentence is on its pages."""
 
 from collections.abc import Callable, Iterator
+from html import escape
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -11,7 +12,6 @@ from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.glossary import PAGES, TERMS, of_page, sentence
 from transformer_viz.model import variants
 from transformer_viz.views import pages
-from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state.controls import QUESTIONS
 
 Start = Callable[..., AppTest]
@@ -91,8 +91,8 @@ def test_a_page_has_its_words_and_no_term_without_one(start: Start, page: str) -
     for query in ROOMS[page]:
         at = start(path, **{**OPENINGS.get(path, {}), **query})
         assert not at.exception
-        said = "\n".join(markdown.value for markdown in at.markdown)
-        assert not [name for name in of_page(page) if literal(sentence(name)) not in said]
+        said = "\n".join(part.proto.body for part in at.get("html"))
+        assert not [name for name in of_page(page) if f"<b>{escape(name)}</b>: {escape(sentence(name))}<" not in said]
         found = {label.lower().removeprefix("a: ").removeprefix("b: ") for label in labels(at)}
         measures = {
             f"{measure.column.lower()}{more}" for measure in MEASURES.values() for more in ("", ", uniform", ", untrained")
