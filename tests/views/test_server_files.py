@@ -164,13 +164,12 @@ def test_plotly_is_plotlys_own_and_lies_beside_the_page(folder):
 
 
 @pytest.mark.parametrize("script", [scripts.CHART, scripts.PLAYER, scripts.TABS], ids=lambda script: script.title)
-def test_a_components_script_lies_beside_the_page_under_a_name_of_its_own_text(script, tmp_path):
+def test_a_components_script_lies_beside_the_page_under_a_name_of_its_own_text(script):
     status, headers, body = ask(Files(passed_on, FOLDER, beside=scripts.files()), f"/behind/a/proxy/{script.name}")
     assert (status, body.decode()) == (200, script.text)
     assert headers["content-type"].startswith("text/javascript"), "a browser runs no other module"
     assert f'"{script.name}"' in script.reader
-    (other := tmp_path / "other.js").write_text("export default () => {}")
-    assert scripts.Script(script.title, [other]).name != script.name, "a browser keeps it for good"
+    assert scripts.Script(script.title, "export default () => {}").name != script.name, "a browser keeps it for good"
 
 
 def test_no_message_about_a_component_carries_its_script(start):

@@ -5,12 +5,11 @@ Enter. What it sends of these is a line that reads the file.
 """
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
-_OWN, _SHARED = Path(__file__).parent, Path(__file__).parents[2] / "export" / "page"
+from transformer_viz.export import assets
 
 
 @dataclass(frozen=True)
@@ -19,18 +18,13 @@ class Script:
 
     Attributes:
         title: what its name begins with.
-        parts: the files of which it is made, in their order; the last one exports the component.
+        text: all of it.
     """
 
     title: str
-    parts: Sequence[Path]
+    text: str
 
-    @cached_property
-    def text(self) -> str:
-        """All of it."""
-        return "\n".join(part.read_text(encoding="utf-8") for part in self.parts)
-
-    @cached_property
+    @property
     def name(self) -> str:
         """What it is called beside the page. Another text is another name, so a browser may keep it for good."""
         return f"{self.title}-{hashlib.sha256(self.text.encode()).hexdigest()[:12]}.js"
@@ -43,13 +37,17 @@ export default async (component) => (await read).default(component);
 """
 
 
-def _script(title: str, shared: Sequence[str], own: Sequence[str]) -> Script:
-    return Script(title, [*(_SHARED / f"{name}.js" for name in shared), *(_OWN / f"{name}.js" for name in own)])
+def _own(*names: str) -> str:
+    return "\n".join(Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
 
 
-CHART = _script("chart", ["arrays"], ["plotly", "clicks", "keyboard", "picture", "chart"])
-TABS = _script("tabs", [], ["tabs"])
-PLAYER = _script("player", ["arrays", "player", "lines", "aligned"], ["plotly", "clicks", "highlight", "measures", "player"])
+CHART = Script("chart", assets.script("arrays.js") + _own("plotly.js", "clicks.js", "keyboard.js", "picture.js", "chart.js"))
+PLAYER = Script(
+    "player",
+    assets.script("arrays.js", "player.js", "lines.js", "aligned.js")
+    + _own("plotly.js", "clicks.js", "highlight.js", "measures.js", "player.js"),
+)
+TABS = Script("tabs", _own("tabs.js"))
 
 
 def files() -> dict[str, Callable[[], bytes]]:

@@ -37,7 +37,8 @@ def show(tabs: dict[str, ModuleType], key: str, what: Any) -> None:
 
     def chosen() -> None:
         title = (st.session_state.get(f"{key}-row") or {}).get("chosen")
-        if title in tabs:
+        # What a browser says may be anything, also what no mapping can look up.
+        if title in list(tabs):
             st.session_state[key] = title
 
     data = {"control": key, "titles": list(tabs), "open": st.session_state[key]}
