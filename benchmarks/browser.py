@@ -10,8 +10,8 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from benchmarks import served
 from benchmarks.measure import Skipped
 
-PLAIN = Path(__file__).with_name("plain_page.py")
 PLAIN_NAME = "a bare Streamlit page, one heatmap"
+_PLAIN = Path(__file__).with_name("plain_page.py")
 # From the end of a try to the next: the player reports a rested step after 300 ms, and tries must not overlap.
 PAUSE_MS = 450
 
@@ -44,6 +44,22 @@ def browser() -> Generator[Browser]:
         running = playwright.chromium.launch(executable_path=chromium, args=[*served.FLAGS, _READ_ONCE])
         yield running
         running.close()
+
+
+@contextmanager
+def bare(address: str = "localhost", settings: Path = _PLAIN.parent) -> Generator[served.Server]:
+    """A server of the bare page, with Streamlit's own settings.
+
+    Started in the folder of the project it would have the project's: Streamlit collects all garbage after each run unless told
+    not to (`runner.postScriptGC`), and a yardstick must not get shorter by what the app does better.
+
+    Args:
+        address: where it listens.
+        settings: a folder whose `.streamlit/config.toml` it has; there is none beside the page.
+    """
+    # Nothing leaves the machine.
+    with served.server(_PLAIN, {"STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}, address, settings) as running:
+        yield running
 
 
 def new_page(running: Browser, script: str = "") -> Page:

@@ -23,7 +23,7 @@ TARGETS = {"answered": Target("the last of thirty is answered, median of the rou
 def measure(report: Report) -> None:
     """The app, and a bare page for the same thirty."""
     found = {}
-    for name, app in (("ours", served.server()), (browser.PLAIN_NAME, served.server(browser.PLAIN))):
+    for name, app in (("ours", served.server()), (browser.PLAIN_NAME, browser.bare())):
         with app as server:
             found[name] = asyncio.run(_rounds(Place(server)))
     for what, pick in (("one of thirty is answered", list[float]), ("the last of thirty is answered", _lasts)):

@@ -16,7 +16,7 @@ TARGETS = {}
 
 def measure(report: Report) -> None:
     """Enter and a new browser, beside a bare page under the same load."""
-    with browser.browser() as running, served.server() as ours, served.server(browser.PLAIN) as bare:
+    with browser.browser() as running, served.server() as ours, browser.bare() as bare:
         app, plain = browser.opened(running, ours.url), browser.opened_plain(running, bare.url)
         with busy():
             entered, drawn = [], []

@@ -17,7 +17,7 @@ TARGETS = {
 
 def measure(report: Report) -> None:
     """Round and round; each page is made again, by a session that has been there."""
-    with browser.browser() as running, served.server() as ours, served.server(browser.PLAIN) as bare:
+    with browser.browser() as running, served.server() as ours, browser.bare() as bare:
         app, plain = browser.opened(running, ours.url), browser.opened_plain(running, bare.url)
         work, bare_work = browser.busy(app), browser.busy(plain)
         switched: dict[str, list[tuple[float, float]]] = {name: [] for name in _OWN}

@@ -30,7 +30,7 @@ def measure(report: Report) -> None:
     address = greeting.address_in_network()
     if address is None:
         raise Skipped("this machine is in no network")
-    with served.server(address=address) as server, served.server(browser.PLAIN, address=address) as bare:
+    with served.server(address=address) as server, browser.bare(address) as bare:
         files, charts = _files(server.url), Path(st.__file__).parent / "static/static/js"
         # What draws: ours brings Plotly's, a bare page with a chart has Streamlit's.
         (theirs,) = (f"/static/js/{path.name}" for path in charts.glob("PlotlyChart.*.js"))

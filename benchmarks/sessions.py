@@ -14,7 +14,7 @@ _LABELS = """document.querySelector('.st-key-focus .chart')?.layout?.xaxis.tickt
 
 def measure(report: Report) -> None:
     """One session alone, then all of them; beside them as many sessions of a bare page."""
-    with browser.browser() as running, served.server() as server, served.server(browser.PLAIN) as bare:
+    with browser.browser() as running, served.server() as server, browser.bare() as bare:
         pages = [browser.opened(running, server.url)]
         alone = [browser.enter(pages[0], _text(0, number))["everything"] for number in range(3 * ROUNDS)]
         first = server.memory()

@@ -35,13 +35,13 @@ def measure(report: Report) -> None:
                 first = _visit(running, server.url)
                 cold["text"].append(first["text"])
                 cold["everything"].append(first["everything"])
-            with served.server(browser.PLAIN) as bare:
+            with browser.bare() as bare:
                 cold["bare start"].append(1000 * bare.seconds)
                 cold["bare visit"].append(_visit_plain(running, bare.url))
         _add(report, "server start until it answers", cold["start"], cold["bare start"])
         _add(report, "first visit after the start until the text is read", cold["text"], cold["bare visit"])
         _add(report, "first visit after the start until everything is drawn", cold["everything"], cold["bare visit"])
-        with served.server() as server, served.server(browser.PLAIN) as bare:
+        with served.server() as server, browser.bare() as bare:
             _visit(running, server.url), _visit_plain(running, bare.url)
             visits, plain = [], []
             for number in range(VISITS):

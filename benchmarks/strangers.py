@@ -67,7 +67,7 @@ def _odd_folders(root: Path) -> None:
 
 
 def _measure(report: Report, strangers: list["Stranger"], folder: Path, environment: Mapping[str, str]) -> None:
-    with served.server(environment=environment, folder=folder) as server, served.server(browser.PLAIN) as bare:
+    with served.server(environment=environment, folder=folder) as server, browser.bare() as bare:
         alone = asyncio.run(_class(server, bare, []))
         beside = asyncio.run(_class(server, bare, strangers))
     words = f"an answer of /_stcore/health, {VISITORS} sessions at work"
