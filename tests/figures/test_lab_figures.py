@@ -143,6 +143,20 @@ def test_a_loss_for_every_token_and_none_for_padding(batch):
     assert figure.layout.yaxis.range[0] > figure.layout.yaxis.range[1]
 
 
+def test_on_a_phone_the_steps_of_the_losses_stand_below_each_other(batch):
+    found = losses(batch)
+    wide, tall = figures.token_losses(batch, found), figures.token_losses(batch, found, narrow=True)
+    for one, other in zip(heatmaps(wide), heatmaps(tall), strict=True):
+        np.testing.assert_array_equal(np.asarray(one.z).T, np.asarray(other.z))
+        assert "sentence %{y}, step %{x}" in one.hovertemplate and "sentence %{x}, step %{y}" in other.hovertemplate
+    np.testing.assert_array_equal(np.asarray(heatmaps(wide)[0].text).T, np.asarray(heatmaps(tall)[0].text))
+    np.testing.assert_array_equal(np.asarray(heatmaps(wide)[1].customdata).T, np.asarray(heatmaps(tall)[1].customdata))
+    assert tall.layout.xaxis.ticktext == wide.layout.yaxis.ticktext
+    assert tall.layout.yaxis.ticktext == wide.layout.xaxis.ticktext
+    assert tall.layout.yaxis.range == tuple(reversed(wide.layout.xaxis.range)), "the first step is on top"
+    assert tall.layout.xaxis.range == tuple(reversed(wide.layout.yaxis.range))
+
+
 def test_impossible_pictures_are_named(batch, hello):
     with pytest.raises(OptionError, match="a name for each"):
         figures.mask_grid([mask_parts(batch[0])], [])

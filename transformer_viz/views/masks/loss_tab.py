@@ -22,7 +22,7 @@ def show(setup: Setup) -> None:
         return
     traces = setup.forced()
     found = losses(traces)
-    figure = figures.token_losses(traces, found, theme=setup.theme, large=setup.is_large)
+    figure = figures.token_losses(traces, found, theme=setup.theme, large=setup.is_large, narrow=setup.is_narrow)
     chart.show(figure, "lab-loss-chart", "The loss of each target token; padding is left out")
     figure_file.offer(figure, "losses")
     n_padding = int((~found.counted).sum())
@@ -40,7 +40,7 @@ def show(setup: Setup) -> None:
     with as_right, st.container(border=True):
         st.markdown("**Wrong:** every padded position counted as right")
         _numbers(None, found.accuracy_padding_right)
-    code.show(programs.loss(setup.batch, setup.looks))
+    code.show(programs.loss(setup.batch, setup.looks | {"narrow": setup.is_narrow}))
 
 
 def _numbers(loss: float | None, accuracy: float) -> None:

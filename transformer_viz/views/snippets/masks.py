@@ -117,11 +117,12 @@ def certificate(batch: Batch) -> str:
 
 def loss(batch: Batch, given: DisplayOptions) -> str:
     """The loss of every token, and what it would wrongly be."""
+    drawn = looks(given, "theme", "large", "narrow")
     return program(
         *batch.lines(),
         batch.read("traces"),
         assigned("found", "tv.analysis.losses", Code("traces")),
-        assigned("figure", "tv.figures.token_losses", Code("traces"), Code("found"), **looks(given, "theme", "large")),
+        assigned("figure", "tv.figures.token_losses", Code("traces"), Code("found"), **drawn),
         "figure.show()",
         "print(found.loss, found.loss_with_padding)",
     )
