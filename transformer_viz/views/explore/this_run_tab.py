@@ -34,7 +34,7 @@ def show(shown: Shown) -> None:
             limits.caption(shown.tokens)
         about = _model(shown.checkpoint) if shown.checkpoint is not None else _sizes_of(shown.model)
         # Together: each further text is 1.5 ms of an Enter.
-        st.text("\n\n".join([_run(shown.tokens), *about]))
+        st.text("\n".join([_run(shown.tokens), *about]))
     with_metrics = shown.model is not None and bool(shown.model.metrics)
     code.show(programs.this_run(shown.run, with_metrics=with_metrics), "code_of_tab")
 

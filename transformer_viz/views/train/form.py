@@ -69,7 +69,7 @@ def show() -> Recipe | None:
     _start()
     state = st.session_state
     st.caption("Begin with one of these, or choose for yourself:")
-    with st.container(gap=None):
+    with st.container(gap="xsmall"):
         for preset in PRESETS:
             st.button(
                 preset.title,
@@ -78,7 +78,7 @@ def show() -> Recipe | None:
                 _choose,
                 args=(preset,),
                 icon=":material/bolt:",
-                type="tertiary",
+                width="stretch",
             )
     left, right = st.columns(2)
     left.selectbox("Task", tasks.names(), key="train_task", on_change=_reset, help=_help("Task"))
