@@ -86,9 +86,15 @@ def test_a_survey_that_is_ended_leaves_no_process_and_goes_on(how, tiny_name, tm
     words = ["--checkpoint", tiny_name, "--texts", str(tmp_path / "texts.txt"), "--verdict-texts", "0", "--device", "cpu"]
     command = [sys.executable, "-m", "transformer_viz", "survey", *words]
     output = tmp_path / "ended"
-    # In a group of its own, all of which a terminal's Ctrl-C reaches.
+    # In a group of its own, all of which a terminal's Ctrl-C reaches. What a shell starts in the background ignores that,
+    # and so would all that it starts.
     started = subprocess.Popen(
-        [*command, "-o", str(output), "--workers", "2"], cwd=ROOT, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*command, "-o", str(output), "--workers", "2"],
+        cwd=ROOT,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     until(lambda: len(list(output.glob("blocks/*.safetensors"))) > 2 or started.poll() is not None)
     workers = children(started.pid)
