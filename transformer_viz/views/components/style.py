@@ -60,8 +60,8 @@ pre .token:is(.string, .number, .boolean) { color: var(--literal) !important; }
 pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !important; }
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after {
-    animation-duration: 1ms !important; animation-iteration-count: 1 !important;
-    transition-duration: 1ms !important; scroll-behavior: auto !important;
+    animation-duration: 1ms !important; animation-delay: 0s !important; animation-iteration-count: 1 !important;
+    transition-duration: 1ms !important; transition-delay: 0s !important; scroll-behavior: auto !important;
   }
 }
 /* With the system's own colours a tint says nothing. */
