@@ -4,6 +4,7 @@ import io
 import json
 import pickle
 import random
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -169,6 +170,48 @@ def test_a_bomb_is_refused_before_it_is_unpacked(saved, monkeypatch, load, membe
     assert len(bomb) < 100_000
     with pytest.raises(TraceError, match="unpacks to more than"):
         load(bomb)
+
+
+def zeros(parts: dict[str, bytes], name: str, header: bytes, n_bytes: int) -> bytes:
+    """A file of these members but for one, which is a header and so many zeros."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as after:
+        for member, content in parts.items():
+            if member != name:
+                after.writestr(member, content)
+        with after.open(name, "w") as member:
+            member.write(header)
+            for _ in range(n_bytes // 2**20):
+                member.write(bytes(2**20))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [
+        ("cross_attentions", ""),
+        ("cross_attentions", "2, 2, 4096, 4096"),
+        ("cross_scores", "2, 2, 4096, 4096"),
+        ("decoder_mask_reasons", "16384, 16384"),
+        ("decoder_rows", "1, 2, 2, 16777216"),
+        ("cross_rows", "16777216, 2, 2, 1"),
+        ("mine/array", "16777216, 4"),
+    ],
+    ids=str,
+)
+def test_zeros_without_a_place_are_refused_before_they_are_unpacked(saved_search, name, shape, load, members):
+    """256 MB of them, of no array or of one that does not fit the run, take next to no memory."""
+    of = "|u1" if "reasons" in name else "<f4"
+    header = f"{{'descr': '{of}', 'fortran_order': False, 'shape': ({shape}), }}\n".encode()
+    bomb = zeros(members(saved_search), f"{name}.npy", npy(header) if shape else b"", 2**28)
+    tracemalloc.start()
+    try:
+        with pytest.raises(TraceError) as caught:
+            load(bomb)
+        assert tracemalloc.get_traced_memory()[1] < 2**24
+    finally:
+        tracemalloc.stop()
+    assert name.split("_")[0].split("/")[0] in str(caught.value)
 
 
 @pytest.mark.parametrize("number", [0, 4, 99, None, "1", -1, [1], True], ids=repr)

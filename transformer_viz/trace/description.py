@@ -132,6 +132,33 @@ def built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
     return trace
 
 
+def check_shapes(meta: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Whether arrays can belong to what `described` gave, by the shapes in their members' headers: what cannot need not be
+    unpacked to be refused.
+
+    Raises:
+        TraceError: an array that cannot; other errors as `built`.
+    """
+    n_source, n_target, search = len(_list(meta["source_tokens"])), len(_list(meta["target_tokens"])), meta.get("search")
+    sizes = {"encoder": (n_source, n_source), "decoder": (n_target, n_target), "cross": (n_target, n_source)}
+    possible: dict[str, tuple[tuple[int, ...], ...]] = {}
+    for kind, size in sizes.items():
+        whole = (*shapes.get(f"{kind}_attentions.npy", ())[:2], *size)
+        possible |= {f"{kind}_attentions.npy": (whole,), f"{kind}_scores.npy": (whole,)}
+        possible[f"{kind}_mask_reasons.npy"] = (size, whole)
+        if search is not None and kind != "encoder":
+            n_keys = n_source if kind == "cross" else len(search.get("opening", [START])) - 1 + len(search["alignment"])
+            possible[f"{kind}_rows.npy"] = ((len(search["candidates"]), *whole[:2], n_keys),)
+            possible[f"{kind}_search_reasons.npy"] = ((n_keys, n_keys), (*whole[:2], n_keys, n_keys))
+    for member, shape in shapes.items():
+        group, slash, _ = member.rpartition("/")
+        if slash and group not in _dict(meta.get("groups", {})):
+            raise TraceError(f"it holds {member!r}, which does not belong there: it has no group {group!r}")
+        if not slash and shape not in possible.get(member, ()):
+            wanted = " or ".join(map(str, possible.get(member, ()))) or "no such array"
+            raise TraceError(f"{member} has the shape {shape}; for the tokens of this run {wanted} is needed")
+
+
 def _layers(meta: Any) -> dict[Kind, tuple[int, ...]]:
     found: dict[Kind, tuple[int, ...]] = {}
     for kind in KINDS:
@@ -192,8 +219,6 @@ def _groups(meta: Any, arrays: Mapping[str, np.ndarray]) -> dict[str, Group]:
     found: dict[str, dict[str, np.ndarray]] = {name: {} for name in _dict(meta)}
     for member, array in arrays.items():
         group, slash, name = member.removesuffix(".npy").rpartition("/")
-        if slash and group not in found:
-            raise TraceError(f"it holds {member!r}, which does not belong there: it has no group {group!r}")
         if slash:
             found[group][name] = array
     return {name: Group(found[name], _dict(notes)) for name, notes in meta.items()}

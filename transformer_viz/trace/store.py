@@ -1,21 +1,23 @@
 """A trace as a file: a zip of plain `.npy` arrays and one `meta.json`, the layout of numpy's `.npz`.
 
-Reading trusts nothing: members, sizes, types and shapes are checked before memory is taken,
+Reading trusts nothing: members, sizes, types and shapes are checked before an array is unpacked,
 and arrays are taken from bytes, never unpickled.
 
-Memory: a file that unpacks to n bytes takes at most about 4 n while it is read (each array's bytes and
-the array, then checks of it; the description, at most n / 16, as Python objects). A file that says it
+Memory: a file that unpacks to n bytes takes at most about 4 n while it is read (an array while it is
+unpacked, then checks of it; the description, at most n / 16, as Python objects). A file that says it
 unpacks to more than allowed is refused before, one that says less than it holds is not read further.
 """
 
 import io
 import json
+import math
 import re
 import struct
 import sys
 import zipfile
 import zlib
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -26,7 +28,7 @@ from transformer_viz import reading
 from transformer_viz.errors import TraceError, TraceTooLargeHere, TransformerVizError, listed
 from transformer_viz.terms import KINDS, Reason
 from transformer_viz.trace import groups
-from transformer_viz.trace.description import built, described
+from transformer_viz.trace.description import built, check_shapes, described
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import START
@@ -55,6 +57,7 @@ _HEADER = re.compile(
     rb"\{'descr': '([<|][a-z]\d)', 'fortran_order': False, 'shape': \((\d{1,9}(?:, \d{1,9}){0,5}),?\), \} *\n", re.ASCII
 )
 _MAGIC = b"\x93NUMPY\x01\x00"
+_LARGEST_HEADER = 1024
 _COMPRESSIONS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _LOCATOR_SIZE, _END_SIZE = 20, 22
 _MOST_MEMBERS, _LARGEST_DIRECTORY = 16 + groups.MOST_ARRAYS, 2**14
@@ -212,17 +215,21 @@ def _read(archive: zipfile.ZipFile, most: int) -> Trace:
         raise TraceError(
             f"its format is {repr(given)[:40]}, and this version reads formats {listed(FORMATS)}; update the program"
         )
-    trace = built(meta, {name: _array(_unpacked(archive, info), name) for name, info in members.items()})
+    headers = {name: _header(archive, info) for name, info in members.items()}
+    check_shapes(meta, {name: header.shape for name, header in headers.items()})
+    trace = built(meta, {name: _array(archive, info, headers[name]) for name, info in members.items()})
     if _format(trace) != given:
         raise TraceError(f"it says that it is of format {given}, and what it holds is of format {_format(trace)}")
     return trace
 
 
-def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """As many bytes as the directory says and no more: `read()` without a size would unpack whatever is there."""
+def _unpacked(archive: zipfile.ZipFile, info: zipfile.ZipInfo, skipped: int = 0) -> bytes:
+    """As many bytes as the directory says and no more, after the first ones: `read()` without a size would unpack whatever is
+    there."""
     with archive.open(info) as member:
-        data = member.read(info.file_size)
-    if len(data) != info.file_size:
+        member.read(skipped)
+        data = member.read(info.file_size - skipped)
+    if len(data) != info.file_size - skipped:
         raise TraceError(f"{info.filename} is shorter than the file's directory says")
     return data
 
@@ -238,21 +245,34 @@ def _types(member: str) -> tuple[np.dtype, ...]:
     return _IN_GROUPS if groups.is_name(group) and groups.is_name(array) else ()
 
 
-def _array(data: bytes, name: str) -> np.ndarray:
-    """The array in an `.npy` member; its header must describe exactly the bytes that are there."""
+@dataclass(frozen=True)
+class _Header:
+    """What an `.npy` member says of its array, and how many bytes it takes to say so."""
+
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    n_bytes: int
+
+
+def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> _Header:
+    """Read before the array is unpacked; it must describe exactly as many bytes as the directory says are there."""
+    name = info.filename
     allowed: dict[str, np.dtype] = {dtype.str: dtype for dtype in _types(name)}
-    start = len(_MAGIC) + 2
-    end = start + int.from_bytes(data[len(_MAGIC) : start], "little")
-    header = _HEADER.fullmatch(data[start:end])
-    if not data.startswith(_MAGIC) or header is None or header[1].decode() not in allowed:
-        words = " or ".join(map(str, allowed.values()))
-        raise TraceError(f"{name} is not an array of {words} with one to six axes")
-    want = allowed[header[1].decode()]
-    shape = tuple(int(size) for size in header[2].split(b", "))
+    with archive.open(info) as member:
+        start = member.read(len(_MAGIC) + 2)
+        header = member.read(min(_LARGEST_HEADER, int.from_bytes(start[len(_MAGIC) :], "little")))
+    found = _HEADER.fullmatch(header)
+    if not start.startswith(_MAGIC) or found is None or found[1].decode() not in allowed:
+        raise TraceError(f"{name} is not an array of {' or '.join(map(str, allowed.values()))} with one to six axes")
+    dtype, shape = allowed[found[1].decode()], tuple(int(size) for size in found[2].split(b", "))
+    n_bytes = len(start) + len(header)
     # Python's integers do not overflow, so an absurd shape cannot pass for a small one.
-    n_bytes = want.itemsize
-    for size in shape:
-        n_bytes *= size
-    if n_bytes != len(data) - end:
+    if math.prod(shape, start=dtype.itemsize) != info.file_size - n_bytes:
         raise TraceError(f"{name} does not hold what its header says")
-    return np.frombuffer(data, dtype=want, offset=end).reshape(shape).astype(want.newbyteorder("="), copy=True)
+    return _Header(dtype, shape, n_bytes)
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, header: _Header) -> np.ndarray:
+    """The array in an `.npy` member, never to be changed."""
+    found = np.frombuffer(_unpacked(archive, info, header.n_bytes), header.dtype).reshape(header.shape)
+    return found.astype(header.dtype.newbyteorder("="), copy=False)
