@@ -187,6 +187,16 @@ def test_impossible_descriptions_are_refused_and_stop_nothing(home, changes, nam
     assert {entry.name for entry in checkpoints.entries() if entry.error} == {"bad"}
 
 
+@pytest.mark.parametrize("option", ["alphabet", "max_length", "trained_lengths", "held_out_share", "by"])
+@pytest.mark.parametrize("value", [["x"] * 250_000, "ab" * 500_000, {"y" * 1_000_000: 1}], ids=["list", "text", "object"])
+def test_an_option_of_a_megabyte_is_not_repeated(home, option, value):
+    name = "shift" if option == "by" else "reverse"
+    edited(home, task={"name": name, "options": {"alphabet": "abcd", option: value}})
+    message = refusal(home)
+    assert option in message and "is not possible; " in message
+    assert len(message) < 400
+
+
 WRONG: list[Any] = [None, True, -1, 0.5, 1e300, 10**400, "2", "", [2], {"a": 2}]
 
 

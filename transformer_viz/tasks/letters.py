@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.errors import ConfigError, InputError, listed
+from transformer_viz.errors import ConfigError, InputError, listed, quoted
 from transformer_viz.tasks.strings import SAMPLERS
 from transformer_viz.tasks.task import Example, Split, Task
 from transformer_viz.terms import sign_words
@@ -42,12 +42,14 @@ class Letters(Task):
         held_out_share: float = 0.1,
     ) -> None:
         if not isinstance(alphabet, str) or not alphabet or len(set(alphabet)) != len(alphabet):
-            raise ConfigError(f"alphabet={alphabet!r} is not possible; give at least one symbol, each of them once")
+            raise ConfigError(f"alphabet={quoted(alphabet)} is not possible; give at least one symbol, each of them once")
         if not isinstance(max_length, int) or not 1 <= max_length <= _LONGEST:
-            raise ConfigError(f"max_length={max_length!r} is not possible; it is a whole number from 1 to {_LONGEST}")
+            raise ConfigError(f"max_length={quoted(max_length)} is not possible; it is a whole number from 1 to {_LONGEST}")
         least, most = trained_lengths if len(trained_lengths) == 2 else (0, 0)
         if not 1 <= least <= most <= max_length:
-            raise ConfigError(f"trained_lengths={trained_lengths!r} is not possible; give two numbers from 1 to {max_length}")
+            raise ConfigError(
+                f"trained_lengths={quoted(trained_lengths)} is not possible; give two numbers from 1 to {max_length}"
+            )
         check_share(held_out_share)
         self.alphabet = alphabet
         self.max_length = max_length
@@ -104,7 +106,7 @@ class Letters(Task):
         self, source: str, length: int | None, count: int, rng: np.random.Generator, split: Split | None = None
     ) -> list[str]:
         if source not in SAMPLERS:
-            raise ConfigError(f"source {source!r} is not known; choose one of {listed(SAMPLERS)}")
+            raise ConfigError(f"source {quoted(source)} is not known; choose one of {listed(SAMPLERS)}")
         if length is None:
             lengths = rng.choice(self.evaluated_lengths, size=count)
             return [text for n in lengths for text in self.sample(source, int(n), 1, rng, split)]
@@ -127,4 +129,4 @@ def check_length(length: int, most: int, unit: str = "characters") -> None:
 def check_share(share: object) -> None:
     """Raises a ConfigError for an impossible share of held-out texts."""
     if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 0.5:
-        raise ConfigError(f"held_out_share={share!r} is not possible; it is a number from 0 to 0.5")
+        raise ConfigError(f"held_out_share={quoted(share)} is not possible; it is a number from 0 to 0.5")

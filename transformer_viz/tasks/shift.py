@@ -7,7 +7,7 @@ Worked example, shifted by 2: `hello` is framed as `<start> h e l l o <end>`, th
 from collections.abc import Sequence
 from typing import Any
 
-from transformer_viz.errors import ConfigError
+from transformer_viz.errors import ConfigError, quoted
 from transformer_viz.tasks.letters import LOWER_CASE, Letters
 from transformer_viz.tasks.task import Example
 
@@ -33,7 +33,7 @@ class Shift(Letters):
     ) -> None:
         super().__init__(alphabet, max_length, trained_lengths, held_out_share)
         if isinstance(by, bool) or not isinstance(by, int) or not 1 <= by <= max_length:
-            raise ConfigError(f"by={by!r} is not possible; it is a whole number from 1 to {max_length}")
+            raise ConfigError(f"by={quoted(by)} is not possible; it is a whole number from 1 to {max_length}")
         self.by = by
 
     def options(self) -> dict[str, Any]:
