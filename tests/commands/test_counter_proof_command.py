@@ -1,6 +1,12 @@
 """`counter-proof`: how far weights go unnoticed."""
 
+import re
+
+import numpy as np
+
 import transformer_viz as tv
+from transformer_viz.analysis.counter_proof import CounterProof, Moved
+from transformer_viz.commands import counter_proof
 
 
 def test_it_says_what_python_says(home, cli):
@@ -13,8 +19,17 @@ def test_it_says_what_python_says(home, cli):
         assert (said["scope"], said["farthest"]) == (scope, own.farthest.target)
         assert [each["share"] for each in said["moved"]] == [each.share for each in own.moved]
     done = cli("counter-proof", "abca", "--checkpoint", "tiny")
-    rows = [line.split()[0] for line in done.out.splitlines()[2:]]
+    lines = done.out.splitlines()[2:]
+    rows = [line.split()[0] for line in lines]
+    assert all(re.search(r" [01]\.\d{3}  (over |under )?\d+ % of the weight elsewhere", line) for line in lines)
     assert len(rows) == 3 + 6 + 6 + 5 + 3 and {"cross.2.3", "decoder.1", "encoder"} < set(rows)
+
+
+def test_a_long_last_column_does_not_run_into_the_one_before(capsys):
+    weights = np.zeros((1, 1, 1, 2))
+    moved = tuple(Moved(target, 1.0, weights, 0.999, 0.0) for target in ("first key", "last key", "reversed"))
+    counter_proof._print([CounterProof("cross.2.3", (), 0.01, weights, moved)])
+    assert " 1.000  over 99 % of the weight elsewhere, first key" in capsys.readouterr().out
 
 
 def test_mistakes_are_a_line(home, mistake):

@@ -6,7 +6,7 @@ import pytest
 from tests.survey.made import survey
 from transformer_viz.analysis.length_report import wilson
 from transformer_viz.analysis.survey import words
-from transformer_viz.analysis.survey.readings import calibration, estimate, reading, readings, roles, values
+from transformer_viz.analysis.survey.readings import Estimate, calibration, estimate, reading, readings, roles, values
 from transformer_viz.analysis.survey.result import Confidence
 from transformer_viz.errors import OptionError
 
@@ -84,3 +84,9 @@ def test_sentences_have_the_numbers_of_the_survey():
 )
 def test_nothing_is_called_all_or_none_that_is_not(share, said):
     assert words.percent(share) == said
+
+
+def test_what_rounds_to_nothing_has_no_sign():
+    assert words.interval(Estimate(0.0, -0.0001, 0.0002, 30)) == "95 %: 0.000 to 0.000"
+    assert [words.signed(value) for value in (-0.0004, -0.0006, 0.0004, 0.0006)] == ["0.000", "−0.001", "0.000", "+0.001"]
+    assert [words.number(value) for value in (-0.0, -0.25, -12.34, 1234.5)] == ["0.000", "−0.250", "−12.34", "1234"]

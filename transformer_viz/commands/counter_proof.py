@@ -62,8 +62,8 @@ def _print(found: "list[CounterProof]") -> None:
 
     targets = [each.target for each in found[0].moved]
     print(f"the largest λ found with which no output probability changes by more than {found[0].epsilon:g}, towards")
-    print(f"{'':14}" + "".join(f"{target:>12}" for target in targets) + f"{'farthest found':>40}")
+    print(f"{'':14}" + "".join(f"{target:>12}" for target in targets) + "  farthest found")
     for each in found:
         shares = "".join(f"{moved.share:12.3f}" for moved in each.moved)
         farthest = f"{percent_words(each.farthest.distance)} of the weight elsewhere, {each.farthest.target}"
-        print(f"{each.scope:14}{shares}{farthest:>40}")
+        print(f"{each.scope:14}{shares}  {farthest}")

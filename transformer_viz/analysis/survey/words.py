@@ -11,13 +11,13 @@ _IN_TWENTY = 0.05
 
 
 def number(value: float) -> str:
-    """Three figures behind the point, fewer of what is large."""
-    return f"{value:.3f}" if abs(value) < 10 else f"{value:.4g}"
+    """Three figures behind the point, fewer of what is large; what rounds to nothing has no sign."""
+    return (f"{round(value, 3) + 0.0:.3f}" if abs(value) < 10 else f"{value:.4g}").replace("-", "−")
 
 
 def signed(value: float) -> str:
-    """`+0.021`."""
-    return ("−" if value < 0 else "+") + number(abs(value))
+    """`+0.021`; what rounds to nothing has no sign."""
+    return ("+" if round(value, 3) > 0 else "") + number(value)
 
 
 def interval(found: Estimate) -> str:
