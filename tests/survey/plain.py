@@ -48,8 +48,19 @@ class Plain:
             heads = weights.reshape(-1, *weights.shape[2:])
             for a, one in enumerate(heads):
                 for b, other in enumerate(heads):
-                    alike = [int(x.argmax()) == int(y.argmax()) for x, y in zip(one, other, strict=True) if x.any() and y.any()]
-                    self.agreement[kind][a, b].append(sum(alike) / len(alike))
+                    alike = [
+                        int(x.argmax()) == int(y.argmax())
+                        for x, y, n_allowed in zip(one, other, self._n_allowed(trace, kind), strict=True)
+                        if x.any() and y.any() and n_allowed > 1
+                    ]
+                    if alike:
+                        self.agreement[kind][a, b].append(sum(alike) / len(alike))
+
+    @staticmethod
+    def _n_allowed(trace: Trace, kind: Kind) -> list[int]:
+        """Allowed keys of each row; the models here have one mask for all heads of a kind."""
+        mask = trace.masks[kind]
+        return (~mask.reshape(-1, *mask.shape[-2:])[0]).sum(-1).tolist()
 
 
 def _more(trace: Trace, kind: Kind, layer: int, head: int) -> dict[str, tuple[float, float]]:

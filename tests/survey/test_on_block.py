@@ -332,3 +332,16 @@ def test_planted_attention_has_the_numbers_of_the_hand(make_model, make_tiny, tm
     assert [each.line for each in found.at("cross", 0, 0).highest] == [1, 2]
     assert found.outputs is not None and sum(found.outputs.confidence.counts) == 5
     assert [each.length for each in found.outputs.by_length] == [1, 2]
+
+
+def test_rows_with_one_key_are_not_compared(make_model, make_tiny, tmp_path):
+    """The decoder's first row has the largest weight on `<start>` in every head; of a text of one row nothing is compared."""
+    model = make_tiny(make_model(4))
+    one = surveyed(tmp_path, model, ["helo"], max_length=1)
+    assert {share for row in one.agreement["decoder"] for share in row} == {None}
+    trace = tv.decode(model, "helo", max_length=6)
+    weights = trace.attentions("decoder")
+    assert weights is not None and trace.n_steps > 2
+    tops = weights.argmax(-1).reshape(-1, trace.n_steps)[:, 1:]
+    several = surveyed(tmp_path, model, ["helo"], max_length=6)
+    np.testing.assert_allclose(np.array(several.agreement["decoder"], float), (tops[:, None] == tops).mean(-1))

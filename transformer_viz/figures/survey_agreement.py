@@ -16,7 +16,7 @@ _LEAST, _CELL = 240, 14
 
 
 def survey_agreement(survey: Survey, kind: Kind, *, theme: ThemeName = "light", large: bool = False) -> go.Figure:
-    """The share of rows in which two heads have their largest weight on the same key, 0 to 1; 1 on the diagonal.
+    """The share of rows with a choice of keys in which two heads have the same largest one, 0 to 1; 1 on the diagonal.
 
     Args:
         survey: of many texts.

@@ -9,7 +9,7 @@ from transformer_viz.surveying.options import SurveyOptions
 
 BLOCK_SIZE = 64
 """Lines of a block, but for the last one. The result of a block is the same wherever and whenever it is run."""
-FORMAT = 2
+FORMAT = 3
 """Of what a block leaves; of another one it is run again."""
 
 

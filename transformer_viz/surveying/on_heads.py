@@ -59,7 +59,7 @@ class Heads:
                         self._values[0, number, places, layers] = found
                         self._values[1, number, places, layers] = even[like]
                 self._roles[places, layers] = roles(judged, uniform, like).number
-                tops.append(np.where(judged.rows, judged.top, NONE))
+                tops.append(np.where(judged.rows & judged.has_choice, judged.top, NONE))
             if self._agreed.size:
                 self._compare(places, np.concatenate(tops, 1))
 

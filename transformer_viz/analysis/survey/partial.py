@@ -49,8 +49,8 @@ class KindPartial:
         even: likewise, the sum for attention that looks at every allowed key alike.
         counts: int64 (statistic, layer, head, bin), texts.
         roles: int64 (role, layer, head), texts, in the order of `ROLES`.
-        agreed: float64 (head, head), the share of rows with one largest key, summed over texts; of no heads where there are
-            more than are compared.
+        agreed: float64 (head, head), the share of rows with a choice of keys in which both have the same largest one, summed
+            over texts; of no heads where there are more than are compared.
         compared: int64, the same shape, texts that have such rows.
         values: float64 (statistic of `values_of`, text, layer, head); NaN where a text has none.
     """

@@ -235,9 +235,9 @@ class Survey:
         statistics: what is measured, in the order of tables.
         kinds: the kinds of attention that the model has.
         heads: by kind, layer and head.
-        agreement: for each kind the share of rows, mean over texts, in which two heads have their largest weight on the same
-            key, (head, head), heads layer after layer; None where no text tells. A kind of more than `MOST_COMPARED` heads
-            is left out.
+        agreement: for each kind the share of rows with two allowed keys or more, mean over texts, in which two heads have their
+            largest weight on the same key, (head, head), heads layer after layer; None where no text tells. A kind of more than
+            `MOST_COMPARED` heads is left out.
         outputs: of a model that writes.
         verdict: over the sample for which it was asked; None where it was not.
         version: of the program that made it.

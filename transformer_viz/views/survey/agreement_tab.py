@@ -22,8 +22,8 @@ def show(shown: Shown) -> None:
         return
     closest = " ".join(filter(None, (_closest(shown.survey, kind) for kind in there)))
     st.markdown(
-        "The share of the rows in which two heads have their largest weight on the same key: heads that agree may stand in for "
-        f"each other. {literal(closest)}"
+        "The share of the rows in which two heads have their largest weight on the same key, of rows that may look at two keys "
+        f"or more: heads that agree may stand in for each other. {literal(closest)}"
     )
     for kind, column in zip(there, screen.columns(len(there), "survey-agreement"), strict=True):
         with column:
