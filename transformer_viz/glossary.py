@@ -133,7 +133,8 @@ TERMS: dict[str, Term] = {
     "ρ, 95 %": Term("Likewise of the rank correlations", _SURVEY),
     "by chance": Term("How often a token that is drawn at random is the one that matters most", _SURVEY),
     "ρ, word": Term(
-        "Spearman's rank correlation of a map with the causes by word: 1 is the same order, 0 none, −1 the opposite",
+        "Spearman's rank correlation of a map with the causes by word, those under 10⁻⁶ nats taken as equal: 1 is the same "
+        "order, 0 none, −1 the opposite",
         _TRIAL_OR_SURVEY,
     ),
     "ρ, position": Term("The same with the causes by position", _TRIAL_OR_SURVEY),

@@ -46,6 +46,26 @@ def test_by_hand():
     assert over([found]).at("L1 H1").top == Mean(0.5)
 
 
+def test_causes_that_are_rounding_are_ranked_as_equal():
+    """Of eight keys two matter; the order of the other six is noise of either sign, which no map can know."""
+    rng = np.random.default_rng(5)
+    n_steps, n_keys = 300, 8
+    cause = np.zeros((n_steps, n_keys + 2))
+    cause[:, 1:-1] = rng.uniform(-9e-7, 9e-7, (n_steps, n_keys))
+    cause[:, 1], cause[:, 2] = 2.0, 0.5
+    head = np.full((1, n_steps, n_keys + 2), 0.01)
+    head[:, :, 1], head[:, :, 2] = 0.6, 0.3
+    for mode in ("word", "position", "deleted"):
+        found = verdict(run(head, n_keys + 2), Attribution("occlusion", "cross", cause, mode, "nats"))
+        np.testing.assert_allclose(found.maps["L1 H1"].rho, 1)
+    # What is just as small but above the floor still counts, of either sign.
+    cause = cause.copy()
+    cause[:, 3], cause[:, 4] = 1.1e-6, -1.1e-6
+    ranks = pd.DataFrame({"head": head[0, 0, 1:-1], "cause": [2, 0.5, 1.1e-6, -1.1e-6, 0, 0, 0, 0]}).rank()
+    wanted = ranks["head"].corr(ranks["cause"])
+    np.testing.assert_allclose(verdict(run(head, n_keys + 2), cause_of(cause)).maps["L1 H1"].rho, wanted)
+
+
 def test_means_and_the_strongest_head_are_maps_too():
     heads = [[[0.0, 0.6, 0.4, 0.0]], [[0.0, 0.1, 0.9, 0.0]]]
     found = verdict(run([heads], 4), cause_of([[0, 5.0, 0, 0]]))

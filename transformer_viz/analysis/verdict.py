@@ -1,8 +1,9 @@
 """Whether maps of a run point where the cause is: each head, each layer's mean and strongest head, and other attributions.
 
 A map agrees at a step as far as its largest keys are the keys with the largest cause, and as far as it ranks keys as the cause
-does (Spearman's ρ). Judged are keys that are content, not special tokens, and steps that were written, have two such keys or
-more and a cause of at least `LEAST` nats among them. By chance a map points at the cause in one of n keys.
+does (Spearman's ρ; causes under `FLOOR` are equal). Judged are keys that are content, not special tokens, and steps that were
+written, have two such keys or more and a cause of at least `LEAST` nats among them. By chance a map points at the cause in one
+of n keys.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 LEAST = 0.1
 """Nats: a step that no key changes by as much has no cause to point at."""
+FLOOR = 1e-6
+"""Nats: a smaller cause, of either sign, is ranked as 0. Most keys have one, and its size is rounding."""
+FLOOR_WORDS = "causes under 10⁻⁶ nats are ranked as equal, and where most are, even the best order has a ρ well below 1"
+MAP_WORDS = "Mean and max are over the heads of a layer: at each key the mean of their weights, and the largest of them"
 DRAWS = 1000
 _INTERVAL = (2.5, 97.5)
 
@@ -34,7 +39,7 @@ class Agreement:
 
     Attributes:
         top: (step,), the share of its largest keys that have the largest cause: 0 or 1 unless some are equal.
-        rho: (step,), Spearman's ρ over the keys; NaN where all of a row are equal.
+        rho: (step,), Spearman's ρ over the keys, with causes under `FLOOR` as 0; NaN where all of a row are equal.
     """
 
     top: np.ndarray
@@ -180,12 +185,12 @@ def verdict(trace: Trace, cause: Attribution, results: Iterable[Attribution] = (
     """
     steps, n_left_out, n_without_choice = judged_steps(trace, cause)
     keys = content_keys(trace, cause.kind)
-    causes = [cause.values[t, keys[t]] for t in steps]
-    is_cause = [each == each.max() for each in causes]
+    causes = [np.where(np.abs(row) < FLOOR, 0, row) for row in (cause.values[t, keys[t]] for t in steps)]
+    is_cause = [row == row.max() for row in causes]
     maps = {
         name: Agreement(
             np.array([_top(one[t, keys[t]], best) for t, best in zip(steps, is_cause, strict=True)]),
-            np.array([spearman(one[t, keys[t]], each) for t, each in zip(steps, causes, strict=True)]),
+            np.array([spearman(one[t, keys[t]], row) for t, row in zip(steps, causes, strict=True)]),
         )
         for name, one in maps_of(trace, cause.kind, results).items()
     }

@@ -45,10 +45,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(found: "Verdicts") -> None:
-    from transformer_viz.analysis.verdict import left_out_words
+    from transformer_viz.analysis.verdict import FLOOR_WORDS, MAP_WORDS, left_out_words
 
     taken = f"{found.n_judged} steps of {found.n_texts} texts; {left_out_words(found)}"
     print(f"cause by {found.mode}, {found.kind}: {taken}")
+    print(f"{MAP_WORDS}. Rank correlation is Spearman's; {FLOOR_WORDS}.")
     print(f"{'':24}{'points at the cause':>28}{'rank correlation':>26}")
     print(f"{'by chance':24}{_shared.mean_words(found.chance):>28}")
     for each in found.maps:

@@ -8,7 +8,7 @@ from typing import Any
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.readings import estimate, kinds, readings
 from transformer_viz.analysis.survey.result import Survey, SurveyedHead, SurveyedOutputs, TextValue
-from transformer_viz.analysis.verdict import Mean, Verdicts, left_out_words
+from transformer_viz.analysis.verdict import FLOOR_WORDS, MAP_WORDS, Mean, Verdicts, left_out_words
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.assets import asset
 from transformer_viz.export.pages import PlotlyJs, filled
@@ -135,7 +135,7 @@ class _Page:
             if self.survey.agreement.get(kind):
                 self.figures[f"agreement.{kind}"] = plain_survey_agreement(self.survey, kind, **self.looks)
                 charts += _chart(f"agreement.{kind}", f"Agreement between heads of the {KIND_TITLES[kind]}")
-        said = "Share of the rows in which two heads have their largest weight on the same key."
+        said = "Share of the rows in which two heads have their largest weight on the same key, of rows with two keys or more."
         return f"<h2>Do heads look at the same keys?</h2><p>{said}</p><div class='charts'>{charts}</div>" if charts else ""
 
     def _outputs(self, outputs: SurveyedOutputs) -> str:
@@ -181,7 +181,8 @@ def _verdict(found: Verdicts) -> str:
     rows = [(each.name, *_ends(each.top), *_ends(each.rho)) for each in found.maps]
     rows.append(("by chance", *_ends(found.chance), "", ""))
     heads = ("map", "at the cause", "95 %", "ρ", "95 %")
-    said = f"{words.texts(found.n_texts)}, {found.n_judged:,} steps judged; {left_out_words(found)}."
+    judged = f"{words.texts(found.n_texts)}, {found.n_judged:,} steps judged; {left_out_words(found)}."
+    said = f"{judged} {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}."
     return f"<h2>On trial: does it point at the cause?</h2><p>{escape(said)}</p>{_table(heads, rows)}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import streamlit as st
 
 from transformer_viz.analysis.survey import words
-from transformer_viz.analysis.verdict import LEAST, Mean, Verdicts, left_out_words
+from transformer_viz.analysis.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, Mean, Verdicts, left_out_words
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.views.components import table
 from transformer_viz.views.components.markdown import literal
@@ -36,6 +36,7 @@ def show(shown: Shown) -> None:
         literal(
             f"{KIND_TITLES[found.kind].capitalize()}, over {words.texts(found.n_texts)} of the survey. Judged are "
             f"{found.n_judged:,} steps to which some token matters by {LEAST} nats or more; {left_out_words(found)}. "
+            f"{MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
             "Intervals resample the texts; where all are alike, that cannot say how far it holds."
         )
     )

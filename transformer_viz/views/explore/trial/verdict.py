@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import streamlit as st
 
 from transformer_viz.analysis.heads import COMBINED, n_layers_heads
-from transformer_viz.analysis.verdict import LEAST, Verdicts, left_out_words
+from transformer_viz.analysis.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, Verdicts, left_out_words
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
@@ -47,7 +47,8 @@ def _caption(found: Mapping[str, Verdicts]) -> str:
     missing = "".join(f" {METHODS[name].title}: {why}" for name, why in next(iter(found.values())).missing.items())
     return (
         f"Steps are judged to which some token matters by {LEAST} nats or more, among tokens that are content: "
-        f"{judged}. A single run has no interval: its steps depend on each other.{missing}"
+        f"{judged}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
+        f"A single run has no interval: its steps depend on each other.{missing}"
     )
 
 
