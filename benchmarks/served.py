@@ -59,6 +59,7 @@ def server(
     environment: Mapping[str, str] | None = None,
     address: str = "localhost",
     folder: Path = ROOT,
+    output: Path | None = None,
 ) -> Generator[Server]:
     """Starts the app, or another Streamlit script, on a free port; stops it at the end.
 
@@ -67,19 +68,21 @@ def server(
         environment: more variables.
         address: where it listens.
         folder: where it is started.
+        output: a file for what it prints.
     """
     port = free_port("127.0.0.1" if address == "localhost" else address)
     ours = ["transformer_viz", "app", "--port", str(port), "--address", address]
     other = ["streamlit", "run", str(script), f"--server.port={port}", f"--server.address={address}"]
     started = time.perf_counter()
-    process = subprocess.Popen(
-        [sys.executable, "-m", *(ours if script is None else other)],
-        cwd=folder,
-        env={**os.environ, "STREAMLIT_SERVER_HEADLESS": "true", **(environment or {})},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    with (output or Path(os.devnull)).open("wb") as printed:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *(ours if script is None else other)],
+            cwd=folder,
+            env={**os.environ, "STREAMLIT_SERVER_HEADLESS": "true", **(environment or {})},
+            stdout=printed,
+            stderr=printed,
+            start_new_session=True,
+        )
     try:
         wait_for(f"http://{address}:{port}/_stcore/health")
         yield Server(f"http://{address}:{port}", process.pid, time.perf_counter() - started)

@@ -101,6 +101,17 @@ TABLE = (
         "the addresses of Streamlit's own server, of which some are closed and uploads are counted",
         "read the addresses in starlette_routes.py, and change CORE and the names after it",
     ),
+    *(
+        Private(
+            name,
+            "views/server/__init__.py",
+            "streamlit/runtime/app_session.py",
+            "msg.new_session.main_script_path =",
+            "the first message of a run tells the browser where app.py lies, and no setting leaves that out",
+            "look which message has the path now; without it strangers learn the path of the installation",
+        )
+        for name in ("streamlit.runtime.app_session", "_create_new_session_message")
+    ),
     Private(
         "st.__file__",
         "views/server/__init__.py",

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
+from transformer_viz import serving
+
 _PACKAGE = Path(__file__).resolve().parent
 IS_INSTALLED = (_PACKAGE / "shipped").is_dir()
 ROOT = _PACKAGE / "shipped" if IS_INSTALLED else _PACKAGE.parent
@@ -18,12 +20,13 @@ FOLDERS_VARIABLE = "TRANSFORMER_VIZ_CHECKPOINTS"
 MODELS_VARIABLE = "TRANSFORMER_VIZ_MODELS"
 """The one that names folders with Hugging Face models, or models, one after the other as in PATH."""
 SURVEYS_VARIABLE = "TRANSFORMER_VIZ_SURVEYS"
-"""The one that names a folder with surveys: `surveys` where the app is started, unless it is set."""
+"""The one that names a folder with surveys: `surveys` where the app is started, unless it is set or others see it."""
 
 
-def surveys() -> Path:
-    """The folder of people's own surveys."""
-    return Path(os.environ.get(SURVEYS_VARIABLE) or "surveys")
+def surveys() -> Path | None:
+    """The folder of people's own surveys; None where others can reach the app and nobody has named one."""
+    named = os.environ.get(SURVEYS_VARIABLE) or (None if serving.is_shared() else "surveys")
+    return None if named is None else Path(named)
 
 
 def trained() -> Path:

@@ -1,8 +1,9 @@
-"""What whoever starts the app may set for the people who open it: the names it answers to, limits, and whether they may train.
+"""What whoever starts the app may set for the people who open it: who is meant to reach it, what they see, and limits.
 
 All of it is in environment variables, so that `streamlit run app.py` has it as well as the command `app`.
 """
 
+import ipaddress
 import os
 import re
 from collections.abc import Iterable
@@ -12,14 +13,14 @@ from transformer_viz.errors import OptionError
 
 HOSTS_VARIABLE = "TRANSFORMER_VIZ_ALLOW_HOSTS"
 NO_TRAINING_VARIABLE = "TRANSFORMER_VIZ_NO_TRAINING"
-OWNER_VARIABLE = "TRANSFORMER_VIZ_OWNER"
+SHARED_VARIABLE = "TRANSFORMER_VIZ_SHARED"
+SHARED_MODELS_VARIABLE = "TRANSFORMER_VIZ_SHARED_MODELS"
 OPENS_VARIABLE = "TRANSFORMER_VIZ_OPENS"
 """The model that the browser of whoever starts the app opens with."""
 _MB = 2**20
 _LABEL = r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?"
 _HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")
 _LONGEST_HOST = 253
-_SECRET = re.compile(r"[A-Za-z0-9_-]{16,200}")
 
 
 @dataclass(frozen=True)
@@ -67,21 +68,39 @@ def _whole(name: str, text: str) -> int:
 
 def trains() -> bool:
     """Whether people may train from the page. Only a plain no leaves it open where the variable is set."""
-    return os.environ.get(NO_TRAINING_VARIABLE, "").strip().lower() in ("", "0", "false", "no", "off")
+    return not _is_on(NO_TRAINING_VARIABLE)
 
 
-def chosen_secret() -> str | None:
-    """The owner's secret, where whoever starts the server has chosen it.
+def is_shared() -> bool:
+    """Whether other people can reach the server: they see only models and surveys that were named, and are not its owner."""
+    return _is_on(SHARED_VARIABLE)
 
-    Raises:
-        OptionError: it is too easy to guess, or does not fit into an address.
+
+def share_if_reachable(address: str) -> None:
+    """Turns `is_shared` on, in the environment, where others can reach the server without anybody having said so.
+
+    Args:
+        address: where the server listens; empty = everywhere.
     """
-    given = os.environ.get(OWNER_VARIABLE)
-    if given is not None and not _SECRET.fullmatch(given):
-        raise OptionError(
-            f"{OWNER_VARIABLE} is not possible. It takes 16 to 200 letters, figures, - and _, which nobody can guess."
-        )
-    return given
+    if not is_loopback(address) or allowed_hosts():
+        os.environ[SHARED_VARIABLE] = "1"
+
+
+def shows_all_models() -> bool:
+    """Whether the app shows what was not named: models of the Hugging Face cache and of installed packages."""
+    return not is_shared() or os.environ.get(SHARED_MODELS_VARIABLE) == "cache"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host's name or address, without brackets, leads to this machine only."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_on(variable: str) -> bool:
+    return os.environ.get(variable, "").strip().lower() not in ("", "0", "false", "no", "off")
 
 
 def allowed_hosts() -> tuple[str, ...]:

@@ -5,13 +5,14 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.conftest import OWNER_SECRET
+from benchmarks import served
 from tests.until import until
-from transformer_viz import locks, places
+from transformer_viz import locks, places, serving
 from transformer_viz.training import jobs
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.jobs import Job
@@ -36,6 +37,14 @@ def training() -> Iterator[Job]:
             jobs._file(job.place, kind).unlink(missing_ok=True)
 
 
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A server of which nobody is the owner just for being on this machine, and a file with what its terminal shows."""
+    output = tmp_path_factory.mktemp("shared") / "output"
+    with served.server(environment={serving.SHARED_VARIABLE: "1"}, output=output) as running:
+        yield running.url, output
+
+
 def begun_by(job: Job, token: str) -> None:
     data = {"recipe": job.recipe.to_json(), "started": job.started, "mark": Visitor(token).mark}
     jobs._file(job.place, "json").write_text(json.dumps(data))
@@ -48,15 +57,19 @@ def watched(page: Page, server: str, job: Job) -> Locator:
     return page.get_by_role("button", name="Stop and keep")
 
 
-def test_only_its_starter_and_the_owner_can_stop_a_training(browser: Browser, server: str, training: Job) -> None:
+def test_only_its_starter_and_the_owner_can_stop_a_training(browser: Browser, shared: tuple[str, Path], training: Job) -> None:
+    server, output = shared
+    (secret,) = re.findall(r"[?]owner=(\S+)", output.read_text())
     with ExitStack() as stack:
         pages = [stack.enter_context(browser.new_context()).new_page() for _ in range(3)]
         starter, stranger, owner = pages
         starter.goto(f"{server}/train")
         (token,) = [cookie.get("value", "") for cookie in starter.context.cookies() if cookie.get("name") == COOKIE]
         begun_by(training, token)
-        owner.goto(f"{server}/train?owner={OWNER_SECRET}&task=copy")
+        owner.goto(f"{server}/train?owner={secret}&task=copy")
         expect(owner).to_have_url(re.compile(r"/train\?task=copy"))
+        stranger.goto(f"{server}/train?owner={secret}&task=copy")
+        expect(stranger.get_by_text("works once")).to_be_visible()
         for page in pages:
             stop = watched(page, server, training)
             if page is stranger:
@@ -70,4 +83,4 @@ def test_only_its_starter_and_the_owner_can_stop_a_training(browser: Browser, se
                 wish.unlink()
             assert "transformer_viz" not in page.evaluate("document.cookie")
             assert token not in page.content() + page.url
-            assert OWNER_SECRET not in page.content() + page.url
+            assert secret not in page.content() + page.url

@@ -29,7 +29,8 @@ def started(monkeypatch, tmp_path):
     monkeypatch.setattr(runpy, "run_module", run_module)
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(serving.HOSTS_VARIABLE, "")
+    for name in (serving.HOSTS_VARIABLE, serving.SHARED_VARIABLE, serving.SHARED_MODELS_VARIABLE, places.SURVEYS_VARIABLE):
+        monkeypatch.setenv(name, "")
     return commands
 
 
@@ -123,7 +124,7 @@ def test_without_streamlit(mistake, started, monkeypatch):
 
 def test_what_is_said_of_trainings_reaches_the_server(cli, started, monkeypatch, free_port):
     """Through the environment, as for `streamlit run`."""
-    names = (serving.NO_TRAINING_VARIABLE, serving.variable("trained_bytes"), serving.OWNER_VARIABLE)
+    names = (serving.NO_TRAINING_VARIABLE, serving.variable("trained_bytes"))
     for name in names:
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
@@ -139,7 +140,33 @@ def test_impossible_limits_of_trainings(mistake, started, given):
     assert not started
 
 
-def test_an_owners_secret_that_could_be_guessed_is_refused_at_once(mistake, started, monkeypatch):
-    monkeypatch.setenv(serving.OWNER_VARIABLE, "1234")
-    assert "16 to 200 letters" in mistake("app")
+@pytest.mark.parametrize(
+    ("arguments", "is_shared", "shows_all"),
+    [
+        ([], False, True),
+        (["--address", "127.0.0.1"], False, True),
+        (["--address", "0.0.0.0"], True, False),
+        (["--shared"], True, False),
+        (["--allow-host", "viz.example"], True, False),
+        (["--shared", "--models", "cache"], True, True),
+        (["--shared", "--models", "named"], True, False),
+    ],
+)
+def test_who_can_be_reached_by_others_shows_what_was_named(
+    cli, started, monkeypatch, free_port, tmp_path, arguments, is_shared, shows_all
+):
+    """Of surveys too: those of the folder in which the app was started are private, unless the folder was named."""
+    assert cli("app", "--port", str(free_port), *arguments).code == 0
+    assert (serving.is_shared(), serving.shows_all_models()) == (is_shared, shows_all)
+    assert places.surveys() == (None if is_shared else tmp_path / "surveys")
+    monkeypatch.setenv(places.SURVEYS_VARIABLE, "mine")
+    monkeypatch.chdir(tmp_path)
+    assert cli("app", "--port", str(free_port), *arguments).code == 0
+    assert places.surveys() == tmp_path / "mine"
+
+
+def test_the_address_is_given_once(mistake, started):
+    """Guards a server that others reach although the command was told nothing of it."""
+    for given in (["--server.address", "0.0.0.0"], ["--server.address=0.0.0.0"]):
+        assert "--address" in mistake("app", "--", *given)
     assert not started

@@ -20,15 +20,15 @@ PAGE = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
 
 @pytest.fixture
 def variables(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What the file says, those in comments too; the owner's secret is for each to choose."""
+    """What the file says, those in comments too."""
     found = dict(re.findall(r"^#?([A-Z_]+)=(.*)$", ENVIRONMENT, flags=re.MULTILINE))
     for name, value in found.items():
-        monkeypatch.setenv(name, value or "sixteen-letters-at-least")
+        monkeypatch.setenv(name, value)
     return found
 
 
 def test_the_app_knows_every_variable(variables: dict[str, str]) -> None:
-    known = {serving.HOSTS_VARIABLE, serving.NO_TRAINING_VARIABLE, serving.OWNER_VARIABLE, "OMP_NUM_THREADS"}
+    known = {serving.HOSTS_VARIABLE, serving.NO_TRAINING_VARIABLE, "OMP_NUM_THREADS"}
     limits = {name for name in variables if name not in known}
     assert limits == {serving.variable(name) for name in ("sessions", "sessions_per_address")}
     assert serving.limits().sessions_per_address == int(variables[serving.variable("sessions_per_address")])
@@ -48,7 +48,7 @@ def test_each_server_is_in_nginx_twice_and_in_caddy_once() -> None:
 def test_each_server_is_the_command_at_its_port_for_this_machine_alone() -> None:
     found = re.search(r"^ExecStart=/opt/transformer-viz/bin/transformer-viz (.+)$", UNIT, flags=re.MULTILINE)
     assert found
-    assert shlex.split(found[1]) == ["app", "--address", "127.0.0.1", "--port", "%i"]
+    assert shlex.split(found[1]) == ["app", "--shared", "--address", "127.0.0.1", "--port", "%i"]
     assert "StateDirectory=transformer-viz" in UNIT and "XDG_DATA_HOME=/var/lib" in UNIT
 
 

@@ -13,7 +13,6 @@ from benchmarks import proxy, served
 from tests.browser.charts import wait_until_drawn
 from tests.browser.test_links import settled
 from tests.needs import needs
-from transformer_viz.serving import OWNER_VARIABLE
 
 pytestmark = [
     pytest.mark.slow,
@@ -28,8 +27,7 @@ PATIENCE_MS = 60_000
 @pytest.fixture
 def servers() -> Iterator[dict[str, served.Server]]:
     with ExitStack() as stack:
-        environment = {OWNER_VARIABLE: "the-owner-of-both-servers"}
-        both = [stack.enter_context(served.server(environment=environment, address="127.0.0.1")) for _ in range(2)]
+        both = [stack.enter_context(served.server(address="127.0.0.1")) for _ in range(2)]
         yield {str(urlsplit(each.url).port): each for each in both}
 
 
@@ -48,8 +46,8 @@ def cookie(page: Page, name: str) -> str:
 
 
 def test_the_other_server_goes_on_with_the_same_view(page: Page, servers: dict[str, served.Server]) -> None:
-    """And with the same visitor, who may stop a training there and is the owner as before."""
-    page.goto("/?text=hello&kind=decoder&layer=2&head=3&step=4&owner=the-owner-of-both-servers")
+    """And with the same visitor, who may stop a training there."""
+    page.goto("/?text=hello&kind=decoder&layer=2&head=3&step=4")
     wait_until_drawn(page)
     before, link, first = settled(page), page.url, cookie(page, COOKIE)
     kept = {one["name"]: one["value"] for one in page.context.cookies() if one["name"].startswith("transformer_viz_")}

@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 import transformer_viz as tv
 from tests.needs import needs
 from tests.readers import families, saved_models
-from transformer_viz import places, readers
+from transformer_viz import places, readers, serving
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import ModelError
 from transformer_viz.model import devices
@@ -163,6 +163,22 @@ def test_names_are_looked_up_in_order(
     assert isinstance(tv.load_model("ours"), Checkpoint)
     assert isinstance(tv.load_model(str(tmp_path / "root" / "checkpoints" / "ours")), Checkpoint)
     assert readers.load_named("one").variant == "gpt2"
+
+
+def test_others_see_what_was_named_and_nothing_else_of_this_machine(
+    home: Path, mine: Path, saved: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cached(tmp_path / "cache", "secretcorp/merger-2027", saved["bert"])
+    monkeypatch.setattr(firefox, "packaged", lambda: {"firefox:pten": tmp_path / "packaged"})
+    monkeypatch.setenv(serving.SHARED_VARIABLE, "1")
+    assert [entry.name for entry in readers.entries()] == ["mine"]
+    for name in ("secretcorp/merger-2027", "nope"):
+        with pytest.raises(ModelError, match=r"Known are mine\."):
+            readers.load_named(name)
+    assert readers.load_named("mine").variant == "gpt2"
+    monkeypatch.setenv(serving.SHARED_MODELS_VARIABLE, "cache")
+    assert [entry.name for entry in readers.entries()] == ["mine", "firefox:pten", "secretcorp/merger-2027"]
+    assert readers.load_named("secretcorp/merger-2027").variant == "bert"
 
 
 def test_of_a_cached_model_the_revision_of_main_is_meant(home: Path, saved: dict[str, Path], tmp_path: Path) -> None:

@@ -49,6 +49,17 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def test_other_users_of_the_machine_do_not_look_into_the_jobs(launched, tmp_path):
+    """Nor into those in the trash, and not where the folder was there before."""
+    (tmp_path / "trained" / ".jobs").mkdir(0o755, parents=True)
+    job = jobs.start(RECIPE, "annas", ANNA)
+    jobs._file(job.place, "end").touch()
+    trash.discard(job, ANNA)
+    folders = list((tmp_path / "trained").rglob(".jobs"))
+    assert len(folders) == 2
+    assert [folder.stat().st_mode & 0o077 for folder in folders] == [0, 0]
+
+
 @pytest.mark.parametrize("act", ACTS)
 def test_a_stranger_changes_nothing_of_anothers_training(launched, tmp_path, act):
     jobs.start(RECIPE, "annas", ANNA)

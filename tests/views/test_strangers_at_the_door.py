@@ -23,6 +23,7 @@ from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin, Subprotocol
 
 from benchmarks import served
+from tests.survey.made import survey
 from transformer_viz.serving import variable
 from transformer_viz.views.server.sessions import LARGEST_MESSAGE
 
@@ -84,28 +85,33 @@ class Door:
 def door(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Door]:
     """It listens to the whole room, so that it starts as it does for a class; the proxy takes calls and never answers."""
     folder = tmp_path_factory.mktemp("door")
+    (model := folder / "hub/models--secretcorp--merger-2027/snapshots/0123").mkdir(parents=True)
+    (model / "config.json").write_text('{"model_type": "gpt2"}')
+    (folder / "surveys/merger-2027").mkdir(parents=True)
+    (folder / "surveys/merger-2027/summary.json").write_text(survey().to_json())
     (folder / "sitecustomize.py").write_text(RECORDER)
     with socket.create_server(("127.0.0.1", 0), backlog=100) as proxy:
         proxy.setblocking(False)
         environment = {
-            "PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+            "PYTHONPATH": os.pathsep.join([str(folder), str(served.ROOT), os.environ.get("PYTHONPATH", "")]),
             "RECORDED": str(folder / "recorded"),
+            "HF_HUB_CACHE": str(folder / "hub"),
             "http_proxy": f"http://127.0.0.1:{proxy.getsockname()[1]}",
             "https_proxy": f"http://127.0.0.1:{proxy.getsockname()[1]}",
             "STREAMLIT_SERVER_DISCONNECTED_SESSION_TTL": "0",
             variable("upload_bytes"): str(3 * MB),
             variable("upload_bytes_per_session"): str(2 * MB),
         }
-        with served.server(environment=environment, address="0.0.0.0") as server:
+        with served.server(environment=environment, address="0.0.0.0", folder=folder) as server:
             yield Door(server, folder / "recorded", proxy)
 
 
 class Visitor:
     """A browser that has opened the app."""
 
-    def __init__(self, door: Door, socket: ClientConnection) -> None:
-        self._door, self.socket = door, socket
-        self.send(BackMsg(rerun_script=ClientState()))
+    def __init__(self, door: Door, socket: ClientConnection, page: str = "", query: str = "") -> None:
+        self._door, self.socket, self.bytes = door, socket, b""
+        self.send(BackMsg(rerun_script=ClientState(page_name=page, query_string=query)))
         while not (session := self._received().new_session.initialize.session_id):
             pass
         self.session: str = session
@@ -119,8 +125,14 @@ class Visitor:
 
     def _received(self) -> ForwardMsg:
         message = ForwardMsg()
-        message.ParseFromString(self.socket.recv(timeout=60, decode=False))
+        self.bytes += (data := self.socket.recv(timeout=60, decode=False))
+        message.ParseFromString(data)
         return message
+
+    def finish(self) -> None:
+        """Until the script has ended: all that it sent is in `bytes`."""
+        while self._received().WhichOneof("type") != "script_finished":
+            pass
 
     def upload(self, n_bytes: int, session: str | None = None, name: str | None = None) -> tuple[int, str]:
         """A file that no page asked for; status and words."""
@@ -139,9 +151,9 @@ class Visitor:
 
 
 @pytest.fixture
-def visitor(door: Door) -> Iterator[Callable[[], Visitor]]:
+def visitor(door: Door) -> Iterator[Callable[..., Visitor]]:
     with ExitStack() as sockets:
-        yield lambda: Visitor(door, sockets.enter_context(door.connect(origin=f"http://localhost:{door.port}")))
+        yield lambda *at: Visitor(door, sockets.enter_context(door.connect(origin=f"http://localhost:{door.port}")), *at)
 
 
 def test_nobody_outside_is_called(door):
@@ -155,6 +167,19 @@ def test_nobody_outside_is_called(door):
         assert door.ask("OPTIONS", "/_stcore/health", origin="null")[0] == 403
     assert door.ask("GET", "/_stcore/health")[::2] == (200, "ok")
     assert door.outgoing() == []
+
+
+@pytest.mark.parametrize(
+    ("page", "query"),
+    [("", ""), ("", "checkpoint=nope"), ("survey", ""), ("survey", "survey=nope"), ("compare", "checkpoint_b=nope")],
+)
+def test_a_stranger_learns_no_name_and_no_place_of_this_machine(visitor, page, query):
+    """Not even Streamlit's own word on where `app.py` lies."""
+    there = visitor(page, query)
+    there.finish()
+    assert len(there.bytes) > 10_000 and b"reverse" in there.bytes
+    assert b"merger" not in there.bytes
+    assert str(served.ROOT).encode() not in there.bytes
 
 
 def test_no_other_page_may_give_orders_to_this_one(door):

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from tests.survey.made import survey
 from tests.views.drawn import charts, pictures, tables
 from tests.views.widgets import link_of
-from transformer_viz import places
+from transformer_viz import places, serving
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.compare import compare_surveys
 from transformer_viz.analysis.survey.readings import values
@@ -112,6 +112,22 @@ def test_parts_that_a_survey_lacks_are_said(start: Start, surveys: Path) -> None
     empty = replace(MADE, kinds={}, heads=(), agreement={}, outputs=None, verdict=None)
     put(surveys, "empty", empty.to_json())
     assert literal(words.made_of(empty)) in said(start("survey", survey="surveys/empty"))
+
+
+def test_others_see_no_survey_of_the_folder_that_the_app_was_started_in(
+    start: Start, surveys: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless that folder was named."""
+    put(surveys, "merger-2027", survey(1).to_json())
+    assert "surveys/merger-2027" in start("survey").selectbox(key="survey").options
+    monkeypatch.setenv(serving.SHARED_VARIABLE, "1")
+    assert "surveys/merger-2027" in start("survey").selectbox(key="survey").options
+    monkeypatch.delenv(places.SURVEYS_VARIABLE)
+    monkeypatch.chdir(surveys.parent)
+    at = start("survey", survey="surveys/merger-2027")
+    assert not at.exception
+    assert at.selectbox(key="survey").options == ["reverse"]
+    assert "survey=surveys/merger-2027 in the link is not possible here" in said(at).replace("\\", "")
 
 
 def test_two_surveys_are_compared_and_models_of_other_sizes_are_not(start: Start, surveys: Path) -> None:

@@ -13,11 +13,9 @@ import streamlit as st
 from starlette.responses import HTMLResponse
 
 from transformer_viz import serving
-from transformer_viz.errors import OptionError
 from transformer_viz.views.server import greeting, opening, owner, visitors
 from transformer_viz.views.server.visitors import Visitors
 
-SECRET = "an-owners-secret_2026"
 ROOM = "0.0.0.0"
 
 
@@ -27,17 +25,17 @@ def options(monkeypatch) -> Iterator[dict[str, Any]]:
     told: dict[str, Any] = {"server.address": ROOM, "server.port": 8501, "server.baseUrlPath": "", "server.sslCertFile": ""}
     real = st.get_option
     monkeypatch.setattr(st, "get_option", lambda name: told[name] if name in told else real(name))
-    for name in (serving.HOSTS_VARIABLE, serving.OWNER_VARIABLE):
-        monkeypatch.delenv(name, raising=False)
-    owner.secret.cache_clear()
+    monkeypatch.setenv(serving.SHARED_VARIABLE, "1")
+    owner.cookie_value.cache_clear()
     yield told
-    owner.secret.cache_clear()
+    owner.cookie_value.cache_clear()
 
 
 @pytest.fixture
-def secret(options, monkeypatch) -> str:
-    monkeypatch.setenv(serving.OWNER_VARIABLE, SECRET)
-    return SECRET
+def token(options) -> str:
+    """That of the link which the terminal shows."""
+    (token,) = re.findall(r"[?&]owner=([\w-]{32})", greeting.words())
+    return token
 
 
 class Browser:
@@ -116,15 +114,17 @@ def test_what_is_no_secret_of_ours_is_replaced(options, given):
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_no_script_and_no_other_site_can_use_the_cookies(secret, scheme):
+def test_no_script_and_no_other_site_can_use_the_cookies(token, scheme):
+    """The owner's goes when the browser is closed, at the latest."""
     browser = Browser(scheme)
     browser.open("/")
-    browser.open(f"/?owner={secret}")
-    assert len(browser.set_cookies) == 2
-    for told in browser.set_cookies:
-        words = {word.strip().lower() for word in told.split(";")}
-        assert {"httponly", "samesite=lax", "path=/", f"max-age={365 * 86400}"} <= words
+    browser.open(f"/?owner={token}")
+    visitors_own, owners = ({word.strip().lower() for word in told.split(";")} for told in browser.set_cookies)
+    for words in (visitors_own, owners):
+        assert {"httponly", "samesite=lax", "path=/"} <= words
         assert ("secure" in words) == (scheme == "https")
+    assert f"max-age={365 * 86400}" in visitors_own
+    assert not any(word.startswith(("max-age", "expires")) for word in owners)
 
 
 @pytest.mark.parametrize(
@@ -138,59 +138,66 @@ def test_no_script_and_no_other_site_can_use_the_cookies(secret, scheme):
         ("/a%25b/?owner={}", "/a%25b/"),
     ],
 )
-def test_the_owners_address_loses_its_secret_before_there_is_a_page(secret, url, after):
+def test_the_owners_address_loses_its_token_before_there_is_a_page(token, url, after):
     browser = Browser()
-    assert browser.open(url.format(secret))[0] == 200
+    assert browser.open(url.format(token))[0] == 200
     assert browser.visited[1:] == [after]
     assert browser.is_owner
-    assert SECRET not in str(browser.cookies)
+    assert token not in str(browser.cookies)
     browser.open("/")
     assert browser.is_owner
 
 
-@pytest.mark.parametrize("given", ["", "x", SECRET[:-1], SECRET + "x", SECRET.upper(), "ä", "%00"])
-def test_a_wrong_secret_makes_no_owner(secret, given):
+def test_a_token_works_once_and_the_terminal_shows_the_next(token, capsys):
+    """Guards what the history of a browser and the process table of the machine still show."""
+    first, second = Browser(), Browser()
+    first.open(f"/?owner={token}")
+    (following,) = re.findall(r"owner=([\w-]{32})", capsys.readouterr().out)
+    status, said = second.open(f"/?owner={token}")
+    assert (status, "works once" in said, second.cookies) == (403, True, {})
+    assert first.open(f"/?owner={token}")[0] == 200, "the owner's own browser may go back to it"
+    assert capsys.readouterr().out == ""
+    assert second.open(f"/masks?owner={following}")[0] == 200
+    assert first.is_owner and second.is_owner
+
+
+def test_to_look_whether_a_page_is_there_uses_no_token(token):
     browser = Browser()
-    status, said = browser.open(f"/?owner={given}")
-    assert status == 403
-    assert "the terminal shows it" in said
+    browser.open(f"/?owner={token}", method="HEAD")
     assert browser.cookies == {}
-    assert not owner.is_owner({owner.cookie_name(): given}, {}, "192.168.1.7")
-    assert not owner.is_owner({owner.cookie_name(): SECRET}, {}, "192.168.1.7")
+    browser.open(f"/?owner={token}")
+    assert browser.is_owner
 
 
-def test_another_start_and_another_port_have_another_owner(options):
+@pytest.mark.parametrize("given", ["", "x", "{}x", "x{}", "ä", "%00"])
+def test_a_wrong_token_makes_no_owner(token, given):
     browser = Browser()
-    browser.open(f"/?owner={owner.secret()}")
+    status, said = browser.open(f"/?owner={given.format(token)}")
+    assert status == 403
+    assert "the terminal shows the one" in said
+    assert browser.cookies == {}
+    for value in (given, token):
+        assert not owner.is_owner({owner.cookie_name(): value}, {}, "192.168.1.7")
+
+
+def test_another_start_and_another_port_have_another_owner(token, options):
+    browser = Browser()
+    browser.open(f"/?owner={token}")
     assert browser.is_owner
     options["server.port"] = 8502
     assert not browser.is_owner
     options["server.port"] = 8501
-    owner.secret.cache_clear()
+    owner.cookie_value.cache_clear()
     assert not browser.is_owner
-    assert re.fullmatch(r"[\w-]{32}", owner.secret())
-
-
-def test_servers_that_were_given_the_same_secret_have_the_same_owner(options, secret, monkeypatch):
-    """Guards the owner of several servers behind one name, who would be one on the first of them alone."""
-    browser = Browser()
-    browser.open(f"/?owner={SECRET}")
-    options["server.port"] = 8502
-    assert browser.is_owner
-    owner.secret.cache_clear()
-    monkeypatch.setenv(serving.OWNER_VARIABLE, "another-secret_2026")
-    assert not browser.is_owner
-    first = set(browser.cookies)
-    browser.open("/?owner=another-secret_2026")
-    assert browser.is_owner and first < set(browser.cookies)
 
 
 HERE = {"Host": "localhost:8501"}
 
 
 @pytest.mark.parametrize("address", ["localhost", "127.0.0.1", "::1"])
-def test_on_a_server_for_this_machine_whoever_sits_here_is_the_owner(options, address):
-    options["server.address"] = address
+def test_on_a_server_for_this_machine_whoever_sits_here_is_the_owner(options, monkeypatch, address):
+    monkeypatch.delenv(serving.SHARED_VARIABLE)
+    serving.share_if_reachable(address)
     for host in ("localhost:8501", "127.0.0.1:8501", "[::1]:8501"):
         assert owner.is_owner({}, {"Host": host}, None)
 
@@ -210,36 +217,31 @@ def test_on_a_server_for_this_machine_whoever_sits_here_is_the_owner(options, ad
     ],
     ids=str,
 )
-def test_who_may_come_through_a_proxy_is_not(options, headers, address):
-    options["server.address"] = "localhost"
+def test_who_may_come_through_a_proxy_is_not(options, monkeypatch, headers, address):
+    monkeypatch.delenv(serving.SHARED_VARIABLE)
     assert not owner.is_owner({}, headers, address)
 
 
-@pytest.mark.parametrize("change", ["address", "host", "secret"])
-def test_as_soon_as_others_are_asked_in_sitting_here_is_not_enough(options, monkeypatch, change):
-    options["server.address"] = "0.0.0.0" if change == "address" else "localhost"
-    if change != "address":
-        name, value = (serving.HOSTS_VARIABLE, "viz.example") if change == "host" else (serving.OWNER_VARIABLE, SECRET)
-        monkeypatch.setenv(name, value)
+@pytest.mark.parametrize(
+    ("address", "host", "said"),
+    [("0.0.0.0", "", ""), ("", "", ""), ("192.168.1.5", "", ""), ("localhost", "viz.example", ""), ("localhost", "", "1")],
+)
+def test_as_soon_as_others_are_asked_in_sitting_here_is_not_enough(options, monkeypatch, address, host, said):
+    monkeypatch.setenv(serving.SHARED_VARIABLE, said)
+    monkeypatch.setenv(serving.HOSTS_VARIABLE, host)
+    serving.share_if_reachable(address)
     assert not owner.is_owner({}, HERE, None)
 
 
-def test_the_terminal_and_the_first_browser_have_the_owners_address(options, monkeypatch):
-    assert f"http://localhost:8501/?owner={owner.secret()}" in greeting.words()
+def test_the_first_browser_is_told_no_secret(options, monkeypatch):
+    """What it is started with, other users of the machine read: `ps`."""
+    assert "http://localhost:8501/?owner=" in greeting.words()
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     opening._open()
-    assert len(opened) == 1
-    assert opened[0].endswith(f"?owner={owner.secret()}")
     monkeypatch.setenv(serving.OPENS_VARIABLE, "mine/a b")
     opening._open()
-    assert opened[1].endswith(f"/?checkpoint=mine%2Fa+b&owner={owner.secret()}")
-    options["server.address"] = "localhost"
+    assert opened == ["http://localhost:8501/", "http://localhost:8501/?checkpoint=mine%2Fa+b"]
+    assert "http://localhost:8501/?checkpoint=mine%2Fa+b&owner=" in greeting.words()
+    monkeypatch.delenv(serving.SHARED_VARIABLE)
     assert "owner" not in greeting.words()
-
-
-@pytest.mark.parametrize("chosen", ["", "short", "a" * 15, "a" * 201, "a secret with spaces", "geheimnis-für-alle-hier"])
-def test_a_secret_that_could_be_guessed_is_refused(monkeypatch, chosen):
-    monkeypatch.setenv(serving.OWNER_VARIABLE, chosen)
-    with pytest.raises(OptionError, match="16 to 200 letters"):
-        serving.chosen_secret()

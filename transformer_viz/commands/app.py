@@ -31,6 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a name under which the app may be opened, beside this machine's own; may be given several times",
     )
     parser.add_argument(
+        "--shared", action="store_true", help="others reach it, as behind a proxy: they see only models that were named"
+    )
+    shown = "of this machine's models, a shared app shows those that were named, or all in the Hugging Face cache (named)"
+    parser.add_argument("--models", choices=["named", "cache"], default="named", help=shown)
+    parser.add_argument(
         "--model",
         action="append",
         default=[],
@@ -61,12 +66,19 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.max_trained_bytes is not None:
         os.environ[serving.variable("trained_bytes")] = str(arguments.max_trained_bytes)
     serving.limits()  # a wrong one is said before anything is started
-    serving.chosen_secret()
     serving.allow_hosts(arguments.allow_host)
+    if any(argument.startswith("--server.address") for argument in arguments.streamlit):
+        raise OptionError("--server.address is not passed on to Streamlit. Give --address instead, before the --.")
+    if arguments.shared:
+        os.environ[serving.SHARED_VARIABLE] = "1"
+    serving.share_if_reachable(arguments.address)
+    if arguments.models == "cache":
+        os.environ[serving.SHARED_MODELS_VARIABLE] = "cache"
     _check_free(arguments.address, arguments.port)
     _seen_from_here(places.FOLDERS_VARIABLE)
     _seen_from_here(places.MODELS_VARIABLE)
-    os.environ[places.SURVEYS_VARIABLE] = str(places.surveys().absolute())
+    if (surveys := places.surveys()) is not None:
+        os.environ[places.SURVEYS_VARIABLE] = str(surveys.absolute())
     if arguments.model:
         _add_models([str(Path(folder).absolute()) for folder in arguments.model])
     options = [f"--server.port={arguments.port}", f"--server.address={arguments.address}", *arguments.streamlit]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import torch
 
-from transformer_viz import checkpoints, reading
+from transformer_viz import checkpoints, reading, serving
 from transformer_viz.checkpoints import Checkpoint, load_checkpoint
 from transformer_viz.errors import FileError, ModelError, listed
 from transformer_viz.model import devices
@@ -50,9 +50,13 @@ def entries() -> list[Entry]:
 
 
 def folders() -> dict[str, Path]:
-    """Name -> folder, in the order of the look-up. What has the name of a checkpoint is not there: that one is meant."""
-    found: dict[str, Path] = {}
-    for name, folder in (*_in_folders(), *of_firefox.packaged().items(), *_in_cache()):
+    """Name -> folder, in the order of the look-up. What has the name of a checkpoint is not there: that one is meant.
+
+    Of a shared app only those in folders that were named.
+    """
+    found = dict[str, Path]()
+    others = (*of_firefox.packaged().items(), *_in_cache()) if serving.shows_all_models() else ()
+    for name, folder in (*_in_folders(), *others):
         found.setdefault(name, folder)
     return {name: folder for name, folder in found.items() if not _is_checkpoint(name)}
 

@@ -190,6 +190,7 @@ def one_at_a_time() -> Generator[Path]:
     """The folder of the jobs, in which nobody else starts one meanwhile: two could find that there is room for one."""
     folder = trained_folder() / ".jobs"
     folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o700)  # what people typed and the marks of their browsers are not for other users of the machine
     with locks.held(folder / ".starting", wait=True):
         yield folder
 

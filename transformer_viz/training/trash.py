@@ -76,7 +76,7 @@ def discard(job: Job, visitor: Visitor) -> None:
         if job.state in jobs.AT_WORK or locks.is_held(lock_of(job.folder)):
             raise OptionError(f"{job.name} is being trained. Stop it first.")
         now = time.time_ns()
-        (jobs.trash_folder() / str(now) / ".jobs").mkdir(parents=True)
+        (jobs.trash_folder() / str(now) / ".jobs").mkdir(0o700, parents=True)
         _move(job, jobs.trash_folder() / str(now))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
+from streamlit.runtime.app_session import AppSession
 
 from transformer_viz import serving
 from transformer_viz.errors import OptionError
@@ -34,6 +35,7 @@ _MISTAKE = 2
 async def lifespan(_app: Any) -> AsyncGenerator[None]:
     """The server's life: what is begun as it starts; nothing has to be ended."""
     warm_up.begin()
+    _send_no_path()
     opening.soon()
     running.bound_messages(LARGEST_MESSAGE)
     running.end_quietly()
@@ -49,7 +51,7 @@ def middleware() -> list[Middleware]:
     """
     try:
         limits, hosts = serving.limits(), serving.allowed_hosts()
-        serving.chosen_secret()
+        serving.share_if_reachable(st.get_option("server.address") or "")
     except OptionError as error:
         print(f"transformer_viz: {error}", file=sys.stderr)
         raise SystemExit(_MISTAKE) from None
@@ -65,3 +67,15 @@ def middleware() -> list[Middleware]:
         Middleware(Uploads, limits=limits),
         Middleware(Bursts),
     ]
+
+
+def _send_no_path() -> None:
+    """Streamlit sends every browser the absolute path of `app.py`, which the page never reads."""
+    make = AppSession._create_new_session_message
+
+    def make_without_path(*args: Any, **keywords: Any) -> Any:
+        message = make(*args, **keywords)
+        message.new_session.ClearField("main_script_path")
+        return message
+
+    AppSession._create_new_session_message = make_without_path

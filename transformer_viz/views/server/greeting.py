@@ -20,9 +20,14 @@ def words() -> str:
     lines = [f"Transformer Viz is at {here()} - Ctrl-C stops it."]
     if _address() in _EVERY_ADDRESS:
         lines.append(f"Others in the room open {url(address_in_network() or socket.gethostname())}")
-    if not owner.is_local():
-        lines.append(f"You alone, to manage everybody's trainings, open {owner.with_secret(here())}")
+    if serving.is_shared():
+        lines.append(for_owner())
     return "\n".join(lines)
+
+
+def for_owner() -> str:
+    """A line with a new link for the server's owner."""
+    return f"You alone, to manage everybody's trainings, open this once: {owner.link(here())}"
 
 
 def here() -> str:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import streamlit as st
 
-from transformer_viz.views.server import greeting, owner
+from transformer_viz.views.server import greeting
 
 DELAY_S = 0.3
 """The server listens in the moment after it was told that the app is ready."""
@@ -20,6 +20,7 @@ def soon() -> None:
 
 
 def _open() -> None:
-    # Without a browser the address is still in the terminal.
+    # Without a browser the address is still in the terminal. A command line is no place for the owner's token: other users of
+    # the machine can read it.
     with suppress(Exception):
-        webbrowser.open(owner.with_secret(greeting.here()))
+        webbrowser.open(greeting.here())

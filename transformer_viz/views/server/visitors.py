@@ -1,7 +1,7 @@
 """Each browser gets a secret of its own, by which it is known again, and the owner's browser is told from the others.
 
 Both are cookies that no script can read (`HttpOnly`) and that other sites' pages cannot use (`SameSite`). Neither is ever part
-of a link: the owner's address is answered with the same one without the secret, before the page is there.
+of a link: the owner's address is answered with the same one without the token, before the page is there.
 """
 
 import re
@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer_viz.views.server import owner
+from transformer_viz.views.server import greeting, owner
 from transformer_viz.views.server.refusal import refuse
 
 FORBIDDEN, SEE_OTHER = 403, 303
@@ -24,7 +24,7 @@ _YEAR = 365 * 24 * 3600
 
 
 class Visitors:
-    """ASGI middleware: gives a page's browser its secret, if it has none, and takes the owner's from the address.
+    """ASGI middleware: gives a page's browser its secret, if it has none, and takes the owner's token from the address.
 
     Args:
         app: what it passes on to.
@@ -34,15 +34,17 @@ class Visitors:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Passes on, sends on to the address without the secret, or refuses."""
+        """Passes on, sends on to the address without the token, or refuses."""
         request = Request(scope) if scope["type"] == "http" and scope["method"] == "GET" else None
         if request is None:
             await self._app(scope, receive, send)
         elif given := request.query_params.getlist(owner.PARAMETER):
-            if owner.is_secret(given[-1]):
-                await _without_secret(request)(scope, receive, send)
-            else:
+            if owner.redeem(given[-1]):
+                print(greeting.for_owner(), flush=True)
+            elif not owner.has_cookie(request.cookies):
                 await refuse(scope, receive, send, FORBIDDEN, _WRONG)
+                return
+            await _without_token(request)(scope, receive, send)
         elif "text/html" in request.headers.get("accept", "") and token_in(request.cookies) is None:
             await self._app(scope, receive, _with_token(send, _is_encrypted(request)))
         else:
@@ -50,8 +52,8 @@ class Visitors:
 
 
 _WRONG = (
-    "This is not the address of this server's owner: it is another one after each start, and the terminal shows it. "
-    "Without its last part, from ?owner on, everybody can open the page."
+    "A link for this server's owner works once, and this one was used or is of another start; the terminal shows the one "
+    "that works. Without its last part, from ?owner on, everybody can open the page."
 )
 
 
@@ -66,18 +68,18 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def _without_secret(request: Request) -> Response:
+def _without_token(request: Request) -> Response:
     rest = [(name, value) for name, value in request.query_params.multi_items() if name != owner.PARAMETER]
     # One slash: after two, a browser would take what follows for another server.
     path = "/" + quote(request.scope["path"].lstrip("/"))
     response = RedirectResponse(f"{path}?{urlencode(rest)}" if rest else path, SEE_OTHER, {"cache-control": "no-store"})
-    _set(response, owner.cookie_name(), owner.cookie_value(), _is_encrypted(request))
+    _set(response, owner.cookie_name(), owner.cookie_value(), _is_encrypted(request), None)
     return response
 
 
 def _with_token(send: Send, is_encrypted: bool) -> Send:
     response = Response()
-    _set(response, COOKIE, new_token(), is_encrypted)
+    _set(response, COOKIE, new_token(), is_encrypted, _YEAR)
 
     async def with_token(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -89,9 +91,9 @@ def _with_token(send: Send, is_encrypted: bool) -> Send:
     return with_token
 
 
-def _set(response: Response, name: str, value: str, is_encrypted: bool) -> None:
+def _set(response: Response, name: str, value: str, is_encrypted: bool, seconds: int | None) -> None:
     # Lax: with Strict a browser that follows a link from elsewhere would look like a new one, and lose its secret to another.
-    response.set_cookie(name, value, max_age=_YEAR, httponly=True, samesite="lax", secure=is_encrypted)
+    response.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=is_encrypted)
 
 
 def _is_encrypted(request: Request) -> bool:

@@ -101,7 +101,8 @@ def surveys() -> dict[str, Source]:
 
 
 def _in_folder() -> Iterator[Path]:
-    folders = reading.inside(places.surveys())[:_MOST_LISTED]
+    parent = places.surveys()
+    folders = [] if parent is None else reading.inside(parent)[:_MOST_LISTED]
     return (folder for folder in folders if folder.name.isprintable() and len(folder.name) <= _LONGEST_NAME)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz import places
+from transformer_viz import places, serving
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.compare import SurveyComparison, compare_surveys
 from transformer_viz.analysis.survey.readings import best, kinds, readings
@@ -86,7 +86,8 @@ def _empty() -> None:
     )
     st.code(_COMMAND, language="bash", wrap_lines=True)
     word_list.popover("survey")
-    st.markdown(f"What lies in a folder `{FOLDER}/` where the app was started is listed here. Or open one:")
+    listed = f"What lies in a folder `{FOLDER}/` where the app was started is listed here. Or open one:"
+    st.markdown("Or open one:" if places.surveys() is None else listed)
     found.box()
     found.say()
 
@@ -207,8 +208,9 @@ def _as_typed(source: Source, name: str) -> str:
     """A survey's folder as people type it, from where the app was started or from the checkout; of what was opened the file."""
     if source.path is None:
         return name.removesuffix(" (opened)")
-    folder = source.path.parent
-    for root in (places.surveys().absolute().parent, places.ROOT):
+    folder, surveys = source.path.parent, places.surveys()
+    for root in (*([] if surveys is None else [surveys.absolute().parent]), places.ROOT):
         if folder.is_relative_to(root):
             return folder.relative_to(root).as_posix()
-    return str(folder)
+    # Where others look on, a place of this machine is not told.
+    return name if serving.is_shared() else str(folder)
