@@ -10,6 +10,7 @@ from transformer_viz.analysis.mask_report import Precision, Tolerance
 from transformer_viz.errors import OptionError
 from transformer_viz.mask_checks.changes import TOLERANCES, Rows, name_of
 from transformer_viz.mask_checks.in_float64 import InFloat64, coarser
+from transformer_viz.mask_checks.rounding import rounded
 
 Logits = Callable[[Tensor, Tensor], Any]
 
@@ -97,6 +98,28 @@ class Answers:
             self.computed_in = coarser(self.computed_in, dtype)
             is_known = any(mode.computed_in != torch.float64 for mode in modes)
             self.why_coarser = _NO_FLOAT64 if is_known else "a part of it is computed outside of torch, or by TorchScript"
+
+    def measure_rounding(self, source: Tensor, target: Tensor) -> None:
+        """Whether the answers hold float64, whatever type the last step has: code outside of torch may compute in float32.
+
+        The same question is asked twice, rounded up and rounded down. Nothing that may leak differs between the two, so what
+        differs is rounding alone: about 10^-15 in float64, 10^-7 to 10^-5 in float32.
+        """
+        if self.computed_in != torch.float64:
+            return
+        ask = self.as_it_is if self._gave_up else lambda *ids: self._in(InFloat64(), *ids).detach().cpu().double()
+        try:
+            with rounded("up"):
+                up = ask(source, target)
+            with rounded("down"):
+                down = ask(source, target)
+        except OptionError:
+            return  # it does not take this rounding: nothing is learnt
+        # Not the largest: in one row rounding may decide which of two numbers is larger.
+        change = float(Rows.of(up).change(down).quantile(0.75))
+        if self.tolerance.same_shape < change < _FAITHFUL_OTHERWISE:
+            self.computed_in = torch.float32
+            self.why_coarser = f"rounded up and rounded down its answers differ by {change:.1g}"
 
     def give_up(self, why: str, coarsest: torch.dtype = torch.float64) -> None:
         """Asks the callable as it is from now on."""

@@ -185,6 +185,8 @@ class _Check:
             self.answers.look_outside((source, target), (self.ids.others(source), self.ids.others(target)))
         base = Rows.of(self.answers(source, target))
         self.answers.compare(own, base)
+        if target.shape[1] == self.max_length:
+            self.answers.measure_rounding(source, target)
         self.worst.see_output("finite", is_no_distribution(own).float(), 0.0)
         self._future(source, target, base)
         self._company(source, target, base)

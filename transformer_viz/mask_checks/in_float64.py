@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from transformer_viz.mask_checks.rounding import rounded
 from transformer_viz.tracing.adapters.functions import is_parameter
 
 _WIDER = {
@@ -71,7 +72,8 @@ class InFloat64(TorchFunctionMode):
         if func in _CASTS:
             return args[0].double()
         if func in _RANDOM:
-            return self._widened(func(*args, **{"dtype": self._default, **options}))
+            with rounded("nearest"):  # drawn numbers are what they are, however the rest is rounded
+                return self._widened(func(*args, **{"dtype": self._default, **options}))
         if name in _VIEWS or (name == "__getitem__" and _is_slice(args[1])):
             return func(*args, **options)
         if _writes(name) and isinstance(args[0], Tensor) and args[0].dtype in _WIDER:
