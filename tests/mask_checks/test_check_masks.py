@@ -58,6 +58,7 @@ def test_the_worst_place_is_where_the_leak_is(random_checkpoint):
     look = future.look
     assert look is not None
     assert (look.kind, look.layer, look.head, look.query, look.key) == ("decoder", 1, 2, 1, 4)
+    assert report.causes == ()
     assert look.weight > 0
     assert (future.kind, future.layer, future.head, future.query, future.key) == ("decoder", 1, 2, 1, 4)
     assert "layer 2 head 3, query 2 puts a weight of" in str(report)
@@ -77,6 +78,11 @@ def test_the_worst_place_is_where_the_leak_is(random_checkpoint):
 def test_edits_are_certified_as_well(random_checkpoint, edits, rules):
     report = tv.check_masks(random_checkpoint, edits=edits.split(","), replacements=1)
     assert {finding.rule for finding in report.findings} == rules
+
+
+def test_one_query_that_sees_the_next_token_is_no_mask_that_is_off_by_one(random_checkpoint):
+    report = tv.check_masks(random_checkpoint, edits=["decoder.2.3:2-3"], replacements=1)
+    assert report.verdict == "leaking" and report.causes == ()
 
 
 def test_needless_masking_is_noted_and_is_no_leak(random_checkpoint):
@@ -118,12 +124,17 @@ def test_torchs_transformer_with_its_masks_is_sound():
 
 
 @quiet
-@pytest.mark.parametrize(("causal", "cause"), [(None, "no-causal"), (2, "causal-off-by-one")])
-def test_torchs_transformer_without_tgt_mask_is_caught(causal, cause):
-    report = tv.check_masks(Other(causal=causal).eval(), vocabulary_size=V, pad_id=0, max_length=5, replacements=1)
+@pytest.mark.parametrize(
+    ("causal", "layers", "causes"),
+    [(None, 2, ("no-causal",)), (2, 1, ("causal-off-by-one",)), (2, 2, ())],  # two layers see two tokens ahead
+)
+def test_torchs_transformer_without_tgt_mask_is_caught(causal, layers, causes):
+    model = Other(causal=causal, layers=layers).eval()
+    report = tv.check_masks(model, vocabulary_size=V, pad_id=0, max_length=5, replacements=1)
     assert report.verdict == "leaking"
     assert "future" in {finding.rule for finding in report.findings}
-    assert report.causes == (cause,)
+    assert report.causes == causes
+    assert any("every step sees the next 2" in note for note in report.notes) == (not causes)
 
 
 @quiet

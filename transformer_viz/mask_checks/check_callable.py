@@ -102,7 +102,10 @@ class _Check:
         self.notes: list[str] = []
         self.is_deterministic = True
         self.n_pairs = self.n_perturbed = 0
-        self.farthest_leak = self.farthest_possible = 0
+        self.sees: dict[int, Tensor] = {}
+        """By the target's length: which step changed with which token, bool (step, token)."""
+        self.example = ""
+        self.example_length = 0
         self.shortest = {"source": 1, "target": 1}
         self.refusal = self.refused_alone = ""
 
@@ -122,12 +125,15 @@ class _Check:
         findings: tuple[Finding, ...] = self.worst.findings() if self.is_deterministic else ()
         if self.refused_alone:
             self.notes.append(self.refused_alone)
+        causes = self._causes(findings)
+        if not causes and any(finding.rule == "future" for finding in findings):
+            self.notes.append(self._later_tokens())
         if self.pad_id is None:
             self.notes.append("Note: padding was not checked, since pad_id is None.")
         return MaskReport(
             verdict=verdict_of(findings) if self.is_deterministic else "not deterministic",
             findings=findings,
-            mistakes=named(*self._causes(findings)),
+            mistakes=named(*causes),
             checked=self.worst.checked,
             pairs=self.n_pairs,
             replacements=self.n_perturbed,
@@ -199,19 +205,34 @@ class _Check:
         return self.is_deterministic
 
     def _future(self, source: Tensor, target: Tensor, base: Rows) -> None:
-        """One later token at a time, and all of them."""
-        allowed = self.answers.tolerance.same_shape
-        for key in range(1, target.shape[1]):
-            for turn in range(self.replacements + 1):
+        """One later token at a time, and all of them. No step is earlier than the first token, but a roll is told from a mask
+        by whether the first step sees it."""
+        allowed, n = self.answers.tolerance.same_shape, target.shape[1]
+        sees = self.sees.setdefault(n, torch.zeros(n, n, dtype=torch.bool))
+        for key in range(n):
+            for turn in range(self.replacements + 1) if key else (1,):
                 other = target.clone()
-                end = target.shape[1] if turn == 0 else key + 1
+                end = n if turn == 0 else key + 1
                 other[:, key:end] = self.ids.others(target[:, key:end])
-                after = self._ask(source, other)[:, :key]
-                self._compare("future", after, base[:, :key], allowed, key)
+                after = self._ask(source, other)
+                change = base[:, :key].change(after[:, :key])
+                self.worst.see_output("future", change, allowed, key)
                 if turn > 0:
-                    changed = (base[:, :key].change(after) > allowed).any(0).nonzero()[:, 0].tolist()
-                    self.farthest_possible = max(self.farthest_possible, key)
-                    self.farthest_leak = max([self.farthest_leak, *(key - step for step in changed)])
+                    sees[:key, key] |= (change > allowed).any(0)
+                    sees[key:, key] |= (after != base.values)[:, key:].any(-1).any(0)
+                if bool((change > allowed).any()) and not 0 < self.example_length <= n:
+                    self._keep_example(source, target, other[:, key:end], key, change)
+
+    def _keep_example(self, source: Tensor, target: Tensor, others: Tensor, key: int, change: Tensor) -> None:
+        """`others`, (batch, n), took the place of as many target ids from `key` on. The shortest target is kept: it is the
+        easiest to look at."""
+        i, step = (int(at) for at in torch.unravel_index(change.argmax(), change.shape))
+        what = f"token {key + 1}" if others.shape[1] == 1 else f"all from token {key + 1} on"
+        self.example_length = target.shape[1]
+        self.example = (
+            f"For example, step {step + 1} differs by {float(change[i, step]):.2g} when of the target ids {_listed(target[i])} "
+            f"{what} becomes {_listed(others[i])} (source ids {_listed(source[i])})."
+        )
 
     def _length(self, source: Tensor, target: Tensor, base: Rows) -> None:
         """The target without its end."""
@@ -278,10 +299,45 @@ class _Check:
         rules = {finding.rule for finding in findings}
         if "finite" in rules:
             return ("padded-queries-nan",) if "source padding" in rules or "target padding" in rules else ()
-        if "future" not in rules:
+        if "future" not in rules or max(self.sees) < 3:  # of two tokens, the next one is all that come later
             return ()
-        # One token too many in each layer reaches as far as there are layers; no mask at all reaches everything.
-        return ("no-causal",) if self.farthest_leak == self.farthest_possible else ("causal-off-by-one",)
+        if all(bool(sees.all()) for sees in self.sees.values()):
+            return ("no-causal",)
+        sees_itself = all(bool(sees.diagonal().all()) for sees in self.sees.values())
+        return ("causal-off-by-one",) if sees_itself and self._sees_ahead(1) else ()
+
+    def _sees_ahead(self, n_tokens: int) -> bool:
+        """Whether every step sees exactly so many of the tokens after it, as far as there are any."""
+        return all(torch.equal(sees.triu(1), torch.ones_like(sees).triu(1).tril(n_tokens)) for sees in self.sees.values())
+
+    def _later_tokens(self) -> str:
+        """Which later tokens are seen, in words."""
+        seen = [sees.triu(1) for n, sees in sorted(self.sees.items()) if bool(sees.triu(1).any())]
+        if not seen:  # one token at a time showed nothing
+            return f"Sees later tokens. {self.example}"
+        ahead = int(seen[-1][0].sum())
+        if 0 < ahead < len(seen[-1]) - 1 and self._sees_ahead(ahead):
+            which = f"every step sees the next {ahead}, as with a causal mask that is off by one in {ahead} layers"
+            if ahead == 1:
+                which = "every step sees the next one but not all see their own, as with a target that is shifted"
+            return f"Sees later tokens: {which}. {self.example}"
+        steps = [f"step {i + 1} sees {_ranges(row)}" for i, row in enumerate(seen[-1]) if bool(row.any())]
+        return f"Sees later tokens: of {len(seen[-1])}, {_first(steps, ', ')}. {self.example}"
+
+
+def _listed(ids: Tensor) -> str:
+    return _first([str(i) for i in ids.tolist()], " ", 24)
+
+
+def _first(words: list[str], between: str, n: int = 4) -> str:
+    return between.join(words if len(words) <= n else [*words[:n], "…"])
+
+
+def _ranges(row: Tensor) -> str:
+    """bool (token,) -> "2 to 4 and 6": people count from 1."""
+    at = [i + 1 for i in row.nonzero()[:, 0].tolist()]
+    pairs = zip((i for i in at if i - 1 not in at), (i for i in at if i + 1 not in at), strict=True)
+    return _first([str(a) if a == b else f"{a} to {b}" for a, b in pairs], " and ")
 
 
 def _real_ids(vocabulary_size: int | None, pad_id: int | None, avoid: Iterable[int]) -> Tensor:

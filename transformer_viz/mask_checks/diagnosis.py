@@ -82,7 +82,7 @@ def _future_cause(seen: Seen) -> str | None:
     looked = (seen.looked("decoder") & pairs & (ahead > 0)).any(0)
     if not bool(looked.any()):
         return None
-    if set(ahead[looked].tolist()) == {1}:
+    if torch.equal(looked, possible & (ahead == 1)):
         return "causal-off-by-one"
     return "no-causal" if bool((looked == possible).all()) else None
 
