@@ -1,6 +1,6 @@
 """What the tests cannot reach by a public name: used or replaced here and nowhere else, each with the reason why.
 
-`test_tests.py` keeps it so for what is replaced. Streamlit is imported by those alone who use it: most tests do not.
+Streamlit is imported by those alone who use it: most tests do not.
 """
 
 import weakref

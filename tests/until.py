@@ -1,4 +1,4 @@
-"""The only way in which a test waits: for a condition, never for a time (`test_tests.py`)."""
+"""The only way in which a test waits: for a condition, never for a time."""
 
 import time
 from collections.abc import Callable

@@ -7,7 +7,7 @@ from tests.browser.charts import wait_for_step
 
 pytestmark = pytest.mark.browser
 
-WHAT_TO_DO = "look for the element's new name, and put it into views/components/style.py and tests/test_private_names.py"
+WHAT_TO_DO = "look for the element's new name, and put it into views/components/style.py"
 
 
 def style(page: Page, selector: str, name: str) -> list[str]:
