@@ -47,6 +47,7 @@ LLAMA: dict[str, Any] = SHARED | {
     "max_position_embeddings": 64,
 }
 WINDOWED: dict[str, Any] = LLAMA | {"head_dim": 8, "sliding_window": 4, "num_hidden_layers": 4}
+GEMMA: dict[str, Any] = WINDOWED | {"query_pre_attn_scalar": 8}
 BERT: dict[str, Any] = SHARED | {
     "hidden_size": 24,
     "num_hidden_layers": 3,
@@ -64,6 +65,18 @@ ENCODER_DECODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "mbart": ("MBartForConditionalGeneration", BART | {"forced_eos_token_id": EOS}),
     "m2m_100": ("M2M100ForConditionalGeneration", BART),
     "pegasus": ("PegasusForConditionalGeneration", BART | {"decoder_start_token_id": PAD, "forced_eos_token_id": EOS}),
+    "switch_transformers": (
+        "SwitchTransformersForConditionalGeneration",
+        T5 | {"num_experts": 3, "num_sparse_encoder_layers": 1, "num_sparse_decoder_layers": 1},
+    ),
+    "nllb-moe": (
+        "NllbMoeForConditionalGeneration",
+        BART | {f"{side}_sparse_step": 2 for side in ("encoder", "decoder")} | {"num_experts": 3},
+    ),
+    "t5gemma": (
+        "T5GemmaForConditionalGeneration",
+        SHARED | {"encoder": GEMMA, "decoder": GEMMA | {"num_hidden_layers": 2}, "decoder_start_token_id": BOS},
+    ),
     "blenderbot": ("BlenderbotForConditionalGeneration", BART | {"decoder_start_token_id": BOS, "forced_eos_token_id": EOS}),
 }
 DECODERS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -192,7 +192,7 @@ def test_every_number_is_that_of_plain_numpy(name: str, plain: type[Any]) -> Non
                 np.testing.assert_allclose(inside.told(what), want, atol=1e-4 if what == "scores" else 1e-5, rtol=1e-5)
 
 
-PARALLEL_OR_TWICE = ("gpt_neox", "gemma2", "gemma3_text")
+PARALLEL_OR_TWICE = ("gpt_neox", "gemma2", "gemma3_text", "t5gemma")
 """One layer's attention and feed-forward are added at once; a norm before and another after."""
 
 

@@ -17,11 +17,12 @@ PLACEMENTS = {
     **dict.fromkeys(("marian", "bart", "bert", "roberta", "distilbert", "electra"), "post"),
     **dict.fromkeys(("t5", "mt5", "umt5", "mbart", "m2m_100", "pegasus", "blenderbot"), "pre"),
     **dict.fromkeys(("gpt2", "opt", "llama", "mistral", "qwen2", "modernbert"), "pre"),
-    **dict.fromkeys(("gemma2", "gemma3_text"), "before and within"),
+    **dict.fromkeys(("gemma2", "gemma3_text", "t5gemma"), "before and within"),
 }
 """Where the papers of these families have their norms."""
 UNTOLD = {
     "gpt_neox": "attention and feed-forward read the same and are added together",
+    **dict.fromkeys(("switch_transformers", "nllb-moe"), "a feed-forward layer is several experts, chosen for each token"),
     "albert": "a residual connection is within the module of its attention",
 }
 SLOTS = {"pre": ("before",), "post": ("after",), "before and within": ("before", "within")}

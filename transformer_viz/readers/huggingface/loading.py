@@ -22,7 +22,7 @@ from transformer_viz.readers.huggingface import languages, structure
 from transformer_viz.readers.huggingface.folder import described
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
-from transformer_viz.readers.huggingface.reader import HuggingFaceReader
+from transformer_viz.readers.huggingface.reader import HuggingFaceReader, check_decoding
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
 from transformer_viz.switches import Switches
 
@@ -211,7 +211,8 @@ def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     with quiet():
         found = probe(model, _longest(model, tokenizer))
         drawn = structure.architecture(model, {"encoder": found.encoder, "decoder": found.decoder}, found.sizes)
-    reader = HuggingFaceReader(model, found, Generation.of(model, tokenizer))
+        reader = HuggingFaceReader(model, found, Generation.of(model, tokenizer))
+        check_decoding(reader)
     return HuggingFaceModel(name, reader, HuggingFaceTokenizer.of(tokenizer), model.device, drawn)
 
 

@@ -5,7 +5,8 @@ in number, order and value. What differs is refused, never drawn empty or partly
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,6 +39,7 @@ class Found:
         sizes: of the model.
         has_scores: whether the scores before the mask can be computed as the model does.
         around: what stands around each attention.
+        encoder_output: the class of what the encoder returns; None without an encoder beside a decoder.
     """
 
     encoder: tuple[Place, ...]
@@ -45,6 +47,7 @@ class Found:
     sizes: Sizes
     has_scores: bool
     around: dict[Place, Around]
+    encoder_output: type[Any] | None
 
 
 @torch.inference_mode()
@@ -60,7 +63,7 @@ def probe(model: Any, longest: int) -> Found:
     """
     attention.register()
     _check_layers(model)
-    theirs, (encoder, decoder, logits) = _both(model)
+    theirs, (encoder, decoder, logits, encoder_output) = _both(model)
     names = {id(module): name for name, module in model.named_modules()}
     calls: dict[Kind, list[Call]] = {kind: [] for kind in KINDS}
     places: list[tuple[Place, ...]] = []
@@ -79,7 +82,7 @@ def probe(model: Any, longest: int) -> Found:
     for part, found in zip((encoder, decoder), places, strict=True):
         layers = [_layer_module(model, names.get(id(call.module), "")) for call in _calls_of(part)]
         around |= zip(found, arounds(part, layers, has_scores=has_scores), strict=True)
-    return Found(places[0], places[1], sizes, has_scores, around)
+    return Found(places[0], places[1], sizes, has_scores, around, encoder_output)
 
 
 def family(model: Any) -> str:
@@ -105,31 +108,39 @@ def _n_positions(model: Any, longest: int) -> int:
     return min((each.num_embeddings - each.padding_idx - 1 for each in tables if each.padding_idx is not None), default=longest)
 
 
-def _both(model: Any) -> tuple[dict[Kind, list[Tensor]], tuple[Seen, Seen, Tensor | None]]:
+def _both(model: Any) -> tuple[dict[Kind, list[Tensor]], tuple[Seen, Seen, Tensor | None, type[Any] | None]]:
     """What the model returns and what is seen of it. Where transformers cannot do either it may raise anything, or warn."""
-    try:
+    with failures(model, "a pass over three tokens"):
         theirs = _returned(model)
         model.set_attn_implementation(attention.NAME)
         return theirs, _calls(model)
+
+
+@contextmanager
+def failures(model: Any, what: str) -> Generator[None]:
+    """Refuses a model whose run fails, whatever transformers raises; `what` says what was run."""
+    try:
+        yield
     except (torch.OutOfMemoryError, ModelError):
         raise
     except (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
-        raise refused(model, f"a pass over three tokens fails ({type(error).__name__}: {shortened(str(error))})") from error
+        raise refused(model, f"{what} fails ({type(error).__name__}: {shortened(str(error))})") from error
 
 
 def _n_embedded(model: Any) -> int:
     return int(model.get_input_embeddings().weight.shape[0])
 
 
-def _ids(model: Any, n: int) -> Tensor:
+def tokens_of(model: Any, n: int) -> Tensor:
+    """The first of the probe's three tokens, int (1, n)."""
     size = _n_embedded(model)
     return torch.tensor([[each % size for each in _IDS[:n]]], device=model.device)
 
 
 def _inputs(model: Any) -> dict[str, Tensor]:
     if not model.config.is_encoder_decoder:
-        return {"input_ids": _ids(model, _N_SOURCE)}
-    return {"input_ids": _ids(model, _N_SOURCE), "decoder_input_ids": _ids(model, _N_TARGET)}
+        return {"input_ids": tokens_of(model, _N_SOURCE)}
+    return {"input_ids": tokens_of(model, _N_SOURCE), "decoder_input_ids": tokens_of(model, _N_TARGET)}
 
 
 def _returned(model: Any) -> dict[Kind, list[Tensor]]:
@@ -143,20 +154,20 @@ def _returned(model: Any) -> dict[Kind, list[Tensor]]:
     return {"decoder": [each for each in getattr(returned, "attentions", None) or () if each is not None]}
 
 
-def _calls(model: Any) -> tuple[Seen, Seen, Tensor | None]:
-    """What the encoder calls, what the decoder calls, and the logits."""
+def _calls(model: Any) -> tuple[Seen, Seen, Tensor | None, type[Any] | None]:
+    """What the encoder calls, what the decoder calls, the logits, and the class of what an encoder beside a decoder returns."""
     if not model.config.is_encoder_decoder:
         with watched(model) as seen:
             returned = model(**_inputs(model))
         logits = getattr(returned, "logits", None)
         is_causal = any(masks.hides_future(call.masked) for call in _calls_of(seen))
-        return ([], seen, logits) if is_causal else (seen, [], logits)
+        return ([], seen, logits, None) if is_causal else (seen, [], logits, None)
     given = _inputs(model)
     with watched(model) as encoder:
         memory = model.get_encoder()(input_ids=given["input_ids"])
     with watched(model) as decoder:
         returned = model(encoder_outputs=memory, decoder_input_ids=given["decoder_input_ids"])
-    return encoder, decoder, returned.logits
+    return encoder, decoder, returned.logits, type(memory)
 
 
 def _decoder_kind(model: Any) -> Callable[[Call], Kind]:

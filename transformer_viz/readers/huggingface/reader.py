@@ -17,8 +17,11 @@ from transformer_viz.readers.huggingface import attention
 from transformer_viz.readers.huggingface.around import handed
 from transformer_viz.readers.huggingface.attention import Pass, Place
 from transformer_viz.readers.huggingface.generation import Generation
-from transformer_viz.readers.huggingface.probe import Found
+from transformer_viz.readers.huggingface.probe import Found, failures, refused, tokens_of
 from transformer_viz.terms import Kind
+
+_TOLERANCE = 1e-3
+"""How far logits with a cache may be from those without, of the largest: sums in another order round differently."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,10 @@ class HuggingFaceReader:
 
     def of_encoder(self, memory: Any, source_padding: Tensor | None) -> dict[str, Any]:
         """What a decoder is told of its source."""
-        return {"encoder_outputs": (memory,), "attention_mask": _real(memory[..., 0], source_padding)}
+        # Some families take a tuple for what their encoder returns, and some only the class itself.
+        assert self.found.encoder_output is not None
+        returned = self.found.encoder_output(last_hidden_state=memory)
+        return {"encoder_outputs": returned, "attention_mask": _real(memory[..., 0], source_padding)}
 
     def positions(self, real: Tensor, tokens: Tensor) -> dict[str, Tensor]:
         """Where the last tokens stand, padding not counted, for a model that is told."""
@@ -159,6 +165,27 @@ class HuggingFaceReading:
         positions = self._reader.positions(self._real, tokens)
         given = {"attention_mask": self._real, "past_key_values": self._cache, "use_cache": True, **positions}
         return self._reader.model(input_ids=tokens, **given).logits
+
+
+@torch.inference_mode()
+def check_decoding(reader: HuggingFaceReader) -> None:
+    """Decodes three tokens of a sentence with a cache, the last in a step of its own, and again in one pass without.
+
+    Raises:
+        ModelError: that fails, or the two differ.
+    """
+    if not reader.sizes.writes:
+        return
+    with failures(reader.model, "a step of decoding"):
+        tokens = tokens_of(reader.model, 3)
+        memory = reader.encode(tokens)
+        whole = reader.decode(tokens, memory)
+        reading = reader.incremental(memory)
+        steps = torch.cat([reading.read(tokens[:, :2]), reading.read(tokens[:, 2])[:, None]], 1)
+        # Logits of tokens that are never written may be −∞.
+        largest = float(whole[whole.isfinite()].abs().max())
+        if not torch.allclose(steps, whole, rtol=0, atol=_TOLERANCE * largest):
+            raise refused(reader.model, "token by token it gives other logits than in one pass")
 
 
 def _pass(places: tuple[Place, ...], tap: Tap | None, first_query: int = 0) -> Pass | None:
