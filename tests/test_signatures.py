@@ -1,12 +1,14 @@
 """What the help of a public function shows: every keyword with its type and its default."""
 
 import inspect
+import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 import transformer_viz as tv
+from transformer_viz.tracing.decode_request import DecodeKeywords
 
 
 def public() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -44,3 +46,23 @@ def test_the_walk_finds_the_public_functions():
     """Guards a walk that finds nothing and passes."""
     assert {"tv.decode", "tv.trace_size", "tv.replay", "tv.check_masks", "tv.figures.mosaic", "tv.export.save"} <= PUBLIC.keys()
     assert "tv.Trace.from_arrays" in PUBLIC
+
+
+def keywords(function: Callable[..., Any]) -> dict[str, tuple[Any, Any]]:
+    """Type and default of each keyword-only parameter."""
+    found = inspect.signature(function).parameters.values()
+    return {p.name: (p.annotation, p.default) for p in found if p.kind is p.KEYWORD_ONLY}
+
+
+def test_decode_and_its_size_show_the_same_keywords():
+    shown = keywords(tv.decode)
+    assert keywords(tv.trace_size) == shown
+    types = {name: annotation for name, (annotation, _) in shown.items() if name != "target"}
+    assert typing.get_type_hints(DecodeKeywords) == types
+    assert shown["candidates"][1] == 10 and shown["record"][1] == ("weights",) and shown["beam_size"][1] is None
+
+
+def test_an_unknown_keyword_of_decode_is_refused(tiny):
+    for function in (tv.decode, tv.trace_size):
+        with pytest.raises(TypeError, match="beam_width"):
+            function(tiny, "hello", beam_width=3)

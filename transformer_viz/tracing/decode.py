@@ -1,8 +1,8 @@
 """Decoding with everything recorded: text in, Trace out."""
 
 import time
-from collections.abc import Iterable, Sequence
-from typing import overload
+from collections.abc import Sequence
+from typing import Unpack, overload
 
 import torch
 from torch import Tensor
@@ -12,113 +12,37 @@ from transformer_viz.decoding.greedy import greedy
 from transformer_viz.decoding.sampling import sampler
 from transformer_viz.decoding.stepwise import Decoded, StepOptions, stepwise
 from transformer_viz.decoding.teacher_forcing import teacher_forced
-from transformer_viz.edits import Edit
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.tap import Tap, TapName, compose
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.beam_traces import RankedNodes, traces_of
-from transformer_viz.tracing.decode_request import DecodeRequest
+from transformer_viz.tracing.decode_request import DecodeKeywords, DecodeRequest, with_decode_keywords
 from transformer_viz.tracing.edit_tap import changing_tap
 from transformer_viz.tracing.framing import Rows, Target, padded_batch
 from transformer_viz.tracing.ranked import RankedRows
 from transformer_viz.tracing.trace_builder import Provenance, TraceBuilder, made_by
 from transformer_viz.tracing.trace_size import BLOCK, TraceSize, check, predicted
-from transformer_viz.tracing.watching import OnToken
 
 
 @overload
-def decode(
-    checkpoint: LoadedModel,
-    text: str,
-    *,
-    target: Target | None = None,
-    strategy: str = ...,
-    max_length: int | None = ...,
-    candidates: int = ...,
-    pad_to: int | None = ...,
-    pad_target_to: int | None = ...,
-    edits: Iterable[Edit | str] = ...,
-    mistake: str | None = ...,
-    record: Sequence[str] = ...,
-    kinds: Sequence[str] | None = ...,
-    layers: Sequence[int] | None = ...,
-    precision: str = ...,
-    max_trace_bytes: int | None = ...,
-    prefix: Sequence[str | int] = ...,
-    ban: Sequence[str | int] = ...,
-    beam_size: int | None = ...,
-    length_penalty: float | None = ...,
-    n_best: int | None = ...,
-    stop: str | None = ...,
-    refill: bool | None = ...,
-    temperature: float | None = ...,
-    top_k: int | None = ...,
-    top_p: float | None = ...,
-    seed: int | None = ...,
-    on_token: OnToken | None = ...,
-) -> Trace: ...
+def decode(checkpoint: LoadedModel, text: str, *, target: Target | None = None, **options: Unpack[DecodeKeywords]) -> Trace: ...
 @overload
 def decode(
     checkpoint: LoadedModel,
     text: list[str] | tuple[str, ...],
     *,
     target: Sequence[Target] | None = None,
-    strategy: str = ...,
-    max_length: int | None = ...,
-    candidates: int = ...,
-    pad_to: int | None = ...,
-    pad_target_to: int | None = ...,
-    edits: Iterable[Edit | str] = ...,
-    mistake: str | None = ...,
-    record: Sequence[str] = ...,
-    kinds: Sequence[str] | None = ...,
-    layers: Sequence[int] | None = ...,
-    precision: str = ...,
-    max_trace_bytes: int | None = ...,
-    prefix: Sequence[str | int] = ...,
-    ban: Sequence[str | int] = ...,
-    beam_size: int | None = ...,
-    length_penalty: float | None = ...,
-    n_best: int | None = ...,
-    stop: str | None = ...,
-    refill: bool | None = ...,
-    temperature: float | None = ...,
-    top_k: int | None = ...,
-    top_p: float | None = ...,
-    seed: int | None = ...,
-    on_token: OnToken | None = ...,
+    **options: Unpack[DecodeKeywords],
 ) -> list[Trace]: ...
+@with_decode_keywords
 def decode(
     checkpoint: LoadedModel,
     text: str | list[str] | tuple[str, ...],
     *,
     target: Target | Sequence[Target] | None = None,
-    strategy: str = "greedy",
-    max_length: int | None = None,
-    candidates: int = 10,
-    pad_to: int | None = None,
-    pad_target_to: int | None = None,
-    edits: Iterable[Edit | str] = (),
-    mistake: str | None = None,
-    record: Sequence[str] = ("weights",),
-    kinds: Sequence[str] | None = None,
-    layers: Sequence[int] | None = None,
-    precision: str = "float32",
-    max_trace_bytes: int | None = None,
-    prefix: Sequence[str | int] = (),
-    ban: Sequence[str | int] = (),
-    beam_size: int | None = None,
-    length_penalty: float | None = None,
-    n_best: int | None = None,
-    stop: str | None = None,
-    refill: bool | None = None,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    seed: int | None = None,
-    on_token: OnToken | None = None,
+    **options: Unpack[DecodeKeywords],
 ) -> Trace | list[Trace]:
     """Decodes one text, or several as one padded batch, and records every attention and mask.
 
@@ -168,49 +92,23 @@ def decode(
         TraceTooLarge: an OptionError that says with which keywords the Trace would be small enough.
         DeviceError: the device ran out of memory.
     """
-    # Every argument under its own name; nothing else has been assigned yet.
-    request = DecodeRequest.of(**locals())
-    traces = _traces(request)
+    traces = _traces(DecodeRequest.of(checkpoint, text, target, **options))
     return traces[0] if isinstance(text, str) else traces
 
 
+@with_decode_keywords
 def trace_size(
     checkpoint: LoadedModel,
     text: str | list[str] | tuple[str, ...],
     *,
     target: Target | Sequence[Target] | None = None,
-    strategy: str = "greedy",
-    max_length: int | None = None,
-    candidates: int = 10,
-    pad_to: int | None = None,
-    pad_target_to: int | None = None,
-    edits: Iterable[Edit | str] = (),
-    mistake: str | None = None,
-    record: Sequence[str] = ("weights",),
-    kinds: Sequence[str] | None = None,
-    layers: Sequence[int] | None = None,
-    precision: str = "float32",
-    max_trace_bytes: int | None = None,
-    prefix: Sequence[str | int] = (),
-    ban: Sequence[str | int] = (),
-    beam_size: int | None = None,
-    length_penalty: float | None = None,
-    n_best: int | None = None,
-    stop: str | None = None,
-    refill: bool | None = None,
-    temperature: float | None = None,
-    top_k: int | None = None,
-    top_p: float | None = None,
-    seed: int | None = None,
-    on_token: OnToken | None = None,
+    **options: Unpack[DecodeKeywords],
 ) -> TraceSize:
     """How large the Trace of `decode` with the same arguments would be, without running anything.
 
     `max_trace_bytes` and `on_token` are not looked at. Raises what `decode` raises for a text or keyword that is not possible.
     """
-    # Every argument under its own name; nothing else has been assigned yet.
-    request = DecodeRequest.of(**locals())
-    return predicted(request.plan())
+    return predicted(DecodeRequest.of(checkpoint, text, target, **options).plan())
 
 
 # The making of the Traces too: outside, each of its operations would pass by autograd (3 % of the time of a short text),

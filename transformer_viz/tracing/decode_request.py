@@ -1,8 +1,9 @@
 """What `decode` is asked for: every keyword read, checked and completed before anything is run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack
+from inspect import Parameter, signature
+from typing import Any, TypeVar, Unpack, get_type_hints
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.edits import Edit, Flip, Force
@@ -38,6 +39,32 @@ class DecodeKeywords(StrategyOptions, RecordingKeywords, total=False):
     record: Sequence[str]
     max_trace_bytes: int | None
     on_token: OnToken | None
+
+
+DEFAULTS: DecodeKeywords = {
+    "strategy": "greedy",
+    "candidates": 10,
+    "edits": (),
+    "record": ("weights",),
+    "precision": "float32",
+    "prefix": (),
+    "ban": (),
+}
+"""Of the keywords of `decode`; None of the others."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def with_decode_keywords(function: F) -> F:
+    """A decorator: the help of a function with `**options: Unpack[DecodeKeywords]` shows each of them with type and default."""
+    plain = signature(function)
+    given = [each for each in plain.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    options = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name), annotation=hint)
+        for name, hint in get_type_hints(DecodeKeywords).items()
+    ]
+    vars(function)["__signature__"] = plain.replace(parameters=[*given, *options])
+    return function
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,19 +128,22 @@ class DecodeRequest:
         **options: Unpack[DecodeKeywords],
     ) -> "DecodeRequest":
         """The request that the arguments of `decode` make; there is said what they mean and what is raised."""
+        if unknown := sorted(options.keys() - DecodeKeywords.__annotations__.keys()):
+            raise TypeError(f"decode() has no keyword {unknown[0]!r}")
+        asked: DecodeKeywords = {**DEFAULTS, **options}
         texts, targets = _lists(text, target)
-        sizes, pad_to, pad_target_to = checkpoint.model.sizes, options.get("pad_to"), options.get("pad_target_to")
-        with_scores = "scores" in _recorded(options.get("record", ("weights",)))
-        n_candidates = whole("candidates", options.get("candidates", 10), 1, 100_000)
+        sizes, pad_to, pad_target_to = checkpoint.model.sizes, asked.get("pad_to"), asked.get("pad_target_to")
+        with_scores = "scores" in _recorded(asked["record"])
+        n_candidates = whole("candidates", asked["candidates"], 1, 100_000)
         sources = framed_sources(checkpoint, texts, pad_to)
         has_prompt = checkpoint.model.start_id is None and sizes.writes
         n_given = sources.width - 1 if has_prompt else 0
-        max_length = most_written(checkpoint, options.get("max_length"), n_given)
-        strategy = strategy_of(checkpoint, options.get("strategy", "greedy"), max_length, **_only(StrategyOptions, options))
+        max_length = most_written(checkpoint, asked.get("max_length"), n_given)
+        strategy = strategy_of(checkpoint, asked["strategy"], max_length, **_only(StrategyOptions, asked))
         forced = None if targets is None else framed_targets(checkpoint, targets, len(texts), pad_target_to, n_given)
         if forced is None and pad_target_to is not None:
             raise OptionError("pad_target_to pads a given target; give target too")
-        edits, mistake = plain_edits.read(options.get("edits", ())), options.get("mistake")
+        edits, mistake = plain_edits.read(asked["edits"]), asked.get("mistake")
         n_steps = n_given + (max_length if forced is None else forced.width)
         plain_edits.check(edits, kind_sizes(sizes), sources.width, n_steps)
         padded = None if pad_target_to is None else forced
@@ -126,13 +156,13 @@ class DecodeRequest:
             strategy=strategy,
             edits=edits,
             mistake=None if mistake is None else mistakes.named(mistake),
-            keep=keep(sizes, **_only(RecordingKeywords, options)),
+            keep=keep(sizes, **_only(RecordingKeywords, asked)),
             with_scores=with_scores,
             max_length=max_length,
             n_candidates=n_candidates,
-            max_trace_bytes=checked_limit(options.get("max_trace_bytes")),
+            max_trace_bytes=checked_limit(asked.get("max_trace_bytes")),
             keeps_padding=(pad_to is not None, pad_target_to is not None),
-            watch=_watch(checkpoint, len(texts), len(strategy.prefix), options.get("on_token")),
+            watch=_watch(checkpoint, len(texts), len(strategy.prefix), asked.get("on_token")),
         )
 
     @property
