@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz import accuracy_by_length, decode
-from transformer_viz.analysis.length_report import Z_95, AtLength, ByLength, wilson
+from transformer_viz.analysis.intervals import Z_95, wilson
+from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.decoding.greedy import greedy
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.evaluation.by_length import default_lengths, fresh_strings, lengths_beyond, trained_lengths

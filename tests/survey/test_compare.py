@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.survey.made import survey
-from transformer_viz.analysis.length_report import wilson
-from transformer_viz.analysis.survey.compare import compare_surveys, interval
-from transformer_viz.analysis.survey.readings import Estimate
+from transformer_viz.analysis.intervals import difference, wilson
+from transformer_viz.analysis.survey.compare import compare_surveys
 from transformer_viz.analysis.survey.words import changed
 from transformer_viz.errors import OptionError
 
@@ -50,8 +49,8 @@ def test_what_is_within_its_interval_is_no_difference():
 
 def test_shares_have_the_interval_of_the_paper():
     """Newcombe 1998, table II: 56/70 − 48/80, method 10."""
-    a, b = (Estimate(hits / n, *wilson(hits, n), n) for hits, n in ((48, 80), (56, 70)))
-    assert interval(a, b) == pytest.approx((0.0524, 0.3339), abs=5e-5)
+    a, b = wilson(48, 80), wilson(56, 70)
+    assert difference(48 / 80, a, 56 / 70, b) == pytest.approx((0.0524, 0.3339), abs=5e-5)
 
 
 def test_a_role_that_one_of_both_lacks_has_the_share_0():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.survey.made import survey
-from transformer_viz.analysis.length_report import wilson
+from transformer_viz.analysis.intervals import wilson
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.readings import Estimate, calibration, estimate, reading, readings, roles, values
 from transformer_viz.analysis.survey.result import Confidence

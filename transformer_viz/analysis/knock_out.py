@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from transformer_viz.analysis.length_report import wilson
+from transformer_viz.analysis.intervals import wilson
 from transformer_viz.analysis.verdict import Mean, mean_over_texts
 from transformer_viz.terms import Kind
 

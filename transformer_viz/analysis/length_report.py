@@ -1,16 +1,14 @@
 """What a checkpoint does at each source length, as plain data. Nothing here needs torch."""
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from transformer_viz.analysis.intervals import wilson
+
 if TYPE_CHECKING:
     import pandas as pd
-
-Z_95 = 1.959963984540054
-"""The normal distribution's 0.975 quantile."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,16 +117,3 @@ _COLUMNS = (
     *("length", "is_trained", "strings", "exact_match", "exact_match_low", "exact_match_high"),
     *("token_accuracy", "best_head_mass"),
 )
-
-
-def wilson(hits: int, n: int) -> tuple[float, float]:
-    """95 % interval of a share (Wilson 1927, score interval without continuity correction); it stays within 0 and 1.
-
-    Unlike hits/n ± z·√(p(1−p)/n) it has a width where all or none are right.
-    """
-    assert n > 0 and 0 <= hits <= n
-    share, z2 = hits / n, Z_95**2
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = Z_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    # At 0 and n the bound is exactly the share; rounding would put it beside.
-    return (0.0 if hits == 0 else max(0.0, centre - half)), (1.0 if hits == n else min(1.0, centre + half))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from transformer_viz.analysis.intervals import bootstrap
 from transformer_viz.analysis.rows import real_queries
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.word_starts import is_special
@@ -29,8 +30,6 @@ FLOOR = 1e-6
 """Nats: a smaller cause, of either sign, is ranked as 0. Most keys have one, and its size is rounding."""
 FLOOR_WORDS = "causes under 10⁻⁶ nats are ranked as equal, and where most are, even the best order has a ρ well below 1"
 MAP_WORDS = "Mean and max are over the heads of a layer: at each key the mean of their weights, and the largest of them"
-DRAWS = 1000
-_INTERVAL = (2.5, 97.5)
 
 
 @dataclass(frozen=True)
@@ -236,10 +235,7 @@ def mean_over_texts(values: Sequence[np.ndarray], seed: int) -> Mean:
     value = float(sums.sum() / counts.sum())
     if len(values) == 1:
         return Mean(value)
-    drawn = np.random.default_rng(seed).integers(0, len(values), (DRAWS, len(values)))
-    n = counts[drawn].sum(1)
-    low, high = np.percentile(sums[drawn].sum(1)[n > 0] / n[n > 0], _INTERVAL)
-    return Mean(value, (float(low), float(high)))
+    return Mean(value, bootstrap(sums, counts, seed))
 
 
 def spearman(a: np.ndarray, b: np.ndarray) -> float:

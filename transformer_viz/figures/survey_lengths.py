@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.length_report import wilson
+from transformer_viz.analysis.intervals import wilson
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.survey.result import CorrectAtLength, SurveyedOutputs
 from transformer_viz.errors import OptionError

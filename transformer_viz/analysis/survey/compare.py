@@ -1,10 +1,10 @@
 """Two surveys of models of the same sizes: how far each head's number differs, and whether that is more than chance."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from transformer_viz.analysis.intervals import difference
 from transformer_viz.analysis.survey.readings import Estimate, Reading, estimate, reading
 from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.errors import OptionError
@@ -103,23 +103,15 @@ def compare_surveys(a: Survey, b: Survey, name: str) -> SurveyComparison:
     others = {(head.kind, head.layer, head.head): estimate(head, name) for head in b.heads}
     pairs = ((head, estimate(head, name), others[head.kind, head.layer, head.head]) for head in a.heads)
     changes = (
-        HeadChange(head.kind, head.layer, head.head, first, second, *interval(first, second))
+        HeadChange(head.kind, head.layer, head.head, first, second, *_interval(first, second))
         for head, first, second in pairs
         if first is not None and second is not None
     )
     return SurveyComparison(compared, tuple(changes), a.texts.digest == b.texts.digest)
 
 
-def interval(a: Estimate, b: Estimate) -> tuple[float, float]:
-    """The 95 % interval of b − a from those of both.
-
-    Newcombe 1998, "Interval estimation for the difference between independent proportions", method 10; of means it is the
-    normal approximation.
-    """
-    difference = b.value - a.value
-    below = math.hypot(b.value - b.low, a.high - a.value)
-    above = math.hypot(b.high - b.value, a.value - a.low)
-    return difference - below, difference + above
+def _interval(a: Estimate, b: Estimate) -> tuple[float, float]:
+    return difference(a.value, (a.low, a.high), b.value, (b.low, b.high))
 
 
 def _reading_of_both(a: Survey, b: Survey, name: str) -> Reading:

@@ -13,6 +13,7 @@ import numpy as np
 
 from transformer_viz.analysis import verdict as judging
 from transformer_viz.analysis.head_names import ROLES
+from transformer_viz.analysis.intervals import normal
 from transformer_viz.analysis.survey.outputs import Outputs
 from transformer_viz.analysis.survey.partial import KindPartial, Partial, load_partial
 from transformer_viz.analysis.survey.result import (
@@ -24,7 +25,6 @@ from transformer_viz.analysis.survey.result import (
     SurveyedModel,
     SurveyedTexts,
     TextValue,
-    interval,
 )
 from transformer_viz.analysis.survey.statistic import NAMES, STATISTICS, preferred
 from transformer_viz.analysis.survey.verdicts import load_verdicts
@@ -228,7 +228,7 @@ def _distribution(total: KindPartial, statistic: int, layer: int, head: int) -> 
     if not n:
         return None
     mean, sd = float(total.sums[at]) / n, (float(total.squares[at]) / (n - 1)) ** 0.5 if n > 1 else 0.0
-    low, high = interval(mean, sd, n)
+    low, high = normal(mean, sd, n)
     return Distribution(
         n=n,
         mean=mean,

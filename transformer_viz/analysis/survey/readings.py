@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.analysis.length_report import wilson
+from transformer_viz.analysis.intervals import wilson
 from transformer_viz.analysis.survey.result import Confidence, Survey, SurveyedHead
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import Kind

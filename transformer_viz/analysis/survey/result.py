@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from transformer_viz import reading
+from transformer_viz.analysis.intervals import normal
 from transformer_viz.analysis.survey.checks import check
 from transformer_viz.analysis.survey.fields import built, plain
 from transformer_viz.analysis.verdict import Verdicts
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = 1
-Z = 1.96
-"""Standard errors on either side of a mean within which 95 % of such means lie."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -320,12 +319,6 @@ def share(count: int, n: int) -> Distribution:
     """So many of n texts, as the mean of a statistic that is 1 for these and 0 for the others."""
     p = count / n
     sd = (p * (1 - p) * n / (n - 1)) ** 0.5 if n > 1 else 0.0
-    low, high = interval(p, sd, n)
+    low, high = normal(p, sd, n)
     ends = {"low": low, "high": high, "min": float(count == n), "max": float(count > 0)}
     return Distribution(n=n, mean=p, sd=sd, **ends, even=None, counts=(n - count, count))
-
-
-def interval(mean: float, sd: float, n: int) -> tuple[float, float]:
-    """In which 95 % of the means of n such texts lie."""
-    half = Z * sd / n**0.5
-    return mean - half, mean + half

@@ -1,0 +1,58 @@
+"""95 % intervals: of a share, of a mean, of a difference, and of a mean over texts whose steps depend on each other."""
+
+import math
+
+import numpy as np
+
+Z_95 = 1.959963984540054
+"""The normal distribution's 0.975 quantile."""
+Z_ROUNDED = 1.96
+"""The same as surveys have it, whose intervals are mean ± 1.96 standard errors."""
+DRAWS = 1000
+"""Resampled sets of texts in a bootstrap."""
+
+Interval = tuple[float, float]
+
+
+def wilson(hits: int, n: int) -> Interval:
+    """Of a share, hits of n (Wilson 1927, score interval without continuity correction); it stays within 0 and 1.
+
+    Unlike hits/n ± z·√(p(1−p)/n) it has a width where all or none are right.
+    """
+    assert n > 0 and 0 <= hits <= n
+    share, z2 = hits / n, Z_95**2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    # At 0 and n the bound is exactly the share; rounding would put it beside.
+    return (0.0 if hits == 0 else max(0.0, centre - half)), (1.0 if hits == n else min(1.0, centre + half))
+
+
+def normal(mean: float, sd: float, n: int) -> Interval:
+    """Of the mean of n independent values with this standard deviation, by the normal approximation."""
+    half = Z_ROUNDED * sd / n**0.5
+    return mean - half, mean + half
+
+
+def difference(a: float, interval_a: Interval, b: float, interval_b: Interval) -> Interval:
+    """Of b − a from the intervals of both, which are independent.
+
+    Newcombe 1998, "Interval estimation for the difference between independent proportions", method 10; of means it is the
+    normal approximation.
+    """
+    below = math.hypot(b - interval_b[0], interval_a[1] - a)
+    above = math.hypot(interval_b[1] - b, a - interval_a[0])
+    return b - a - below, b - a + above
+
+
+def bootstrap(sums: np.ndarray, counts: np.ndarray, seed: int) -> Interval:
+    """Of a mean over all steps of all texts, by resampling the texts (Efron 1979), since the steps of one depend on each other.
+
+    Args:
+        sums: (text,), of the values of a text's steps.
+        counts: (text,), how many these are.
+        seed: of the resampling.
+    """
+    drawn = np.random.default_rng(seed).integers(0, len(sums), (DRAWS, len(sums)))
+    n = counts[drawn].sum(1)
+    low, high = np.percentile(sums[drawn].sum(1)[n > 0] / n[n > 0], (2.5, 97.5))
+    return float(low), float(high)
