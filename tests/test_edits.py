@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from transformer_viz import edits
-from transformer_viz.edits import Flip, Force, HeadOff, MaskOff, Place
+from transformer_viz.addresses import Place
+from transformer_viz.edits import Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import KINDS, Kind
 
@@ -38,11 +39,6 @@ def test_any_text_is_read_or_refused(text):
         pass
     else:
         assert edits.parse(edits.written(read)) == read
-
-
-def test_the_older_spelling_of_uniform_is_read():
-    (edit,) = edits.parse("cross.2.4:3=even")
-    assert str(edit) == "cross.2.4:3=uniform"
 
 
 def test_text_counts_from_one_and_python_from_zero():

@@ -1,6 +1,6 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, terms, vocabulary, edits, version, places, reading, serving, glossary, switches, locks <- model <- tasks, decoding,
+errors, terms, addresses, vocabulary, edits, version, places, reading, serving, glossary, switches, locks <- model <- tasks, decoding,
 checkpoints, loaded_model, task_tokenizer, writing <- readers, trace <- analysis; from there two branches that do not know
 each other: analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <- tracing <- mask_checks,
 evaluation, attribution <- training, surveying (what runs models). Both end in commands, and in views <- app.py.
@@ -17,7 +17,20 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = "transformer_viz"
 FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
     "ground": (
-        {"errors", "terms", "vocabulary", "edits", "version", "places", "reading", "serving", "glossary", "switches", "locks"},
+        {
+            "errors",
+            "terms",
+            "addresses",
+            "vocabulary",
+            "edits",
+            "version",
+            "places",
+            "reading",
+            "serving",
+            "glossary",
+            "switches",
+            "locks",
+        },
         (),
     ),
     "model": ({"model"}, ("ground",)),

@@ -11,7 +11,7 @@ In Python everything counts from 0; in the text, as everywhere a person reads, f
 | `cross.2.4:zero`          | the head's output is zeros                                            |
 | `cross.2.4:3=5`           | the row of query 3 puts all its weight on key 5                       |
 | `cross.2.4:3=5@0.75+1@0.25` | … or divides it                                                     |
-| `cross.2.4:3=uniform`     | … or spreads it uniformly over all keys (`=even` is an older spelling)  |
+| `cross.2.4:3=uniform`     | … or spreads it uniformly over all keys                               |
 
 `cross` is all layers and heads, `cross.2` all heads of layer 2. Several edits are separated by commas.
 """
@@ -21,29 +21,16 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformer_viz.errors import OptionError, listed
-from transformer_viz.terms import KIND_TITLES, KINDS, Kind, text_words
+from transformer_viz.addresses import HIGHEST, Place, is_address
+from transformer_viz.addresses import parse as parse_address
+from transformer_viz.errors import OptionError
+from transformer_viz.terms import KIND_TITLES, Kind, text_words
 
 MOST_EDITS = 200
-_HIGHEST = 512
-_PLACE = re.compile(r"(?P<kind>[a-z]+)(?:\.(?P<layer>\d{1,3})(?:\.(?P<head>\d{1,3}))?)?", re.ASCII)
 _CELL = re.compile(r"(\d{1,3}|\*)-(\d{1,3}|\*)", re.ASCII)
 _ROW = re.compile(r"(\d{1,3}|\*)=(.+)", re.ASCII)
 _SHARE = re.compile(r"(\d{1,3})(?:@(\d{1,3}(?:\.\d{1,6})?))?", re.ASCII)
 _FORMS = "cross:off, cross:3-5, cross:3-*, cross:*-5, cross.2.4:zero, cross.2.4:3=5, cross.2.4:3=uniform"
-
-
-@dataclass(frozen=True)
-class Place:
-    """Which attention; None is every layer, or every head. A head needs its layer."""
-
-    kind: Kind
-    layer: int | None = None
-    head: int | None = None
-
-    def __str__(self) -> str:
-        numbers = [number for number in (self.layer, self.head) if number is not None]
-        return ".".join([self.kind, *(str(number + 1) for number in numbers)])
 
 
 @dataclass(frozen=True)
@@ -155,9 +142,9 @@ def may_look_ahead(edits: Iterable[Edit]) -> bool:
 
 def _one(part: str) -> Edit:
     place_text, colon, what = part.partition(":")
-    place = _place(place_text, part) if colon else None
-    if place is None:
+    if not colon or not is_address(place_text):
         raise _wrong(part)
+    place, _ = parse_address(place_text, f"edit {text_words(part, 60)}")
     if what == "off":
         return MaskOff(place)
     if what == "zero":
@@ -172,21 +159,8 @@ def _one(part: str) -> Edit:
     raise _wrong(part)
 
 
-def _place(text: str, part: str) -> Place:
-    match = _PLACE.fullmatch(text)
-    if match is None:
-        raise _wrong(part)
-    kind = next((kind for kind in KINDS if kind == match["kind"]), None)
-    if kind is None:
-        raise OptionError(
-            f"edit {text_words(part, 60)}: {match['kind']!r} is no kind of attention; choose one of {listed(KINDS)}"
-        )
-    layer, head = (None if match[name] is None else _position(match[name], part) for name in ("layer", "head"))
-    return Place(kind, layer, head)
-
-
 def _shares(text: str, part: str) -> tuple[tuple[int, float], ...]:
-    if text in ("uniform", "even"):  # the second is how files and links of before say it
+    if text == "uniform":
         return ()
     shares = []
     for share in text.split("+"):
@@ -207,9 +181,9 @@ def _shares(text: str, part: str) -> tuple[tuple[int, float], ...]:
 def _position(number: str, part: str) -> int | None:
     if number == "*":
         return None
-    if not 1 <= int(number) <= _HIGHEST:
+    if not 1 <= int(number) <= HIGHEST:
         raise OptionError(
-            f"edit {text_words(part, 60)}: {number} is not possible; positions, layers and heads count from 1 to {_HIGHEST}"
+            f"edit {text_words(part, 60)}: {number} is not possible; positions, layers and heads count from 1 to {HIGHEST}"
         )
     return int(number) - 1
 

@@ -5,13 +5,12 @@ hovers, and each way of writing it stands here alone.
 Plain Python on purpose: a saved trace is read and drawn where torch is not installed.
 """
 
-import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from enum import IntFlag
 from typing import Literal, get_args
 
-from transformer_viz.errors import OptionError, listed, shortened
+from transformer_viz.errors import shortened
 from transformer_viz.vocabulary import PAD
 
 Kind = Literal["encoder", "decoder", "cross"]
@@ -85,30 +84,6 @@ def place_words(place: int, noun: str = "token") -> str:
     return f"{noun} {place + 1}"
 
 
-def row_address(place: tuple[Kind, int, int, int]) -> str:
-    """`cross.2.3:5`, as people write the place of a head and a row, from 1."""
-    kind, layer, head, row = place
-    return f"{kind}.{layer + 1}.{head + 1}:{row + 1}"
-
-
-def read_row_address(text: str) -> tuple[Kind, int, int, int]:
-    """The inverse of `row_address`.
-
-    Raises:
-        OptionError: it is not of this form.
-    """
-    match = _ROW_ADDRESS.fullmatch(text.strip())
-    kind = next((kind for kind in KINDS if match is not None and kind == match["kind"]), None)
-    numbers = [] if match is None else [int(match[name]) - 1 for name in ("layer", "head", "row")]
-    if kind is None or min(numbers) < 0:
-        raise OptionError(
-            f"{text_words(text, 60)} is no head and row; they look like cross.2.3:5, for row 5 of head 3 in layer 2 of "
-            f"cross-attention, and count from 1. The kinds are {listed(KINDS)}"
-        )
-    layer, head, row = numbers
-    return kind, layer, head, row
-
-
 def cell_words(query: int, key: int) -> str:
     """`row 3, column 5`: a cell of a map, in a sentence."""
     return f"row {query + 1}, column {key + 1}"
@@ -171,7 +146,6 @@ def text_words(text: str, most: int = 40) -> str:
     return "'" + "".join(sign if sign.isprintable() else f"[{_PLAIN_WORDS.get(sign, sign_words(sign))}]" for sign in cut) + "'"
 
 
-_ROW_ADDRESS = re.compile(r"(?P<kind>[a-z]+)\.(?P<layer>\d{1,3})\.(?P<head>\d{1,3}):(?P<row>\d{1,3})", re.ASCII)
 _BLANKS = str.maketrans(
     {chr(code): f"<U+{code:04X}>" for code in (*range(0x20), *range(0x7F, 0xA0))} | {"\n": "↵", "\t": "⇥", " ": "␣"}
 )

@@ -9,7 +9,7 @@ import torch
 
 import transformer_viz as tv
 from tests.attribution import plain, planted
-from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.attribution.knock_out import interactions, knock_out, places, removed
 from transformer_viz.errors import OptionError
 

@@ -8,7 +8,7 @@ pytest.importorskip("transformers")
 
 import transformer_viz as tv
 from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own
-from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.knock_out import places

@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.charts import ROWS, bring_into_view, click_point, click_tile, wait_for_weights, wait_until_drawn
+from transformer_viz.addresses import Place
 from transformer_viz.checkpoints import load_snapshot
-from transformer_viz.edits import Place
 
 pytestmark = pytest.mark.browser
 

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 import transformer_viz as tv
 from tests.browser.accessible import faults
 from tests.browser.charts import at_rest
-from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.verdict import words
 from transformer_viz.attribution.verdict import texts_of

@@ -6,8 +6,8 @@ import pytest
 import transformer_viz as tv
 from tests.figures.test_figures import numbers
 from transformer_viz import figures
+from transformer_viz.addresses import Place
 from transformer_viz.analysis.patching import Patching, parting
-from transformer_viz.edits import Place
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import DARK, LIGHT
 from transformer_viz.terms import Kind

@@ -5,9 +5,10 @@ import pytest
 
 from tests.figures.conftest import SOURCE, build
 from transformer_viz import figures
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.counter_proof import CounterProof, Moved
 from transformer_viz.analysis.faithfulness import KS, MeanCurve
-from transformer_viz.analysis.knock_out import HeadEffect, HeadPlace, KnockOut
+from transformer_viz.analysis.knock_out import HeadEffect, KnockOut
 from transformer_viz.analysis.verdict import Mean
 from transformer_viz.errors import OptionError
 from transformer_viz.trace.trace import Trace

@@ -20,8 +20,8 @@ from tests.views.test_compare_view import decoded, said
 from tests.views.test_shown_code import programs, run_code  # noqa: F401
 from tests.views.test_watched_view import finished
 from tests.views.widgets import link_of
+from transformer_viz.addresses import Place
 from transformer_viz.attribution import patch as patches
-from transformer_viz.edits import Place
 from transformer_viz.serving import Limits
 from transformer_viz.views.cache import watched
 from transformer_viz.views.cache.line import Line

@@ -14,7 +14,7 @@ from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
 from tests.views.drawn import charts, tables, titles
 from tests.views.widgets import link_of
-from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.verdict import left_out_words, words
 from transformer_viz.attribution.verdict import texts_of

@@ -1,10 +1,10 @@
 """A Trace in, a small result out: grades, losses, differences, sentences. Numpy only; nothing here needs torch."""
 
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.comparison import first_difference, largest_difference
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.analysis.inside_steps import Explanation, Term, explain
-from transformer_viz.analysis.knock_out import HeadPlace
 from transformer_viz.analysis.loss import Losses, losses
 from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
 from transformer_viz.analysis.measure import Judged, Measure

@@ -3,18 +3,16 @@
 `alignment_heads` finds it. People write it `2.1`, or `2.1.reads` where a word is aligned in the row that reads it.
 """
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
 
+from transformer_viz.addresses import parse_head
 from transformer_viz.analysis.alignment_heads import ROW_WORDS, ROWS, AlignedHead, RowOf
 from transformer_viz.analysis.heads import head_map
 from transformer_viz.errors import OptionError, shortened
 from transformer_viz.terms import head_label
 from transformer_viz.trace.trace import Trace
-
-_ADDRESS = re.compile(r"(\d{1,4})\.(\d{1,4})(?:\.(reads))?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,8 @@ class Aligner:
     @classmethod
     def read(cls, address: str) -> "Aligner | None":
         """As people write it, from 1; None for anything else."""
-        match = _ADDRESS.fullmatch(address)
-        return Aligner(int(match[1]) - 1, int(match[2]) - 1, "reads" if match[3] else "writes") if match else None
+        head = parse_head(address.removesuffix(".reads"))
+        return None if head is None else Aligner(*head, "reads" if address.endswith(".reads") else "writes")
 
     @property
     def address(self) -> str:

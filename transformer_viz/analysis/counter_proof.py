@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import OptionError
 

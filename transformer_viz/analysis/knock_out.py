@@ -6,23 +6,10 @@ from itertools import combinations
 
 import numpy as np
 
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.intervals import wilson
 from transformer_viz.analysis.verdict import Mean, mean_over_texts
 from transformer_viz.terms import Kind
-
-
-@dataclass(frozen=True, order=True)
-class HeadPlace:
-    """One head; layer and head count from 0."""
-
-    kind: Kind
-    layer: int
-    head: int
-
-    def __str__(self) -> str:
-        """As edits and people have it: `cross.2.1`."""
-        return f"{self.kind}.{self.layer + 1}.{self.head + 1}"
-
 
 HeadSet = frozenset[HeadPlace]
 

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis import alignment_heads as heads_of
 from transformer_viz.analysis.alignment_heads import AlignedHead, AlignmentHeads, Attended, Head
-from transformer_viz.analysis.knock_out import HeadPlace, KnockOut
+from transformer_viz.analysis.knock_out import KnockOut
 from transformer_viz.analysis.word_links import Link, checked
 from transformer_viz.attribution.knock_out import knock_out, places
 from transformer_viz.errors import InputError, OptionError

@@ -6,14 +6,15 @@ found and not the farthest possible. Edits and mistakes of the run stay in force
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
 
+from transformer_viz.addresses import HeadPlace, parse
 from transformer_viz.analysis.counter_proof import CounterProof, Moved
-from transformer_viz.analysis.knock_out import HeadPlace
 from transformer_viz.attribution.knock_out import places
 from transformer_viz.attribution.run import Run
 from transformer_viz.errors import OptionError
@@ -73,8 +74,10 @@ def scopes(reader: LoadedModel) -> tuple[str, ...]:
 
 def _heads(reader: LoadedModel, scope: str) -> tuple[HeadPlace, ...]:
     every = places(reader.model.sizes)
-    if heads := tuple(head for head in every if f"{head}.".startswith(f"{scope}.")):
-        return heads
+    with suppress(OptionError):
+        named, row = parse(scope)
+        if row is None and (heads := tuple(filter(named.holds, every))):
+            return heads
     raise OptionError(
         f"{reader.name} has no heads {scope[:40]!r}; a scope is a head such as {every[-1]}, a layer such as "
         f"{str(every[-1]).rpartition('.')[0]}, or all heads of a kind, such as {every[-1].kind}"

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis import knock_out as summary
-from transformer_viz.analysis.knock_out import HeadPlace, HeadSet, KnockOut, Outcome
+from transformer_viz.analysis.knock_out import HeadSet, KnockOut, Outcome
 from transformer_viz.attribution.run import Run
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel

@@ -13,11 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.analysis.comparison import check_traces
-from transformer_viz.analysis.knock_out import HeadPlace
 from transformer_viz.analysis.patching import Extent, PatchedRun, Patching, parting
 from transformer_viz.attribution.run import Read, Run
-from transformer_viz.edits import Place
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices

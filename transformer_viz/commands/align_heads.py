@@ -1,13 +1,13 @@
 """Which heads of cross-attention align, over sentence pairs: by links, by agreement with another head, by effect."""
 
 import argparse
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transformer_viz.addresses import parse_head
 from transformer_viz.commands import _shared
 from transformer_viz.errors import FileError, InputError, OptionError
 
@@ -86,10 +86,9 @@ def _pairs(arguments: argparse.Namespace, model: "LoadedModel") -> "tuple[Sequen
 
 def _head(text: str) -> tuple[int, int]:
     """As people write it, from 1: `L2 H1`, or `2.1`."""
-    match = re.fullmatch(r"[lL]?(\d{1,3})[ .]?[hH]?(\d{1,3})", text.strip(), re.ASCII)
-    if match is None or "0" in match.groups():
+    if (head := parse_head(text)) is None:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no head; write it as 'L2 H1', both from 1")
-    return int(match[1]) - 1, int(match[2]) - 1
+    return head
 
 
 def _lines(option: str, path: Path | None) -> list[str] | None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from transformer_viz.commands import _shared
 
 if TYPE_CHECKING:
-    from transformer_viz.analysis.knock_out import HeadPlace, KnockOut
+    from transformer_viz.addresses import HeadPlace
+    from transformer_viz.analysis.knock_out import KnockOut
 
 HELP = "what is lost without each head, over many texts"
 

@@ -3,9 +3,9 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from transformer_viz.addresses import parse_row, row_address
 from transformer_viz.commands import _shared
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.terms import read_row_address, row_address
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _place(text: str) -> "Place":
     try:
-        return read_row_address(text)
+        return parse_row(text)
     except OptionError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 

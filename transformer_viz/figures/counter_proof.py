@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.counter_proof import CounterProof
 from transformer_viz.analysis.heads import reasons_map
-from transformer_viz.analysis.knock_out import HeadPlace
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.maps import heat_map, hidden, side_by_side
 from transformer_viz.figures.theme import ThemeName, even, theme_of

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
+from transformer_viz.addresses import Place
 from transformer_viz.analysis.patching import Patching
-from transformer_viz.edits import Place
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.figures import cells
 from transformer_viz.figures.margins import text_width

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from transformer_viz.addresses import row_address as place_words
 from transformer_viz.errors import OptionError, TraceError, listed
 from transformer_viz.model.config import NormPlacement
 from transformer_viz.model.surroundings import NormKind
 from transformer_viz.terms import KINDS, Kind
-from transformer_viz.terms import row_address as place_words
 from transformer_viz.trace.trace import Step, Trace
 
 _ALWAYS = ("query", "keys", "values", "weights", "output")

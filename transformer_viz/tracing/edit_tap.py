@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 
 from transformer_viz import edits as plain
-from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
+from transformer_viz.addresses import Place
+from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.model.mistakes import Mistake, MistakeTap
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site, Tap, TapName, compose

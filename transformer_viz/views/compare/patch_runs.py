@@ -1,10 +1,10 @@
 """The runs behind patching on Compare, shared by all sessions, and the queue in which the long ones stand."""
 
 from transformer_viz import checkpoints
+from transformer_viz.addresses import Place
 from transformer_viz.analysis.patching import Extent, PatchedRun, Patching
 from transformer_viz.attribution import patch as patches
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.edits import Place
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace

@@ -8,9 +8,9 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz import glossary
+from transformer_viz.addresses import Place, parse
 from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.analysis.patching import Effect, Extent, PatchedRun, Patching, parting
-from transformer_viz.edits import Place
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.export.strips import output_strip
 from transformer_viz.figures.patching import places_of, plain_patching, strongest
@@ -212,10 +212,9 @@ def _go(kind: Kind, found: Patching, row: int | None, column: int | None) -> Non
 
 def _read(address: str) -> tuple[Place, int]:
     """Of `cross.1.2:3`, which is one by its control; counts from 0."""
-    place, _, query = address.partition(":")
-    kind, *numbers = place.split(".")
-    known: Any = kind
-    return Place(known, *(int(number) - 1 for number in numbers)), int(query) - 1
+    place, row = parse(address)
+    assert row is not None
+    return place, row
 
 
 def _sentence(pair: Pair, found: Patching) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 
 import streamlit as st
 
+from transformer_viz.addresses import Place
 from transformer_viz.analysis.heads import n_layers_heads
-from transformer_viz.edits import Edit, Force, HeadOff, MaskOff, Place, written
+from transformer_viz.edits import Edit, Force, HeadOff, MaskOff, written
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace.trace import Trace

@@ -7,9 +7,10 @@ import streamlit as st
 
 from transformer_viz import edits as plain_edits
 from transformer_viz import figures
+from transformer_viz.addresses import Place
 from transformer_viz.analysis.compare_words import change_words, fills_words
 from transformer_viz.analysis.comparison import compare
-from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff, Place
+from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
 from transformer_viz.mask_checks.effect import SAMPLES
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words, visible

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from transformer_viz.addresses import Place
 from transformer_viz.analysis.heads import Head
-from transformer_viz.edits import Place
 from transformer_viz.terms import Kind
 from transformer_viz.views.snippets.lines import Code, assigned, literal
 from transformer_viz.views.snippets.runs import IMPORT, program

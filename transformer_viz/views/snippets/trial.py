@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from transformer_viz.analysis.knock_out import HeadPlace
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.terms import Kind
 from transformer_viz.views.snippets.explore import DisplayOptions
 from transformer_viz.views.snippets.lines import Code, assigned, call, literal, looks

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from transformer_viz.analysis.knock_out import HeadEffect, HeadPlace, KnockOut
+from transformer_viz.addresses import HeadPlace
+from transformer_viz.analysis.knock_out import HeadEffect, KnockOut
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.verdict import Mean, words
 from transformer_viz.errors import OptionError

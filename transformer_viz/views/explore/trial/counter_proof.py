@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.counter_proof import CounterProof
-from transformer_viz.analysis.knock_out import HeadPlace
 from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.attribution.counter_proof import EPSILON
 from transformer_viz.terms import KIND_TITLES, layer_label

@@ -5,7 +5,8 @@ from collections.abc import Callable
 import streamlit as st
 
 from transformer_viz import figures, glossary
-from transformer_viz.analysis.knock_out import HeadPlace, KnockOut
+from transformer_viz.addresses import HeadPlace
+from transformer_viz.analysis.knock_out import KnockOut
 from transformer_viz.analysis.sentences import percent_words, signed_words
 from transformer_viz.analysis.verdict import Mean
 from transformer_viz.figures.knock_out import TITLES

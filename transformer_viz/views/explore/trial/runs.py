@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
+from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.counter_proof import CounterProof
 from transformer_viz.analysis.faithfulness import KS, MeanCurve
-from transformer_viz.analysis.knock_out import HeadPlace, KnockOut
+from transformer_viz.analysis.knock_out import KnockOut
 from transformer_viz.analysis.verdict import Verdicts
 from transformer_viz.attribution import counter_proof as moving
 from transformer_viz.attribution import knock_out as removing
