@@ -31,7 +31,7 @@ def test_a_place_holds_its_heads():
     "text", ["", "cross.", "cross.0", "cross.1.513", "mixed.1", "cross.1.2.3", "cross:0", "cross.²", "<b>"]
 )
 def test_what_is_no_address_is_refused_in_a_sentence(text):
-    with pytest.raises(OptionError, match="address|kind of attention|not possible"):
+    with pytest.raises(OptionError, match=r"address|kind of attention|not possible"):
         parse(text)
     assert parse_head(text) is None
 

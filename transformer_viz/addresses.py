@@ -19,10 +19,8 @@ from transformer_viz.terms import KINDS, Kind, text_words
 
 HIGHEST = 512
 """Layers, heads and positions that an address can name."""
-_ADDRESS = re.compile(
-    r"(?P<kind>[a-z]+)(?:\.(?P<layer>\d{1,3})(?:\.(?P<head>\d{1,3}))?)?(?::(?P<row>\d{1,3}))?", re.ASCII
-)
-_HEAD = re.compile(r"[lL]?(\d{1,3})[ .]?[hH]?(\d{1,3})", re.ASCII)
+_ADDRESS = re.compile(r"(?P<kind>[a-z]+)(?:\.(?P<layer>\d{1,3})(?:\.(?P<head>\d{1,3}))?)?(?::(?P<row>\d{1,3}))?", re.ASCII)
+_HEAD = re.compile(r"[lL]?(\d{1,3})(?:[ .]?[hH]|[ .])(\d{1,3})", re.ASCII)
 
 
 @dataclass(frozen=True)

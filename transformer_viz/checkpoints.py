@@ -9,7 +9,6 @@ import json
 import math
 import os
 import re
-import shutil
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -31,7 +30,7 @@ from transformer_viz.switches import Switches
 from transformer_viz.task_tokenizer import TaskTokenizer
 from transformer_viz.tasks import Task
 from transformer_viz.vocabulary import Vocabulary
-from transformer_viz.writing import PARTIAL, write_tensors, write_text
+from transformer_viz.writing import new_folder, write_tensors, write_text
 
 FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -234,17 +233,10 @@ def save_checkpoint(
         CheckpointError: the folder exists and `replace` is false.
     """
     refuse_existing(folder, replace)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = folder.parent / f".{folder.name}.{os.getpid()}{PARTIAL}"
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    try:
-        write_text(description(model, task, variant, recipe, metrics), partial / "config.json")
-        write_tensors(model.state_dict(), partial / "model.safetensors")
-        write_text(csv(list(history)), partial / "history.csv")
-        _move_into_place(partial, folder)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with new_folder(folder) as made:
+        write_text(description(model, task, variant, recipe, metrics), made / "config.json")
+        write_tensors(model.state_dict(), made / "model.safetensors")
+        write_text(csv(list(history)), made / "history.csv")
 
 
 def description(model: Transformer, task: Task, variant: str, recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
@@ -265,20 +257,6 @@ def refuse_existing(folder: Path, replace: bool) -> None:
     """Raises a CheckpointError when `folder` is there and may not be replaced."""
     if folder.exists() and not replace:
         raise CheckpointError(f"{folder} exists already. Choose another folder with -o, or replace it with --force.")
-
-
-def _move_into_place(partial: Path, folder: Path) -> None:
-    old = folder.parent / f".{folder.name}.{os.getpid()}.old"
-    replaces = folder.exists()
-    if replaces:
-        folder.rename(old)
-    try:
-        partial.rename(folder)
-    except BaseException:
-        if replaces:
-            old.rename(folder)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def _entry(folder: Path) -> Entry:

@@ -1,4 +1,4 @@
-"""Files of trainings and surveys, each written beside its place and moved there: whoever looks finds the old or the new."""
+"""Files and folders are made beside their place and moved there in one step: a reader finds the old or the new, never half."""
 
 import os
 import re
@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from safetensors import SafetensorError
-from safetensors.torch import save_file
-from torch import Tensor
+if TYPE_CHECKING:
+    from safetensors import SafetensorError
+    from torch import Tensor
 
 PARTIAL = ".partial"
 """How the folder ends in which a file is made. What a killed process left is inside one."""
@@ -35,18 +36,44 @@ def write_bytes(data: bytes, path: Path) -> None:
         made.write_bytes(data)
 
 
-def write_tensors(tensors: Mapping[str, Tensor], path: Path, metadata: dict[str, str] | None = None) -> None:
+def write_tensors(tensors: "Mapping[str, Tensor]", path: Path, metadata: dict[str, str] | None = None) -> None:
     """A safetensors file in one move, readable by all like the files beside it.
 
     Raises:
         OSError: as `write_text`.
     """
+    # Here, since exports write files without torch.
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
+
     with _beside(path) as made:
         try:
             save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, made, metadata)
         except SafetensorError as error:
             raise _of_the_system(error, path) from error
         made.chmod(0o666 & ~_umask())
+
+
+@contextmanager
+def new_folder(folder: Path) -> Generator[Path]:
+    """A folder to fill, which then becomes `folder` and takes the place of one that is there; after an error that one stays."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial, old = (folder.with_name(f".{folder.name}.{os.getpid()}{ending}") for ending in (PARTIAL, ".old"))
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    try:
+        yield partial
+        if replaces := folder.exists():
+            folder.rename(old)
+        try:
+            partial.rename(folder)
+        except BaseException:
+            if replaces:
+                old.rename(folder)
+            raise
+        shutil.rmtree(old, ignore_errors=True)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 @contextmanager
@@ -64,7 +91,7 @@ def _beside(path: Path) -> Generator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _of_the_system(error: SafetensorError, path: Path) -> Exception:
+def _of_the_system(error: "SafetensorError", path: Path) -> Exception:
     """What the operating system said, which safetensors passes on as text only."""
     number = re.search(r"\(os error (\d+)\)", str(error))
     return OSError(int(number[1]), os.strerror(int(number[1])), str(path)) if number else error

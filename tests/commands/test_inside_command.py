@@ -108,7 +108,7 @@ def test_a_file_without_one_is_refused(home, cli, mistake: Callable[..., str]) -
     "text", ["", "cross", "cross.1.1", "cross.0.1:1", "kross.1.1:1", "cross.1.1:1:1", "cross.١.1:1", "cross.1.1:" + "9" * 99]
 )
 def test_a_place_that_is_none_is_refused(text: str) -> None:
-    with pytest.raises(OptionError, match="no address|no kind|not possible|no row of a head"):
+    with pytest.raises(OptionError, match=r"no address|no kind|not possible|no row of a head"):
         parse_row(text)
 
 

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import safetensors.torch
 from safetensors import SafetensorError
 
 from tests.training import tiny
-from transformer_viz import checkpoints, load_checkpoint, writing
+from transformer_viz import checkpoints, load_checkpoint
 from transformer_viz.errors import CheckpointError
 from transformer_viz.training import make_checkpoint as making
 from transformer_viz.training.make_checkpoint import Making, make_checkpoint
@@ -52,7 +53,7 @@ class Disk:
 @pytest.fixture
 def rust_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     """safetensors writes by itself; Python is told of it, and safetensors then says what it would say."""
-    save = writing.save_file
+    save = safetensors.torch.save_file
 
     def save_file(tensors, path, metadata) -> None:
         try:
@@ -61,7 +62,7 @@ def rust_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
             raise SafetensorError(f"Error while serializing: I/O error: {error.strerror} (os error {error.errno})") from None
         save(tensors, path, metadata)
 
-    monkeypatch.setattr(writing, "save_file", save_file)
+    monkeypatch.setattr(safetensors.torch, "save_file", save_file)
 
 
 @pytest.fixture

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import safetensors.torch
 
 from tests.training.tiny import RECIPE
-from transformer_viz import locks, serving, writing
+from transformer_viz import locks, serving
 from transformer_viz.errors import ConfigError, OptionError
 from transformer_viz.training import estimate, jobs, trash
 from transformer_viz.training import make_checkpoint as making
@@ -213,13 +214,13 @@ def test_a_training_never_has_more_bytes_than_it_was_said_to(tmp_path, monkeypat
     monkeypatch.setattr(making, "Probe", lambda checkpoint: dict)
     said = estimate.folder_bytes(estimate.estimate(recipe), recipe, jobs.SNAPSHOTS) - estimate.WORDS_BYTES + 300_000
     found = []
-    write = writing.save_file
+    write = safetensors.torch.save_file
 
     def save_file(*arguments) -> None:
         write(*arguments)
         found.append(jobs._bytes_in(tmp_path))
 
-    monkeypatch.setattr(writing, "save_file", save_file)
+    monkeypatch.setattr(safetensors.torch, "save_file", save_file)
     make_checkpoint(recipe, tmp_path / "new", Making(device="cpu", samples=None, snapshots=jobs.SNAPSHOTS, keep_seconds=0))
     assert 0.6 * said < max(found) <= said
 

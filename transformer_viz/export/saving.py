@@ -1,7 +1,5 @@
 """A run written to a file, whose ending says what it is. A file is whole or not there."""
 
-import contextlib
-import os
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from transformer_viz.figures.files import PICTURE_FORMATS
 from transformer_viz.figures.shades import Scale
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
+from transformer_viz.writing import write_bytes
 
 FORMATS = ("html", *PICTURE_FORMATS, *TABLE_FORMATS)
 
@@ -135,12 +134,7 @@ def write(path: Path, data: bytes) -> None:
     Raises:
         ExportError: the folder or the disk does not allow it.
     """
-    beside = path.with_name(f".{path.name[:100]}.{os.getpid()}.part")
     try:
-        with beside.open("wb") as file:
-            file.write(data)
-        beside.replace(path)
+        write_bytes(data, path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
         raise ExportError(f"{path} cannot be written: {error.strerror or error}.") from error

@@ -32,6 +32,7 @@ from transformer_viz.trace.description import built, check_shapes, described
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import START
+from transformer_viz.writing import write_bytes
 
 FORMATS = (1, 2, 3)
 """A file is of the first format that can hold it: a program that knows earlier ones alone would read it wrongly, and refuses
@@ -67,7 +68,7 @@ _DATE = (2017, 6, 12, 0, 0, 0)
 
 def save_trace(trace: Trace, path: str | PathLike[str]) -> None:
     """Writes `trace` to `path`, over what is there."""
-    Path(path).write_bytes(to_bytes(trace))
+    write_bytes(to_bytes(trace), Path(path))
 
 
 def to_bytes(trace: Trace) -> bytes:
