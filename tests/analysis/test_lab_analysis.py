@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from transformer_viz import decode
-from transformer_viz.analysis.comparison import compare, first_difference, largest_difference
+from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.forbidden import forbidden_weight, weight_on
 from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
@@ -100,25 +100,24 @@ def test_an_edit_is_the_largest_difference(tiny):
     found = compare(after, before).difference("cross", 1, 2)
     assert before.cross_attentions is not None
     assert found[1, 3] == -before.cross_attentions[1, 2, 1, 3]
-    for largest, signed in ((largest_difference(before, after), 1), (compare(after, before).largest, None)):
-        assert largest is not None
-        assert abs(largest.size) >= abs(found[1, 3]) > 0
-        assert signed is None or largest.size > 0
-    assert largest_difference(before, before) is None
-    assert first_difference(before, before) is None
+    largest = compare(after, before).largest
+    assert largest is not None
+    assert abs(largest.size) >= abs(found[1, 3]) > 0
+    assert compare(before, before).largest is None
+    assert compare(before, before).parted is None
 
 
 def test_where_outputs_part(tiny):
     a, b = decode(tiny, "hello", target="abcd"), decode(tiny, "hello", target="abed")
-    assert first_difference(a, b) == 2
-    assert first_difference(a, decode(tiny, "hello", target="ab")) == 2
+    assert compare(a, b).parted == 2
+    assert compare(a, decode(tiny, "hello", target="ab")).parted == 2
 
 
 def test_not_a_number_is_infinitely_far(tiny):
     before, after = (decode(tiny, "hello", pad_to=9, mistake=name) for name in (None, "padded-queries-nan"))
-    largest = largest_difference(before, after)
+    largest = compare(after, before).largest
     assert largest is not None
-    assert math.isinf(largest.size) or largest.size > 1e300
+    assert math.isinf(largest.size) or abs(largest.size) > 1e300
 
 
 def test_forbidden_weight_is_nothing_until_a_mask_is_off(tiny):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import transformer_viz as tv
-from transformer_viz.analysis.comparison import largest_difference
+from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.heads import head_map
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.analysis.snapshots import course, snapshot_sentence
@@ -96,14 +96,14 @@ def test_differences_are_where_they_are(tiny, part, whole):
     for kept in ({}, {"kinds": ("cross",)}, {"kinds": ("cross",), "layers": (2,)}):
         options: dict[str, Any] = kept
         a, b = tv.decode(tiny, "hello", **before, **options), tv.decode(tiny, "hello", **change, **options)
-        found = largest_difference(a, b)
+        found = compare(b, a).largest
         assert found is not None
         assert (found.kind, found.layer, found.head) == ("cross", 2, 1)
         attention = [one for one in tv.diff(a, b).differences if one.what == "attention" and one.where.kind == "cross"]
         assert [(one.where.layer, one.where.head) for one in attention] == [(2, 1)]
     one, other = (tv.decode(tiny, "hello", kinds=("cross",), layers=(layer,)) for layer in (0, 2))
     with pytest.raises(OptionError, match="A has the cross layers 2 and B has 0: no layer is in both"):
-        largest_difference(one, other)
+        compare(other, one).difference("cross", 0, 0)
     said = [str(found) for found in tv.diff(one, other).differences]
     assert any("layers of cross" in words for words in said)
     assert tv.diff(part, part).equal

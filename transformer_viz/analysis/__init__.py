@@ -1,7 +1,6 @@
 """A Trace in, a small result out: grades, losses, differences, sentences. Numpy only; nothing here needs torch."""
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.comparison import first_difference, largest_difference
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.analysis.inside_steps import Explanation, Term, explain
@@ -24,10 +23,8 @@ __all__ = [
     "Term",
     "alignment",
     "explain",
-    "first_difference",
     "forbidden_weight",
     "head_softmax",
-    "largest_difference",
     "losses",
     "mask_parts",
 ]

@@ -8,7 +8,7 @@ attention from it too. Numpy alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -104,24 +104,6 @@ def check_traces(**runs: object) -> None:
             raise OptionError(f"{name} is {type(run).__name__}, not a Trace; a file is read with load_trace")
 
 
-def first_difference(before: Trace, after: Trace) -> int | None:
-    """The first step at which the outputs part, or None where they are equal."""
-    return first_apart(before.output_tokens, after.output_tokens)
-
-
-def largest_difference(before: Trace, after: Trace) -> LargestDifference | None:
-    """`compare(after, before).largest`, its larger weight as `a`; a name of before `compare` that goes with the next release.
-
-    Raises:
-        OptionError: of a kind that both have, no layer is in both.
-    """
-    comparison = compare(after, before)
-    for kind in set(before.kinds) & set(after.kinds):
-        comparison.layers(kind)  # says why, where no layer is in both
-    found = comparison.largest
-    return found if found is None or found.size > 0 else replace(found, a=found.b, b=found.a)
-
-
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Two runs. What is asked of a kind that not both have raises an OptionError that names the common ones."""
@@ -137,7 +119,9 @@ class Comparison:
     @property
     def parted(self) -> int | None:
         """The first step at which the outputs part; None where they are equal, or where one is not recorded."""
-        return first_difference(self.a, self.b) if self.a.output_tokens and self.b.output_tokens else None
+        return (
+            first_apart(self.a.output_tokens, self.b.output_tokens) if self.a.output_tokens and self.b.output_tokens else None
+        )
 
     @cached_property
     def is_by_text(self) -> bool:

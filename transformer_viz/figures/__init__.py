@@ -37,10 +37,6 @@ from transformer_viz.figures.survey_lengths import survey_lengths
 from transformer_viz.figures.training import training
 from transformer_viz.figures.training_playback import training_playback
 
-# What they were called in the releases before; they go in the next one.
-film = training_playback
-filmstrip = snapshot_maps
-
 __all__ = [
     "accuracy_by_length",
     "attention",
@@ -50,8 +46,6 @@ __all__ = [
     "difference",
     "difference_mosaic",
     "faithfulness",
-    "film",
-    "filmstrip",
     "grades",
     "knock_out",
     "mask",

@@ -116,8 +116,7 @@ def built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
         expected_tokens=None if expected_tokens is None else tuple(map(_text, _list(expected_tokens))),
         made_by=_dict(meta["made_by"]),
         mistake=None if mistake is None else _text(mistake),
-        # Files of before there were edits have none.
-        edits=tuple(map(_text, _list(meta.get("edits", [])))),
+        edits=tuple(map(_text, _list(meta["edits"]))),
         search=_search(meta.get("search"), arrays, len(meta["source_tokens"])),
         layers=_layers(meta.get("layers", {})),
         n_given=_index(meta.get("n_given", 0), _LARGEST) or 0,

@@ -6,7 +6,7 @@ from typing import Any, get_args
 import streamlit as st
 
 from transformer_viz import glossary
-from transformer_viz.analysis.comparison import first_difference
+from transformer_viz.analysis.comparison import compare
 from transformer_viz.analysis.sentences import times_words
 from transformer_viz.decoding.beam import Stop
 from transformer_viz.loaded_model import LoadedModel
@@ -172,7 +172,7 @@ def _comparison(greedy: Trace, trace: Trace, search: Search) -> str:
     """Greedy beside beam, in words."""
     best = search.nodes[search.best[0]]
     by_greedy = math.fsum(step.log_probability for step in greedy.steps[greedy.n_given :])
-    parted = first_difference(greedy, trace)
+    parted = compare(greedy, trace).parted
     texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (greedy, trace)]
     if parted is None:
         return f"Greedy decoding and beam {search.settings['beam_size']} both write {texts[0]}, log p = {best.total:.4g}."

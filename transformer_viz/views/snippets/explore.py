@@ -61,7 +61,7 @@ def what_if(
     return program(
         *run.lines(),
         assigned("other", "tv.decode", _CHECKPOINT, run.text, **change),
-        "print(trace.text, other.text, tv.analysis.first_difference(trace, other))",
+        "print(trace.text, other.text, tv.compare(trace, other).parted)",
         assigned("figure", "tv.figures.before_and_after", _TRACE, Code("other"), kind, **place),
         "figure.show()",
     )

@@ -73,7 +73,7 @@ def change(batch: Batch, at: Focus, height: int, given: DisplayOptions, *, with_
         batch.decode("before", changed=False),
         batch.decode("after", changed=True),
         f"before, after = before[{at.sentence}], after[{at.sentence}]",
-        "print(before.text, after.text, tv.analysis.largest_difference(before, after))",
+        "print(before.text, after.text, tv.compare(after, before).largest)",
         assigned("mask", "tv.figures.mask", runs[1], at.kind, layer=at.layer, head=one, **drawn, before=masked),
         "mask.show()",
         assigned("change", "tv.figures.change", *runs, at.kind, **place, **drawn),
