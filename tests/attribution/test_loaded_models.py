@@ -7,11 +7,12 @@ import torch
 pytest.importorskip("transformers")
 
 import transformer_viz as tv
-from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own
+from tests.readers.families import DECODERS, TEXTS, WRITERS, family, own, tokenizer, untapped, wrapped
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.rows import real_queries
 from transformer_viz.attribution.contributions import sublayers
 from transformer_viz.attribution.knock_out import places
+from transformer_viz.attribution.methods import METHODS
 from transformer_viz.attribution.patch import BY, patched
 from transformer_viz.attribution.run import Run
 from transformer_viz.errors import OptionError
@@ -43,6 +44,14 @@ def test_occlusion_is_a_loop_of_their_own_passes(name):
             expected = np.nan if is_later else before[t, token] - after[t, token]
             assert np.isclose(found[t, j], expected, atol=1e-4, equal_nan=True)
     assert np.nanmax(np.abs(found)) > 0.1
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_parameters_that_require_gradients_change_nothing(method):
+    trace = tv.decode(family("marian"), TEXTS[0], max_length=3)
+    expected = tv.attribute(family("marian"), trace, method)
+    other = wrapped(untapped("marian").requires_grad_(True), tokenizer(ends=True), "marian")
+    assert np.array_equal(tv.attribute(other, trace, method).values, expected.values)
 
 
 @pytest.mark.parametrize("name", WRITERS)

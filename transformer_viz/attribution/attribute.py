@@ -56,8 +56,8 @@ def attribute(
             f"through a recurrence that no weights describe. Possible are {others}."
         )
     limits = devices.memory_errors(reader.device), devices.few_threads(reader.device, reader.n_parameters)
-    # Whoever asks in inference mode may ask for gradients too.
-    with limits[0], limits[1], torch.inference_mode(False):
+    # A caller may be in inference mode, and parameters may require gradients: what needs a gradient switches it on itself.
+    with limits[0], limits[1], torch.inference_mode(False), torch.no_grad():
         found = chosen.of(Run.of(reader, trace, on_progress), keys, mode)
     return Attribution(
         method=method,
