@@ -12,7 +12,7 @@ from tests.readers import families  # noqa: E402
 from tests.readers.families import EOS, N_WRITTEN, TEXTS, family, untapped  # noqa: E402
 from tests.readers.test_families import theirs, written  # noqa: E402
 from transformer_viz import decode, load_trace, trace_size  # noqa: E402
-from transformer_viz.errors import ModelError, OptionError  # noqa: E402
+from transformer_viz.errors import InputError, ModelError, OptionError  # noqa: E402
 from transformer_viz.readers.huggingface.loading import HuggingFaceModel, wrapped  # noqa: E402
 from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer  # noqa: E402
 from transformer_viz.tracing.trace_size import held_bytes  # noqa: E402
@@ -208,3 +208,35 @@ def test_a_tokenizer_of_another_model_is_told_apart():
     other.add_tokens(["beyond"])
     with pytest.raises(ModelError, match="do not belong together"):
         decode(replace(family("gpt2"), tokenizer=HuggingFaceTokenizer.of(other)), "w1 beyond")
+
+
+def test_a_token_that_only_the_model_has_can_be_banned_and_given():
+    """Of a vocabulary that is padded: such a token is written, and its label is its id."""
+    unnamed = families.SIZE + 2
+    model = families.untapped("gpt2", vocab_size=families.SIZE + 5)
+
+    def raised(module: Any, given: Any, output: Any) -> None:
+        output.logits[..., unnamed] = 1e3
+
+    model.register_forward_hook(raised)
+    reader = families.wrapped(model, families.tokenizer(), "padded")
+    trace = decode(reader, TEXTS[0], max_length=2)
+    label = trace.output_tokens[-1]
+    assert written(trace) == [unnamed, unnamed] and label == str(unnamed)
+    for named in (label, unnamed):
+        banned = decode(reader, TEXTS[0], max_length=2, ban=[named])
+        assert unnamed not in written(banned)
+        given = decode(reader, TEXTS[0], max_length=2, prefix=[named, "w5"])
+        assert written(given) == [unnamed, families.WORDS.index("w5")]
+    for none in (families.SIZE + 5, str(families.SIZE + 5)):
+        with pytest.raises(InputError, match="ban: token '52' is not in the vocabulary of this model"):
+            decode(reader, TEXTS[0], ban=[none])
+
+
+def test_a_token_that_only_the_tokenizer_has_is_refused():
+    other = families.tokenizer()
+    other.add_tokens(["beyond"])
+    reader = families.wrapped(families.untapped("gpt2"), other, "small")
+    for named in ("beyond", families.SIZE):
+        with pytest.raises(InputError, match="is not in the vocabulary of this model"):
+            decode(reader, TEXTS[0], ban=[named])

@@ -113,3 +113,35 @@ def test_the_longest_text_is_read_and_a_longer_one_refused(name):
     assert len(decode(reader, "w1 " * n_words, max_length=1, kinds=reader.model.sizes.kinds[:1]).steps) < 65
     with pytest.raises(InputError, match=f"reads at most {most}"):
         decode(reader, "w1 " * (n_words + 1))
+
+
+@pytest.mark.parametrize("damage", ["fails", "differs"])
+def test_a_model_that_cannot_decode_step_by_step_is_refused_when_loaded(damage):
+    """Three tokens at once go well, and the step after a cache does not."""
+    model = families.untapped("gpt2")
+
+    def wrong(module: Any, given: Any, options: dict[str, Any], output: Any) -> None:
+        cache = options.get("past_key_values")
+        if cache is not None and cache.get_seq_length() > options["input_ids"].shape[1]:
+            if damage == "fails":
+                raise AttributeError("'tuple' object has no attribute 'last_hidden_state'")
+            output.logits[..., 3] += 0.5
+
+    model.register_forward_hook(wrong, with_kwargs=True)
+    why = {
+        "fails": "a step of decoding fails .AttributeError: 'tuple' object has no",
+        "differs": "token by token, beside padding, it gives other logits than in one pass",
+    }
+    with pytest.raises(ModelError, match=f"'gpt2' .* cannot be shown here: {why[damage]}"):
+        wrapped(model, families.tokenizer(), "gpt2")
+
+
+def test_a_model_whose_prompts_cannot_be_padded_is_refused_when_loaded():
+    """Whisper's decoder counts padding as positions."""
+    config = SHARED | {"d_model": 24, "decoder_layers": 2, "decoder_attention_heads": 4, "decoder_ffn_dim": 40}
+    torch.manual_seed(0)
+    model = transformers.WhisperForCausalLM(transformers.WhisperConfig(**config, is_encoder_decoder=False)).eval()
+    for parameter in model.parameters():
+        parameter.data.normal_(0, 0.25)
+    with pytest.raises(ModelError, match="beside padding, it gives other logits"):
+        wrapped(model, families.tokenizer(), "whisper")

@@ -195,7 +195,7 @@ def _opened(folder: Path, name: str) -> tuple[Any, Any]:
     # Where there is none of them transformers makes a tokenizer that knows no words. One of bytes needs none.
     if own and not any(map(reading.is_file, map(folder.joinpath, names))):
         raise ModelError(f"{name}: there is no tokenizer, which is {' or '.join(names)}. Copy the whole folder again.")
-    for kind in _classes_of(config):
+    for kind in classes_of(config):
         # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up. Eager: the attention
         # that a file asks for may be one that is downloaded.
         how = {"use_safetensors": True, "dtype": torch.float32, "attn_implementation": "eager", "output_loading_info": True}
@@ -213,10 +213,10 @@ def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
         drawn = structure.architecture(model, {"encoder": found.encoder, "decoder": found.decoder}, found.sizes)
         reader = HuggingFaceReader(model, found, Generation.of(model, tokenizer))
         check_decoding(reader)
-    return HuggingFaceModel(name, reader, HuggingFaceTokenizer.of(tokenizer), model.device, drawn)
+    return HuggingFaceModel(name, reader, HuggingFaceTokenizer.of(tokenizer, found.sizes.vocabulary), model.device, drawn)
 
 
-def _classes_of(config: Any) -> tuple[Any, ...]:
+def classes_of(config: Any) -> tuple[Any, ...]:
     """What it is loaded as, the first for which it has all weights: an encoder may have been saved without a head."""
     import transformers as hf
 

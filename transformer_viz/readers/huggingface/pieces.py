@@ -19,20 +19,25 @@ class Pieces:
     """A tokenizer of transformers, and what all who read with it share: labels, and a lock.
 
     It has a state (which side it reads, in which language), so that one text is read at a time.
+
+    Attributes:
+        tokenizer: of transformers.
+        n_ids: how many ids the model has, which may be more or fewer than the tokenizer names.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: Any, n_ids: int | None = None) -> None:
         self.tokenizer = tokenizer
+        self.n_ids = n_ids or len(tokenizer)
         self.lock = threading.Lock()
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Of all ids."""
+        """Of all ids of the model; one that the tokenizer does not name is its number."""
         kept = set(self.tokenizer.added_tokens_decoder)
-        pieces = self.tokenizer.convert_ids_to_tokens(list(range(len(self.tokenizer))))
+        pieces = self.tokenizer.convert_ids_to_tokens(list(range(min(self.n_ids, len(self.tokenizer)))))
         return tuple(
             str(number) if piece is None else piece if number in kept else self._label(piece)
-            for number, piece in enumerate(pieces)
+            for number, piece in enumerate([*pieces, *[None] * (self.n_ids - len(pieces))])
         )
 
     @cached_property
@@ -41,7 +46,7 @@ class Pieces:
         return max(map(len, self.labels), default=1)
 
     def label(self, number: int) -> str:
-        """Of one id; a model may have places for more tokens than its tokenizer knows."""
+        """Of one id."""
         return self.labels[number] if number < len(self.labels) else str(number)
 
     def _label(self, piece: str) -> str:

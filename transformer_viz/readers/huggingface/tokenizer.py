@@ -30,11 +30,11 @@ class HuggingFaceTokenizer:
     has_unique_labels = False
 
     @classmethod
-    def of(cls, tokenizer: Any) -> "HuggingFaceTokenizer":
-        """As it reads by itself."""
+    def of(cls, tokenizer: Any, n_ids: int | None = None) -> "HuggingFaceTokenizer":
+        """As it reads by itself, for a model of so many ids; None = as many as it names."""
         if not languages(tokenizer):
-            return cls(Pieces(tokenizer))
-        return cls(Pieces(tokenizer), source_language=tokenizer.src_lang, target_language=tokenizer.tgt_lang)
+            return cls(Pieces(tokenizer, n_ids))
+        return cls(Pieces(tokenizer, n_ids), source_language=tokenizer.src_lang, target_language=tokenizer.tgt_lang)
 
     @property
     def tokenizer(self) -> Any:
@@ -87,7 +87,7 @@ class HuggingFaceTokenizer:
 
     def texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
         # A model may have places for more tokens than its tokenizer knows, and not every tokenizer passes them over.
-        n_known, decode = len(self.pieces.labels), self.tokenizer.decode
+        n_known, decode = len(self.tokenizer), self.tokenizer.decode
         with self.pieces.lock:
             return [decode([number for number in ids if number < n_known], skip_special_tokens=True) for ids in rows]
 
@@ -99,10 +99,9 @@ class HuggingFaceTokenizer:
 
     def _id(self, what: str, token: str | int) -> int:
         """Of an id, of a piece as the tokenizer writes it, or of a label that only one id has."""
-        if isinstance(token, int):
-            found = [token] if 0 <= token < len(self.tokenizer) else []
-        elif (number := self.tokenizer.get_vocab().get(token)) is not None:
-            found = [number]
+        number = token if isinstance(token, int) else self.tokenizer.get_vocab().get(token)
+        if number is not None:
+            found = [number] if 0 <= number < self.pieces.n_ids else []
         else:
             found = [number for number, label in enumerate(self.pieces.labels) if label == token]
         if not found:
