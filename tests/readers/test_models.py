@@ -345,10 +345,18 @@ def test_what_transformers_says_of_a_folder_names_no_path(mine: Path) -> None:
     assert str(mine.parent) not in str(caught.value)
 
 
-@pytest.mark.parametrize("content", ['{"version": "1.0", "model": {"type": "None"}}', "{"])
-def test_a_tokenizer_that_is_none_is_said_in_a_line(mine: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        ('{"version": "1.0", "model": {"type": "None"}}', "mine cannot be loaded: "),
+        ("{", "mine: 'tokenizer.json' cannot be used: it is not JSON"),
+        ("[]", "mine: 'tokenizer.json' cannot be used: it is no object"),
+        ('{"normalizer": {"type": "Replace"}}', "mine: 'tokenizer.json' cannot be used: it is no tokenizer"),
+    ],
+)
+def test_a_tokenizer_that_is_none_is_said_in_a_line(mine: Path, content: str, sentence: str) -> None:
     (mine / "tokenizer.json").write_text(content)
-    with pytest.raises(ModelError, match="mine cannot be loaded: ") as caught:
+    with pytest.raises(ModelError, match=sentence) as caught:
         tv.load_model("mine")
     assert str(mine) not in str(caught.value)
 

@@ -6,8 +6,9 @@ Only `config.json` and the names and shapes of the weights are read, and nothing
 import math
 import os
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,13 @@ from typing import Any
 from transformer_viz import reading
 from transformer_viz.errors import FileError, ModelError, listed, quoted
 from transformer_viz.readers.description import Description
+from transformer_viz.readers.huggingface import bounds
+from transformer_viz.readers.huggingface.bounds import Weights
 
-_LARGEST_CONFIG, _LARGEST_FILE, _LARGEST_WEIGHTS, _LARGEST_HEADER = 2**22, 2**28, 2**40, 2**25
-"""Bytes of `config.json`, of a tokenizer's file, of a file of weights, and of the names and shapes in it."""
-_MOST_SHARDS = 1000
+_LARGEST_CONFIG, _LARGEST_INDEX, _LARGEST_FILE, _LARGEST_WEIGHTS, _LARGEST_HEADER = 2**20, 2**23, 2**28, 2**40, 2**24
+"""Bytes of `config.json`, of a list of files of weights, of any other file, of a file of weights, and of the names and shapes
+in it."""
+_MOST_SHARDS, _MOST_TENSORS = 1000, 2**16
 _SHARD = re.compile(r"[A-Za-z0-9][\w.-]{0,199}\.safetensors", re.ASCII)
 _FAMILY = re.compile(r"[A-Za-z0-9][\w.-]{0,79}", re.ASCII)
 _CLASS = re.compile(r"[A-Z][A-Za-z0-9]{0,79}")
@@ -26,7 +30,27 @@ _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle")
 _NEVER_READ = (*_PICKLED, ".h5", ".msgpack", ".onnx", ".gguf", ".ot", ".md", ".tflite", ".mlmodel")
 
 
+@dataclass(frozen=True)
+class Contents:
+    """What a folder says of its model.
+
+    Attributes:
+        config: what `config.json` holds, without what names another implementation of attention or of experts.
+        weights: the names and shapes of its tensors.
+        description: the same for people.
+    """
+
+    config: Mapping[str, Any]
+    weights: Weights
+    description: Description
+
+
 def described(folder: Path, name: str) -> Description:
+    """What `contents` finds, for people; see there."""
+    return contents(folder, name).description
+
+
+def contents(folder: Path, name: str) -> Contents:
     """What is in a folder, if it may be loaded.
 
     Args:
@@ -39,9 +63,11 @@ def described(folder: Path, name: str) -> Description:
     _check_files(folder, name)
     config = _config(folder, name)
     _check_config(config, name)
-    paths = _weights(folder, name, config)
-    n_parameters = sum(_n_numbers(path, name) for path in paths)
-    return Description(config["model_type"], n_parameters, sum(map(reading.size_of, paths)))
+    paths = _files_of_weights(folder, name, config)
+    weights = _weights(paths, name)
+    bounds.check_config(config, weights, name)
+    n_bytes = sum(map(reading.size_of, paths))
+    return Contents(bounds.plain(config), weights, Description(config["model_type"], weights.n_parameters, n_bytes))
 
 
 def name_of(folder: Path) -> str:
@@ -115,7 +141,7 @@ def _is_known(family: str) -> bool:
     return family in CONFIG_MAPPING
 
 
-def _weights(folder: Path, name: str, config: Mapping[str, Any]) -> list[Path]:
+def _files_of_weights(folder: Path, name: str, config: Mapping[str, Any]) -> list[Path]:
     """The files of weights: one, or the shards that an index names."""
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if os.path.lexists(single):
@@ -123,7 +149,7 @@ def _weights(folder: Path, name: str, config: Mapping[str, Any]) -> list[Path]:
     if not os.path.lexists(index):
         raise ModelError(_no_weights(folder, name, config))
     with _told(name, index.name):
-        found = reading.json_of(index, _LARGEST_FILE)
+        found = reading.json_of(index, _LARGEST_INDEX)
     places = found.get("weight_map") if isinstance(found, dict) else None
     shards = sorted(set(map(str, places.values()))) if isinstance(places, dict) else []
     if not shards or len(shards) > _MOST_SHARDS or not all(map(_SHARD.fullmatch, shards)):
@@ -144,12 +170,21 @@ def _no_weights(folder: Path, name: str, config: Mapping[str, Any]) -> str:
     )
 
 
-def _n_numbers(path: Path, name: str) -> int:
-    with _told(name, path.name), reading.tensors(path, _LARGEST_WEIGHTS, _LARGEST_HEADER) as file:
-        slices = [file.get_slice(each) for each in file.keys()]  # noqa: SIM118
-        if low := sorted({kind for each in slices if (kind := str(each.get_dtype())).startswith(("F4", "F6", "F8"))}):
-            raise FileError(f"it holds numbers of type {low[0]}, which are quantized weights")
-        return sum(math.prod(each.get_shape()) for each in slices if "F" in str(each.get_dtype()))
+def _weights(paths: Sequence[Path], name: str) -> Weights:
+    """The names and shapes in all files."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    n_parameters = 0
+    for path in paths:
+        with _told(name, path.name), reading.tensors(path, _LARGEST_WEIGHTS, _LARGEST_HEADER) as file:
+            slices = {each: file.get_slice(each) for each in file.keys()}  # noqa: SIM118
+            kinds = {each: str(found.get_dtype()) for each, found in slices.items()}
+            if low := sorted({kind for kind in kinds.values() if kind.startswith(("F4", "F6", "F8"))}):
+                raise FileError(f"it holds numbers of type {low[0]}, which are quantized weights")
+            shapes |= {each: tuple(found.get_shape()) for each, found in slices.items()}
+            n_parameters += sum(math.prod(shapes[each]) for each, kind in kinds.items() if "F" in kind)
+            if len(shapes) > _MOST_TENSORS:
+                raise FileError(f"it is one of files with {len(shapes):,} tensors; at most {_MOST_TENSORS:,} are read")
+    return Weights(shapes, n_parameters)
 
 
 @contextmanager

@@ -3,7 +3,8 @@
 How tokens are chosen (greedy, beam, sampling and their numbers) is for the person to say, whatever that config prefers.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -12,7 +13,8 @@ import torch
 from torch import Tensor
 
 from transformer_viz.decoding.reader import Rules, SoFar
-from transformer_viz.errors import OptionError
+from transformer_viz.errors import ModelError, OptionError, quoted
+from transformer_viz.model.sizes import Sizes
 
 _DEFAULT_LENGTH = 64
 _NEUTRAL: dict[str, tuple[Any, ...]] = {
@@ -77,25 +79,35 @@ class Generation:
     target: tuple[str, int] | None = None
 
     @classmethod
-    def of(cls, model: Any, tokenizer: Any) -> "Generation":
-        """Of a model; what neither its generation config nor its config says is the tokenizer's."""
+    def of(cls, model: Any, tokenizer: Any, sizes: Sizes) -> "Generation":
+        """Of a model of these sizes; what neither its generation config nor its config says is the tokenizer's.
+
+        Raises:
+            ModelError: its decoder begins with no token that it knows.
+        """
         generation, config = getattr(model, "generation_config", None), model.config
         found = {name: _first(getattr(place, name, None) for place in (generation, config, tokenizer)) for name in _IDS}
-        ends = _listed(found["eos_token_id"])
+        # An end that no logit is for is never written.
+        ends = tuple(number for number in _listed(found["eos_token_id"]) if _is_id(number, sizes.vocabulary))
         start = _first((found["decoder_start_token_id"], found["bos_token_id"])) if config.is_encoder_decoder else None
-        pad = found["pad_token_id"]
-        total = getattr(generation, "max_length", None)
-        # What transformers counts as the length of what a decoder reads: its start, or the prompt, first.
-        longest = getattr(generation, "max_new_tokens", None) or (total and total - 1) or _DEFAULT_LENGTH
-        is_total = total and not getattr(generation, "max_new_tokens", None) and not config.is_encoder_decoder
+        if config.is_encoder_decoder and not _is_id(start, sizes.vocabulary):
+            raise ModelError(
+                f"A model of the family {config.model_type!r} cannot be run: its decoder begins with the token {quoted(start)} "
+                "(decoder_start_token_id in generation_config.json or config.json), which should be a whole number from 0 to "
+                f"{sizes.vocabulary - 1}."
+            )
+        pad, longest, total = found["pad_token_id"], *(_length(generation, name) for name in ("max_new_tokens", "max_length"))
+        settings = _set(generation, _NEUTRAL)
+        wrong = {name: value for name, value in settings.items() if not _ALLOWED[name][0](value, sizes.vocabulary)}
         return cls(
             start_id=start,
             end_ids=ends,
-            pad_id=pad if isinstance(pad, int) else ends[0] if ends else 0,
-            settings=_set(generation, _NEUTRAL),
-            refused=_set(generation, _REFUSED),
-            default_max_length=max(1, int(longest)),
-            default_total_length=int(total) if is_total else None,
+            pad_id=pad if _is_id(pad, sizes.source_vocabulary or sizes.vocabulary) else ends[0] if ends else 0,
+            settings={name: value for name, value in settings.items() if name not in wrong},
+            refused=wrong | _set(generation, _REFUSED),
+            # What transformers counts as the length of what a decoder reads: its start, or the prompt, first.
+            default_max_length=longest or max(1, (total or 0) - 1) if longest or total else _DEFAULT_LENGTH,
+            default_total_length=total if not longest and not config.is_encoder_decoder else None,
         )
 
     @property
@@ -119,8 +131,9 @@ class Generation:
         """
         if self.refused and self.is_on:
             name, value = next(iter(self.refused.items()))
+            why = f"which should be {_ALLOWED[name][1]}" if name in _ALLOWED else "which cannot be followed here"
             raise OptionError(
-                f"The generation config of this model sets {name}={value!r}, which cannot be followed here. "
+                f"The generation config of this model sets {name}={quoted(value)}, {why}. "
                 "Switch the generation config off: under How it writes on a page, or model.with_generation(False) in Python."
             )
         return _rules(self) if self.applied else None
@@ -132,6 +145,52 @@ class Generation:
 
 
 _IDS = ("decoder_start_token_id", "bos_token_id", "eos_token_id", "pad_token_id")
+
+
+def _is_id(value: Any, n: int) -> bool:
+    """Whether it is a token of a vocabulary of n."""
+    return type(value) is int and 0 <= value < n
+
+
+def _are_ids(values: Any, n: int) -> bool:
+    return isinstance(values, list) and bool(values) and all(_is_id(value, n) for value in values)
+
+
+def _is_penalty(value: Any, _: int) -> bool:
+    return type(value) in (int, float) and 0 < value < math.inf
+
+
+def _is_count(value: Any, _: int) -> bool:
+    return type(value) is int and 0 < value < 10**9
+
+
+_ALLOWED: dict[str, tuple[Callable[[Any, int], bool], str]] = {
+    "encoder_repetition_penalty": (_is_penalty, "a number above 0"),
+    "repetition_penalty": (_is_penalty, "a number above 0"),
+    "no_repeat_ngram_size": (_is_count, "a whole number from 0, of at most nine digits"),
+    "encoder_no_repeat_ngram_size": (_is_count, "a whole number from 0, of at most nine digits"),
+    "bad_words_ids": (
+        lambda words, n: isinstance(words, list) and all(_are_ids(word, n) for word in words),
+        "lists of tokens, by their ids in its vocabulary",
+    ),
+    "min_length": (_is_count, "a whole number from 0, of at most nine digits"),
+    "min_new_tokens": (_is_count, "a whole number from 0, of at most nine digits"),
+    "forced_bos_token_id": (_is_id, "a token, by its id in its vocabulary"),
+    "forced_eos_token_id": (
+        lambda value, n: _is_id(value, n) or _are_ids(value, n),
+        "a token or several, by their ids in its vocabulary",
+    ),
+    "suppress_tokens": (_are_ids, "a list of tokens, by their ids in its vocabulary"),
+    "begin_suppress_tokens": (_are_ids, "a list of tokens, by their ids in its vocabulary"),
+    "renormalize_logits": (lambda value, _: value is True, "true or false"),
+}
+"""Whether a value of a served setting, for a vocabulary of so many, can be followed, and what it should be."""
+
+
+def _length(generation: Any, name: str) -> int | None:
+    """A limit of a generation config; None where it is no whole number from 1."""
+    found = getattr(generation, name, None)
+    return found if type(found) is int and found > 0 else None
 
 
 def _first(values: Any) -> Any:

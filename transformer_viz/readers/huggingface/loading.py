@@ -18,12 +18,12 @@ from transformer_viz.errors import ModelError, OptionError, TransformerVizError,
 from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture
 from transformer_viz.readers.description import Say, check_memory, in_silence
-from transformer_viz.readers.huggingface import languages, structure
-from transformer_viz.readers.huggingface.folder import described
+from transformer_viz.readers.huggingface import bounds, languages, structure
+from transformer_viz.readers.huggingface.folder import Contents, contents
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import family, probe
 from transformer_viz.readers.huggingface.reader import HuggingFaceReader, check_decoding
-from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer
+from transformer_viz.readers.huggingface.tokenizer import HuggingFaceTokenizer, is_ordinary
 from transformer_viz.switches import Switches
 
 _LONGEST = 512
@@ -173,37 +173,54 @@ def load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -
         ModelError: no model, one that is not safe to open, too large, or one whose attention is not all seen.
         DeviceError: out of memory.
     """
-    found = described(folder, name)
+    found = contents(folder, name)
     _check_installed(name)
-    check_memory(found, name, device)
+    check_memory(found.description, name, device)
+    say("looking at its tokenizer", None)
+    bounds.check_tokenizer(folder, found.weights, name)
     say("starting transformers", None)
-    with devices.memory_errors(device), _told(folder, name), quiet(), _counted(say):
-        model, tokenizer = _opened(folder, name)
-        model = model.to(device).eval().requires_grad_(False)
-    say("looking whether all of its attention is seen", 1.0)
-    return wrapped(model, tokenizer, name)
+    with devices.memory_errors(device), _told(folder, name):
+        with quiet(), _counted(say):
+            model, tokenizer = _opened(folder, found, name, say)
+            model = model.to(device).eval().requires_grad_(False)
+        say("looking whether all of its attention is seen", 1.0)
+        return wrapped(model, tokenizer, name)
 
 
-def _opened(folder: Path, name: str) -> tuple[Any, Any]:
-    from transformers import AutoConfig, AutoTokenizer
+def _opened(folder: Path, found: Contents, name: str, say: Say) -> tuple[Any, Any]:
+    from transformers import AutoTokenizer
 
     only_here = {"local_files_only": True, "trust_remote_code": False}
-    config = AutoConfig.from_pretrained(folder, **only_here)
-    tokenizer: Any = AutoTokenizer.from_pretrained(folder, **only_here)
+    config = _config(folder, found.config, name)
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder, config=config, **only_here)
     own = tokenizer.vocab_files_names.values()
     names = sorted({"tokenizer.json", *own})
     # Where there is none of them transformers makes a tokenizer that knows no words. One of bytes needs none.
     if own and not any(map(reading.is_file, map(folder.joinpath, names))):
         raise ModelError(f"{name}: there is no tokenizer, which is {' or '.join(names)}. Copy the whole folder again.")
     for kind in classes_of(config):
-        # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up. Eager: the attention
-        # that a file asks for may be one that is downloaded.
+        # float32 whatever the file says: half precision is slow and rounds on a CPU, and rows must add up.
         how = {"use_safetensors": True, "dtype": torch.float32, "attn_implementation": "eager", "output_loading_info": True}
-        model, told = kind.from_pretrained(folder, **only_here, **how)
+        with bounds.counted(found.weights, name, say):
+            model, told = kind.from_pretrained(folder, config=config, **only_here, **how)
         # What is not in the file would be random.
         if not (missing := sorted(each for each in told["missing_keys"] if not each.startswith("pooler."))):
             return model, tokenizer
     raise ModelError(f"{name}: its files lack weights of a {type(model).__name__}: {listed(missing[:3])}.")
+
+
+def _config(folder: Path, found: Mapping[str, Any], name: str) -> Any:
+    """As `AutoConfig` makes it of a file, of what was read of it already."""
+    from transformers import CONFIG_MAPPING
+
+    family = found["model_type"]
+    if family == "mistral" and "layer_types" in found:
+        family = "ministral"
+    if family not in CONFIG_MAPPING:
+        raise ModelError(
+            f"{name}: transformers {version('transformers')} has no family {family!r}. A later version may have it."
+        )
+    return CONFIG_MAPPING[family].from_dict(dict(found), name_or_path=str(folder))
 
 
 def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
@@ -211,9 +228,11 @@ def wrapped(model: Any, tokenizer: Any, name: str) -> HuggingFaceModel:
     with quiet():
         found = probe(model, _longest(model, tokenizer))
         drawn = structure.architecture(model, {"encoder": found.encoder, "decoder": found.decoder}, found.sizes)
-        reader = HuggingFaceReader(model, found, Generation.of(model, tokenizer))
+        reader = HuggingFaceReader(model, found, Generation.of(model, tokenizer, found.sizes))
         check_decoding(reader)
-    return HuggingFaceModel(name, reader, HuggingFaceTokenizer.of(tokenizer, found.sizes.vocabulary), model.device, drawn)
+    own = HuggingFaceTokenizer.of(tokenizer, found.sizes.vocabulary)
+    reads = replace(own, n_embedded=found.sizes.source_vocabulary)
+    return HuggingFaceModel(name, reader, reads, model.device, drawn)
 
 
 def classes_of(config: Any) -> tuple[Any, ...]:
@@ -249,13 +268,19 @@ def _told(folder: Path, name: str) -> Generator[None]:
     except TransformerVizError:
         raise
     except ImportError as error:
-        lacking = next((each for each in _OFTEN_LACKING if each in str(error).lower()), error.name or "a package")
+        lacking = next((each for each in _OFTEN_LACKING if each in str(error).lower()), error.name)
+        if lacking is None:
+            raise _cannot(folder, name, error) from error
         raise ModelError(f"{name}: {lacking} is not installed. {_INSTALL}") from error
-    except Exception as error:
-        if devices.is_out_of_memory(error):
+    except BaseException as error:
+        if devices.is_out_of_memory(error) or not is_ordinary(error):
             raise
-        words = " ".join(str(error).replace(str(folder), name).split())
-        raise ModelError(f"{name} cannot be loaded: {type(error).__name__}: {shortened(words, 300)}") from error
+        raise _cannot(folder, name, error) from error
+
+
+def _cannot(folder: Path, name: str, error: BaseException) -> ModelError:
+    words = " ".join(str(error).replace(str(folder), name).split())
+    return ModelError(f"{name} cannot be loaded: {type(error).__name__}: {shortened(words, 300)}")
 
 
 @contextmanager
@@ -302,5 +327,5 @@ def _each(things: Any, say: Say) -> Iterator[Any]:
 def _longest(model: Any, tokenizer: Any) -> int:
     """Positions of the model, at most as many as are drawn."""
     config = model.config.get_text_config()
-    positions = getattr(config, "max_position_embeddings", None) or _LONGEST
-    return max(1, min(_LONGEST, int(positions), int(min(tokenizer.model_max_length, _LONGEST))))
+    told = (getattr(config, "max_position_embeddings", None), tokenizer.model_max_length)
+    return int(min(_LONGEST, _LONGEST, *(each for each in told if isinstance(each, int | float) and each >= 1)))

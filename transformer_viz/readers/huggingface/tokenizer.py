@@ -11,6 +11,11 @@ from transformer_viz.readers.huggingface.languages import languages
 from transformer_viz.readers.huggingface.pieces import Pieces
 
 
+def is_ordinary(error: BaseException) -> bool:
+    """Whether it is an exception, or a panic of the library in Rust, which derives from no `Exception`."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
 @dataclass(frozen=True)
 class HuggingFaceTokenizer:
     """See `loaded_model.Tokenizer`. Ids may share a label: a byte of SentencePiece, and the piece of its letter.
@@ -20,12 +25,14 @@ class HuggingFaceTokenizer:
         is_chat: whether a source is a user's message, framed as its chat template says.
         source_language: the code of the language of sources; None where the tokenizer knows no languages.
         target_language: likewise of targets; None = the source's.
+        n_embedded: tokens that the model has embeddings of; None = as many as may come.
     """
 
     pieces: Pieces
     is_chat: bool = False
     source_language: str | None = None
     target_language: str | None = None
+    n_embedded: int | None = None
 
     has_unique_labels = False
 
@@ -62,11 +69,11 @@ class HuggingFaceTokenizer:
             ids = self._message(text) if self.is_chat else list(tokenizer(text).input_ids)
         if not ids:
             raise InputError("The text is empty. Type at least one letter.")
-        return ids
+        return self._embedded(ids)
 
     def target(self, text: str) -> list[int]:
         with self._reading() as tokenizer:
-            return list(tokenizer(text_target=text, add_special_tokens=False).input_ids)
+            return self._embedded(list(tokenizer(text_target=text, add_special_tokens=False).input_ids))
 
     def frame_of_target(self) -> list[int]:
         """The special tokens that the tokenizer itself puts around a target."""
@@ -111,14 +118,32 @@ class HuggingFaceTokenizer:
             raise InputError(f"{what} {shortened(str(token))!r} is the label of several tokens; name one by its id, of {ids}.")
         return found[0]
 
+    def _embedded(self, ids: list[int]) -> list[int]:
+        """The ids, if the model can read them: a tokenizer of another model may know more."""
+        if self.n_embedded is not None and (most := max(ids, default=0)) >= self.n_embedded:
+            raise InputError(
+                f"The tokenizer makes the token #{most} of this text, and the model knows {self.n_embedded} tokens. "
+                "Try another text; if that is no help, the tokenizer is of another model: copy the whole folder again."
+            )
+        return ids
+
     @contextmanager
     def _reading(self) -> Generator[Any]:
-        """The tokenizer, as this one sets it."""
+        """The tokenizer, as this one sets it. What it cannot read, its own library says by any error."""
         with self.pieces.lock:
-            if self.source_language is not None:
-                self.tokenizer.src_lang = self.source_language
-                self.tokenizer.tgt_lang = self.target_language or self.source_language
-            yield self.tokenizer
+            try:
+                if self.source_language is not None:
+                    self.tokenizer.src_lang = self.source_language
+                    self.tokenizer.tgt_lang = self.target_language or self.source_language
+                yield self.tokenizer
+            except InputError:
+                raise
+            except BaseException as error:
+                if not is_ordinary(error):
+                    raise
+                raise InputError(
+                    f"The model's tokenizer cannot read this text ({shortened(str(error), 200)}). Try another one."
+                ) from error
 
     def _message(self, text: str) -> list[int]:
         """What begins the answer is a part of the template."""

@@ -1,0 +1,299 @@
+"""What a folder's configuration and tokenizer may ask for: no more than its weights can be.
+
+All of it is checked before transformers reads them, but the sizes of modules, which only a family's own code knows: those are
+counted while the modules are made, before they take memory.
+"""
+
+import base64
+import binascii
+import json
+import math
+import re
+import threading
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from transformer_viz import reading
+from transformer_viz.errors import FileError, ModelError, quoted
+from transformer_viz.readers.description import Say
+
+_LAYERS = re.compile(r"layers$|^n_layer$|blocks$|^(num_hidden|inner)_group(s|_num)$")
+_SHARED_LAYERS, _MOST_LABELS, _LARGEST = 128, 2**16, 2**53
+"""Layers that a configuration may name though its weights have fewer: some families use the same weights several times."""
+_IMPLEMENTATION = re.compile(r"(attn|attention|experts)_implementation")
+_REFUSED = ("fusion_config", "kernel_config", "distributed_config")
+"""Settings by which transformers exchanges a family's code for every model of the process."""
+_SPARE = 2**23
+"""Bytes that a model may have beside its weights: a head that was not saved, positions and masks that are computed."""
+_SHARED = 4
+"""How often a model may have one of its weights: of its encoder, decoder, embedding and output, which are then made one."""
+_MOST_WORDS, _SPARE_WORDS, _LARGEST_TOKENIZER = 2**20, 2**10, 2**26
+_MOST_RULES, _MOST_GROWTH, _MOST_ADDED = 64, 200, 256
+"""Steps of a tokenizer one after the other, how many times as long they may make a text, and tokens that one may add to it."""
+_VOCABULARY = re.compile(r"vocab|token|merge|bpe|spm|spiece|sentencepiece|dict")
+_SENTENCE_PIECE = (".model", ".spm")
+_GROWTH = {"ByteLevel": 2.0, "BertNormalizer": 3.0}
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Of all files of weights.
+
+    Attributes:
+        shapes: of each tensor, by its name.
+        n_parameters: numbers that are no whole ones.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    n_parameters: int
+
+    @cached_property
+    def n_layers(self) -> int:
+        """The most numbers that stand in one place of the names: `h.0.attn` and `h.1.attn` are of two layers."""
+        numbers: dict[str, set[str]] = {}
+        for name in self.shapes:
+            for found in re.finditer(r"(?:^|\.)(\d+)(?=\.|$)", name):
+                numbers.setdefault(name[: found.start()], set()).add(found[1])
+        return max(map(len, numbers.values()), default=0)
+
+    @cached_property
+    def n_rows(self) -> int:
+        """Of the largest table: there is no vocabulary beyond."""
+        return max((shape[0] for shape in self.shapes.values() if len(shape) > 1), default=0)
+
+
+def check_config(config: Mapping[str, Any], weights: Weights, name: str) -> None:
+    """Refuses what would run other code, or make layers that are in no file of weights.
+
+    Raises:
+        ModelError: it names the setting.
+    """
+    for key, value in _settings(config):
+        if key in _REFUSED and value is not None:
+            raise ModelError(f"{name}: config.json sets {key}, which exchanges code of transformers. Take that line out.")
+        if type(value) is not int:
+            continue
+        if abs(value) > _LARGEST:
+            raise ModelError(f"{name}: config.json says {quoted(key)}: {quoted(value)}, which is too large a number.")
+        if _LAYERS.search(key) and value > max(_SHARED_LAYERS, weights.n_layers):
+            raise ModelError(
+                f"{name}: config.json says {quoted(key)}: {value:,}, and its weights have {weights.n_layers} layers. "
+                "Copy the whole folder again: they do not belong together."
+            )
+        if key == "num_labels" and value > _MOST_LABELS:
+            raise ModelError(f"{name}: config.json says num_labels: {value:,}; at most {_MOST_LABELS:,} are possible.")
+
+
+def plain(config: Any) -> Any:
+    """Without what names another implementation of attention or of experts, which may be one to download, at any depth."""
+    if isinstance(config, dict):
+        return {key: plain(value) for key, value in config.items() if not _IMPLEMENTATION.search(key)}
+    return [plain(value) for value in config] if isinstance(config, list) else config
+
+
+def _settings(config: Any, key: str = "") -> Iterator[tuple[str, Any]]:
+    """All of them, at any depth; those in a list have the list's name."""
+    yield key, config
+    if isinstance(config, dict):
+        for name, value in config.items():
+            yield from _settings(value, name)
+    elif isinstance(config, list):
+        for value in config:
+            yield from _settings(value, key)
+
+
+@contextmanager
+def counted(weights: Weights, name: str, say: Say) -> Generator[None]:
+    """Within, the building of a model that its weights cannot fill ends with a ModelError; `say` hears of each module."""
+    from torch.nn.modules import module
+
+    here, shapes = threading.get_ident(), set(weights.shapes.values())
+    left = 4.0 * weights.n_parameters + _SPARE
+    n_left = 100 * len(weights.shapes) + 10_000
+
+    def count(_: Any, __: str, made: Any) -> None:
+        nonlocal left
+        # What is loaded later is no longer of the device "meta", where nothing takes memory.
+        if made is None or threading.get_ident() != here or not made.is_meta:
+            return
+        size = math.prod(made.shape) * made.element_size()
+        left -= size / _SHARED if tuple(made.shape) in shapes else size
+        if left < 0:
+            raise ModelError(
+                f"{name}: config.json describes a larger model than its weights are, which have {weights.n_parameters:,} "
+                f"numbers. It asks for {' × '.join(f'{n:,}' for n in made.shape)} in one place, or for more in several. "
+                "Copy the whole folder again: they do not belong together."
+            )
+
+    def hear(_: Any, __: str, ___: Any) -> None:
+        nonlocal n_left
+        if threading.get_ident() != here:
+            return
+        n_left -= 1
+        if n_left < 0:
+            raise ModelError(
+                f"{name}: config.json describes a model of many more parts than its {len(weights.shapes):,} tensors. "
+                "Copy the whole folder again: they do not belong together."
+            )
+        say("making its modules", None)
+
+    with ExitStack() as stack:
+        for register, hook in (
+            (module.register_module_parameter_registration_hook, count),
+            (module.register_module_buffer_registration_hook, count),
+            (module.register_module_module_registration_hook, hear),
+        ):
+            stack.callback(register(hook).remove)
+        yield
+
+
+def check_tokenizer(folder: Path, weights: Weights, name: str) -> None:
+    """Refuses more words than the model has rows for, and rules that make a text very long.
+
+    Raises:
+        ModelError: it names the file.
+    """
+    most = min(_MOST_WORDS, weights.n_rows + _SPARE_WORDS)
+    for path in reading.inside(folder):
+        if not _VOCABULARY.search(path.name) or path.suffix == ".safetensors" or not reading.is_file(path):
+            continue
+        try:
+            data = reading.bytes_of(path, _LARGEST_TOKENIZER)
+            # A word and its id, or two words that are merged and what stands between: counted before they become objects.
+            if data.count(b"\n" if path.suffix == ".txt" else b",") > 8 * most + 2**16:
+                raise FileError(f"it names more words than the {most:,} that the weights of this model have places for")
+            if path.name == "tokenizer.json":
+                _check_rules(_parsed(data), most)
+            elif path.suffix in _SENTENCE_PIECE:
+                _check_pieces(data, most)
+        except (AttributeError, KeyError, TypeError):
+            raise ModelError(f"{name}: {quoted(path.name)} cannot be used: it is no tokenizer.") from None
+        except FileError as error:
+            raise ModelError(f"{name}: {quoted(path.name)} cannot be used: {error}.") from error
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    """By Python's reader: the one of `reading` takes a second for a large vocabulary, whose names stand once."""
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"it is not JSON ({type(error).__name__})") from error
+    if not isinstance(found, dict):
+        raise FileError("it is no object")
+    return found
+
+
+def _check_rules(tokenizer: Mapping[str, Any], most: int) -> None:
+    model = tokenizer.get("model")
+    words = model.get("vocab") if isinstance(model, dict) else None
+    added = tokenizer.get("added_tokens")
+    n = sum(len(each) for each in (words, added) if isinstance(each, dict | list))
+    if n > most:
+        raise FileError(f"it names {n:,} words, and the weights of this model have places for {most:,}")
+    before = [tokenizer.get(part) for part in ("normalizer", "pre_tokenizer", "post_processor")]
+    for steps in (before, [tokenizer.get("decoder")]):
+        rules = [rule for step in steps for rule in _rules(step)]
+        if len(rules) > _MOST_RULES:
+            raise FileError(f"it has {len(rules):,} rules one after the other; at most {_MOST_RULES} are followed")
+        growth = math.prod(map(_growth, rules))
+        if growth > _MOST_GROWTH:
+            raise FileError(
+                f"its rules can make a text {growth:,.0f} times as long; at most {_MOST_GROWTH} times is possible here"
+            )
+
+
+def _rules(step: Any) -> Iterator[Mapping[str, Any]]:
+    """Those that a step is made of, in their order."""
+    if not isinstance(step, dict):
+        return
+    inner = next((step[part] for part in ("normalizers", "pretokenizers", "processors", "decoders") if part in step), None)
+    if isinstance(inner, list):
+        for each in inner:
+            yield from _rules(each)
+    else:
+        yield step
+
+
+def _growth(rule: Mapping[str, Any]) -> float:
+    """How many times as long a rule can make a text, at the least 1."""
+    kind = rule.get("type")
+    if kind == "Replace":
+        text, content = rule["pattern"].get("String"), len(rule["content"])
+        # What is replaced may be nothing, between any two characters.
+        return max(1.0, content / len(text)) if text else 1.0 + content
+    if kind == "Prepend":
+        return 1.0 + len(rule["prepend"])
+    if kind == "Precompiled":
+        return _longest_piece(_bytes(rule["precompiled_charsmap"]))
+    if kind == "TemplateProcessing":
+        return max(_n_copies(rule, rule[part]) for part in ("single", "pair"))
+    return _GROWTH.get(str(kind), 1.0)
+
+
+def _n_copies(template: Mapping[str, Any], pieces: list[Mapping[str, Any]]) -> float:
+    """How often a text stands in what a template makes of it."""
+    special = [piece["SpecialToken"]["id"] for piece in pieces if "SpecialToken" in piece]
+    n_added = sum(len(template["special_tokens"][each]["ids"]) for each in special)
+    if n_added > _MOST_ADDED:
+        raise FileError(f"it adds {n_added:,} tokens to a text; at most {_MOST_ADDED} are possible here")
+    return max(1.0, float(len(pieces) - len(special)))
+
+
+def _bytes(charsmap: Any) -> bytes:
+    try:
+        return base64.b64decode(charsmap or "")
+    except (binascii.Error, ValueError):
+        raise FileError("its map of characters is none") from None
+
+
+def _longest_piece(charsmap: bytes) -> float:
+    """Characters of the longest text that one becomes, of a map of SentencePiece: a trie's size, the trie, and the texts."""
+    texts = charsmap[4 + int.from_bytes(charsmap[:4], "little") :].split(b"\0")
+    return float(max(1, *(len(text.decode(errors="replace")) for text in texts)))
+
+
+def _check_pieces(model: bytes, most: int) -> None:
+    """Of a file of SentencePiece: pieces are its fields 1, how it normalizes is its field 3, and the map there field 2."""
+    n = 0
+    for number, value in _fields(model):
+        n += number == 1
+        if number == 3:
+            growth = max((_longest_piece(each) for inner, each in _fields(value) if inner == 2), default=1.0)
+            if growth > _MOST_GROWTH:
+                raise FileError(
+                    f"its rules can make a text {growth:,.0f} times as long; at most {_MOST_GROWTH} times is possible here"
+                )
+    if n > most:
+        raise FileError(f"it names {n:,} words, and the weights of this model have places for {most:,}")
+
+
+def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
+    """Of a message of protocol buffers, those that hold bytes, by their numbers."""
+    place = 0
+
+    def whole() -> int:
+        nonlocal place
+        number = shift = 0
+        while place < len(message):
+            byte = message[place]
+            place, number, shift = place + 1, number | (byte & 127) << shift, shift + 7
+            if byte < 128 or shift > 63:
+                return number
+        return number
+
+    while place < len(message):
+        tag = whole()
+        if tag & 7 == 2:
+            length = whole()
+            yield tag >> 3, message[place : place + length]
+            place += length
+        elif tag & 7 == 0:
+            whole()
+        elif tag & 7 in (1, 5):
+            place += 8 if tag & 7 == 1 else 4
+        else:
+            raise FileError("it is no model of SentencePiece")
