@@ -84,16 +84,17 @@ PRE: tuple[Any, ...] = (
 _TEXT, _START = {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<s>", "type_id": 0}}
 
 
-def _template(single: Any, ids: int = 1) -> dict[str, Any]:
+def template(ids: int = 1, single: Any = (_START, _TEXT)) -> dict[str, Any]:
+    """A rule that puts so many tokens around a text."""
     special = {"<s>": {"id": "<s>", "ids": [1] * ids, "tokens": ["<s>"] * ids}}
     return {"type": "TemplateProcessing", "single": single, "pair": [_TEXT], "special_tokens": special}
 
 
 POST: tuple[Any, ...] = (
-    _template([_TEXT] * 10**5),
-    {"type": "Sequence", "processors": [_template([_TEXT] * 9)] * 9},
-    _template([_START, _TEXT], 10**6),
-    _template(5),
+    template(single=[_TEXT] * 10**5),
+    {"type": "Sequence", "processors": [template(single=[_TEXT] * 9)] * 9},
+    template(10**6),
+    template(single=5),
 )
 DECODERS: tuple[Any, ...] = (
     {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "w"}, "content": "w" * 30}] * 7},
@@ -112,12 +113,17 @@ def spoiled(seed: int, of: dict[str, Path], parent: Path) -> tuple[str, Path]:
     """What was done to it, and the folder."""
     dice = random.Random(seed)
     family, (kind, spoil) = dice.choice(FAMILIES), KINDS[seed % len(KINDS)]
-    folder = Path(shutil.copytree(of[family], parent / f"hostile-{seed}"))
+    folder = copied(of[family], parent / f"hostile-{seed}")
     spoil(dice, folder)
     return f"{kind} of {family}", folder
 
 
-def _json(folder: Path, name: str, change: Callable[[Any], None]) -> None:
+def copied(folder: Path, to: Path) -> Path:
+    return Path(shutil.copytree(folder, to))
+
+
+def change(folder: Path, name: str, change: Callable[[Any], None]) -> None:
+    """Changes what a file of JSON holds; one that is not there holds nothing."""
     path = folder / name
     found = json.loads(path.read_text()) if path.exists() else {}
     change(found)
@@ -129,7 +135,7 @@ def _sizes(names: str) -> Spoil:
         config = json.loads((folder / "config.json").read_text())
         known = [name for name in names.split() if name in config] or names.split()
         keys = dice.sample(known, min(len(known), dice.choice((1, 1, 3))))
-        _json(
+        change(
             folder,
             "config.json",
             lambda found: found.update({key: dice.choice(ODD[:4] if dice.random() < 0.6 else ODD) for key in keys}),
@@ -141,25 +147,27 @@ def _sizes(names: str) -> Spoil:
 def _implementations(dice: random.Random, folder: Path) -> None:
     value = {dice.choice(IMPLEMENTATIONS): dice.choice(KERNELS) for _ in range(3)}
     place = dice.choice(("", "", "text_config", "encoder", "decoder", "per_layer_config"))
-    _json(folder, "config.json", lambda found: found.update({place: value} if place else value))
+    change(folder, "config.json", lambda found: found.update({place: value} if place else value))
     if dice.random() < 0.3:
-        _json(folder, "generation_config.json", lambda found: found.update(value))
+        change(folder, "generation_config.json", lambda found: found.update(value))
 
 
 def _settings(dice: random.Random, folder: Path) -> None:
     name = dice.choice(("fusion_config", "kernel_config", "distributed_config", "quantization_config", "transformers_weights"))
-    _json(folder, "config.json", lambda found: found.update({name: dice.choice(({"RMSNorm": "evil/kernel"}, "../x", [1], {}))}))
+    change(
+        folder, "config.json", lambda found: found.update({name: dice.choice(({"RMSNorm": "evil/kernel"}, "../x", [1], {}))})
+    )
 
 
 def _generation(dice: random.Random, folder: Path) -> None:
     names = dice.sample(sorted(GENERATION), dice.choice((1, 1, 2)))
     place = dice.choice(("generation_config.json", "generation_config.json", "config.json"))
-    _json(folder, place, lambda found: found.update({name: dice.choice(GENERATION[name]) for name in names}))
+    change(folder, place, lambda found: found.update({name: dice.choice(GENERATION[name]) for name in names}))
 
 
 def _tokenizer(part: str, choices: tuple[Any, ...]) -> Spoil:
     def spoil(dice: random.Random, folder: Path) -> None:
-        _json(folder, "tokenizer.json", lambda found: found.update({part: dice.choice(choices)}))
+        change(folder, "tokenizer.json", lambda found: found.update({part: dice.choice(choices)}))
 
     return spoil
 
@@ -180,7 +188,7 @@ def _words(dice: random.Random, folder: Path) -> None:
             {"type": "BPE", "vocab": many, "merges": [], "unk_token": "gone", "dropout": 7.0},
         )
     )  # fmt: skip
-    _json(folder, "tokenizer.json", lambda found: found.update(model=model, added_tokens=[]))
+    change(folder, "tokenizer.json", lambda found: found.update(model=model, added_tokens=[]))
 
 
 def _added(dice: random.Random, folder: Path) -> None:
@@ -200,7 +208,7 @@ def _added(dice: random.Random, folder: Path) -> None:
             {"fast_tokenizer_files": ["tokenizer.../../x.json"]},
         )
     )
-    _json(folder, "tokenizer_config.json", lambda found: found.update(value))
+    change(folder, "tokenizer_config.json", lambda found: found.update(value))
 
 
 def _no_file(dice: random.Random, folder: Path) -> None:
@@ -266,7 +274,7 @@ def _header(dice: random.Random, folder: Path) -> None:
 
 
 def _any_setting(dice: random.Random, folder: Path) -> None:
-    def change(found: Any) -> None:
+    def spoil(found: Any) -> None:
         for key in dice.sample(sorted(found), min(2, len(found))):
             if key != "model_type":
                 found[key] = dice.choice(ODD)
@@ -274,7 +282,7 @@ def _any_setting(dice: random.Random, folder: Path) -> None:
             ({}, {"attribute_map": {"a": "b", "b": "a"}}, {"sub_configs": 5}, {"__class__": "x"}, {"dtype": "load"})
         )
 
-    _json(folder, dice.choice(("config.json", "generation_config.json", "tokenizer_config.json")), change)
+    change(folder, dice.choice(("config.json", "generation_config.json", "tokenizer_config.json")), spoil)
 
 
 def _bytes(dice: random.Random, folder: Path) -> None:

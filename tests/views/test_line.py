@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.until import until
-from transformer_viz.errors import BusyError, DeviceError
+from transformer_viz.errors import BusyError, DeviceError, ModelError
 from transformer_viz.serving import Limits
-from transformer_viz.views.cache.line import PATIENCE, GivenUp, Line, Run
+from transformer_viz.views.cache.line import GRACE, PATIENCE, GivenUp, Line, Run
 
 PATIENT = 60
 LIMITS = Limits(run_seconds=50, runs_waiting=5, runs_per_visitor=3)
@@ -220,3 +220,40 @@ def test_work_that_is_given_up_cannot_take_it_for_an_ordinary_failure() -> None:
     go_on.set()
     until(lambda: run.state == "done")
     assert not caught and run.is_given_up
+
+
+@pytest.mark.parametrize("is_asked_for", [True, False])
+def test_one_that_does_not_hear_that_it_should_end_is_left_behind(bench: Bench, is_asked_for: bool) -> None:
+    """Late, or forgotten by its page: another thread serves the next, and the first goes no further once it says something."""
+    let_go, ended = threading.Event(), list[str]()
+
+    def never_ends(run: Run) -> None:
+        assert let_go.wait(PATIENT)
+        try:
+            run.goes_on("at last")
+        except GivenUp:
+            ended.append("given up")
+            raise
+
+    stuck = bench.line.join("a1", "a", never_ends)
+    stuck.late = ModelError("not in time")
+    bench.at_work(stuck)
+    second = bench.join("b1")
+    bench.clock += 1 + (LIMITS.run_seconds if is_asked_for else PATIENCE) + GRACE / 2
+    if is_asked_for:
+        stuck.ask()
+    assert (stuck.state, second.ask()) == ("at work", "waiting")
+    bench.clock += GRACE / 2
+    second.ask()
+    assert stuck.state == "done"
+    with pytest.raises(ModelError, match="not in time"):
+        stuck.take()
+    bench.steps.release()
+    bench.done(second)
+    assert second.take() == "b1:x"
+    let_go.set()
+    until(lambda: ended == ["given up"])
+    third = bench.join("c1")
+    bench.steps.release()
+    bench.done(third)
+    assert third.take() == "c1:x"

@@ -230,7 +230,7 @@ def _growth(rule: Mapping[str, Any]) -> float:
     if kind == "Precompiled":
         return _longest_piece(_bytes(rule["precompiled_charsmap"]))
     if kind == "TemplateProcessing":
-        return max(_n_copies(rule, rule[part]) for part in ("single", "pair"))
+        return _n_copies(rule, rule["single"])
     return _GROWTH.get(str(kind), 1.0)
 
 

@@ -18,6 +18,8 @@ from transformer_viz.serving import Limits, variable
 PATIENCE = 10.0
 """Seconds after which a run that no page asks for is given up. A page asks several times a second, one in a hidden tab every
 second."""
+GRACE = 10.0
+"""Seconds that a run has, after it had to end, to say something and hear of it."""
 _LESS_URGENT = 10
 """How nice the thread is: pages, and the runs of small models in them, come first wherever there is one processor for both."""
 
@@ -37,11 +39,14 @@ class Run:
         said: what the work has said last, for the page to show; None before.
         is_stopped: whether it is to end with what there is.
         is_late: whether that is because it took too long.
+        late: the error where it took too long and has not heard that it is to end: its thread is left behind, and others come
+            after it. None: it is always waited for.
     """
 
     def __init__(self, key: Any, visitor: str, work: "Callable[[Run], Any]", line: "Line") -> None:
         self.key, self.visitor = key, visitor
         self.said: Any = None
+        self.late: Exception | None = None
         self.is_stopped = self.is_late = self.is_given_up = False
         self._work, self._line = work, line
         self.state: State = "waiting"
@@ -59,7 +64,7 @@ class Run:
         Raises:
             GivenUp: nobody waits for it.
         """
-        if self.is_given_up or self.is_forgotten:
+        if self.is_given_up or self.is_forgotten or self.state == "done":
             raise GivenUp
         self.said = said
         self.is_late = self._line.now() - self.begun_at > self._line.limits.run_seconds
@@ -73,6 +78,12 @@ class Run:
         return self._line.now() - self._asked_at > PATIENCE
 
     @property
+    def is_stuck(self) -> bool:
+        """Whether it should have ended a while ago, for its limit or since nobody waits for it."""
+        should_end_at = min(self.begun_at + self._line.limits.run_seconds, self._asked_at + PATIENCE)
+        return self.late is not None and self.state == "at work" and self._line.now() > should_end_at + GRACE
+
+    @property
     def n_before(self) -> int:
         """How many runs come before it, the one at work included."""
         return self._line.n_before(self)
@@ -80,6 +91,7 @@ class Run:
     def ask(self) -> State:
         """Its page is still there; how far it is."""
         self._asked_at = self._line.now()
+        self._line.leave_stuck_behind()
         return self.state
 
     def stop(self) -> None:
@@ -122,7 +134,12 @@ class Run:
         except GivenUp:
             self.is_given_up = True
         except BaseException as error:
-            self._error = error
+            self._error = self._error or error
+        self.end()
+
+    def leave_behind(self) -> None:
+        """It ends with its error, whatever its thread still does."""
+        self._error = self.late
         self.end()
 
     def end(self) -> None:
@@ -164,10 +181,22 @@ class Line:
             run.turn = (self._rounds[visitor], self._n)
             self._waiting.append(run)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._serve, name="long runs", daemon=True)
-                self._thread.start()
+                self._start()
             self._has_changed.notify_all()
         return run
+
+    def _start(self) -> None:
+        self._thread = threading.Thread(target=self._serve, name="long runs", daemon=True)
+        self._thread.start()
+
+    def leave_stuck_behind(self) -> None:
+        """A run that should have ended, and does not hear of it, ends for everybody; another thread serves the others."""
+        with self._has_changed:
+            run = self._at_work
+            if run is not None and run.is_stuck:
+                self._at_work = None
+                run.leave_behind()
+                self._start()
 
     def leave(self, run: Run) -> None:
         """Its place is free. One that is at work ends at its next step."""
@@ -216,11 +245,12 @@ class Line:
 
     def _serve(self) -> None:
         _be_less_urgent()
-        while True:
+        while threading.current_thread() is self._thread:
             run = self._next()
             run.work()
             with self._has_changed:
-                self._at_work = None
+                if self._at_work is run:
+                    self._at_work = None
             del run  # or its answer would be held until the next one comes
 
     def _next(self) -> Run:

@@ -13,7 +13,7 @@ _SINGLE = 4
 """Bytes of a number in single precision."""
 
 models: LRUCache[Hashable, LoadedModel] = LRUCache(MOST_BYTES, getsizeof=lambda model: _SINGLE * model.n_parameters)
-_loading, _access = threading.Lock(), threading.Lock()
+_access = threading.Lock()
 
 
 def found(name: Hashable) -> LoadedModel | None:
@@ -28,23 +28,22 @@ def held(name: Hashable, needed: int, make: Callable[[], LoadedModel]) -> Loaded
     Args:
         name: tells it, and its files, from others.
         needed: the bytes that it will take.
-        make: loads it; one at a time.
+        make: loads it. Whoever calls this loads one at a time.
 
     Raises:
         ModelError: it alone is more than the page holds.
     """
-    with _loading:
-        if (there := found(name)) is not None:
-            return there
-        if needed > models.maxsize:
-            raise ModelError(
-                f"This model takes {needed / 1e9:.1f} GB of memory; the page holds {models.maxsize / 1e9:.1f} GB of models. "
-                "Take a smaller one, or run it in Python with tv.load_model."
-            )
-        with _access:
-            while models.currsize + needed > models.maxsize:
-                models.popitem()
-        model = make()
-        with _access:
-            models[name] = model
-        return model
+    if (there := found(name)) is not None:
+        return there
+    if needed > models.maxsize:
+        raise ModelError(
+            f"This model takes {needed / 1e9:.1f} GB of memory; the page holds {models.maxsize / 1e9:.1f} GB of models. "
+            "Take a smaller one, or run it in Python with tv.load_model."
+        )
+    with _access:
+        while models.currsize + needed > models.maxsize:
+            models.popitem()
+    model = make()
+    with _access:
+        models[name] = model
+    return model

@@ -7,6 +7,7 @@ without gradients, and Traces. Runs are bounded by their bytes (`held`), and eac
 import os
 import random
 from collections.abc import Hashable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -56,7 +57,7 @@ Keywords = tuple[tuple[str, Any], ...]
 # Everything that a visitor can make the server keep is limited, in number or in bytes.
 _CHECKPOINTS = 6
 LARGE = 100_000_000
-"""Bytes of a model whose loading is watched; a smaller one is there in a moment."""
+"""Bytes of a model whose loading is watched from its beginning; a smaller one is there in a moment."""
 _MOST_ROWS = 1024
 """Tokens that a model reads and writes in one decoding, at the most."""
 _PAIRS, _TOKENS = 40, 20
@@ -87,25 +88,27 @@ def _load_model(name: str, device: str, entry: readers.Entry) -> LoadedModel:
     if (found := model_cache.found(key)) is not None:
         return found
     words, needed = f"Loading {name}: {size_words(entry)}", entry.description.memory
-    if needed >= LARGE:
-        work, is_there = partial(_read_model, key, needed), lambda: model_cache.found(key) is not None
-        return watched.made(("load", *key), words, work, is_there)
-    with st.spinner(literal(words)):
-        return _read_model(key, needed)
-
-
-def _read_model(key: tuple[str, str, float], needed: int, run: Run | None = None) -> LoadedModel:
-    name, device, _ = key
-
-    def say(words: str, share: float | None) -> None:
-        if run is not None:
-            run.goes_on(Progress(words, share))
-
+    late = ModelError(f"{name} was not loaded in time: a run may take {watched.limit_words()}. Take a smaller model.")
+    work, is_there = partial(_read_model, key, needed, late), lambda: model_cache.found(key) is not None
+    is_small = needed < LARGE
     try:
-        return model_cache.held(key, needed, lambda: readers.load_named(name, device, say))
+        with st.spinner(literal(words)) if is_small else nullcontext():
+            return watched.loaded(("load", *key), words, work, is_there, late, is_small)
+    except BusyError:
+        raise
     except TransformerVizError as error:
         refused[key] = error
         raise
+
+
+def _read_model(key: tuple[str, str, float], needed: int, late: ModelError, run: Run) -> LoadedModel:
+    name, device, _ = key
+
+    def say(words: str, share: float | None) -> None:
+        if not run.goes_on(Progress(words, share)):
+            raise late
+
+    return model_cache.held(key, needed, lambda: readers.load_named(name, device, say))
 
 
 def is_to_be_loaded(name: str, device: str) -> bool:

@@ -31,6 +31,8 @@ QUICK = 1e9
 AT_FIRST, EVERY, _IN_LINE = 0.3, 0.25, 1.0
 """Seconds that a page waits for the first word of a run before it shows that there is none yet; between two looks at one that
 is at work; and at one that waits, since thirty who look four times a second take a third of a processor."""
+_FOR_SMALL = 20.0
+"""Seconds that a page waits for a small model."""
 _MOST_STOPPED = 16
 """Of the runs that somebody has stopped, so many are remembered in a session."""
 
@@ -72,8 +74,7 @@ class Ended:
     def words(self) -> str:
         """For the person."""
         tokens = f"{self.n_steps} token{'s' * (self.n_steps != 1)}"
-        limit = f"{line().limits.run_seconds} s here ({serving.variable('run_seconds')})"
-        late = f", since a run may take {limit}" if self.is_late else ""
+        late = f", since a run may take {limit_words()}" if self.is_late else ""
         return f"Stopped after {tokens}{late}."
 
 
@@ -81,6 +82,17 @@ class Ended:
 def line() -> Line:
     """The one of the server."""
     return Line(serving.limits())
+
+
+@cache
+def loadings() -> Line:
+    """The one of the models that are to be loaded: transformers loads one at a time, and nobody waits for another's run."""
+    return Line(serving.limits())
+
+
+def limit_words() -> str:
+    """How long a run may take here, and by which variable."""
+    return f"{line().limits.run_seconds} s here ({serving.variable('run_seconds')})"
 
 
 def decoded(make: "Held[P, T]", cost: float, *args: P.args, **kwargs: P.kwargs) -> T:
@@ -144,8 +156,8 @@ def computed(words: str, make: "Held[P, T]", cost: float, *args: P.args, **kwarg
 def _say_share(run: Run, share: float) -> None:
     if not run.goes_on(Progress(percent_words(share), share)):
         raise BusyError(
-            f"This was ended at {percent_words(share)}, since a run may take {line().limits.run_seconds} s here "
-            f"({serving.variable('run_seconds')}). Take less of it, or a smaller model."
+            f"This was ended at {percent_words(share)}, since a run may take {limit_words()}. "
+            "Take less of it, or a smaller model."
         )
 
 
@@ -172,6 +184,16 @@ def _written(run: Run, make: "Held[P, T]", *args: P.args, **kwargs: P.kwargs) ->
     return thing, ended[0] if ended else None
 
 
+def loaded(
+    key: Hashable, words: str, work: Callable[[Run], T], is_there: Callable[[], bool], late: Exception, is_small: bool
+) -> T:
+    """As `made`, in the line of the loadings; one that does not end in time ends with `late`, whatever it does.
+
+    For a small one, which is there in a moment, the page waits a while before it shows that it is not.
+    """
+    return _made(loadings(), key, words, work, is_there, late, _FOR_SMALL if is_small else 0.0)
+
+
 def made(key: Hashable, words: str, work: Callable[[Run], T], is_there: Callable[[], bool]) -> T:
     """The result of a long run. Until it is there the page ends here.
 
@@ -185,6 +207,18 @@ def made(key: Hashable, words: str, work: Callable[[Run], T], is_there: Callable
         BusyError: too many wait already.
         Exception: what the work raised.
     """
+    return _made(line(), key, words, work, is_there)
+
+
+def _made(
+    line: Line,
+    key: Hashable,
+    words: str,
+    work: Callable[[Run], T],
+    is_there: Callable[[], bool],
+    late: Exception | None = None,
+    seconds: float = 0.0,
+) -> T:
     state = st.session_state
     run: Run | None = state.get("long_run")
     if run is not None and run.key != key:
@@ -194,10 +228,15 @@ def made(key: Hashable, words: str, work: Callable[[Run], T], is_there: Callable
         st.stop()
     state.left_line = None
     if run is None or run.is_given_up:
-        run = state.long_run = line().join(key, visitor.of_session().mark, work)
+        run = state.long_run = line.join(key, visitor.of_session().mark, work)
+        run.late = late
     run.ask()
     with turns.passed_on():
         is_done = run.wait(AT_FIRST)
+        end = time.monotonic() + seconds
+        while not is_done and time.monotonic() < end:
+            run.wait_for_end(EVERY)
+            is_done = run.ask() == "done"
     if not is_done:
         _begin_to_watch(run, words, is_there)
         st.stop()
