@@ -1,4 +1,4 @@
-"""German number words to digits; the words come from the package num2words.
+"""German number words to digits.
 
 Worked example: `dreiundzwanzig` is read as the morphemes `drei und zwanzig` and framed `<start> drei und zwanzig <end>`. The
 answer is `23`: step 0 must write `2` and look at `zwanzig`, key 3, step 1 must write `3` and look at `drei`, key 1. German
@@ -7,13 +7,12 @@ says the units before the tens, so the attention must cross. A zero that no word
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from transformer_viz.errors import ConfigError, InputError, listed
-from transformer_viz.tasks.corpus import Vocabularies, need
+from transformer_viz.tasks.corpus import Vocabularies
 from transformer_viz.tasks.letters import check_length, check_share
 from transformer_viz.tasks.task import JUDGED_STREAM, Example, Split, Task
 from transformer_viz.terms import sign_words, text_words
@@ -169,7 +168,7 @@ def _below_thousand(morphemes: Sequence[str], start: int, bare: int | None = Non
 
 
 def _below_hundred(rest: list[str], start: int, *, is_last: bool) -> list[Digit] | None:
-    # `ein` before `tausend` only; num2words writes `achthunderteinstausend`, so `eins` may stand there too.
+    # `ein` before `tausend` only; of `achthunderteinstausend` `eins` may stand there too.
     ones = ("eins",) if is_last else ("ein", "eins")
     match rest:
         case [word] if word in _TEENS:
@@ -191,9 +190,29 @@ def _drawn(source: str, count: int, rng: np.random.Generator) -> list[str]:
     return [_word(int(n)) for n in (10**sizes * rng.random(count)).astype(int)]
 
 
-@lru_cache(maxsize=200_000)
 def _word(number: int) -> str:
-    return need("num2words", "num2words", "numbers").num2words(number, lang="de")
+    """A number from 0 to 999,999 as a word, as Germans write it."""
+    thousands, rest = divmod(number, 1000)
+    if not thousands:
+        return _word_below_thousand(rest) or _UNITS[0]
+    # One thousand is `eintausend`; after hundreds, as in 801000, `eins` stands before `tausend`.
+    before = _UNITS[1] if thousands == 1 else _word_below_thousand(thousands)
+    return f"{before}tausend{_word_below_thousand(rest)}"
+
+
+def _word_below_thousand(number: int) -> str:
+    hundreds, rest = divmod(number, 100)
+    tens, units = divmod(rest, 10)
+    first = f"{_UNITS[hundreds]}hundert" if hundreds else ""
+    if rest == 0:
+        return first
+    if rest == 1:
+        return f"{first}eins"
+    if tens == 0:
+        return first + _UNITS[units]
+    if tens == 1:
+        return first + _TEENS[units]
+    return f"{first}{f'{_UNITS[units]}und' if units else ''}{_TENS[tens - 2]}"
 
 
 TASK = Numbers
