@@ -1,20 +1,28 @@
-# `make app` and `make test` are all that a fresh machine with Python 3.11 or later needs.
+# `make app` and `make test` are all that a fresh machine with Python 3.11 to 3.14 needs.
 PYTHON ?= python3
 PORT ?= 8501
 VENV := .venv
 BIN := $(VENV)/bin
-IS_NEW := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
+# Those for which the torch of requirements.txt is built.
+FITS := -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))'
 # LOCK=requirements.lock installs the exact versions that CI ran, instead of the newest that the ranges allow.
 LOCK ?=
 PIP := -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(LOCK))
-# Which build of a package it is, as in torch 2.13.0+cpu, is left to the machine.
-FREEZE := -m pip freeze --exclude-editable | sed 's/+.*//'
+# TORCH=cpu takes torch from PyTorch's index of CPU wheels. On Linux PyPI's own build brings CUDA: 5.3 GB instead of 1.5.
+TORCH ?=
+ifneq ($(filter-out cpu,$(TORCH)),)
+$(error TORCH=$(TORCH) is not known; TORCH=cpu takes the build of torch without CUDA)
+endif
+CPU_WHEELS := https://download.pytorch.org/whl/cpu
+VERSION_OF_TORCH = $(shell sed -n 's/^torch==//p' requirements.txt)
+# Which build of torch it is, as in 2.13.0+cpu, is left to the machine, and so are the packages of CUDA that some builds bring.
+FREEZE := -m pip freeze --exclude-editable | sed -E '/^(cuda-|nvidia-|triton=)/d; s/\+.*//'
 
 .PHONY: help app check test test-all lint lock locked bench screenshots clean
 help: ## what can be made
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed 's/:.*## /\t/' | expand -t 14
 
-app: $(VENV)/.app-installed ## start the app; PORT=8501 is where it listens
+app: $(VENV)/.app-installed ## start the app; PORT=8501 is where it listens; TORCH=cpu installs torch without CUDA
 	@echo "Starting the app at http://localhost:$(PORT) - Ctrl-C stops it."
 	@"$(BIN)/python" -m transformer_viz app --port "$(PORT)"
 
@@ -57,17 +65,23 @@ clean: ## remove the environment and caches
 
 # The stamps make a second start quick: pip runs again only when the lists of packages change.
 $(VENV)/.app-installed: requirements.txt $(LOCK)
-	@"$(PYTHON)" $(IS_NEW) 2>/dev/null \
-	  || { echo "$(PYTHON) is not Python 3.11 or later; name one that is: make app PYTHON=python3.12" >&2; exit 1; }
+	@"$(PYTHON)" $(FITS) 2>/dev/null \
+	  || { echo "$(PYTHON) is not Python 3.11 to 3.14; name one that is: make app PYTHON=python3.12" >&2; exit 1; }
 	@"$(PYTHON)" -m venv "$(VENV)" \
 	  || { echo "$(PYTHON) cannot make a virtual environment; on Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@"$(BIN)/python" $(IS_NEW) \
-	  || { echo "$(VENV) was made by a Python older than 3.11; remove it with: make clean" >&2; exit 1; }
-	@echo "Installing what requirements.txt lists into $(VENV); the first time takes about a minute."
+	@"$(BIN)/python" $(FITS) \
+	  || { echo "$(VENV) was made by another Python than 3.11 to 3.14; remove it with: make clean" >&2; exit 1; }
+	@echo "Installing what requirements.txt lists into $(VENV); the first time takes about a minute, and longer where torch brings CUDA."
+ifeq ($(TORCH),cpu)
+	@"$(BIN)/python" $(PIP) --retries 1 --no-deps --index-url $(CPU_WHEELS) torch==$(VERSION_OF_TORCH) \
+	  || { echo "torch $(VERSION_OF_TORCH) could not be installed from $(CPU_WHEELS); is it reached from here?" \
+	    "Go on with: make app, which takes torch from pip's own index (on Linux with CUDA, 5.3 GB in all)." \
+	    "Or put torch's CPU wheel into a folder, and: PIP_FIND_LINKS=FOLDER make app TORCH=cpu" >&2; exit 1; }
+endif
 	@"$(BIN)/python" $(PIP) -r requirements.txt
 	@touch $@
 
-# The test tools go in after requirements.txt, whose exact torch keeps CUDA packages away.
+# The test tools go in after requirements.txt, so that the torch that is there by then stays.
 $(VENV)/.dev-installed: $(VENV)/.app-installed requirements-dev.txt
 	@"$(BIN)/python" $(PIP) -r requirements-dev.txt
 	@touch $@

@@ -1,0 +1,133 @@
+"""`make` on a fresh machine: what it installs from where, and whether `requirements.lock` is what is installed.
+
+A script stands for Python: it makes a virtual environment that is a copy of itself, writes down what pip was asked for, and
+answers `pip freeze` with a file.
+"""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCK = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+PYTORCH = "https://download.pytorch.org/whl/cpu"
+PYTHON = """#!/bin/sh
+case "$*" in
+  *sys.version_info*) exit $UNFIT ;;
+  *"-m venv"*) mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
+  *"pip freeze"*) cat freeze.txt ;;
+  *"-m pip"*) echo "$*" >> asked.txt; case "$*" in *$UNREACHABLE*) exit 1 ;; esac ;;
+esac
+"""
+OF_CUDA = """cuda-bindings==13.0.3
+cuda-pathfinder==1.2.2
+cuda-toolkit==13.0.2
+nvidia-cublas==13.1.0.3
+nvidia-cuda-cupti==13.0.85
+nvidia-cuda-nvrtc==13.0.88
+nvidia-cuda-runtime==13.0.96
+nvidia-cudnn-cu13==9.20.0.48
+nvidia-cufft==12.0.0.61
+nvidia-cufile==1.15.1.6
+nvidia-curand==10.4.0.35
+nvidia-cusolver==12.0.4.66
+nvidia-cusparse==12.6.3.3
+nvidia-cusparselt-cu13==0.8.0
+nvidia-nccl-cu13==2.28.9
+nvidia-nvjitlink==13.0.88
+nvidia-nvshmem-cu13==3.4.5
+nvidia-nvtx==13.0.85
+triton==3.7.0
+"""
+
+pytestmark = pytest.mark.skipif(shutil.which("make") is None or os.name == "nt", reason="needs make and a POSIX shell")
+
+
+@dataclass(frozen=True)
+class Checkout:
+    """What `make` reads, in a folder of its own."""
+
+    folder: Path
+
+    def make(
+        self, *arguments: str, unreachable: str = "nowhere", unfit: str = "0", freeze: str = LOCK
+    ) -> subprocess.CompletedProcess[str]:
+        (self.folder / "freeze.txt").write_text("".join(sorted(freeze.splitlines(keepends=True))), encoding="utf-8")
+        return subprocess.run(
+            ["make", "--no-print-directory", f"PYTHON={self.folder / 'python'}", *arguments],
+            cwd=self.folder,
+            env={"PATH": os.environ["PATH"], "UNREACHABLE": unreachable, "UNFIT": unfit, "LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @property
+    def asked(self) -> list[str]:
+        """What pip was asked for, a call a line."""
+        return (self.folder / "asked.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    for name in ("Makefile", "requirements.txt", "requirements-dev.txt", "requirements.lock"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "requirements.lock").write_text("".join(sorted(LOCK.splitlines(keepends=True))), encoding="utf-8")
+    (tmp_path / "python").write_text(PYTHON, encoding="utf-8")
+    (tmp_path / "python").chmod(0o755)
+    return Checkout(tmp_path)
+
+
+@pytest.mark.parametrize("build", ["", "+cpu", "+cu130"])
+def test_what_torchs_build_brings_is_no_difference_from_the_lock(checkout: Checkout, build: str) -> None:
+    installed = LOCK.replace("torch==2.13.0\n", f"torch==2.13.0{build}\n") + ("" if build == "+cpu" else OF_CUDA)
+    done = checkout.make("locked", freeze=installed)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert checkout.make("lock", freeze=installed).returncode == 0
+    assert sorted((checkout.folder / "requirements.lock").read_text(encoding="utf-8").splitlines()) == sorted(LOCK.splitlines())
+
+
+@pytest.mark.parametrize("changed", ["", "plotly==7.1.1\n", "plotly==7.1.0\ntritonclient==2.6\n"])
+def test_another_package_or_version_is(checkout: Checkout, changed: str) -> None:
+    done = checkout.make("locked", freeze=LOCK.replace("plotly==7.1.0\n", changed))
+    assert done.returncode == 2
+    assert "renew it with: make clean lock" in done.stderr
+
+
+def test_torch_without_cuda_comes_from_pytorch_before_all_else(checkout: Checkout) -> None:
+    done = checkout.make(".venv/.dev-installed", "TORCH=cpu")
+    assert done.returncode == 0, done.stderr
+    torch, of_app, of_tests = checkout.asked
+    assert torch.endswith(f"--no-deps --index-url {PYTORCH} torch==2.13.0")
+    assert "requirements.txt" in of_app and "requirements-dev.txt" in of_tests
+    assert PYTORCH not in of_app + of_tests
+
+
+def test_without_being_asked_for_nothing_comes_from_there(checkout: Checkout) -> None:
+    assert checkout.make(".venv/.dev-installed").returncode == 0
+    assert PYTORCH not in "".join(checkout.asked)
+
+
+def test_where_pytorch_cannot_be_reached_it_says_how_to_go_on(checkout: Checkout) -> None:
+    done = checkout.make(".venv/.app-installed", "TORCH=cpu", unreachable=PYTORCH)
+    assert done.returncode == 2
+    assert f"torch 2.13.0 could not be installed from {PYTORCH}" in done.stderr
+    assert "5.3 GB" in done.stderr and "PIP_FIND_LINKS=FOLDER make app TORCH=cpu" in done.stderr
+    assert len(checkout.asked) == 1, "nothing else is installed, which would bring CUDA"
+    assert not (checkout.folder / ".venv" / ".app-installed").exists()
+
+
+def test_a_python_that_torch_is_not_built_for_is_named(checkout: Checkout) -> None:
+    done = checkout.make(".venv/.app-installed", unfit="1")
+    assert done.returncode == 2
+    assert "is not Python 3.11 to 3.14; name one that is: make app PYTHON=python3.12" in done.stderr
+
+
+def test_another_build_is_refused(checkout: Checkout) -> None:
+    done = checkout.make(".venv/.app-installed", "TORCH=gpu")
+    assert done.returncode == 2
+    assert "TORCH=gpu is not known; TORCH=cpu takes the build of torch without CUDA" in done.stderr
