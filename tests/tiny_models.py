@@ -83,14 +83,19 @@ def _byte_level():
 
 
 def _word_piece():
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    made = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    # Written down: what the trainer of this model learns is not the same each time.
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    words = sorted({word for text in _TEXTS for word in text.lower().replace(".", " .").split()})
+    letters = sorted(set("".join(words)) - {"."})
+    unused = [f"[unused{place}]" for place in range(21)]
+    pieces = [*special, *letters, *(f"##{letter}" for letter in letters), *words, *unused]
+    vocabulary = {piece: place for place, piece in enumerate(pieces)}
+    made = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
     made.decoder = decoders.WordPiece()
-    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    made.train_from_iterator(_TEXTS * 3, trainers.WordPieceTrainer(vocab_size=200, special_tokens=special, show_progress=False))
     ends = [("[CLS]", 2), ("[SEP]", 3)]
     made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
     names = dict(zip(("pad_token", "unk_token", "cls_token", "sep_token", "mask_token"), special, strict=True))
