@@ -18,7 +18,6 @@ from transformer_viz.errors import OptionError
 from transformer_viz.views import names
 from transformer_viz.views.components import plotly_js, scripts
 from transformer_viz.views.server import greeting, opening, running, warm_up
-from transformer_viz.views.server.bursts import Bursts
 from transformer_viz.views.server.encodings import AcceptedEncodings
 from transformer_viz.views.server.files import Files
 from transformer_viz.views.server.headers import SecurityHeaders
@@ -65,7 +64,6 @@ def middleware() -> list[Middleware]:
         Middleware(Files, folder=folder, beside={plotly_js.NAME: plotly_js.path().read_bytes, **scripts.files()}),
         Middleware(Sessions, limits=limits),
         Middleware(Uploads, limits=limits),
-        Middleware(Bursts),
     ]
 
 
