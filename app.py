@@ -23,4 +23,4 @@ def page() -> None:
 if __name__ == "__main__":
     page()
 else:  # the server imports this file once, to know what it serves
-    app = st.App(__file__, middleware=server.middleware(), lifespan=server.lifespan)
+    app = st.App(__file__, routes=server.routes(), middleware=server.middleware(), lifespan=server.lifespan)

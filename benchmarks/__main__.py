@@ -16,7 +16,7 @@ from benchmarks.machine import is_busy, machine
 from benchmarks.measure import Report, Skipped
 
 GROUPS = (
-    *("decoding", "training", "pictures", "app", "start", "pages", "load", "large", "sessions", "clients", "room"),
+    *("decoding", "training", "pictures", "app", "start", "pages", "load", "large", "sessions", "clients"),
     *("two_servers", "strangers", "readers", "firefox", "live", "inside", "survey"),
 )
 OUTPUT = Path("build/bench.json")

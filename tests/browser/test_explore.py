@@ -83,8 +83,10 @@ def test_plotly_is_asked_for_ahead_of_the_charts_that_need_it_and_loaded_once(pa
     page.wait_for_function("window.Plotly")
     page.get_by_role("tab", name="Heads").click()
     wait_until_drawn(page, "[role=tabpanel] .js-plotly-plot")
-    fetched = page.evaluate("performance.getEntriesByType('resource').map((one) => one.name)")
-    assert [url for url in fetched if "lotly" in url] == [f"{server}/{plotly_js.NAME}"]
+    entries = "performance.getEntriesByType('resource').filter((one) => one.name.includes('lotly'))"
+    fetched = page.evaluate(f"{entries}.map((one) => [one.name, one.transferSize])")
+    assert {url for url, _ in fetched} == {f"{server}/{plotly_js.NAME}"}
+    assert sum(n_bytes > 1_000_000 for _, n_bytes in fetched) <= 1
 
 
 def test_what_is_drawn_is_what_the_model_did(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:

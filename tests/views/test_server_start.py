@@ -1,16 +1,22 @@
 """What begins as the server starts: the app gets ready, and the browser of who started it opens."""
 
 import asyncio
+import gzip
 import signal
 import threading
 import webbrowser
 from unittest.mock import Mock
 
+import plotly
 import pytest
 import streamlit as st
+from plotly.offline import get_plotlyjs
+from starlette.applications import Starlette
 
 from tests.test_imports import python
+from tests.views.asgi import ask
 from transformer_viz import views
+from transformer_viz.views import server
 from transformer_viz.views.server import lifespan, opening, running, warm_up
 
 
@@ -130,7 +136,7 @@ def test_what_it_gets_ready_is_what_a_page_needs():
     seen = python(f"""
 import sys
 from transformer_viz.views import server
-from transformer_viz.views.server import files, warm_up
+from transformer_viz.views.server import warm_up
 def there(): return [name in sys.modules for name in {heavy!r}]
 before = there()
 warm_up.begin(); warm_up.wait()
@@ -150,3 +156,21 @@ def test_what_is_never_ready_holds_up_no_page_for_good(monkeypatch):
     go_on.set()
     warm_up.wait()
     assert order == ["page", "ready"]
+
+
+def test_every_page_of_the_app_has_its_address():
+    """Guards a page whose title and folder differ: a link to it would lead nowhere."""
+    assert sorted(page.TITLE.lower() for page in views.pages()) == sorted(views.names())
+
+
+@pytest.mark.parametrize("base", ["", "viz"])
+@pytest.mark.parametrize("encoding", ["gzip, br", ""])
+def test_plotly_is_the_packages_own_and_a_browser_fetches_it_once(options, base, encoding):
+    options["server.baseUrlPath"] = base
+    path = f"/{base}/plotly-{plotly.__version__}.js".replace("//", "/")
+    answer = ask(Starlette(routes=server.routes()), path, accept_encoding=encoding)
+    assert answer.status == 200
+    assert (gzip.decompress(answer.body) if encoding else answer.body) == get_plotlyjs().encode()
+    assert answer.headers.get("content-encoding", "") == encoding[:4]
+    assert answer.headers["cache-control"].endswith("immutable, max-age=31536000")
+    assert answer.headers["content-type"].startswith("text/javascript")

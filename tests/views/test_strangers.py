@@ -1,15 +1,13 @@
 """What stands in front of Streamlit, each part alone: which requests pass, and what the others are told."""
 
 import asyncio
-import gzip
 import ipaddress
 import re
 import socket
 
 import pytest
 import streamlit as st
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from tests.views.asgi import PASSED, ask, asked, passed_on, scope
 from transformer_viz import serving
@@ -17,10 +15,8 @@ from transformer_viz.errors import OptionError
 from transformer_viz.serving import Limits
 from transformer_viz.views import server
 from transformer_viz.views.server import greeting
-from transformer_viz.views.server.encodings import AcceptedEncodings, accepted
 from transformer_viz.views.server.headers import SecurityHeaders, policy
 from transformer_viz.views.server.hosts import Hosts, hostname, own_names
-from transformer_viz.views.server.routes import Routes
 from transformer_viz.views.server.sessions import LARGEST_MESSAGE, Sessions
 
 
@@ -149,101 +145,18 @@ def test_hostname_is_the_name_or_nothing():
     assert ipaddress.ip_address(hostname("[2001:db8::1]") or "")
 
 
-@pytest.mark.parametrize(
-    ("path", "kind", "status"),
-    [
-        ("/", "http", PASSED),
-        ("/masks", "http", PASSED),
-        ("/static/js/a.js", "http", PASSED),
-        ("/media/a.csv", "http", PASSED),
-        ("/_stcore/health", "http", PASSED),
-        ("/_stcore/host-config", "http", PASSED),
-        ("/_stcore/bidi-components/a/b.js", "http", PASSED),
-        ("/viz/_stcore/health", "http", PASSED),
-        ("/_stcore/stream", "websocket", PASSED),
-        ("/viz/_stcore/stream", "websocket", PASSED),
-        ("/_stcore/metrics", "http", 404),
-        ("/_stcore/metrics/", "http", 404),
-        ("/viz/_stcore/metrics", "http", 404),
-        ("/_stcore/script-health-check", "http", 404),
-        ("/_stcore/agent/interact", "http", 404),
-        ("/_stcore/agent/openapi.json", "http", 404),
-        ("/_stcore/", "http", 404),
-        ("/_stcore/anything-new", "http", 404),
-        ("/auth/login", "http", 404),
-        ("/auth/logout", "http", 404),
-        ("/oauth2callback", "http", 404),
-        ("/", "websocket", 404),
-        ("/_stcore/health", "websocket", 404),
-        ("/_stcore/stream/x", "websocket", 404),
-    ],
-)
-def test_what_the_app_does_not_need_is_closed(path, kind, status):
-    assert ask(Routes(passed_on), path, kind=kind).status == status
-
-
-@pytest.mark.parametrize(
-    ("path", "base", "status"),
-    [
-        ("/masks/_stcore/health", "", 300),
-        ("/masks/_stcore/host-config", "", 300),
-        ("/viz/masks/_stcore/health", "viz", 300),
-        ("/_stcore/health", "", PASSED),
-        ("/viz/_stcore/health", "viz", PASSED),
-        ("/masks/_stcore/health", "masks", PASSED),
-        ("/masks/masks/_stcore/health", "masks", 300),
-        ("/masks/_stcore/upload_file/a/b", "", PASSED),
-    ],
-)
-def test_a_browser_that_looks_for_the_server_below_a_page_is_told_without_an_error(path, base, status):
-    method = "PUT" if "upload_file" in path else "GET"
-    assert ask(Routes(passed_on, pages=("masks", "search"), base=base), path, method=method).status == status
-
-
-@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "X"])
-def test_methods(method):
-    assert (ask(Routes(passed_on), "/", method=method).status == PASSED) == (method in ("GET", "HEAD"))
-    upload = ask(Routes(passed_on), "/_stcore/upload_file/a/b", method=method)
-    assert (upload.status == PASSED) == (method in ("PUT", "DELETE"))
-
-
-@pytest.mark.parametrize(
-    ("header", "names"),
-    [
-        ("gzip", ["gzip"]),
-        ("gzip, deflate, br", ["gzip", "deflate", "br"]),
-        ("gzip;q=0", []),
-        ("GZIP ; Q = 0.000, br", ["br"]),
-        ("gzip;q=0.001", ["gzip"]),
-        ("gzip;q=x, , ;q=0, *;q=0", ["gzip"]),
-        ("", []),
-    ],
-)
-def test_accepted_encodings(header, names):
-    assert accepted(header) == names
-
-
-def test_who_refuses_gzip_gets_none():
-    """With what Streamlit compresses by; without us it would, which is what this guards."""
-    text = b"a" * 2000
-    compresses = GZipMiddleware(lambda *asgi: Response(text, media_type="text/plain")(*asgi))
-    assert "content-encoding" in ask(compresses, accept_encoding="gzip;q=0").headers
-    ours = AcceptedEncodings(compresses)
-    refused, wanted = ask(ours, accept_encoding="br, gzip;q=0"), ask(ours, accept_encoding="br, gzip")
-    assert ("content-encoding" in refused.headers, refused.body) == (False, text)
-    assert (wanted.headers["content-encoding"], gzip.decompress(wanted.body)) == ("gzip", text)
-
-
 @pytest.mark.parametrize("kind", ["http", "websocket"])
 def test_every_answer_has_the_headers(kind, tmp_path):
     (tmp_path / "index.html").write_text("<script>\n let a = 1\n</script>")
-    app = SecurityHeaders(PlainTextResponse("x", headers={"X-Frame-Options": "ALLOWALL"}), page=tmp_path / "index.html")
-    headers = ask(app, kind=kind).headers
+    answer = PlainTextResponse("x", headers={"X-Frame-Options": "ALLOWALL"})
+    headers = ask(SecurityHeaders(answer, page=tmp_path / "index.html", preload="/a.js"), kind=kind).headers
     assert headers["x-content-type-options"] == "nosniff"
     assert headers["x-frame-options"] == "SAMEORIGIN"
     assert headers["referrer-policy"] == "same-origin"
     assert "frame-ancestors 'self'" in headers["content-security-policy"]
-    assert "content-security-policy" in ask(SecurityHeaders(PlainTextResponse("x"), page=tmp_path / "none")).headers
+    headers = ask(SecurityHeaders(HTMLResponse("x"), page=tmp_path / "none", preload="/a.js")).headers
+    assert "content-security-policy" in headers
+    assert headers["link"].startswith("</a.js>; rel=preload; as=script")
 
 
 def test_the_policy_lets_nothing_leave():

@@ -10,7 +10,8 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.views.components import plotly_js, scripts
+from transformer_viz.export import assets
+from transformer_viz.views.components import plotly_js
 from transformer_viz.views.components.clicks import Clicks
 
 _FOLDER = Path(__file__).parent
@@ -60,6 +61,8 @@ def show(
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
     html = '<div class="charted"><div class="chart" role="figure"></div></div>'
-    css = (_FOLDER / "keyboard.css").read_text(encoding="utf-8")
+    names = ("keyboard.css", "plotly.js", "clicks.js", "keyboard.js", "picture.js", "chart.js")
+    css, *scripts = ((_FOLDER / name).read_text(encoding="utf-8") for name in names)
+    js = "\n".join([assets.script("arrays.js"), *scripts])
     # Outside of a shadow, where Plotly's rules of style reach it.
-    return st.components.v2.component(NAME, html=html, css=css, js=scripts.CHART.reader, isolate_styles=False)
+    return st.components.v2.component(NAME, html=html, css=css, js=js, isolate_styles=False)

@@ -21,7 +21,7 @@ from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip, strip_labels
 from transformer_viz.terms import Kind, visible
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import plotly_js, scripts
+from transformer_viz.views.components import plotly_js
 from transformer_viz.views.state.focus import Focus
 
 FOCUS_KEY = "focus"
@@ -120,9 +120,11 @@ def said(what: Literal["step", "pin", "lines", "measure"]) -> Any:
 @cache
 def _component() -> Any:
     """Registered once a process: the files are ours, what a user typed comes as data only."""
-    html, script = assets.asset("player.html"), scripts.PLAYER.reader
-    css = assets.script("player.css", "lines.css") + Path(__file__).with_name("measures.css").read_text(encoding="utf-8")
-    return st.components.v2.component("transformer-viz-player", html=html, css=css, js=script)
+    names = ("measures.css", "plotly.js", "clicks.js", "highlight.js", "measures.js", "player.js")
+    css, *scripts = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in names)
+    css = assets.script("player.css", "lines.css") + css
+    js = "\n".join([assets.script("arrays.js", "player.js", "lines.js", "aligned.js"), *scripts])
+    return st.components.v2.component("transformer-viz-player", html=assets.asset("player.html"), css=css, js=js)
 
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:

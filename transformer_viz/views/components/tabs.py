@@ -14,7 +14,6 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.views.components import scripts
 from transformer_viz.views.state import display_options
 
 NAME = "transformer-viz-tabs"
@@ -50,10 +49,10 @@ def show(tabs: dict[str, ModuleType], key: str, what: Any) -> None:
 @cache
 def _component() -> Any:
     """Registered once a process."""
-    css = Path(__file__).with_name("tabs.css").read_text(encoding="utf-8")
+    css, js = (Path(__file__).with_name(name).read_text(encoding="utf-8") for name in ("tabs.css", "tabs.js"))
     html = '<div class="tabs" role="tablist"></div>'
     # Outside of a shadow, where the page's rules for what has the focus and for the system's own colours reach it.
-    return st.components.v2.component(NAME, html=html, css=css, js=scripts.TABS.reader, isolate_styles=False)
+    return st.components.v2.component(NAME, html=html, css=css, js=js, isolate_styles=False)
 
 
 def show_one(tab: ModuleType, what: Any) -> None:

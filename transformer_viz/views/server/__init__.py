@@ -1,28 +1,30 @@
-"""What stands around Streamlit's server: protection from strangers, files out of memory, and getting ready beforehand.
+"""What stands around Streamlit's server: protection from strangers, plotly.js as one file, and getting ready beforehand.
 
 Nothing heavy is imported here.
 """
 
+import asyncio
+import gzip
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import streamlit as st
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import Route
 from streamlit.runtime.app_session import AppSession
 
 from transformer_viz import serving
 from transformer_viz.errors import OptionError
-from transformer_viz.views import names
-from transformer_viz.views.components import plotly_js, scripts
+from transformer_viz.views.components import plotly_js
 from transformer_viz.views.server import greeting, opening, running, warm_up
-from transformer_viz.views.server.encodings import AcceptedEncodings
-from transformer_viz.views.server.files import Files
 from transformer_viz.views.server.headers import SecurityHeaders
 from transformer_viz.views.server.hosts import Hosts
-from transformer_viz.views.server.routes import Routes
 from transformer_viz.views.server.sessions import LARGEST_MESSAGE, Sessions
 from transformer_viz.views.server.uploads import Uploads
 from transformer_viz.views.server.visitors import Visitors
@@ -54,17 +56,38 @@ def middleware() -> list[Middleware]:
     except OptionError as error:
         print(f"transformer_viz: {error}", file=sys.stderr)
         raise SystemExit(_MISTAKE) from None
-    folder = Path(st.__file__).parent / "static"
+    page = Path(st.__file__).parent / "static" / "index.html"
     return [
-        Middleware(SecurityHeaders, page=folder / "index.html"),
+        Middleware(SecurityHeaders, page=page, preload=_plotly_path()),
         Middleware(Hosts, allowed=hosts),
-        Middleware(Routes, pages=names(), base=st.get_option("server.baseUrlPath").strip("/")),
         Middleware(Visitors),
-        Middleware(AcceptedEncodings),
-        Middleware(Files, folder=folder, beside={plotly_js.NAME: plotly_js.path().read_bytes, **scripts.files()}),
         Middleware(Sessions, limits=limits),
         Middleware(Uploads, limits=limits),
     ]
+
+
+def routes() -> list[Route]:
+    """plotly.js beside the page, which a browser fetches once: a new release has a new name."""
+    return [Route(_plotly_path(), _plotly)]
+
+
+def _plotly_path() -> str:
+    base = st.get_option("server.baseUrlPath").strip("/")
+    return f"/{base}/{plotly_js.NAME}" if base else f"/{plotly_js.NAME}"
+
+
+async def _plotly(request: Request) -> Response:
+    headers = {"cache-control": "public, immutable, max-age=31536000", "vary": "accept-encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return FileResponse(plotly_js.path(), headers=headers)
+    # Streamlit would compress it again for each browser: a quarter of a second in which nobody else is answered.
+    body = await asyncio.to_thread(_compressed_plotly)
+    return Response(body, headers={**headers, "content-encoding": "gzip"}, media_type="text/javascript")
+
+
+@cache
+def _compressed_plotly() -> bytes:
+    return gzip.compress(plotly_js.path().read_bytes(), mtime=0)
 
 
 def _send_no_path() -> None:

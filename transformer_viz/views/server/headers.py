@@ -18,10 +18,11 @@ class SecurityHeaders:
     Args:
         app: what it passes on to.
         page: Streamlit's `index.html`; the scripts inside it may run.
+        preload: path of a script that a page needs soon.
     """
 
-    def __init__(self, app: ASGIApp, page: Path) -> None:
-        self._app = app
+    def __init__(self, app: ASGIApp, page: Path, preload: str) -> None:
+        self._app, self._preload = app, f"<{preload}>; rel=preload; as=script; fetchpriority=low"
         self._headers = {
             "content-security-policy": policy(page.read_text(encoding="utf-8") if page.is_file() else ""),
             "cross-origin-resource-policy": "same-origin",
@@ -35,7 +36,10 @@ class SecurityHeaders:
 
         async def with_headers(message: Message) -> None:
             if message["type"] in _STARTS:
-                MutableHeaders(scope=message).update(self._headers)
+                headers = MutableHeaders(scope=message)
+                headers.update(self._headers)
+                if headers.get("content-type", "").startswith("text/html"):
+                    headers["link"] = self._preload
             await send(message)
 
         await self._app(scope, receive, with_headers)

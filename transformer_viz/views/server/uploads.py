@@ -16,13 +16,12 @@ from streamlit import runtime
 
 from transformer_viz.serving import Limits, variable
 from transformer_viz.views.server.refusal import refuse
-from transformer_viz.views.server.routes import CORE
 
 TIMEOUT, TOO_LARGE = 408, 413
 FILES_PER_SESSION = 16
 SECONDS = 120.0
 """In which an upload must have arrived."""
-_PATH = re.compile(rf"{CORE}upload_file/([^/]+)/([^/]+)$")
+_PATH = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
 _MB = 2**20
 
 Held = Callable[[str, Sequence[str]], dict[str, int]]
