@@ -5,7 +5,8 @@ import streamlit as st
 from transformer_viz.views import pages, server
 from transformer_viz.views.cache import watched
 from transformer_viz.views.components import address, navigation, reconnected, screen, style
-from transformer_viz.views.server import turns, warm_up
+from transformer_viz.views.server import warm_up
+from transformer_viz.views.server.page_slots import page_slot
 
 
 def page() -> None:
@@ -13,7 +14,7 @@ def page() -> None:
     st.set_page_config(page_icon="🔎", layout="wide")
     style.apply()
     warm_up.wait()
-    with turns.turn(), watched.whole_page():
+    with page_slot(), watched.whole_page():
         navigation.show(pages())()
     address.one_entry_a_page()
     screen.watch()

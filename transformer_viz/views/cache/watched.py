@@ -19,7 +19,7 @@ from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import BusyError
 from transformer_viz.views.cache.line import Line, Run, State
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.server import turns
+from transformer_viz.views.server.page_slots import release_slot
 from transformer_viz.views.state import visitor
 
 if TYPE_CHECKING:
@@ -231,12 +231,12 @@ def _made(
         run = state.long_run = line.join(key, visitor.of_session().mark, work)
         run.late = late
     run.ask()
-    with turns.passed_on():
-        is_done = run.wait(AT_FIRST)
-        end = time.monotonic() + seconds
-        while not is_done and time.monotonic() < end:
-            run.wait_for_end(EVERY)
-            is_done = run.ask() == "done"
+    release_slot()
+    is_done = run.wait(AT_FIRST)
+    end = time.monotonic() + seconds
+    while not is_done and time.monotonic() < end:
+        run.wait_for_end(EVERY)
+        is_done = run.ask() == "done"
     if not is_done:
         _begin_to_watch(run, words, is_there)
         st.stop()
@@ -280,8 +280,7 @@ def _at_work(run: Run, words: str) -> None:
     if run.said is None:
         place.markdown(f":material/menu_book: {literal(words)} …")
         # The first token is seen when it is there, not when the browser asks the next time.
-        with turns.passed_on():
-            run.wait(EVERY)
+        run.wait(EVERY)
     if isinstance(run.said, Progress):
         place.progress(run.said.share or 0.0, literal(f"{words}: {run.said.words}"))
     elif isinstance(run.said, Writing):
