@@ -27,10 +27,6 @@ _LONGEST_HOST = 253
 class Limits:
     """How much the server gives; each is set by `variable(name)`."""
 
-    sessions: int = 100
-    """Browser tabs that are connected at the same time."""
-    sessions_per_address: int = 20
-    """The same, from one other machine; this machine may have all."""
     upload_bytes: int = 512 * _MB
     """Uploaded files that are held or arriving, of all sessions together."""
     upload_bytes_per_session: int = 192 * _MB
@@ -46,7 +42,7 @@ class Limits:
 
 
 def variable(limit: str) -> str:
-    """The environment variable of a limit, as `TRANSFORMER_VIZ_MAX_SESSIONS`."""
+    """The environment variable of a limit, as `TRANSFORMER_VIZ_MAX_RUN_SECONDS`."""
     return f"TRANSFORMER_VIZ_MAX_{limit.upper()}"
 
 

@@ -12,7 +12,7 @@ from tests.needs import needs
 from tests.readers import saved_models
 from transformer_viz import places, serving
 from transformer_viz.commands import app
-from transformer_viz.views.server import greeting
+from transformer_viz.views.server import opening
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,8 +62,8 @@ def test_names_that_are_allowed(cli, started, free_port):
 
 def test_impossible_settings(mistake, started, monkeypatch):
     assert "name of a host" in mistake("app", "--allow-host", "http://viz.example")
-    monkeypatch.setenv(serving.variable("sessions"), "many")
-    assert serving.variable("sessions") in mistake("app")
+    monkeypatch.setenv(serving.variable("run_seconds"), "many")
+    assert serving.variable("run_seconds") in mistake("app")
     assert not started
 
 
@@ -91,7 +91,7 @@ def test_a_folder_with_a_model_is_known_on_every_page_and_opened(cli, mistake, s
         *(f"{tmp_path}/{each}" for each in ("more", "even/more")),
     ]
     assert len(started) == 1
-    assert greeting.here().endswith("/?checkpoint=mine")
+    assert opening.here().endswith("/?checkpoint=mine")
     (tmp_path / "empty").mkdir()
     assert "no model in" in mistake("app", "--port", port, "--model", "mine", "--model", "empty")
     (mine / "model.safetensors").unlink()

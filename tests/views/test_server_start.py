@@ -2,7 +2,6 @@
 
 import asyncio
 import gzip
-import signal
 import threading
 import webbrowser
 from unittest.mock import Mock
@@ -17,7 +16,7 @@ from tests.test_imports import python
 from tests.views.asgi import ask
 from transformer_viz import views
 from transformer_viz.views import server
-from transformer_viz.views.server import lifespan, opening, running, warm_up
+from transformer_viz.views.server import lifespan, opening, warm_up
 
 
 @pytest.fixture
@@ -72,41 +71,6 @@ def test_a_browser_that_does_not_open_stops_nothing(options, opens):
     opens.side_effect = FileNotFoundError("xdg-open")
     lives()
     opens.assert_called_once()
-
-
-class Uvicorn:
-    """As much of one as the signals see."""
-
-    should_exit, force_exit = False, False
-
-    def handle_exit(self, number, frame) -> None:
-        raise KeyboardInterrupt
-
-
-@pytest.fixture
-def signals():
-    """The handlers are what they were, whatever a test sets."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_server_and_is_not_raised_again(signals, number):
-    server = Uvicorn()
-    signal.signal(signal.SIGINT, server.handle_exit)
-    running.end_quietly()
-    signal.raise_signal(number)
-    assert (server.should_exit, server.force_exit) == (True, False)
-    signal.raise_signal(number)
-    assert (server.should_exit, server.force_exit) == (True, True)
-
-
-def test_the_signals_of_others_are_left_alone(signals):
-    before = signal.getsignal(signal.SIGINT)
-    running.end_quietly()
-    assert signal.getsignal(signal.SIGINT) is before
 
 
 def test_without_a_server_nobody_waits():

@@ -16,7 +16,7 @@ from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.visitor import Visitor
-from transformer_viz.views.server import owner
+from transformer_viz.views.server import visitors
 from transformer_viz.views.train import form
 
 given: dict[str, Any] = {}
@@ -225,7 +225,7 @@ def test_a_click_on_stop_is_answered_at_once(start, browser, annas):
 
 def test_the_owner_sees_whose_it_is_and_may_stop_it(start, browser, annas, monkeypatch):
     browser(BORIS)
-    monkeypatch.setattr(owner, "is_owner", lambda *_: True)
+    monkeypatch.setattr(visitors, "is_owner", lambda *_: True)
     at = start("train")
     assert any("as the owner of this server" in caption.value for caption in at.caption)
     next(button for button in at.button if button.label == "Stop and keep").click().run()

@@ -1,70 +1,62 @@
 """What stands in front of Streamlit's uploads: a session, and all together, hold no more than they are given."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
-from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.responses import Response
 
 from tests.views.asgi import Answer, asked, scope
 from transformer_viz import serving
 from transformer_viz.serving import Limits
+from transformer_viz.views.server import uploads
 from transformer_viz.views.server.uploads import FILES_PER_SESSION, Uploads
 
+Stored = dict[str, dict[str, SimpleNamespace]]
 
-class Files:
-    """What Streamlit holds: it reads a body to its end and keeps it, unless it knows the session not."""
 
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], int] = {}
+@pytest.fixture
+def stored(monkeypatch) -> Stored:
+    """What Streamlit holds, by session and file."""
+    stored: Stored = defaultdict(dict)
+    monkeypatch.setattr(uploads, "stored", lambda: stored)
+    return stored
 
-    async def __call__(self, request, receive, send):
+
+@pytest.fixture
+def app(stored) -> Uploads:
+    async def store(request, receive, send):
+        """Reads a body to its end and keeps it, as Streamlit does."""
         *_, session, file = request["path"].split("/")
-        if session == "unknown":
-            return await Response("", 400)(request, receive, send)
-        n_bytes, more = 0, True
+        data, more = b"", request["method"] == "PUT"
         while more:
             message = await receive()
-            n_bytes, more = n_bytes + len(message["body"]), message["more_body"]
-        self.kept[session, file] = n_bytes
+            data, more = data + message["body"], message["more_body"]
+        stored[session][file] = SimpleNamespace(data=data)
         await Response("", 204)(request, receive, send)
 
-    def held(self, session: str, files: list[str]) -> dict[str, int]:
-        return {file: self.kept[session, file] for file in files if (session, file) in self.kept}
+    return Uploads(store, Limits(upload_bytes=100, upload_bytes_per_session=60))
+
+
+def upload(session: str, file: str, n_bytes: int) -> tuple[dict, dict]:
+    request = scope(f"/_stcore/upload_file/{session}/{file}", method="PUT", content_length=str(n_bytes))
+    return request, {"type": "http.request", "body": b"x" * n_bytes, "more_body": False}
 
 
 @pytest.fixture
-def kept() -> Files:
-    return Files()
+def put(app) -> Callable[..., Answer]:
+    return lambda *what: asyncio.run(asked(app, *upload(*what)))
 
 
-@pytest.fixture
-def uploads(kept) -> Uploads:
-    """Around it, as around Streamlit, what answers with an HTTPException."""
-    return Uploads(ExceptionMiddleware(kept), Limits(upload_bytes=100, upload_bytes_per_session=60), kept.held)
-
-
-def chunks(*sizes: int) -> list[dict]:
-    return [{"type": "http.request", "body": b"x" * size, "more_body": i + 1 < len(sizes)} for i, size in enumerate(sizes)]
-
-
-@pytest.fixture
-def put(uploads) -> Callable[..., Answer]:
-    def put(session: str, file: str, *sizes: int, **headers: str) -> Answer:
-        request = scope(f"/_stcore/upload_file/{session}/{file}", method="PUT", **headers)
-        return asyncio.run(asked(uploads, request, *chunks(*sizes)))
-
-    return put
-
-
-def test_a_session_holds_no_more_than_its_share(put, kept):
-    assert [put("a", "1", 40, 10).status, put("a", "2", 10).status] == [204, 204]
+def test_a_session_holds_no_more_than_its_share(put, stored):
+    assert [put("a", "1", 50).status, put("a", "2", 10).status] == [204, 204]
     more = put("a", "3", 1)
     assert more.status == 413
     assert serving.variable("upload_bytes_per_session").encode() in more.body
     assert put("b", "1", 40).status == 204, "another still may"
-    assert set(kept.kept) == {("a", "1"), ("a", "2"), ("b", "1")}
+    assert {session: set(files) for session, files in stored.items()} == {"a": {"1", "2"}, "b": {"1"}}
 
 
 def test_all_together_hold_no_more_than_the_server_gives(put):
@@ -72,61 +64,43 @@ def test_all_together_hold_no_more_than_the_server_gives(put):
     assert serving.variable("upload_bytes").encode() in put("c", "1", 1).body
 
 
-def test_the_length_that_is_claimed_is_believed_only_if_it_is_too_large(put, kept):
-    assert put("a", "1", content_length="61").status == 413
-    assert put("a", "1", 30, 31, content_length="5").status == 413
-    assert put("a", "1", 61, content_length="x").status == 413
-    assert put("a", "1", 61, content_length="9" * 30).status == 413
-    assert not kept.kept
-
-
-def test_what_streamlit_drops_is_free_again(put, kept):
+def test_what_streamlit_drops_is_free_again(put, stored):
     assert [put("a", "1", 50).status, put("b", "1", 50).status, put("c", "1", 50).status] == [204, 204, 413]
-    del kept.kept["a", "1"]
+    del stored["a"]
     assert put("c", "1", 50).status == 204
 
 
-def test_a_refused_upload_leaves_the_earlier_file_counted(put):
-    """Under the same name: what arrived last was less than what is held."""
-    assert [put("a", "1", 50).status, put("a", "1", 5, 50).status, put("a", "2", 11).status] == [204, 413, 413]
-    assert put("a", "1", 10).status == 204, "while a file is replaced there are two"
-    assert put("a", "2", 50).status == 204
-
-
-def test_the_number_of_files_is_bounded(put, uploads):
+def test_the_number_of_files_is_bounded(put):
     assert {put("a", str(number), 0).status for number in range(FILES_PER_SESSION)} == {204}
     assert put("a", "more", 0).status == 413
+    assert put("b", "1", 0).status == 204
 
 
-def test_an_unknown_session_is_not_remembered(put, uploads):
-    for number in range(100):
-        assert put("unknown", str(number)).status == 400
-    assert not uploads._files and not uploads._arriving
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"content_length": "x"}, {"content_length": "-1"}, {"content_length": "5", "transfer_encoding": "chunked"}],
+    ids=str,
+)
+def test_an_upload_says_how_long_it_is(app, stored, headers):
+    """Guards a body of any length: the server takes no more than was said."""
+    request = scope("/_stcore/upload_file/a/1", method="PUT", **headers)
+    assert asyncio.run(asked(app, request)).status == 411
+    assert not stored
 
 
-def test_what_arrives_counts_while_it_arrives(uploads, kept):
+def test_what_arrives_counts_while_it_arrives(app, stored):
     async def life():
-        first, second = (scope(f"/_stcore/upload_file/a/{file}", method="PUT") for file in "12")
-        begun = asyncio.create_task(asked(uploads, first, *chunks(50, 1)[:1]))
-        while not uploads._arriving.get("a") or 50 not in uploads._arriving["a"].values():
-            await asyncio.sleep(0)
-        beside = await asked(uploads, second, *chunks(20))
-        begun.cancel()
-        await asyncio.wait([begun])
-        return beside.status, (await asked(uploads, second, *chunks(20))).status
+        request, _ = upload("a", "1", 50)
+        under_way = asyncio.create_task(asked(app, request))
+        await asyncio.sleep(0)
+        beside = await asked(app, *upload("a", "2", 20))
+        under_way.cancel()
+        await asyncio.wait([under_way])
+        return beside.status, (await asked(app, *upload("a", "2", 20))).status
 
     assert asyncio.run(life()) == (413, 204)
 
 
-def test_a_body_that_does_not_come_is_given_up(kept):
-    uploads = Uploads(ExceptionMiddleware(kept), Limits(upload_bytes=100), kept.held, seconds=0.01)
-    request = scope("/_stcore/upload_file/a/1", method="PUT")
-    assert asyncio.run(asked(uploads, request, *chunks(50, 1)[:1])).status == 408
-    assert not kept.kept and not uploads._arriving
-
-
-def test_other_requests_are_not_its_business(uploads, kept):
-    async def life():
-        return (await asked(uploads, scope("/_stcore/upload_file/a/1", method="DELETE"), *chunks(500))).status
-
-    assert asyncio.run(life()) == 204
+def test_other_requests_are_not_its_business(app):
+    request = scope("/_stcore/upload_file/a/1", method="DELETE", content_length="500")
+    assert asyncio.run(asked(app, request)).status == 204

@@ -13,7 +13,7 @@ import streamlit as st
 from starlette.responses import HTMLResponse
 
 from transformer_viz import serving
-from transformer_viz.views.server import greeting, opening, owner, visitors
+from transformer_viz.views.server import opening, visitors
 from transformer_viz.views.server.visitors import Visitors
 
 ROOM = "0.0.0.0"
@@ -26,15 +26,15 @@ def options(monkeypatch) -> Iterator[dict[str, Any]]:
     real = st.get_option
     monkeypatch.setattr(st, "get_option", lambda name: told[name] if name in told else real(name))
     monkeypatch.setenv(serving.SHARED_VARIABLE, "1")
-    owner.cookie_value.cache_clear()
+    visitors.owner_value.cache_clear()
     yield told
-    owner.cookie_value.cache_clear()
+    visitors.owner_value.cache_clear()
 
 
 @pytest.fixture
 def token(options) -> str:
     """That of the link which the terminal shows."""
-    (token,) = re.findall(r"[?&]owner=([\w-]{32})", greeting.words())
+    (token,) = re.findall(r"[?&]owner=([\w-]{32})$", visitors.owner_link())
     return token
 
 
@@ -83,7 +83,7 @@ class Browser:
 
     @property
     def is_owner(self) -> bool:
-        return owner.is_owner(self.cookies, {"Host": "viz:8501"}, "192.168.1.7")
+        return visitors.is_owner(self.cookies, {"Host": "viz:8501"}, "192.168.1.7")
 
 
 def test_each_browser_has_a_secret_of_its_own_and_keeps_it(options):
@@ -177,7 +177,7 @@ def test_a_wrong_token_makes_no_owner(token, given):
     assert "the terminal shows the one" in said
     assert browser.cookies == {}
     for value in (given, token):
-        assert not owner.is_owner({owner.cookie_name(): value}, {}, "192.168.1.7")
+        assert not visitors.is_owner({visitors.owner_cookie(): value}, {}, "192.168.1.7")
 
 
 def test_another_start_and_another_port_have_another_owner(token, options):
@@ -187,7 +187,7 @@ def test_another_start_and_another_port_have_another_owner(token, options):
     options["server.port"] = 8502
     assert not browser.is_owner
     options["server.port"] = 8501
-    owner.cookie_value.cache_clear()
+    visitors.owner_value.cache_clear()
     assert not browser.is_owner
 
 
@@ -199,7 +199,7 @@ def test_on_a_server_for_this_machine_whoever_sits_here_is_the_owner(options, mo
     monkeypatch.delenv(serving.SHARED_VARIABLE)
     serving.share_if_reachable(address)
     for host in ("localhost:8501", "127.0.0.1:8501", "[::1]:8501"):
-        assert owner.is_owner({}, {"Host": host}, None)
+        assert visitors.is_owner({}, {"Host": host}, None)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_on_a_server_for_this_machine_whoever_sits_here_is_the_owner(options, mo
 )
 def test_who_may_come_through_a_proxy_is_not(options, monkeypatch, headers, address):
     monkeypatch.delenv(serving.SHARED_VARIABLE)
-    assert not owner.is_owner({}, headers, address)
+    assert not visitors.is_owner({}, headers, address)
 
 
 @pytest.mark.parametrize(
@@ -230,18 +230,16 @@ def test_as_soon_as_others_are_asked_in_sitting_here_is_not_enough(options, monk
     monkeypatch.setenv(serving.SHARED_VARIABLE, said)
     monkeypatch.setenv(serving.HOSTS_VARIABLE, host)
     serving.share_if_reachable(address)
-    assert not owner.is_owner({}, HERE, None)
+    assert not visitors.is_owner({}, HERE, None)
 
 
 def test_the_first_browser_is_told_no_secret(options, monkeypatch):
     """What it is started with, other users of the machine read: `ps`."""
-    assert "http://localhost:8501/?owner=" in greeting.words()
+    assert visitors.owner_link().startswith("http://localhost:8501/?owner=")
     opened = []
     monkeypatch.setattr(webbrowser, "open", opened.append)
     opening._open()
     monkeypatch.setenv(serving.OPENS_VARIABLE, "mine/a b")
     opening._open()
     assert opened == ["http://localhost:8501/", "http://localhost:8501/?checkpoint=mine%2Fa+b"]
-    assert "http://localhost:8501/?checkpoint=mine%2Fa+b&owner=" in greeting.words()
-    monkeypatch.delenv(serving.SHARED_VARIABLE)
-    assert "owner" not in greeting.words()
+    assert visitors.owner_link().startswith("http://localhost:8501/?checkpoint=mine%2Fa+b&owner=")

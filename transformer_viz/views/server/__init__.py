@@ -9,7 +9,6 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import streamlit as st
@@ -22,10 +21,8 @@ from streamlit.runtime.app_session import AppSession
 from transformer_viz import serving
 from transformer_viz.errors import OptionError
 from transformer_viz.views.components import plotly_js
-from transformer_viz.views.server import greeting, opening, running, warm_up
-from transformer_viz.views.server.headers import SecurityHeaders
-from transformer_viz.views.server.hosts import Hosts
-from transformer_viz.views.server.sessions import LARGEST_MESSAGE, Sessions
+from transformer_viz.views.server import opening, visitors, warm_up
+from transformer_viz.views.server.guard import Guard
 from transformer_viz.views.server.uploads import Uploads
 from transformer_viz.views.server.visitors import Visitors
 
@@ -37,10 +34,13 @@ async def lifespan(_app: Any) -> AsyncGenerator[None]:
     """The server's life: what is begun as it starts; nothing has to be ended."""
     warm_up.begin()
     _send_no_path()
-    opening.soon()
-    running.bound_messages(LARGEST_MESSAGE)
-    running.end_quietly()
-    print(f"\n{greeting.words()}\n", flush=True)
+    opening.open_browser()
+    print(f"\nTransformer Viz is at {opening.here()} - Ctrl-C stops it.")
+    if others := opening.for_others():
+        print(f"Others in the room open {others}")
+    if serving.is_shared():
+        print(f"You alone, to manage everybody's trainings, open this once: {visitors.owner_link()}")
+    print(flush=True)
     yield
 
 
@@ -56,12 +56,9 @@ def middleware() -> list[Middleware]:
     except OptionError as error:
         print(f"transformer_viz: {error}", file=sys.stderr)
         raise SystemExit(_MISTAKE) from None
-    page = Path(st.__file__).parent / "static" / "index.html"
     return [
-        Middleware(SecurityHeaders, page=page, preload=_plotly_path()),
-        Middleware(Hosts, allowed=hosts),
+        Middleware(Guard, allowed=hosts, preload=_plotly_path()),
         Middleware(Visitors),
-        Middleware(Sessions, limits=limits),
         Middleware(Uploads, limits=limits),
     ]
 

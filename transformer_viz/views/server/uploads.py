@@ -1,52 +1,37 @@
 """How much may be uploaded. Streamlit takes any number of files from whoever is connected, whether a page asked for one or not.
 
-Bytes are counted as they arrive, whatever the request says of its length, and are held until Streamlit has dropped the file:
-when a page gives it up, or two minutes after its browser has gone.
+What counts is what Streamlit holds, until a page gives it up or two minutes after its browser has gone, and what arrives.
 """
 
-import asyncio
 import re
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
+from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.exceptions import HTTPException
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import runtime
 
 from transformer_viz.serving import Limits, variable
-from transformer_viz.views.server.refusal import refuse
 
-TIMEOUT, TOO_LARGE = 408, 413
+LENGTH_REQUIRED, TOO_LARGE = 411, 413
 FILES_PER_SESSION = 16
-SECONDS = 120.0
-"""In which an upload must have arrived."""
-_PATH = re.compile(r"/_stcore/upload_file/([^/]+)/([^/]+)$")
+_PATH = re.compile(r"/_stcore/upload_file/([^/]+)/[^/]+$")
 _MB = 2**20
-
-Held = Callable[[str, Sequence[str]], dict[str, int]]
-
-
-def held(session: str, files: Sequence[str]) -> dict[str, int]:
-    """Which of these files Streamlit still has of a session, and their bytes."""
-    return {file.file_id: len(file.data) for file in runtime.get_instance().uploaded_file_mgr.get_files(session, files)}
 
 
 class Uploads:
-    """ASGI middleware: refuses an upload that would exceed what a session, or all together, may hold.
+    """ASGI middleware: refuses an upload with which a page, or all together, would hold more than the limits.
 
     Args:
         app: what it passes on to.
         limits: how many bytes.
-        held: which files of a session are still there, and their bytes.
-        seconds: within which an upload must have arrived.
     """
 
-    def __init__(self, app: ASGIApp, limits: Limits, held: Held = held, seconds: float = SECONDS) -> None:
-        self._app, self._limits, self._held, self._seconds = app, limits, held, seconds
-        # Bytes by session and upload. An upload that arrives is a key of its own, since a file may be sent twice.
-        self._arriving: defaultdict[str, dict[object, int]] = defaultdict(dict)
-        self._files: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    def __init__(self, app: ASGIApp, limits: Limits) -> None:
+        self._app, self._limits = app, limits
+        self._arriving: list[tuple[str, int]] = []
+        """Session and bytes of each upload that is under way."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes on, or refuses."""
@@ -54,71 +39,40 @@ class Uploads:
         if found is None:
             await self._app(scope, receive, send)
             return
-        session, file = found.groups()
-        if full := self._full(session, _declared(scope), new=True):
-            await refuse(scope, receive, send, TOO_LARGE, full)
-            return
-        upload = object()
-        self._arriving[session][upload] = 0
-        try:
-            await self._app(scope, self._counted(receive, session, upload), send)
-        finally:
-            del self._arriving[session][upload]
-            self._files[session].setdefault(file, 0)
-            self._look()
-
-    def _counted(self, receive: Receive, session: str, upload: object) -> Receive:
-        """The same body, until it is too much or takes too long; what is raised then, Starlette answers with."""
-        end = asyncio.get_running_loop().time() + self._seconds
-
-        async def counted() -> Message:
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "")
+        if "transfer-encoding" in headers or not re.fullmatch(r"[0-9]{1,18}", length):
+            await PlainTextResponse("An upload has to say how long it is.\n", LENGTH_REQUIRED)(scope, receive, send)
+        elif full := self._full(found[1], int(length)):
+            await PlainTextResponse(f"{full}\n", TOO_LARGE)(scope, receive, send)
+        else:
+            # The server takes no more bytes than the length says.
+            upload = (found[1], int(length))
+            self._arriving.append(upload)
             try:
-                async with asyncio.timeout_at(end):
-                    message = await receive()
-            except TimeoutError:
-                raise HTTPException(TIMEOUT, f"The upload had not arrived after {self._seconds:.0f} s.") from None
-            n_bytes = len(message.get("body", b""))
-            if full := self._full(session, n_bytes):
-                raise HTTPException(TOO_LARGE, full)
-            self._arriving[session][upload] += n_bytes
-            return message
+                await self._app(scope, receive, send)
+            finally:
+                self._arriving.remove(upload)
 
-        return counted
-
-    def _full(self, session: str, more: int, *, new: bool = False) -> str | None:
+    def _full(self, session: str, n_bytes: int) -> str | None:
         """Why a session may not send so many bytes more, or None."""
-        if self._excess(session, more, new=new):
-            self._look()
-        return self._excess(session, more, new=new)
-
-    def _excess(self, session: str, more: int, *, new: bool) -> str | None:
-        kept = [self._arriving.get(session, {}), self._files.get(session, {})]
-        if new and sum(map(len, kept)) >= FILES_PER_SESSION:
+        held = [(owner, len(file.data)) for owner, files in list(stored().items()) for file in list(files.values())]
+        held += self._arriving
+        own = [size for owner, size in held if owner == session]
+        if len(own) >= FILES_PER_SESSION:
             return f"This page has uploaded {FILES_PER_SESSION} files, and no more are taken. Remove some, or reload the page."
-        most = self._limits.upload_bytes_per_session
-        if sum(sum(files.values()) for files in kept) + more > most:
-            name = variable("upload_bytes_per_session")
-            words = f"With this file, your page would have uploaded more than {most / _MB:.4g} MB, which is all ({name})."
-            return f"{words} Remove one, or reload the page."
-        most = self._limits.upload_bytes
-        if sum(sum(files.values()) for kind in (self._arriving, self._files) for files in kind.values()) + more > most:
-            name = variable("upload_bytes")
-            words = (
-                f"With this file, all pages would have uploaded more than {most / _MB:.4g} MB together, which is all ({name})."
-            )
-            return f"{words} Try again in a few minutes."
+        for limit, used, whose, way_out in (
+            ("upload_bytes_per_session", sum(own), "your page", "Remove one, or reload the page."),
+            ("upload_bytes", sum(size for _, size in held), "all pages together", "Try again in a few minutes."),
+        ):
+            most = getattr(self._limits, limit)
+            if used + n_bytes > most:
+                words = f"With this file, {whose} would have uploaded more than {most / _MB:.4g} MB, which is all"
+                return f"{words} ({variable(limit)}). {way_out}"
         return None
 
-    def _look(self) -> None:
-        """What Streamlit has dropped counts no more."""
-        for session, files in self._files.items():
-            self._files[session] = self._held(session, list(files))
-        for kind in (self._arriving, self._files):
-            for session in [session for session, files in kind.items() if not files]:
-                del kind[session]
 
-
-def _declared(scope: Scope) -> int:
-    """The length that a request claims; what is not a number, the server refuses by itself."""
-    claimed = Headers(scope=scope).get("content-length", "")
-    return int(claimed) if re.fullmatch(r"[0-9]{1,18}", claimed, re.ASCII) else 0
+def stored() -> Mapping[str, Mapping[str, Any]]:
+    """The uploaded files that Streamlit holds, by session and file."""
+    manager: Any = runtime.get_instance().uploaded_file_mgr
+    return manager.file_storage

@@ -1,26 +1,39 @@
-"""Each browser gets a secret of its own, by which it is known again, and the owner's browser is told from the others.
+"""Whose browser a page is in: so a training is its browser's, and the server its owner's.
 
-Both are cookies that no script can read (`HttpOnly`) and that other sites' pages cannot use (`SameSite`). Neither is ever part
-of a link: the owner's address is answered with the same one without the token, before the page is there.
+Each browser gets a secret of its own, as a cookie that no script can read (`HttpOnly`) and that other sites' pages cannot use
+(`SameSite`). A server that is not shared belongs to whoever sits at this machine. Of a shared one the terminal shows a link
+with a token in it that works once; the browser that opened it has another cookie from then on, until it is closed or the server
+ends. Neither is worth anything after that, so it does no harm where a browser or a shell remembers the link.
 """
 
+import hmac
 import re
 import secrets
 from collections.abc import Mapping
+from functools import cache
 from urllib.parse import quote, urlencode
 
+import streamlit as st
 from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from transformer_viz.views.server import greeting, owner
-from transformer_viz.views.server.refusal import refuse
+from transformer_viz import serving
+from transformer_viz.views.server import opening
 
 FORBIDDEN, SEE_OTHER = 403, 303
-COOKIE = "transformer_viz_browser"
+COOKIE, OWNER = "transformer_viz_browser", "owner"
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
 _YEAR = 365 * 24 * 3600
+_FORWARDED = ("forwarded", "via", "x-forwarded-", "x-real-ip")
+_LOCAL = re.compile(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]+)?", re.IGNORECASE)
+_WRONG = (
+    "A link for this server's owner works once, and this one was used or is of another start; the terminal shows the one "
+    "that works. Without its last part, from ?owner on, everybody can open the page.\n"
+)
+_unused: set[str] = set()
+"""Tokens of links that nobody has opened yet."""
 
 
 class Visitors:
@@ -36,25 +49,12 @@ class Visitors:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes on, sends on to the address without the token, or refuses."""
         request = Request(scope) if scope["type"] == "http" and scope["method"] == "GET" else None
-        if request is None:
-            await self._app(scope, receive, send)
-        elif given := request.query_params.getlist(owner.PARAMETER):
-            if owner.redeem(given[-1]):
-                print(greeting.for_owner(), flush=True)
-            elif not owner.has_cookie(request.cookies):
-                await refuse(scope, receive, send, FORBIDDEN, _WRONG)
-                return
-            await _without_token(request)(scope, receive, send)
-        elif "text/html" in request.headers.get("accept", "") and token_in(request.cookies) is None:
-            await self._app(scope, receive, _with_token(send, _is_encrypted(request)))
-        else:
-            await self._app(scope, receive, send)
-
-
-_WRONG = (
-    "A link for this server's owner works once, and this one was used or is of another start; the terminal shows the one "
-    "that works. Without its last part, from ?owner on, everybody can open the page."
-)
+        app: ASGIApp = self._app
+        if request is not None and (given := request.query_params.getlist(OWNER)):
+            app = _become_owner(request, given[-1])
+        elif request is not None and "text/html" in request.headers.get("accept", "") and token_in(request.cookies) is None:
+            send = _with_new_token(request, send)
+        await app(scope, receive, send)
 
 
 def token_in(cookies: Mapping[str, str]) -> str | None:
@@ -68,33 +68,77 @@ def new_token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def _without_token(request: Request) -> Response:
-    rest = [(name, value) for name, value in request.query_params.multi_items() if name != owner.PARAMETER]
+def owner_link() -> str:
+    """The app's address with a new token, which makes the browser that opens it first the owner's."""
+    token = secrets.token_urlsafe(24)
+    _unused.add(token)
+    url = opening.here()
+    return f"{url}{'&' if '?' in url else '?'}{OWNER}={token}"
+
+
+def is_owner(cookies: Mapping[str, str], headers: Mapping[str, str], address: str | None) -> bool:
+    """Whether a session is the owner's.
+
+    Args:
+        cookies: that its browser sent.
+        headers: of its handshake.
+        address: where it comes from; None = this machine.
+    """
+    lower = {name.lower(): value for name, value in headers.items()}
+    # A proxy on this machine would hide where a browser is.
+    is_here = address is None and _LOCAL.fullmatch(lower.get("host", "")) and not any(map(_is_forwarded, lower))
+    return (bool(is_here) and not serving.is_shared()) or _has_cookie(cookies)
+
+
+def _is_forwarded(header: str) -> bool:
+    return header.startswith(_FORWARDED)
+
+
+def _has_cookie(cookies: Mapping[str, str]) -> bool:
+    return hmac.compare_digest(cookies.get(owner_cookie(), "").encode(), owner_value().encode())
+
+
+def owner_cookie() -> str:
+    """Browsers keep the cookies of all ports of a machine together."""
+    return f"transformer_viz_owner_{st.get_option('server.port')}"
+
+
+@cache
+def owner_value() -> str:
+    """What the owner's browsers keep; another one at each start."""
+    return new_token()
+
+
+def _become_owner(request: Request, given: str) -> Response:
+    token = next((token for token in _unused if hmac.compare_digest(token.encode(), given.encode())), None)
+    if token is None and not _has_cookie(request.cookies):
+        return PlainTextResponse(_WRONG, FORBIDDEN)
+    if token is not None:
+        _unused.remove(token)
+        print(f"Another browser becomes the owner's by {owner_link()}", flush=True)
+    rest = [(name, value) for name, value in request.query_params.multi_items() if name != OWNER]
     # One slash: after two, a browser would take what follows for another server.
     path = "/" + quote(request.scope["path"].lstrip("/"))
     response = RedirectResponse(f"{path}?{urlencode(rest)}" if rest else path, SEE_OTHER, {"cache-control": "no-store"})
-    _set(response, owner.cookie_name(), owner.cookie_value(), _is_encrypted(request), None)
+    _set_cookie(response, request, owner_cookie(), owner_value())
     return response
 
 
-def _with_token(send: Send, is_encrypted: bool) -> Send:
+def _with_new_token(request: Request, send: Send) -> Send:
     response = Response()
-    _set(response, COOKIE, new_token(), is_encrypted, _YEAR)
+    _set_cookie(response, request, COOKIE, new_token(), _YEAR)
 
-    async def with_token(message: Message) -> None:
+    async def send_with_token(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             headers.append("set-cookie", response.headers["set-cookie"])
             headers["cache-control"] = "private, no-cache"  # no proxy hands one browser's secret to another
         await send(message)
 
-    return with_token
+    return send_with_token
 
 
-def _set(response: Response, name: str, value: str, is_encrypted: bool, seconds: int | None) -> None:
+def _set_cookie(response: Response, request: Request, name: str, value: str, seconds: int | None = None) -> None:
     # Lax: with Strict a browser that follows a link from elsewhere would look like a new one, and lose its secret to another.
-    response.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=is_encrypted)
-
-
-def _is_encrypted(request: Request) -> bool:
-    return request.scope.get("scheme") == "https"
+    secure = request.scope.get("scheme") == "https"
+    response.set_cookie(name, value, max_age=seconds, httponly=True, samesite="lax", secure=secure)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from transformer_viz.training.visitor import Visitor
-from transformer_viz.views.server import owner, visitors
+from transformer_viz.views.server import visitors
 
 
 def of_session() -> Visitor:
@@ -12,4 +12,4 @@ def of_session() -> Visitor:
     token = visitors.token_in(context.cookies)
     if token is None:
         token = st.session_state.setdefault("visitor_token", visitors.new_token())
-    return Visitor(token, owner.is_owner(context.cookies, context.headers, context.ip_address))
+    return Visitor(token, visitors.is_owner(context.cookies, context.headers, context.ip_address))
