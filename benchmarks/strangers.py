@@ -1,7 +1,6 @@
 """A class of thirty uses the app while a stranger does all that strangers can: does the server answer, and what does it hold?
 
-The thirty are websocket clients that open the page and let it run again and again; they draw nothing. Everything comes by
-this machine's loopback, which may have more sessions than another machine.
+The thirty are websocket clients that open the page and let it run again and again; they draw nothing.
 """
 
 import asyncio

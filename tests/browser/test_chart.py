@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from tests.browser.charts import at_rest, drawn, texts, wait_for_head, wait_for_step, wait_until_drawn
 
@@ -99,18 +99,3 @@ def test_charts_stay_when_the_browser_says_that_it_is_narrow(page: Page, server:
         page.evaluate(MOUNTS)
         wait_until_drawn(page, f".st-key-{charts[0]} .chart")
         assert mounts_and_runs(page) == (dict.fromkeys(charts, 1), 2)
-
-
-def test_a_chart_whose_script_comes_after_a_second_run_of_the_page_follows_its_width(new_page: Page, server: str) -> None:
-    """Streamlit ends what the first message began only then: it once took from the chart what it needs to follow."""
-    held: list[Route] = []
-    new_page.route("**/chart-*.js", lambda route: held.append(route))
-    new_page.set_viewport_size({"width": 390, "height": 844})
-    new_page.goto(f"{server}/?text=abc&step=2", wait_until="commit")
-    new_page.evaluate(MOUNTS)
-    # As a wide page, then as a narrow one, whose maps have no bar of colours: only the script is missing.
-    expect(new_page.locator("[data-part=hint]")).to_contain_text("colour = weight")
-    held[0].continue_()
-    wait_for_step(new_page, 1)
-    new_page.set_viewport_size({"width": 600, "height": 844})
-    new_page.wait_for_function(FOLLOWS)
