@@ -15,10 +15,7 @@ from benchmarks import table
 from benchmarks.machine import is_busy, machine
 from benchmarks.measure import Report, Skipped
 
-GROUPS = (
-    *("decoding", "training", "pictures", "app", "start", "pages", "load", "large", "sessions", "clients"),
-    *("two_servers", "strangers", "readers", "firefox", "live", "inside", "survey"),
-)
+GROUPS = ("decoding", "readers", "memory", "training", "pictures", "app", "start", "clients", "survey")
 OUTPUT = Path("build/bench.json")
 
 

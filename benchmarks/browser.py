@@ -1,7 +1,7 @@
 """What the measurements in Chromium share: opening pages, typing, and reading the stopwatch (`stopwatch.js`)."""
 
 import random
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -47,18 +47,10 @@ def browser() -> Generator[Browser]:
 
 
 @contextmanager
-def bare(address: str = "localhost", settings: Path = _PLAIN.parent) -> Generator[served.Server]:
-    """A server of the bare page, with Streamlit's own settings.
-
-    Started in the folder of the project it would have the project's: Streamlit collects all garbage after each run unless told
-    not to (`runner.postScriptGC`), and a yardstick must not get shorter by what the app does better.
-
-    Args:
-        address: where it listens.
-        settings: a folder whose `.streamlit/config.toml` it has; there is none beside the page.
-    """
+def bare() -> Generator[served.Server]:
+    """A server of the bare page, with Streamlit's own settings: in the folder of the project it would have the project's."""
     # Nothing leaves the machine.
-    with served.server(_PLAIN, {"STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}, address, settings) as running:
+    with served.server(_PLAIN, {"STREAMLIT_BROWSER_GATHER_USAGE_STATS": "false"}, folder=_PLAIN.parent) as running:
         yield running
 
 
@@ -80,37 +72,28 @@ def visit(running: Browser, url: str, marks: str) -> dict[str, float]:
     return found
 
 
-def opened(running: Browser, url: str, rest_ms: float = 1000, drawn: str = "bench.everyRun() !== null") -> Page:
-    """A page on which everything of the first run is `drawn`, after `rest_ms` in which it comes to rest."""
+def opened(running: Browser, url: str, drawn: str) -> Page:
+    """A page on which what its first run draws is there, and which has come to rest."""
     page = new_page(running, _SCRIPT)
     page.goto(url, wait_until="commit")
-    page.wait_for_function(drawn, polling=_LOOK_MS)
-    page.wait_for_timeout(rest_ms)
+    page.wait_for_function(f"{drawn} !== null", polling=_LOOK_MS)
+    page.wait_for_timeout(2 * PAUSE_MS)
     return page
 
 
-def opened_plain(running: Browser, url: str, rest_ms: float = 1000) -> Page:
-    """The bare page, drawn."""
-    return opened(running, url, rest_ms, "bench.plainRun() !== null")
-
-
-def enter(page: Page, text: str) -> dict[str, float]:
-    """Milliseconds from Enter until tokens and focus map, and until everything is drawn."""
-    prepare(page, text)
-    page.keyboard.press("Enter")
-    return took(page)
-
-
-def prepare(page: Page, text: str, marks: str | None = None) -> None:
-    """Types the text; the stopwatch starts at Enter. Its marks are those of a run that is drawn, unless others are given."""
-    page.fill(_TEXT, text)
-    page.evaluate(_ON_ENTER, marks or f"bench.ofRun({text!r})")
+def enter(page: Page, text: str) -> float:
+    """Milliseconds from Enter until everything is drawn."""
+    return _enter(page, text, f"bench.ofRun({text!r})")
 
 
 def enter_plain(page: Page, text: str) -> float:
     """The same on the bare page."""
+    return _enter(page, text, f"({{ drawn: () => bench.plainRun() === {text!r} }})")
+
+
+def _enter(page: Page, text: str, marks: str) -> float:
     page.fill(_TEXT, text)
-    page.evaluate(_ON_ENTER, f"({{ drawn: () => bench.plainRun() === {text!r} }})")
+    page.evaluate(_ON_ENTER, marks)
     page.keyboard.press("Enter")
     return took(page)["drawn"]
 
@@ -120,24 +103,6 @@ def took(page: Page, pause_ms: float = PAUSE_MS) -> dict[str, float]:
     found = page.wait_for_function("window.took", polling=_LOOK_MS).json_value()
     page.wait_for_timeout(pause_ms)
     return found
-
-
-def parts(page: Page) -> tuple[float, float]:
-    """Of the last time taken: milliseconds until the browser asked the server, and until it had the server's last answer."""
-    asked, answered = page.evaluate("window.tookParts")
-    return asked, answered
-
-
-def busy(page: Page) -> Callable[[], float]:
-    """Reads how many milliseconds of processor time the page's main thread has taken; other work hardly counts."""
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-
-    def read() -> float:
-        metrics = session.send("Performance.getMetrics")["metrics"]
-        return next(1000 * each["value"] for each in metrics if each["name"] == "TaskDuration")
-
-    return read
 
 
 def step(page: Page, number: int) -> float:
@@ -154,44 +119,6 @@ def step(page: Page, number: int) -> float:
         "ArrowLeft" if number % 20 < 10 else "ArrowRight",
     )
     return took(page)["drawn"]
-
-
-def click_tile(page: Page, number: int) -> float:
-    """Milliseconds from a click on a small map of cross-attention to its large map drawn; another map each time."""
-    page.evaluate(
-        """(n) => {
-          const mosaic = document.querySelector('.st-key-mosaic-cross .chart');
-          const grid = mosaic.layout.meta, [area] = mosaic.__picture.areas();
-          const layer = n % grid.layers, head = Math.floor(n / grid.layers) % grid.heads;
-          const focus = document.querySelector('.st-key-focus .chart'), before = focus.__drawn;
-          bench.watch({ drawn: () => focus.__drawn && focus.__drawn !== before });
-          mosaic.dispatchEvent(new MouseEvent('click', {
-            bubbles: true,
-            clientX: area.right((head + 0.4) * grid.pitch_x),
-            clientY: area.down((layer + 0.4) * grid.pitch_y),
-          }));
-        }""",
-        number,
-    )
-    return took(page)["drawn"]
-
-
-def hover(page: Page, read: Callable[[], float], number: int) -> float:
-    """Milliseconds of the main thread's processor time from a move of the pointer over the large map to the frame after it."""
-    box, draw = page.locator(".st-key-focus .chart").bounding_box(), random.Random(number)
-    assert box is not None
-    before = read()
-    page.mouse.move(box["x"] + box["width"] * draw.uniform(0.15, 0.7), box["y"] + box["height"] * draw.uniform(0.1, 0.9))
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
-    return read() - before
-
-
-def switch_checkpoint(page: Page, name: str, text: str) -> dict[str, float]:
-    """Milliseconds from the choice of another checkpoint until its run of the same text is drawn."""
-    page.get_by_label("Checkpoint", exact=True).click()
-    page.evaluate("(text) => bench.on(document, 'click', () => true, () => bench.ofRun(text))", text)
-    page.get_by_role("option", name=name, exact=True).click()
-    return took(page)
 
 
 def letters(length: int, number: int) -> str:

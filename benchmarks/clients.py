@@ -1,77 +1,75 @@
-"""Thirty people press Enter in the same moment: what the server needs, with clients that draw nothing.
+"""Thirty people press Enter in the same moment, with clients that draw nothing: thirty browsers would measure themselves.
 
-Each is a websocket that types a text of its own into the box and waits until the page has been made. Ten browsers on the
-same machine would measure mostly themselves (`sessions`).
+Each is a websocket that types a text of its own into the box and waits until the page has been made.
 """
 
 import asyncio
 import time
+from contextlib import AsyncExitStack
+from urllib.parse import urlsplit
 
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ClientState_pb2 import ClientState
-from websockets.asyncio.client import ClientConnection
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Origin, Subprotocol
 
 from benchmarks import browser, served
 from benchmarks.measure import Line, Number, Report, Target
-from benchmarks.strangers import Place, received
 
-TITLE = "thirty clients that draw nothing press Enter at once"
+TITLE = "thirty people press Enter at once"
 CLIENTS, ROUNDS, LENGTH = 30, 4, 14
-TARGETS = {"answered": Target("the last of thirty is answered, median of the rounds", "at most", 1500, "ms")}
+TARGETS = {"answered": Target("the last of thirty is answered, median of the rounds", "at most", 3, "s")}
 
 
 def measure(report: Report) -> None:
     """The app, and a bare page for the same thirty."""
-    found = {}
-    for name, app in (("ours", served.server()), (browser.PLAIN_NAME, browser.bare())):
-        with app as server:
-            found[name] = asyncio.run(_rounds(Place(server)))
-    for what, pick in (("one of thirty is answered", list[float]), ("the last of thirty is answered", _lasts)):
-        ours, bare = (Number.of(name, pick(times)) for name, times in found.items())
-        line = report.add(Line(what, ours, bare, "ms", ROUNDS * CLIENTS))
-    report.values["answered"] = line.ours.value
+    with served.server() as server:
+        ours = Number.of("ours", asyncio.run(_rounds(server.url)))
+    with browser.bare() as server:
+        bare = Number.of(browser.PLAIN_NAME, asyncio.run(_rounds(server.url)))
+    report.values["answered"] = report.add(Line("the last of thirty is answered", ours, bare, "s", ROUNDS)).ours.value
 
 
-def _lasts(times: list[float]) -> list[float]:
-    """Of each round."""
-    return [max(times[start : start + CLIENTS]) for start in range(0, len(times), CLIENTS)]
-
-
-async def _rounds(place: Place) -> list[float]:
-    """Milliseconds from Enter to the end of the page's run, of every client, round after round."""
-    sockets = [place.socket() for _ in range(CLIENTS)]
-    clients = [await socket.__aenter__() for socket in sockets]
-    try:
-        boxes = [await opened(client) for client in clients]
-        times: list[float] = []
+async def _rounds(url: str) -> list[float]:
+    """Seconds until the last client is answered, round after round; the first round warms up."""
+    async with AsyncExitStack() as stack:
+        address = f"ws://{urlsplit(url).netloc}/_stcore/stream"
+        clients = []
+        for _ in range(CLIENTS):
+            socket = connect(address, origin=Origin(url), subprotocols=[Subprotocol("streamlit")], max_size=None, proxy=None)
+            clients.append(await stack.enter_async_context(socket))
+        boxes = [await _opened(client) for client in clients]
+        lasts = []
         for number in range(ROUNDS + 1):
             texts = [browser.letters(LENGTH, 1000 * (number + 1) + who) for who in range(CLIENTS)]
-            taken = await asyncio.gather(*map(enter, clients, boxes, texts))
-            # The first round warms up.
-            times += taken if number else []
-        return times
-    finally:
-        for socket in sockets:
-            await socket.__aexit__(None, None, None)
+            began = time.perf_counter()
+            await asyncio.gather(*map(_enter, clients, boxes, texts))
+            lasts.append(time.perf_counter() - began)
+        return lasts[1:]
 
 
-async def opened(client: ClientConnection) -> str:
+async def _received(client: ClientConnection) -> ForwardMsg:
+    message = ForwardMsg()
+    message.ParseFromString(await client.recv(decode=False))
+    return message
+
+
+async def _opened(client: ClientConnection) -> str:
     """Opens the page; the id of its box."""
     await client.send(BackMsg(rerun_script=ClientState()).SerializeToString())
     box = ""
-    while not (message := await received(client)).HasField("script_finished"):
+    while not (message := await _received(client)).HasField("script_finished"):
         field = message.delta.new_element.text_input
         box = field.id if field.label == "Source text" else box
     assert box, "the page has no box for a text"
     return box
 
 
-async def enter(client: ClientConnection, box: str, text: str) -> float:
-    """Types a text; milliseconds until the page has been made."""
+async def _enter(client: ClientConnection, box: str, text: str) -> None:
+    """Types a text, and waits until the page has been made."""
     state = ClientState()
     state.widget_states.widgets.add(id=box, string_value=text)
-    began = time.perf_counter()
     await client.send(BackMsg(rerun_script=state).SerializeToString())
-    while not (await received(client)).HasField("script_finished"):
+    while not (await _received(client)).HasField("script_finished"):
         pass
-    return 1000 * (time.perf_counter() - began)

@@ -4,14 +4,12 @@ Every line is a ratio against something else that was measured in the same run, 
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import cycle
 from statistics import median, quantiles
 from typing import Any, Literal
 
 LEAST_RUNS = 3
-_OFTEN = 10
 
 
 class Skipped(Exception):
@@ -20,17 +18,20 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class Number:
-    """Something measured several times."""
+    """Something measured several times.
+
+    Attributes:
+        name: whose it is, as in `Hugging Face, traced`.
+        value: the median.
+        p95: the 95th percentile of 20 values and more.
+    """
 
     name: str
-    """Whose it is, as in `Hugging Face, traced`."""
     value: float
-    """The median."""
     p95: float | None = None
 
     @classmethod
     def of(cls, name: str, values: Iterable[float]) -> "Number":
-        """Median and, from 20 values on, the 95th percentile."""
         known = sorted(values)
         return cls(name, median(known), quantiles(known, n=20)[-1] if len(known) >= 20 else None)
 
@@ -122,53 +123,35 @@ def in_turns(
     *,
     budget: float,
     most: int = 15,
-    often: Collection[str] = (),
-    is_warm: bool = False,
-    synchronize: Callable[[], None] | None = None,
+    synchronize: Callable[[], None] = lambda: None,
 ) -> dict[str, list[float]]:
     """Seconds of every work, taken in turns, so that another program on the machine disturbs all alike.
 
-    Within the rounds of `orders` each work comes after each other equally often: one that always came after a large one
-    would always find the processor's caches full of something else, and one that comes after its like, full of its own.
+    Each work is done once before, to warm up. Every other round goes backwards: a work that always came after a large one
+    would always find the processor's caches full of something else.
 
     Args:
         works: what to do, by name.
         budget: seconds within which a further round is begun; at least three are made.
         most: the most rounds.
-        often: works whose difference is small. They go on alone, without the slow ones, until `_OFTEN` rounds are done.
-        is_warm: the same was done before in a smaller size; otherwise each work is done once before, to warm up.
         synchronize: waits for what was asked of the device.
     """
-    wait = synchronize or (lambda: None)
 
     def seconds(work: Callable[[], object]) -> float:
-        wait()
+        synchronize()
         started = time.perf_counter()
         work()
-        wait()
+        synchronize()
         return time.perf_counter() - started
 
-    if not is_warm:
-        for work in works.values():
-            seconds(work)
+    for work in works.values():
+        seconds(work)
     end = time.monotonic() + budget
     taken: dict[str, list[float]] = {name: [] for name in works}
-    for done, order in enumerate(cycle(orders(list(works)))):
-        is_in_time = done < LEAST_RUNS or (done < most and time.monotonic() < end)
-        if not is_in_time and (not often or done >= _OFTEN):
-            return taken
-        for name in order:
-            if is_in_time or name in often:
-                taken[name].append(seconds(works[name]))
+    names = list(works)
+    for done in range(most):
+        if done >= LEAST_RUNS and time.monotonic() >= end:
+            break
+        for name in names if done % 2 == 0 else names[::-1]:
+            taken[name].append(seconds(works[name]))
     return taken
-
-
-def orders(names: Sequence[str]) -> list[list[str]]:
-    """Orders in which each name follows each other equally often (Williams 1949, designs balanced for carry-over).
-
-    As many as there are names, or twice as many for an odd number.
-    """
-    n = len(names)
-    zigzag = [(i + 1) // 2 if i % 2 else (n - i // 2) % n for i in range(n)]
-    rows = [[names[(place + i) % n] for place in zigzag] for i in range(n)]
-    return rows + [row[::-1] for row in rows] if n % 2 else rows

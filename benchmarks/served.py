@@ -1,7 +1,6 @@
 """The app on a free port and a headless Chromium, for measurements, screenshots and browser tests."""
 
 import os
-import re
 import shutil
 import signal
 import socket
@@ -38,12 +37,6 @@ class Server:
     pid: int
     seconds: float
     """From its start until it answered."""
-
-    def memory(self, field: str = "VmRSS") -> int | None:
-        """Bytes of its process in memory, or the most that there were (`VmHWM`); None where the system does not tell."""
-        status = Path(f"/proc/{self.pid}/status")
-        found = re.search(rf"^{field}:\s+(\d+) kB", status.read_text(), re.MULTILINE) if status.exists() else None
-        return 1024 * int(found[1]) if found else None
 
 
 @contextmanager

@@ -1,17 +1,8 @@
 // In every measured page from its beginning. `bench.watch(marks)` takes the milliseconds from now, and `bench.opened(marks)`
 // those from the beginning of the navigation, until each condition holds and the browser has painted the frame after.
 (() => {
-  // When the page's session said and heard something, to tell the server's part of a time from the browser's.
-  const said = [], heard = [];
-  const { send } = WebSocket.prototype;
-  WebSocket.prototype.send = function (data) {
-    if (!this.__heard) this.__heard = this.addEventListener("message", () => heard.push(performance.now())) ?? true;
-    said.push(performance.now());
-    return send.call(this, data);
-  };
   const watch = (marks, started) => {
     const took = Object.fromEntries(Object.keys(marks).map((name) => [name, null]));
-    said.length = heard.length = 0;
     window.took = null;
     const look = () => {
       for (const [name, holds] of Object.entries(marks)) {
@@ -19,9 +10,7 @@
         took[name] = NaN;
         requestAnimationFrame(() => setTimeout(() => {
           took[name] = performance.now() - started;
-          if (!Object.values(took).every((ms) => ms > 0)) return;
-          window.tookParts = window.bench.parts(started, performance.now());
-          window.took = took;
+          if (Object.values(took).every((ms) => ms > 0)) window.took = took;
         }));
       }
       if (Object.values(took).some((ms) => ms === null)) requestAnimationFrame(look);
@@ -49,12 +38,9 @@
   const shows = (text) => part("source")?.textContent.includes(text) ?? false;
 
   window.bench = {
-    // Milliseconds from the event to the first message to the server, and to the last one from it before all was drawn.
-    parts: (started, drawn) => [said[0] - started, heard.filter((at) => at < drawn).at(-1) - started],
     focusRun,
     everyRun,
     shows,
-    part,
     // The bare page has a chart of Streamlit's, of which the one before is still there for a moment.
     plainRun: () => {
       const charts = document.querySelectorAll(".js-plotly-plot");
@@ -64,12 +50,8 @@
     opened: (marks) => watch(marks, 0),
     // Until another run of `text` is drawn.
     ofRun: (text) => {
-      const before = focusRun();
-      const isNew = (run) => run !== null && run !== before;
-      return {
-        focus: () => shows(text) && isNew(focusRun()),
-        everything: () => shows(text) && isNew(everyRun()),
-      };
+      const before = everyRun();
+      return { drawn: () => shows(text) && everyRun() !== null && everyRun() !== before };
     },
     // What `watch` waits for once the event has happened.
     on: (target, kind, isIt, marks) =>

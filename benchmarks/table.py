@@ -1,10 +1,6 @@
-"""A run's JSON file as the table of docs/performance.md: `python -m benchmarks.table build/bench.json`."""
+"""What a run found, as a table in Markdown and as a verdict on each target."""
 
-import argparse
-import json
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import shown
@@ -54,13 +50,3 @@ def _verdict(target: Mapping[str, Any]) -> str:
     word = "held         " if target["held"] else "NOT HELD     "
     share = target["value"] / target["limit"]
     return f"{word} {target['words']}: {shown(target['value'])} {target['unit']} ({limit}; {share:.2f} of it)"
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.table", description="A run's JSON file as Markdown.")
-    parser.add_argument("file", type=Path, nargs="?", default=Path("build/bench.json"))
-    try:
-        found = json.loads(parser.parse_args().file.read_text(encoding="utf-8"))
-    except OSError as error:
-        sys.exit(f"{error.filename}: {error.strerror}. Run `make bench` first.")
-    print(f"{markdown(found)}\n\n```\n{verdicts(found)}\n```")

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import proxy, served
+from benchmarks import served
+from tests.deploy import proxy
 from transformer_viz.tasks import german
 
 # Debian's packages. Any other name is that of a Python package.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import proxy
+from tests.deploy import proxy
 from transformer_viz import serving
 
 ROOT = proxy.FILES.parent

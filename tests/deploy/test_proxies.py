@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from benchmarks import proxy
+from tests.deploy import proxy
 from tests.needs import needs, skip_without
 
 COOKIE = "transformer_viz_server"

@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
-from benchmarks import proxy, served
+from benchmarks import served
 from tests.browser.charts import wait_until_drawn
 from tests.browser.test_links import settled
+from tests.deploy import proxy
 from tests.needs import needs
 
 pytestmark = [
