@@ -11,8 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.recorded import fixture
+from tests.recorded.pages import STATES, aligned
+from tests.recorded.runs import RUNS
 
 HERE = Path(__file__).parent
+
+
+def compared(title: str, recorded: fixture.Flat, now: fixture.Flat) -> list[str]:
+    """What differs; the charts of a page may have changed places."""
+    return fixture.differences(title, recorded, aligned(title, recorded, now))
 
 
 def record(file: Path, table: dict[str, Callable[[Path], Any]], words: list[str]) -> None:
@@ -26,15 +33,17 @@ def record(file: Path, table: dict[str, Callable[[Path], Any]], words: list[str]
         with tempfile.TemporaryDirectory() as folder:
             now[title] = fixture.kept(function(Path(folder)))
         print(f"{time.perf_counter() - begun:6.2f} s  {len(now[title]):5}  {title}", flush=True)
-        for line in fixture.differences(title, before.get(title, now[title]), now[title]) if title in before else ():
+        for line in compared(title, before[title], now[title]) if title in before else ():
             print(f"  {line}")
     fixture.write(file, now | {title: leaves for title, leaves in before.items() if title not in now})
 
 
 def main() -> None:
-    from tests.recorded.runs import RUNS
-
-    record(HERE / "runs", RUNS, sys.argv[2:])
+    """Both tables, or one."""
+    table, *words = sys.argv[1:] or [""]
+    tables: dict[str, dict[str, Callable[[Path], Any]]] = {"runs": RUNS, "pages": STATES}
+    for name in tables if table not in tables else [table]:
+        record(HERE / name, tables[name], words)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sixty runs by the command line and the public names: what each gives today is in `runs.json` and `runs.npz`.
+"""Runs by the command line and the public names: what each gives today is in `runs.json` and `runs.npz`.
 
 A run is a function of an empty folder. Where a public name, a keyword or a field changes, change it here, and nowhere else.
 """

@@ -1,0 +1,296 @@
+"""States of pages: what is set on each, which controls there are, and what its charts hold.
+
+A page is driven by what one reads on it: the label of a control, the words of an option, the title of a tab. No key, no link
+and no private name is used, but for what a component alone can set (`Address`). Where a label changes, change it here.
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import streamlit as st
+from streamlit.components.v2 import manifest_scanner
+from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Widget
+
+from tests.inside import go, tree
+from tests.recorded.fixture import Flat, differences, drawn_by
+from tests.recorded.runs import TEXTS, WRITES, tiny_folder
+from tests.until import until
+from transformer_viz.views.cache import run_cache
+
+APP = Path(__file__).resolve().parents[2] / "app.py"
+_CHOICES = ("selectbox", "button_group", "radio", "multiselect")
+_BUTTONS = ("button", "download_button", "link_button")
+_OF_THE_MACHINE = ("Device",)
+_OF_A_CHART = re.compile(r"charts\.(\d+)\.")
+
+
+@contextmanager
+def alone(folder: Path, models: Path) -> Generator[None]:
+    """The app finds the shipped checkpoints, the models of a folder, and nothing else; the browser keeps no cookies."""
+    places = {"TRANSFORMER_VIZ_MODELS": models, "HF_HUB_CACHE": folder, "TRANSFORMER_VIZ_SURVEYS": folder}
+    environment = {**{name: str(place) for name, place in places.items()}, "TRANSFORMER_VIZ_CHECKPOINTS": ""}
+    cookies = patch.object(type(st.context), "cookies", {})  # AppTest has none; it gives a mock
+    packages = patch.object(manifest_scanner, "scan_component_manifests", _packages)
+    trained = patch("transformer_viz.places.trained", lambda: folder)
+    with patch.dict(os.environ, environment), cookies, packages, trained:
+        yield
+
+
+def forget() -> None:
+    """Checkpoints and runs are cached by name: those of other tests are other ones."""
+    st.cache_data.clear()
+    st.cache_resource.clear()
+    run_cache.store.clear()
+
+
+_packages = cache(manifest_scanner.scan_component_manifests)
+"""Each new AppTest looks for components in what every installed package says: half a second, and always the same."""
+
+
+def opened(page: str, **address: str) -> AppTest:
+    """A new session on a page, by the title of the page. The address sets what a component alone can set: `step`, `measure`."""
+    at = AppTest.from_file(str(APP), default_timeout=120)
+    for name, value in address.items():
+        at.query_params[name] = value
+    return _ended(go(at, None if page == "Explore" else page.lower()).run())
+
+
+def set_to(at: AppTest, label: str, value: Any) -> AppTest:
+    """Gives the control with this label a value: text, a number, on or off, or the words of an option."""
+    node = _labelled(at, label)
+    if getattr(node, "type", "") in _CHOICES:
+        value = next((option for option in node.options if option == value or option.startswith(f"{value} · ")), value)
+        assert value in node.options, f"{label!r} has {node.options} and not {value!r}"
+        # As the browser says it, by the words; AppTest itself wants the value behind them, which only the page knows.
+        state = WidgetState(id=node.id)
+        if node.type in ("button_group", "multiselect"):
+            state.string_array_value.data[:] = [value]
+        else:
+            state.string_value = value
+        node.__class__ = type("Chosen", (type(node),), {"_widget_state": property(lambda self: state)})
+    else:
+        node.set_value(value)
+    return _ended(at.run())
+
+
+def press(at: AppTest, label: str) -> AppTest:
+    """Presses a button, and waits until what it began is done."""
+    return _ended(_labelled(at, label).set_value(True).run())
+
+
+def open_tab(at: AppTest, title: str) -> AppTest:
+    """Opens a tab, where its page makes those alone that are open."""
+    for titles, key in _tabs(at):
+        if title in titles:
+            if key:
+                at.session_state[key] = title
+                at.run()
+            return _ended(at)
+    raise AssertionError(f"there is no tab {title!r}")
+
+
+def seen(at: AppTest) -> dict[str, Any]:
+    """The controls by their labels, and the charts."""
+    controls, buttons = {}, []
+    for node in _nodes(at):
+        label, kind = _label(node), getattr(node, "type", "")
+        if kind in _BUTTONS:
+            buttons.append(label)
+        elif isinstance(node, Widget) and label not in ("", *_OF_THE_MACHINE) and kind != "file_uploader":
+            controls[label] = {"set": _shown(node), "options": _options(node)}
+    tabs = [titles for titles, _ in _tabs(at)]
+    charts = {str(place): figure for place, figure in enumerate(figures_on(at))}
+    return {"controls": controls, "buttons": sorted(buttons), "tabs": tabs, "charts": charts}
+
+
+def aligned(title: str, recorded: Flat, now: Flat) -> Flat:
+    """The charts of a page under the places that the same charts had, wherever they stand today."""
+    charts: dict[str, Flat] = {}
+    for name, leaf in now.items():
+        if match := _OF_A_CHART.match(name):
+            charts.setdefault(match[1], {})[name[match.end() :]] = leaf
+    placed = {name: leaf for name, leaf in now.items() if not _OF_A_CHART.match(name)}
+    for place in dict.fromkeys(match[1] for name in recorded if (match := _OF_A_CHART.match(name))):
+        at = f"charts.{place}."
+        was = {name.removeprefix(at): leaf for name, leaf in recorded.items() if name.startswith(at)}
+        if charts:
+            here = min(charts, key=lambda one: (len(differences(title, was, charts[one])), one != place))
+            placed |= {at + name: leaf for name, leaf in charts.pop(here).items()}
+    return placed | {f"charts.new {place}.{name}": leaf for place, chart in charts.items() for name, leaf in chart.items()}
+
+
+def figures_on(at: AppTest) -> list[Flat]:
+    """What every figure holds that the page has sent, whatever element draws it."""
+    sent = [content for node in _nodes(at) for content in _sent(getattr(node, "proto", None))]
+    return [drawn_by(figure) for content in sent for figure in _figures(content)]
+
+
+def _figures(content: Any) -> Iterator[Mapping[str, Any]]:
+    """Plotly's figures, at any depth of plain data."""
+    if isinstance(content, Mapping):
+        if isinstance(content.get("data"), list) and isinstance(content.get("layout"), Mapping):
+            yield content
+        else:
+            for part in content.values():
+                yield from _figures(part)
+    elif isinstance(content, list):
+        for part in content:
+            yield from _figures(part)
+
+
+def _sent(proto: Any) -> Iterator[Any]:
+    """The plain data of an element: of a component, or of Streamlit's own chart."""
+    for field in ("json", "bytes", "spec", "figure"):
+        value = getattr(proto, field, None)
+        value = getattr(value, "spec", value)
+        if isinstance(value, str | bytes) and value[:1] in ("{", b"{", "[", b"["):
+            yield json.loads(value)
+
+
+def _nodes(at: AppTest) -> list[Any]:
+    assert not at.exception, at.exception
+    return [*tree(at)]
+
+
+def _label(node: Any) -> str:
+    return getattr(node, "label", "") or getattr(getattr(node, "proto", None), "label", "")
+
+
+def _labelled(at: AppTest, label: str) -> Any:
+    nodes = {_label(node): node for node in reversed(_nodes(at)) if isinstance(node, Widget)}
+    assert label in nodes, f"there is no {label!r} among {[*nodes]}"
+    return nodes[label]
+
+
+def _options(node: Any) -> list[str]:
+    return [option for option in getattr(node, "options", ()) if not option.startswith("firefox:")]
+
+
+def _shown(node: Any) -> Any:
+    """What one sees in a control."""
+    if node.type in ("button_group", "multiselect"):
+        return [node.options[place] for place in node.indices]
+    if node.type in _CHOICES:
+        return None if node.index is None else node.options[node.index]
+    return node.value
+
+
+def _tabs(at: AppTest) -> list[tuple[list[str], str]]:
+    """Titles of each row of tabs, and the key in the session by which one is opened; no key where all are made."""
+    rows = []
+    for node in _nodes(at):
+        proto: Any = getattr(node, "proto", None)
+        if type(proto).__name__ == "Block" and proto.WhichOneof("type") == "tab_container":
+            titles = [child.label for child in node.children.values()]
+            rows.append((titles, proto.tab_container.id.split("-", 2)[-1]))
+        rows += [(sent["titles"], sent["control"]) for sent in _sent(proto) if isinstance(sent, dict) and "titles" in sent]
+    return rows
+
+
+def _ended(at: AppTest) -> AppTest:
+    """Waits while something that takes long can be stopped."""
+
+    def is_done() -> bool:
+        if "Stop" not in map(_label, _nodes(at)):
+            return True
+        at.run()
+        return False
+
+    until(is_done)
+    return at
+
+
+class Tab(str):
+    """The title of a tab, which is opened."""
+
+
+class Address(dict[str, str]):
+    """What a component alone can set, in the address with which the page is opened."""
+
+
+def state(page: str, *steps: Any) -> Callable[[Path], dict[str, Any]]:
+    """A state of a page: what is set by its label, what is pressed, which tabs are opened, one after the other."""
+
+    def entered(folder: Path) -> dict[str, Any]:
+        with alone(folder, tiny_folder()):
+            address = steps[0] if steps and isinstance(steps[0], Address) else {}
+            at = opened(page, **address)
+            for step in steps[bool(address) :]:
+                if isinstance(step, Tab):
+                    open_tab(at, step)
+                elif isinstance(step, str):
+                    press(at, step)
+                else:
+                    for label, value in step.items():
+                        set_to(at, label, value)
+            return seen(at)
+
+    return entered
+
+
+HELLO, TEXT, MODEL = {"Source text": "hello"}, "Source text", "Checkpoint"
+LAST, TARGETS = Address(step="12"), "Target strings, one a line (optional)"
+DECODER = {"Attention": "decoder self-attention", "Layer": "layer 2", "Head": "mean of heads"}
+FAITHFUL, ELSEWHERE = {"The question": "Is its order faithful?"}, {"The question": "Could it look elsewhere?"}
+NEEDED = {"The question": "Is it needed?", "Fresh texts": "20", "Every head": True}
+TWO = {"Source strings, one a line": "hello\nab"}
+BEAM = {"Source text": "thisqaipa", "Beam size": 3, "Length penalty α": 0.0}
+SEVEN = ("Explore", "Masks", "Search", "Compare", "Train", "Replay", "Survey")
+STATES: dict[str, Callable[[Path], dict[str, Any]]] = {
+    **{f"{page}, as it opens": state(page) for page in SEVEN},
+    "Explore, the last step": state("Explore", LAST),
+    "Explore, another head": state("Explore", LAST, DECODER),
+    "Explore, the encoder": state("Explore", HELLO, {"Attention": "encoder self-attention", "Head": "max of heads"}),
+    "Explore, a head's own colours": state("Explore", LAST, {"Colours of the maps": "this head's maximum", "Layer": "layer 2"}),
+    "Explore, logarithmic colours": state("Explore", LAST, {"Colours of the maps": "logarithmic"}),
+    "Explore, projector": state("Explore", HELLO, {"Projector: large letters, maps only": True}),
+    "Explore, the answer hidden": state("Explore", LAST, {"Hide the answer": True}),
+    "Explore, where am I": state("Explore", HELLO, {"Where am I?": True}),
+    "Explore, a text that cannot be read": state("Explore", {"Source text": "ab😀"}),
+    **{f"Explore, {name}": state("Explore", {MODEL: name, TEXT: text}) for name, text in TEXTS.items() if name != "reverse"},
+    **{f"Explore, {measure}": state("Explore", Address(step="12", measure=measure)) for measure in ("value", "cause", "more")},
+    **{f"Explore, {tab}": state("Explore", HELLO, Tab(tab)) for tab in ("Masks in force", "Table", "Export")},
+    "Explore, Inside": state("Explore", LAST, DECODER | {"Head": "head 3"}, Tab("Inside")),
+    "Explore, Heads": state("Explore", HELLO, Tab("Heads"), {"Tinted by": "entropy, of the largest possible"}),
+    "Explore, which head aligns": state("Explore", HELLO, Tab("Heads"), "Which head aligns?"),
+    "Explore, By length": state("Explore", HELLO, Tab("By length"), {"Strings per length": "20"}, "Measure"),
+    "Explore, banned": state("Explore", HELLO, Tab("What if"), {"What if it had …": "banned tokens"}, {"never write": "l"}),
+    "Explore, read": state("Explore", HELLO, Tab("What if"), {"What if it had …": "a target of your own"}, {"to read": "abc"}),
+    "Explore, judged": state("Explore", HELLO, Tab("On trial"), "Judge this run"),
+    "Explore, is it faithful": state("Explore", HELLO, Tab("On trial"), FAITHFUL, "Take tokens away"),
+    "Explore, elsewhere": state("Explore", HELLO, Tab("On trial"), ELSEWHERE, "Move the weights"),
+    "Explore, is it needed": state("Explore", HELLO, Tab("On trial"), NEEDED, "Take it away"),
+    **{f"Explore, {name}": state("Explore", {MODEL: name, TEXT: text}) for name, text in WRITES.items()},
+    "Explore, tiny-bert": state("Explore", {MODEL: "tiny-bert", TEXT: "The [MASK] is small."}),
+    "Masks, large": state("Masks", TWO, {"Show": "this sentence, large", "Sentence": "2: ab"}),
+    "Masks, a mistake": state("Masks", TWO, {"Mistake": "Padding as invalid ⊗ invalid"}),
+    "Masks, targets": state("Masks", TWO, {TARGETS: "olleh\nba"}, Tab("Loss")),
+    **{f"Masks, {tab}": state("Masks", TWO, Tab(tab)) for tab in ("Scores to weights", "Mistakes")},
+    "Masks, changed": state("Masks", TWO, Tab("Change and run again"), {"Edits as text": "cross:1-2, encoder.1.2:zero"}),
+    "Masks, a head off": state("Masks", TWO, Tab("Change and run again"), "L1 H1 off"),
+    "Masks, a model": state("Masks", {MODEL: "tiny-gpt2"}),
+    "Search, three": state("Search", BEAM, {"Stop when": "at the limit", "As transformers does it": True}),
+    "Search, a model": state("Search", {MODEL: "tiny-marian", TEXT: "The house is small.", "At most": "5 tokens"}),
+    "Search, Heads": state("Search", BEAM, Tab("Heads")),
+    "Compare, after training": state("Compare", "After training and at its 141st step"),
+    "Compare, two models": state("Compare", "Two models of different size", "Swap A and B"),
+    "Compare, two strategies": state("Compare", "Greedy decoding and beam search", {"B: head": "B max"}),
+    "Compare, patched": state("Compare", "Two letters changed", "Patch A into B", {"What is put": "layers of A"}),
+    "Compare, words": state("Compare", {"Tokens or words": "words", "B: edits": "cross.1.1:zero"}),
+    "Train, two sentences": state("Train", "Two sentences, ten seconds", {"Drawing of the model": True}),
+    "Survey, compared": state("Survey", {"Compare with": "numbers", "Heads by": "heads by entropy, of the largest possible"}),
+    **{
+        f"Survey, {tab}": state("Survey", {"Survey": "reverse-small"}, Tab(tab)) for tab in ("Agreement", "Outputs", "On trial")
+    },
+    "Open, an example": state("Open", "Open an example", {"Layer": "layer 2", "Head": "head 3"}),
+    "Replay, the encoder": state("Replay", {"Attention": "encoder self-attention", "Head": "head 2"}),
+}

