@@ -1,5 +1,6 @@
-"""Loads folders that somebody has spoiled and writes with them, in a process of its own: `python hostile_program.py FOLDER …`.
+"""Loads folders that somebody has spoiled and writes with them, in a process of its own.
 
+`python hostile_program.py SOUND FOLDER …`; SOUND is one that nobody has spoiled: loading it brings the libraries into memory.
 Prints a line of JSON for each: what came of it, and the processor seconds and bytes that it took. A network that is asked for
 ends the program, and so does a kernel: a package of that name is there.
 """
@@ -56,7 +57,8 @@ def main() -> None:
         for name in names:
             setattr(place, name, forbidden)
     resource.setrlimit(resource.RLIMIT_AS, (12 * 2**30, resource.RLIM_INFINITY))
-    for folder in sys.argv[1:]:
+    assert outcome(sys.argv[1]) == "usable"
+    for folder in sys.argv[2:]:
         forget()
         bytes_before, begun = peak(), time.process_time()
         try:

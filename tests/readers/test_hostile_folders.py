@@ -71,21 +71,23 @@ def refused(folder: str) -> str:
 @pytest.fixture(scope="module")
 def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a package `kernels`, as transformers looks for it."""
+    from transformers.utils.import_utils import KERNELS_MIN_VERSION as version
+
     folder = tmp_path_factory.mktemp("packages")
     for name, file, content in (
         ("kernels", "__init__.py", KERNELS),
-        ("kernels-0.18.2.dist-info", "METADATA", "Metadata-Version: 2.1\nName: kernels\nVersion: 0.18.2\n"),
+        (f"kernels-{version}.dist-info", "METADATA", f"Metadata-Version: 2.1\nName: kernels\nVersion: {version}\n"),
     ):
         (folder / name).mkdir()
         (folder / name / file).write_text(content)
     return folder
 
 
-def outcomes(folders: list[Path], kernels: Path) -> list[dict[str, Any]]:
+def outcomes(folders: list[Path], sound: Path, kernels: Path) -> list[dict[str, Any]]:
     """What came of each, in one process of its own."""
     paths = os.pathsep.join(map(str, (kernels, Path(tv.__file__).parents[1])))
     environment = {**os.environ, "PYTHONPATH": paths, "HF_HUB_OFFLINE": "0", "RUST_BACKTRACE": "0"}
-    command = [sys.executable, str(PROGRAM), *map(str, folders)]
+    command = [sys.executable, str(PROGRAM), str(sound), *map(str, folders)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -99,7 +101,7 @@ def test_each_is_refused_or_used_in_little_time_and_memory(
     """In a process in which a network, or a kernel, that is asked for ends the program."""
     n = hostile_folders.N // 5
     made = dict(hostile_folders.spoiled(seed, sound, tmp_path)[::-1] for seed in range(part * n, (part + 1) * n))
-    found = outcomes(list(made), kernels)
+    found = outcomes(list(made), sound["gpt2"], kernels)
     assert len(found) == n
     for each in found:
         what = f"{made[Path(each['folder'])]}: {each}"
@@ -162,7 +164,7 @@ def test_another_implementation_is_never_asked_for(sound: dict[str, Path], kerne
         for place, value in enumerate(values):
             folders.append(hostile_folders.copied(sound["gpt2"], tmp_path / f"{number}-{place}"))
             hostile_folders.change(folders[-1], "config.json", lambda found, value=value: found.update(value))
-    assert [found["said"] for found in outcomes(folders, kernels)] == ["usable"] * len(folders)
+    assert [found["said"] for found in outcomes(folders, sound["gpt2"], kernels)] == ["usable"] * len(folders)
 
 
 def test_what_exchanges_code_of_transformers_is_refused(spoil: Callable[..., str]) -> None:
@@ -217,7 +219,7 @@ RULES: dict[str, tuple[dict[str, Any], str]] = {
     "e becomes 20 e, eight times": ({"normalizer": replaced({"String": "e"}, "e" * 20, 8)}, "25,600,000,000 times as long"),
     "nothing becomes much": ({"normalizer": replaced({"Regex": "x*"}, "e" * 999)}, "1,000 times as long"),
     "a map": ({"normalizer": {"type": "Precompiled", "precompiled_charsmap": charsmap(b"e" * 5000)}}, "5,000 times as long"),
-    "many": ({"normalizer": {"type": "Sequence", "normalizers": [{"type": "Lowercase"}] * 999}}, "it has 999 rules"),
+    "many": ({"normalizer": {"type": "Sequence", "normalizers": [{"type": "Lowercase"}] * 999}}, "at most 64 are followed"),
     "before": (
         {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "use_regex": False}] * 40}},
         "1,099,511,627,776 times as long",
