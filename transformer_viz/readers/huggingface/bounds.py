@@ -34,7 +34,7 @@ _SHARED = 4
 _MOST_WORDS, _SPARE_WORDS, _LARGEST_TOKENIZER = 2**20, 2**10, 2**26
 _MOST_RULES, _MOST_GROWTH, _MOST_ADDED = 64, 200, 256
 """Steps of a tokenizer one after the other, how many times as long they may make a text, and tokens that one may add to it."""
-_VOCABULARY = re.compile(r"vocab|token|merge|bpe|spm|spiece|sentencepiece|dict")
+_VOCABULARY = re.compile(r"vocab|token|merges|bpe|spm|spiece|sentencepiece|^dict")
 _SENTENCE_PIECE = (".model", ".spm")
 _GROWTH = {"ByteLevel": 2.0, "BertNormalizer": 3.0}
 
