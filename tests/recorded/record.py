@@ -35,7 +35,8 @@ def record(file: Path, table: dict[str, Callable[[Path], Any]], words: list[str]
         print(f"{time.perf_counter() - begun:6.2f} s  {len(now[title]):5}  {title}", flush=True)
         for line in compared(title, before[title], now[title]) if title in before else ():
             print(f"  {line}")
-    fixture.write(file, now | {title: leaves for title, leaves in before.items() if title not in now})
+    all_of_them = before | now
+    fixture.write(file, {title: all_of_them[title] for title in table if title in all_of_them})
 
 
 def main() -> None:
