@@ -73,6 +73,11 @@ class Passes:
         computed_in = name_of(same) if same == exact else f"{name_of(same)} and {name_of(exact)}"
         return Precision(name_of(self.own), computed_in, Tolerance(TOLERANCES[same].same_shape, TOLERANCES[exact].other_shape))
 
+    @property
+    def rounding(self) -> float:
+        """The largest change at the same shape that rounding may explain, where a finer type can tell."""
+        return TOLERANCES[self._same_type].other_shape if self._same_type != self._exact_type else 0.0
+
     def as_it_is(self, batch: Batch) -> Pass:
         """In the model's own type, whichever that is."""
         return self._run(self._model.model, batch)
