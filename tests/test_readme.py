@@ -1,8 +1,10 @@
 """What README, CONTRIBUTING and docs/ tell people to type works as written, on the shipped checkpoints."""
 
 import ast
+import io
 import re
 import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,20 @@ def test_the_commands_about_arrays_run(tmp_path: Path, monkeypatch: pytest.Monke
     assert commands.main([*first, "--device", "cpu"]) == 0
     assert commands.main(["trace", "hella", "-o", "after.npz", "--device", "cpu"]) == 0
     assert commands.main(second) == 1
+
+
+def test_the_commands_about_surveys_run_one_after_the_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards two of them that write to one folder. What needs other models is left out, and less is asked for."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.txt").write_text("hello\nreversethis\n", encoding="utf-8")
+    block = re.findall(r"```\n(.+?)```", (ROOT / "docs" / "survey.md").read_text(encoding="utf-8"), flags=re.DOTALL)[0]
+    lines = [line for line in block.replace("--held-out 2000", "--held-out 128").splitlines() if "--checkpoint" in line]
+    assert len(lines) == 2
+    for line in lines:
+        words, _, file = line.removeprefix("python -m transformer_viz ").partition(" < ")
+        if file:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO((tmp_path / file).read_bytes())))
+        assert commands.main([*shlex.split(words), "--verdict-texts", "0", "--workers", "1"]) == 0, line
 
 
 def test_the_make_targets_exist_and_are_all_told() -> None:
