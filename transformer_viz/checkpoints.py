@@ -15,22 +15,24 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any
 
 from transformer_viz import places, reading, tasks
 from transformer_viz.errors import CheckpointError, ConfigError, FileError, listed, quoted
-from transformer_viz.model import devices
 from transformer_viz.model.architecture import Architecture, architecture_of
 from transformer_viz.model.config import MAX_POSITIONS, ModelConfig
-from transformer_viz.model.transformer import Transformer
 from transformer_viz.places import FOLDERS_VARIABLE
 from transformer_viz.switches import Switches
 from transformer_viz.task_tokenizer import TaskTokenizer
 from transformer_viz.tasks import Task
 from transformer_viz.vocabulary import Vocabulary
 from transformer_viz.writing import new_folder, write_tensors, write_text
+
+# Finding and describing one needs no torch: what is not there is said before torch is imported.
+if TYPE_CHECKING:
+    import torch
+
+    from transformer_viz.model.transformer import Transformer
 
 FORMAT = 1
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -48,12 +50,12 @@ class Checkpoint:
 
     name: str
     folder: Path
-    model: Transformer
+    model: "Transformer"
     task: Task
     variant: str
     recipe: Mapping[str, Any]
     metrics: Mapping[str, Any]
-    device: torch.device
+    device: "torch.device"
     """The device that the model is on."""
 
     default_total_length = None
@@ -68,6 +70,8 @@ class Checkpoint:
     @cached_property
     def device_title(self) -> str:
         """The device's name for people."""
+        from transformer_viz.model import devices
+
         return devices.title(self.device)
 
     @cached_property
@@ -118,12 +122,21 @@ def folders() -> list[Path]:
 
 def entries() -> list[Entry]:
     """Every checkpoint that can be named, in the order of the look-up; damaged ones carry their error."""
-    found: dict[str, Entry] = {}
+    return [_entry(folder) for folder in _folders_by_name().values()]
+
+
+def names() -> list[str]:
+    """Of all that can be named, damaged ones too; nothing in them has been looked at."""
+    return list(_folders_by_name())
+
+
+def _folders_by_name() -> dict[str, Path]:
+    found: dict[str, Path] = {}
     for parent in folders():
         for folder in reading.inside(parent):
-            if reading.is_folder(folder) and _NAME.fullmatch(folder.name) and folder.name not in found:
-                found[folder.name] = _entry(folder)
-    return list(found.values())
+            if reading.is_folder(folder) and _NAME.fullmatch(folder.name):
+                found.setdefault(folder.name, folder)
+    return found
 
 
 def is_name(text: str) -> bool:
@@ -153,7 +166,7 @@ def find_name(name: str) -> Path:
         for parent in folders():
             if reading.is_folder(parent / name):
                 return parent / name
-    known = listed(entry.name for entry in entries())
+    known = listed(names())
     raise CheckpointError(
         f"There is no checkpoint {name!r}. Known are {known}. A folder elsewhere needs a path separator, as in ./{name}."
     )
@@ -166,6 +179,8 @@ def load_checkpoint(name: str, device: str = "auto") -> Checkpoint:
         CheckpointError: missing, truncated, tampered with, or made by something else.
         DeviceError, OptionError: the device is not there, or not known.
     """
+    from transformer_viz.model import devices
+
     folder = find(name)
     where = devices.resolve(device)
     data = _read_config(folder)
@@ -180,6 +195,16 @@ def load_checkpoint(name: str, device: str = "auto") -> Checkpoint:
         metrics=data["metrics"],
         device=where,
     )
+
+
+def task_of(name: str) -> Task:
+    """The task of a checkpoint, by its name or folder; its weights are not looked at.
+
+    Raises:
+        CheckpointError: missing, or its description is damaged.
+    """
+    folder = find(name)
+    return _parsed(folder, _read_config(folder))[1]
 
 
 def snapshots(folder: Path) -> dict[int, Path]:
@@ -205,8 +230,11 @@ def load_snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
     return replace(checkpoint, model=_model(known[step], checkpoint.model.config, checkpoint.device), metrics={})
 
 
-def _model(path: Path, config: ModelConfig, device: torch.device) -> Transformer:
+def _model(path: Path, config: ModelConfig, device: "torch.device") -> "Transformer":
     """A model with the weights of a file, ready to run."""
+    from transformer_viz.model import devices
+    from transformer_viz.model.transformer import Transformer
+
     with _weights(path, config) as file, devices.memory_errors(device):
         model = Transformer(config)
         model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
@@ -218,7 +246,7 @@ def _model(path: Path, config: ModelConfig, device: torch.device) -> Transformer
 
 def save_checkpoint(
     folder: Path,
-    model: Transformer,
+    model: "Transformer",
     task: Task,
     *,
     variant: str,
@@ -239,7 +267,7 @@ def save_checkpoint(
         write_text(csv(list(history)), made / "history.csv")
 
 
-def description(model: Transformer, task: Task, variant: str, recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
+def description(model: "Transformer", task: Task, variant: str, recipe: Mapping[str, Any], metrics: Mapping[str, Any]) -> str:
     """The text of `config.json`."""
     data = {
         "format": FORMAT,
@@ -385,6 +413,10 @@ def _weights(path: Path, config: ModelConfig) -> Generator[Any]:
 @lru_cache(maxsize=32)
 def _shapes(config: ModelConfig) -> tuple[tuple[str, tuple[int, ...]], ...]:
     """Names and shapes of a model's weights; kept, because many snapshots of one model are checked in a row."""
+    import torch
+
+    from transformer_viz.model.transformer import Transformer
+
     with torch.device("meta"):
         return tuple((name, tuple(tensor.shape)) for name, tensor in Transformer(config).state_dict().items())
 

@@ -5,14 +5,16 @@ A `Checkpoint` is one, and so is what `load_model` returns for a model that is n
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-import torch
-
-from transformer_viz.decoding.reader import Reader
 from transformer_viz.model.architecture import Architecture
 from transformer_viz.switches import Switches
 from transformer_viz.tasks.task import Task
+
+if TYPE_CHECKING:
+    import torch
+
+    from transformer_viz.decoding.reader import Reader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +116,7 @@ class LoadedModel(Protocol):
         ...
 
     @property
-    def model(self) -> Reader:
+    def model(self) -> "Reader":
         """What reads and writes ids."""
         ...
 
@@ -129,7 +131,7 @@ class LoadedModel(Protocol):
         ...
 
     @property
-    def device(self) -> torch.device:
+    def device(self) -> "torch.device":
         """Where it is."""
         ...
 

@@ -25,6 +25,27 @@ KIND_TITLES: dict[Kind, str] = {
 }
 
 
+DEVICES = ("auto", "cpu", "cuda", "mps")
+STRATEGIES = ("greedy", "beam", "sample")
+"""How tokens are chosen."""
+STOPS = ("bound", "first", "never")
+"""When a beam search stops."""
+MODES = ("word", "position", "deleted")
+"""How a token is taken away."""
+INSTEAD = ("zero", "mean", "uniform")
+"""What stands in the place of a head: nothing; its mean output over all texts; uniform attention over its allowed keys."""
+MISTAKES = (
+    "no-causal",
+    "causal-off-by-one",
+    "invalid-by-invalid",
+    "source-mask-forgotten",
+    "padded-queries-nan",
+    "wrong-sign",
+    "wrong-axis",
+)
+"""Deliberate mask mistakes, which `model/mistakes.py` makes."""
+
+
 class Reason(IntFlag):
     """Why a query may not look at a key; 0 means that it may.
 

@@ -32,7 +32,7 @@ def test_files_line_by_line(home, cli, mistake):
 
 
 @pytest.mark.parametrize(("given", "words"), [
-    (("--links", "links"), "go with the lines of --texts"),
+    (("--links", "."), "go with the lines of --texts"),
     (("--gold", "pt-de"), "no pairs 'pt-de' aligned by hand; choose one of pt-en, en-pt"),
     (("--reference", "L0 H1"), "is no head; write it as 'L2 H1'"),
     (("--reference", "L9 H1"), "is no head of cross-attention"),

@@ -24,8 +24,8 @@ def test_of_the_prefix(home, cli):
 
 def test_what_cannot_be_is_said_in_a_line(home, mistake):
     given = ("attribute", "abca", "--checkpoint", "tiny", "-o")
-    assert "method 'luck' is not known; choose one of occlusion" in mistake(*given, "a.npz", "--method", "luck")
-    assert "kind 'encoder' is not possible for tiny" in mistake(*given, "a.npz", "--method", "rollout", "--kind", "encoder")
-    assert "mode 'letter' is not one of occlusion" in mistake(*given, "a.npz", "--method", "occlusion", "--mode", "letter")
+    assert "--method: invalid choice: 'luck'" in mistake(*given, "a.npz", "--method", "luck")
+    assert "--kind: invalid choice: 'encoder'" in mistake(*given, "a.npz", "--method", "rollout", "--kind", "encoder")
+    assert "--mode: invalid choice: 'letter'" in mistake(*given, "a.npz", "--method", "occlusion", "--mode", "letter")
     assert "does not end in .npz" in mistake(*given, "a.txt", "--method", "occlusion")
     assert not (home / "a.npz").exists()

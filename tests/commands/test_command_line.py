@@ -18,13 +18,15 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["app", "checkpoints", "decode", "diff", "evaluate", "trace", "train"]
 
 
-def python(*arguments: str, stdin: bytes | None = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+def python(
+    *arguments: str, stdin: bytes | None = b"", folder: Path = ROOT, **environment: str
+) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, *arguments],
         input=stdin,
         capture_output=True,
         check=False,
-        cwd=ROOT,
+        cwd=folder,
         env={**os.environ, **environment},
         timeout=60,
     )
@@ -157,6 +159,64 @@ def test_help_and_mistakes_answer_without_torch():
     assert done.returncode == 2
     assert done.stderr.count(b"\n") == 1
     assert b"is not installed" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("decode abc --checkpoint nope", "no checkpoint 'nope'. Known are tiny"),
+        ("decode abc --checkpoint ./nope", "no checkpoint folder './nope'"),
+        ("decode abc --checkpoint ./empty", "config.json is missing"),
+        ("decode abc --model nope", "no model 'nope'. Known are tiny"),
+        ("decode abc --model ./empty", "empty"),
+        ("decode abc --device gpu", "'gpu'"),
+        ("decode xyz --checkpoint tiny", "“x”"),
+        ("decode abc --checkpoint tiny --prefix xyz", "“x”"),
+        ("decode abc --checkpoint tiny --ban q", "ban: token 'q' is not in the vocabulary"),
+        ("decode abc --strategy best", "'best'"),
+        ("decode abc --stop when", "'when'"),
+        ("decode abc --temperature 0", "--temperature means nothing to --strategy greedy; it is of sample"),
+        ("decode abc --strategy sample --beam-size 3", "--beam-size means nothing to --strategy sample; it is of beam"),
+        ("decode abc --strategy sample --top-p 2", "above 0, at most 1"),
+        ("decode abc --chat", "--chat is of a --model"),
+        ("trace abc --edits nonsense -o a.npz", "'nonsense'"),
+        ("counter-proof abc --mistake luck", "'luck'"),
+        ("attribute abc -o a.npz --method luck", "'luck'"),
+        ("attribute abc -o a.npz --method occlusion --mode luck", "'luck'"),
+        ("knock-out --how luck", "'luck'"),
+        ("verdict --checkpoint tiny --text xyz", "“x”"),
+        ("patch abc abd --by luck", "'luck'"),
+        ("patch abc xyz --checkpoint tiny", "“x”"),
+        ("effect", "nothing is changed"),
+        ("effect --mistake no-causal --checkpoint nope", "no checkpoint 'nope'"),
+        ("check-masks --checkpoint nope", "no checkpoint 'nope'"),
+        ("evaluate --checkpoint tiny --samples 3", "--samples 3 is not possible; it is a whole number from 12 (one for each"),
+        ("align-heads --gold de-fr", "'de-fr'"),
+        ("align-heads --checkpoint nope", "no checkpoint 'nope'"),
+        ("survey --texts nowhere", "no file nowhere"),
+        ("survey --checkpoint tiny --held-out 3", "--held-out 3 is not possible; it is a whole number from 12 (one for each"),
+        ("survey --checkpoint tiny --held-out 300 --by luck", "'luck'"),
+        ("survey --checkpoint tiny --held-out 300 --gpus-per-worker 1", "--gpus-per-worker is for actors of Ray"),
+        ("train reverse --heads 7", "n_heads=7"),
+        ("train reverse --samples 3", "--samples 3"),
+        ("train reverse -o empty", "exists already"),
+        ("train reverse --source-embedding nowhere", "no file nowhere"),
+        ("render nowhere.npz -o a.html", "no file nowhere.npz"),
+        ("app --model ./empty", "no model in"),
+    ],
+)
+def test_what_torch_is_not_needed_for_is_refused_without_it(home, tmp_path, line, named):
+    """Guards seconds of waiting, in which torch is imported, for a word that says that a name is misspelt."""
+    (tmp_path / "empty").mkdir()
+    code = (
+        "import sys\nfrom pathlib import Path\nsys.modules['torch'] = None\n"
+        "from transformer_viz import places\nplaces.ROOT = Path('root')\n"
+        "from transformer_viz.commands import main\nsys.exit(main(sys.argv[1:]))"
+    )
+    done = python("-c", code, *line.split(), folder=tmp_path, PYTHONPATH=str(ROOT))
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.count(b"\n") == 1
+    assert named in done.stderr.decode()
 
 
 def test_decoding_in_a_process_gives_pure_json(home):

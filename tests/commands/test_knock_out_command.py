@@ -17,5 +17,5 @@ def test_over_texts_of_ones_own(home, cli):
 
 
 def test_mistakes_are_a_line(home, mistake):
-    assert "how='half' is not known" in mistake("knock-out", "--checkpoint", "tiny", "--text", "abc", "--how", "half")
+    assert "--how: invalid choice: 'half'" in mistake("knock-out", "--checkpoint", "tiny", "--text", "abc", "--how", "half")
     assert "'x' is not possible" in mistake("knock-out", "--checkpoint", "tiny", "--suffices", "x")

@@ -128,7 +128,7 @@ def test_mistakes_are_found_before_anything_is_trained(home, mistake, made, argu
         (["--d-model", "13"], "d_model=13"),
         (["--heads", "5"], "n_heads=5"),
         (["--device", "tpu"], "'tpu'"),
-        (["--samples", "5"], "samples=5"),
+        (["--samples", "5"], "--samples 5"),
     ],
     ids=str,
 )

@@ -105,7 +105,7 @@ def test_a_recipe_file_is_the_recipe(tmp_path):
         (["reverse", "--label-smoothing", "1"], "label_smoothing=1.0"),
         (["reverse", "--d-model", "8192", "--d-ff", "65536", "--layers", "64"], "GB of memory and the machine has"),
         (["dates", "--tied-embeddings", "all"], "needs one vocabulary"),
-        (["reverse", "--source-embedding", "nothing.npy"], "There is no file nothing.npy"),
+        (["reverse", "--source-embedding", "nothing.npy"], "--source-embedding: there is no file nothing.npy"),
         (["reverse", "--recipe-file", "x.json"], "either a TASK"),
     ],
     ids=str,

@@ -26,6 +26,8 @@ def test_over_drawn_texts(home, cli):
     assert cli("verdict", "--checkpoint", "tiny", "--samples", "4", "--kind", "decoder", "--seed", "1").out != done.out
 
 
-@pytest.mark.parametrize(("given", "words"), [("--mode letter", "mode 'letter' is not one of"), ("--curve L9", "no map 'L9'")])
+@pytest.mark.parametrize(
+    ("given", "words"), [("--mode letter", "--mode: invalid choice: 'letter'"), ("--curve L9", "no map 'L9'")]
+)
 def test_mistakes_are_a_line(home, mistake, given, words):
     assert words in mistake("verdict", "--checkpoint", "tiny", "--text", "abc", *given.split())

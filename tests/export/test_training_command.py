@@ -3,6 +3,7 @@
 import shlex
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -10,8 +11,7 @@ from transformer_viz import commands, tasks
 from transformer_viz.commands import train
 from transformer_viz.model import variants
 from transformer_viz.training.defaults import recipe_for
-from transformer_viz.training.make_checkpoint import model_config
-from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.recipe import Recipe, model_config
 from transformer_viz.views.snippets.training import command
 from transformer_viz.views.train import form
 
@@ -60,9 +60,12 @@ def test_a_hostile_name_is_one_word_of_a_shell(folder: str, read: str) -> None:
     assert said.stdout.decode() == f"{read}|"
 
 
-def test_pretrained_embeddings_are_in_the_command() -> None:
+def test_pretrained_embeddings_are_in_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     recipe = replace(recipe_for("reverse", "pre-norm"), frozen_embeddings=True)
     files = {"source": "my 'best'.npy", "target": "t.safetensors"}
+    for name in files.values():
+        Path(name).touch()
     line = command("reverse", "pre-norm", form.changes(recipe), folder="trained/mine", snapshots=1, samples=1, embeddings=files)
     same_training(recipe_of(line), recipe)
     given = commands._parser().parse_args(shlex.split(line.replace("\\\n", " "))[3:])

@@ -231,11 +231,13 @@ def test_impossible_options_are_refused_before_anything_runs(tiny_name, tmp_path
         ({"k": 0}, "k=0 is not possible"),
         ({"verdict_texts": -1}, "verdict_texts=-1"),
         ({"by": "nothing"}, "nothing"),
+        ({"mode": "luck"}, "mode='luck' is not known; choose one of word, position, deleted"),
         ({"workers": 0}, "workers=0"),
         ({"workers": 10**6}, "from 1 to 1024"),
         ({"gpus_per_worker": 1}, "actors of Ray"),
         ({"held_out": 50}, "either texts, or held_out"),
         ({"corpus": None}, "either texts, or held_out"),
+        ({"corpus": None, "held_out": 1}, "held_out=1 is not possible; it is a whole number from"),
         ({"corpus": None, "held_out": 50, "targets": ["a"]}, "targets go with texts"),
     ]
     for wrong, said in impossible:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer_viz import decode, load_trace
+from transformer_viz import decode, load_trace, terms
 from transformer_viz.errors import InputError, OptionError
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.terms import KINDS
@@ -208,6 +208,10 @@ def test_uncached_decoding_is_cached_decoding_where_nothing_looks_ahead(tiny):
         assert a.output_tokens == b.output_tokens
         np.testing.assert_allclose(weights_of(a, "decoder"), weights_of(b, "decoder"), atol=1e-6)
         assert [s.rank for s in a.steps] == [s.rank for s in b.steps]
+
+
+def test_the_names_that_are_known_without_torch_are_all_that_there_are():
+    assert tuple(MISTAKES) == terms.MISTAKES
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

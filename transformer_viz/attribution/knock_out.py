@@ -21,12 +21,10 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site, TapName
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.terms import INSTEAD, KINDS, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.watching import OnProgress, of_part
 
-HOWS = ("zero", "mean", "uniform")
-"""What stands in the place of a head: nothing; its mean output over all texts; uniform attention over its allowed keys."""
 MOST_PAIRED = 32
 Means = Mapping[tuple[Kind, int], Tensor]
 """Of each kind and layer, (head, d_v)."""
@@ -140,8 +138,8 @@ class _Texts:
 
     @classmethod
     def of(cls, reader: LoadedModel, traces: Sequence[Trace], how: str) -> "_Texts":
-        if how not in HOWS:
-            raise OptionError(f"how={how!r} is not known; choose one of {listed(HOWS)}")
+        if how not in INSTEAD:
+            raise OptionError(f"how={how!r} is not known; choose one of {listed(INSTEAD)}")
         if isinstance(traces, Trace) or not traces:
             raise OptionError("heads are taken away over a list of one or more runs")
         runs = tuple(_with_answer(Run.of(reader, trace)) for trace in traces)

@@ -3,20 +3,23 @@
 import argparse
 import json
 import math
+import os
 import re
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from transformer_viz import edits
 from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere, listed
 from transformer_viz.switches import Switches
-from transformer_viz.terms import KINDS, visible_text
+from transformer_viz.terms import DEVICES, KINDS, MISTAKES, MODES, STOPS, STRATEGIES, visible_text
 
 if TYPE_CHECKING:
     from transformer_viz.analysis.verdict import Mean
     from transformer_viz.loaded_model import LoadedModel, Tokenizer
+    from transformer_viz.tasks import Task
     from transformer_viz.trace.trace import Trace
 
 LARGEST_SEED = 2**63 - 2
@@ -46,6 +49,29 @@ def _add_checkpoint(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--checkpoint", default="reverse", metavar="NAME", help=words)
 
 
+def look_up(arguments: argparse.Namespace, texts: Iterable[str] = ()) -> "Task | None":
+    """Refuses, before torch is imported, what the model's folder tells: it is not there or damaged, or cannot read a text.
+
+    Returns:
+        The task of a checkpoint.
+
+    Raises:
+        CheckpointError, ModelError: there is none, or it is damaged.
+        InputError: a text that the checkpoint's task cannot read.
+    """
+    if getattr(arguments, "model", None) is not None:
+        from transformer_viz.readers import check
+
+        check(arguments.model)
+        return None
+    from transformer_viz.checkpoints import task_of
+
+    task = task_of(arguments.checkpoint)
+    for text in texts:
+        task.read(text)
+    return task
+
+
 def loaded(arguments: argparse.Namespace) -> "LoadedModel":
     """The model that `add_model` asked for."""
     if arguments.model is None:
@@ -60,11 +86,8 @@ def loaded(arguments: argparse.Namespace) -> "LoadedModel":
 def loaded_to_decode(arguments: argparse.Namespace) -> "LoadedModel":
     """Likewise, with the switches of `add_decoding` that only a model that is not ours has."""
     model = loaded(arguments)
-    given = [f"--{name.replace('_', '-')}" for name in _OF_MODELS if getattr(arguments, name)]
-    if not given:
+    if not any(getattr(arguments, name) for name in _OF_MODELS):
         return model
-    if arguments.model is None:
-        raise OptionError(f"{given[0]} is of a --model; {model.name} is a checkpoint. Leave it out, or give --model.")
     asked = Switches(
         chat=arguments.chat or None,
         generation=False if arguments.no_generation else None,
@@ -77,9 +100,8 @@ def loaded_to_decode(arguments: argparse.Namespace) -> "LoadedModel":
 
 def add_device(parser: argparse.ArgumentParser) -> None:
     """`--device`."""
-    parser.add_argument(
-        "--device", default="auto", help="auto, cpu, cuda or mps; auto takes the first of cuda, mps, cpu (auto)"
-    )
+    words = f"{', '.join(DEVICES[:-1])} or {DEVICES[-1]}; auto takes the first of cuda, mps, cpu (auto)"
+    parser.add_argument("--device", choices=DEVICES, default="auto", metavar="NAME", help=words)
 
 
 def add_text(parser: argparse.ArgumentParser) -> None:
@@ -91,36 +113,20 @@ def add_text(parser: argparse.ArgumentParser) -> None:
 
 _OF_MODELS = ("chat", "no_generation", "no_shortlist", "source_language", "target_language")
 """Switches that only a model that is not ours has."""
-_STRATEGY_OPTIONS = (
-    # name, type, limits or None, help
-    ("beam_size", int, (1, 64), "beam: how many continuations are kept at each step (5)"),
-    ("length_penalty", float, None, "beam: sums of log-probabilities are divided by length to this power (0.6)"),
-    ("n_best", int, (1, 64), "beam: how many finished hypotheses are wanted (as many as the beam is wide)"),
-    ("stop", str, None, "beam: bound, first or never (bound)"),
-    ("temperature", float, None, "sample: logits are divided by it (1)"),
-    ("top_k", int, (1, 1_000_000), "sample: only the N most probable tokens (all)"),
-    ("top_p", float, None, "sample: only the most probable tokens that reach this probability together (1)"),
-)
+_OF_BEAM = ("beam_size", "length_penalty", "n_best", "stop", "refill")
+_OF_SAMPLE = ("temperature", "top_k", "top_p", "seed")
+"""Options of one strategy alone."""
 
 
 def add_decoding(parser: argparse.ArgumentParser, *, with_trace: bool = True) -> None:
     """How to decode, and by default what is kept of it; `decoding` reads it back."""
-    parser.add_argument("--strategy", default="greedy", help="greedy, beam or sample (greedy)")
-    parser.add_argument(
-        "--max-length", type=int, metavar="N", help="the most tokens to write, <end> included (the task's or the model's)"
-    )
-    parser.add_argument("--candidates", type=int, default=10, metavar="N", help="how many candidates each step keeps (10)")
-    for name, kind, limits, words in _STRATEGY_OPTIONS:
-        metavar = {int: "N", float: "X", str: "WHEN"}[kind]
-        read = whole(*limits) if limits else kind
-        parser.add_argument(f"--{name.replace('_', '-')}", type=read, metavar=metavar, help=words)
-    parser.add_argument(
-        "--refill",
-        action="store_true",
-        default=None,
-        help="beam: kept full where hypotheses end, as in transformers",
-    )
-    parser.add_argument("--seed", type=whole(0, LARGEST_SEED), metavar="N", help="sample: another seed draws other tokens (0)")
+    words = "greedy, beam or sample (greedy)"
+    parser.add_argument("--strategy", choices=STRATEGIES, default="greedy", metavar="NAME", help=words)
+    add_max_length(parser, "the task's or the model's")
+    words = "how many candidates each step keeps (10)"
+    parser.add_argument("--candidates", type=whole(1, 100_000), default=10, metavar="N", help=words)
+    _add_beam(parser)
+    _add_sampling(parser)
     parser.add_argument("--prefix", metavar="TEXT", help="what the output begins with, whatever the model would write")
     parser.add_argument(
         "--ban",
@@ -129,8 +135,7 @@ def add_decoding(parser: argparse.ArgumentParser, *, with_trace: bool = True) ->
         help="a token that is never written, of a --model also as #ID; may be repeated",
     )
     _add_switches_of_models(parser)
-    parser.add_argument("--edits", default="", metavar="TEXT", help="changes to masks and heads, for example cross:3-5")
-    parser.add_argument("--mistake", metavar="NAME", help="a deliberate mask mistake")
+    add_changes(parser, "changes to masks and heads, for example cross:3-5")
     if with_trace:
         words = "what the trace keeps: encoder, decoder, cross (all)"
         parser.add_argument("--precision", choices=("float32", "float16"), help="of the weights in the trace (float32)")
@@ -140,6 +145,57 @@ def add_decoding(parser: argparse.ArgumentParser, *, with_trace: bool = True) ->
     parser.add_argument(
         "--max-trace-bytes", type=most, metavar="N", help="refuse a trace that could be larger (256 MB, as the page)"
     )
+
+
+def _add_beam(parser: argparse.ArgumentParser) -> None:
+    size = whole(1, 64)
+    parser.add_argument("--beam-size", type=size, metavar="N", help="beam: how many continuations are kept at each step (5)")
+    words = "beam: sums of log-probabilities are divided by length to this power (0.6)"
+    parser.add_argument("--length-penalty", type=decimal(-10, or_equal=True, most=10), metavar="X", help=words)
+    words = "beam: how many finished hypotheses are wanted (as many as the beam is wide)"
+    parser.add_argument("--n-best", type=size, metavar="N", help=words)
+    parser.add_argument("--stop", choices=STOPS, metavar="WHEN", help="beam: bound, first or never (bound)")
+    words = "beam: kept full where hypotheses end, as in transformers"
+    parser.add_argument("--refill", action="store_true", default=None, help=words)
+
+
+def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    words = "sample: logits are divided by it (1)"
+    parser.add_argument("--temperature", type=decimal(0, or_equal=True, most=1000), metavar="X", help=words)
+    words = "sample: only the N most probable tokens (all)"
+    parser.add_argument("--top-k", type=whole(1, 1_000_000), metavar="N", help=words)
+    words = "sample: only the most probable tokens that reach this probability together (1)"
+    parser.add_argument("--top-p", type=decimal(0, or_equal=False, most=1), metavar="X", help=words)
+    parser.add_argument("--seed", type=whole(0, LARGEST_SEED), metavar="N", help="sample: another seed draws other tokens (0)")
+
+
+def add_max_length(parser: argparse.ArgumentParser, default: str = "the model's") -> None:
+    """`--max-length`; `default` says what holds without it."""
+    words = f"the most tokens to write, <end> included ({default})"
+    parser.add_argument("--max-length", type=whole(1, 512), metavar="N", help=words)
+
+
+def add_changes(parser: argparse.ArgumentParser, words: str) -> None:
+    """`--edits` and `--mistake`; `words` say what edits are for."""
+    parser.add_argument("--edits", type=_edits, default="", metavar="TEXT", help=words)
+    parser.add_argument("--mistake", choices=MISTAKES, metavar="NAME", help=f"a deliberate mask mistake: {listed(MISTAKES)}")
+
+
+def _edits(text: str) -> str:
+    edits.read([text])
+    return text
+
+
+def add_mode(parser: argparse.ArgumentParser, before: str = "") -> None:
+    """`--mode`: how a token is taken away."""
+    words = f"{before}how a token is taken away: {', '.join(MODES[:-1])} or {MODES[-1]} (word)"
+    parser.add_argument("--mode", choices=MODES, default="word", metavar="HOW", help=words)
+
+
+def add_cause_kind(parser: argparse.ArgumentParser) -> None:
+    """`--kind` of the attention in which something is a cause."""
+    words = "whose keys: cross or decoder (cross, where there is an encoder)"
+    parser.add_argument("--kind", choices=("cross", "decoder"), metavar="KIND", help=words)
 
 
 def _add_switches_of_models(parser: argparse.ArgumentParser) -> None:
@@ -164,8 +220,8 @@ def decoding(arguments: argparse.Namespace, model: "LoadedModel") -> dict[str, A
 
     keywords = {name: getattr(arguments, name) for name in ("strategy", "max_length", "candidates", "mistake")}
     keywords["max_trace_bytes"] = MAX_TRACE_BYTES
-    others = ("refill", "seed", "precision", "kinds", "layers", "max_trace_bytes")
-    for name in (*(name for name, *_ in _STRATEGY_OPTIONS), *others):
+    others = ("precision", "kinds", "layers", "max_trace_bytes")
+    for name in (*_OF_BEAM, *_OF_SAMPLE, *others):
         if getattr(arguments, name, None) is not None:
             keywords[name] = getattr(arguments, name)
     if arguments.prefix:
@@ -222,7 +278,7 @@ def add_texts(parser: argparse.ArgumentParser) -> None:
         "--samples", type=whole(1, 1000), default=40, metavar="N", help="without --text: how many texts are drawn (40)"
     )
     add_seed(parser, "another seed draws other texts, and resamples in another way")
-    parser.add_argument("--max-length", type=int, metavar="N", help="the most tokens to write, <end> included (the model's)")
+    add_max_length(parser)
 
 
 def runs_of_texts(arguments: argparse.Namespace, model: "LoadedModel") -> "list[Trace]":
@@ -320,21 +376,52 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     return read
 
 
-def decimal(least: float, *, or_equal: bool) -> Callable[[str], float]:
-    """An argparse type: a finite number above `least`, or equal to it where that is allowed."""
+def decimal(least: float, *, or_equal: bool, most: float = math.inf) -> Callable[[str], float]:
+    """An argparse type: a finite number above `least`, or equal to it where that is allowed, and at most `most`."""
 
     def read(text: str) -> float:
         try:
             number = float(text)
         except ValueError:
             number = math.nan
-        if not math.isfinite(number) or number < least or (number == least and not or_equal):
+        if not math.isfinite(number) or not least <= number <= most or (number == least and not or_equal):
+            until = f", at most {most:g}" if math.isfinite(most) else ""
             raise argparse.ArgumentTypeError(
-                f"{text[:40]!r} is not possible; it is a number {'from' if or_equal else 'above'} {least:g}"
+                f"{text[:40]!r} is not possible; it is a number {'from' if or_equal else 'above'} {least:g}{until}"
             )
         return number
 
     return read
+
+
+def existing_file(text: str) -> Path:
+    """An argparse type: something of this name is there; reading it tells what."""
+    if not os.path.exists(text):  # noqa: PTH110 - unlike Path.exists it takes a name that is too long
+        raise argparse.ArgumentTypeError(f"there is no file {text[-200:]}")
+    return Path(text)
+
+
+def text_to_decode(arguments: argparse.Namespace) -> str:
+    """TEXT, after all that can be refused of it, of the model and of the options of `add_decoding` without torch."""
+    for strategy, names in (("beam", _OF_BEAM), ("sample", _OF_SAMPLE)):
+        if strategy != arguments.strategy and (given := _given(arguments, names)):
+            raise OptionError(f"{given} means nothing to --strategy {arguments.strategy}; it is of {strategy}. Leave it out.")
+    if arguments.model is None and (given := _given(arguments, _OF_MODELS)):
+        raise OptionError(f"{given} is of a --model; {arguments.checkpoint} is a checkpoint. Leave it out, or give --model.")
+    text = read_text(arguments.text)
+    if (task := look_up(arguments, [text])) is not None:
+        from transformer_viz.task_tokenizer import TaskTokenizer
+
+        if arguments.prefix:
+            task.read_target(arguments.prefix)
+        TaskTokenizer(task).named("ban: token", arguments.ban or ())
+    return text
+
+
+def _given(arguments: argparse.Namespace, names: Sequence[str]) -> str | None:
+    """The first of these options that is given, as people type it."""
+    given = (name for name in names if getattr(arguments, name) is not None and getattr(arguments, name) is not False)
+    return next((f"--{name.replace('_', '-')}" for name in given), None)
 
 
 def read_text(given: str) -> str:

@@ -22,18 +22,13 @@ _LARGEST_FILE = 10_000_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model, texts with their translations, links, and what heads are compared with."""
     _shared.add_model(parser)
-    given = parser.add_mutually_exclusive_group()
-    given.add_argument("--texts", metavar="FILE", type=Path, help="what it reads, a text a line (drawn from the task)")
+    given, file = parser.add_mutually_exclusive_group(), _shared.existing_file
+    given.add_argument("--texts", metavar="FILE", type=file, help="what it reads, a text a line (drawn from the task)")
     given.add_argument("--gold", metavar="FROM-TO", help="40 pairs that come with the program, aligned by hand: pt-en or en-pt")
-    parser.add_argument(
-        "--targets", metavar="FILE", type=Path, help="what it should write, line by line (the true answer, or what it writes)"
-    )
-    parser.add_argument(
-        "--links",
-        metavar="FILE",
-        type=Path,
-        help="words that say the same, line by line, as 0-0 1-2; punctuation is apart",
-    )
+    words = "what it should write, line by line (the true answer, or what it writes)"
+    parser.add_argument("--targets", metavar="FILE", type=file, help=words)
+    words = "words that say the same, line by line, as 0-0 1-2; punctuation is apart"
+    parser.add_argument("--links", metavar="FILE", type=file, help=words)
     parser.add_argument("--reference", type=_head, metavar="HEAD", help="what others are compared with, as 'L2 H1' (the best)")
     parser.add_argument("--no-effect", action="store_true", help="take no head away, which takes most of the time")
     parser.add_argument(
@@ -45,13 +40,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict."""
-    from tqdm import tqdm
-
-    from transformer_viz.attribution.alignment_heads import alignment_heads
+    from transformer_viz.analysis.word_links import gold
 
     if (arguments.targets or arguments.links) and not arguments.texts:
         raise OptionError("--targets and --links go with the lines of --texts; give that too")
     given, targets, links = (_lines(f"--{name}", getattr(arguments, name)) for name in ("texts", "targets", "links"))
+    if arguments.gold is not None:
+        gold(arguments.gold)
+    _shared.look_up(arguments)
+
+    from tqdm import tqdm
+
+    from transformer_viz.attribution.alignment_heads import alignment_heads
+
     model = _shared.loaded(arguments)
     texts, targets, links = _pairs(arguments, model) if given is None else (given, targets, links)
     with tqdm(total=1.0, file=sys.stderr, bar_format="{percentage:3.0f} % |{bar}|", disable=None) as bar:
@@ -98,8 +99,6 @@ def _lines(option: str, path: Path | None) -> list[str] | None:
         return None
     try:
         return text_of(path, _LARGEST_FILE).splitlines()
-    except FileNotFoundError:
-        raise InputError(f"{option}: there is no file {_shared.visible(str(path))}.") from None
     except FileError as error:
         raise InputError(f"{option}: {_shared.visible(str(path))} is not read: {error}.") from error
 

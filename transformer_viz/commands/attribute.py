@@ -1,10 +1,15 @@
 """Decode a text, ask how much each token counts for what is written, and save the run with the answers as a file."""
 
 import argparse
+from pathlib import Path
+from pkgutil import iter_modules
 
+from transformer_viz import attribution
 from transformer_viz.commands import _shared
 
 HELP = "decode a text and save the trace with what counts for each token"
+_METHODS = Path(attribution.__path__[0], "methods")
+"""One file each. Their package imports torch."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -15,11 +20,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         action="append",
         required=True,
+        choices=[module.name for module in iter_modules([str(_METHODS)])],
         metavar="NAME",
         help="occlusion, gradient, rollout or another measure of docs/attribution.md; may be repeated",
     )
-    parser.add_argument("--mode", default="word", help="occlusion: how a token is taken away: word, position or deleted (word)")
-    parser.add_argument("--kind", help="whose keys: cross or decoder (cross, where there is an encoder)")
+    _shared.add_mode(parser, "occlusion: ")
+    _shared.add_cause_kind(parser)
     _shared.add_decoding(parser)
     _shared.add_trace_file(parser)
 
@@ -27,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """0 when the file is written."""
     _shared.check_trace_file(arguments)
-    text = _shared.read_text(arguments.text)
+    text = _shared.text_to_decode(arguments)
 
     from transformer_viz.attribution.attribute import attribute
     from transformer_viz.attribution.methods import METHODS

@@ -13,8 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--text", action="append", metavar="TEXT", help="a text to check with, up to 8 of 16 tokens; by default drawn at random"
     )
-    parser.add_argument("--mistake", metavar="NAME", help="make this mistake on purpose; the certificate must then fail")
-    parser.add_argument("--edits", default="", metavar="TEXT", help="edits to check with, for example cross:3-5,decoder:off")
+    _shared.add_changes(parser, "edits to check with, for example cross:3-5,decoder:off")
     parser.add_argument(
         "--replacements",
         type=_shared.whole(1, 100),
@@ -28,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 sound, 1 leaking or faulty."""
+    _shared.look_up(arguments, arguments.text or ())
+
     from transformer_viz.mask_checks.check_masks import check_masks
 
     model = _shared.loaded(arguments)

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict."""
-    text = _shared.read_text(arguments.text)
+    text = _shared.text_to_decode(arguments)
 
     from transformer_viz.attribution.counter_proof import counter_proof, scopes
     from transformer_viz.tracing.decode import decode

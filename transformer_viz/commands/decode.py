@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0, whatever was written: a wrong answer is an answer."""
-    text = _shared.read_text(arguments.text)
+    text = _shared.text_to_decode(arguments)
 
     from transformer_viz.trace.as_json import summary
     from transformer_viz.tracing.decode import decode

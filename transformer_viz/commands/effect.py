@@ -13,22 +13,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model, its texts, and what is changed."""
     _shared.add_model(parser)
     parser.add_argument("--text", action="append", metavar="TEXT", help="a text to write for; by default drawn from the task")
-    parser.add_argument("--edits", default="", metavar="TEXT", help="what is changed, for example cross:3-5,decoder.2.1:zero")
-    parser.add_argument("--mistake", metavar="NAME", help="a deliberate mask mistake")
-    parser.add_argument("--samples", type=int, metavar="N", help="without --text: how many strings are drawn (500)")
+    _shared.add_changes(parser, "what is changed, for example cross:3-5,decoder.2.1:zero")
+    words = "without --text: how many strings are drawn (500)"
+    parser.add_argument("--samples", type=_shared.whole(1, 5000), metavar="N", help=words)
     _shared.add_seed(parser, "without --text: another seed draws other strings")
-    parser.add_argument(
-        "--max-length", type=int, metavar="N", help="with --text: the most tokens to write, <end> included (the model's)"
-    )
+    _shared.add_max_length(parser, "with --text; the model's")
     _shared.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict."""
-    from transformer_viz.mask_checks.effect import effect
-
     if not arguments.edits and arguments.mistake is None:
         raise OptionError("nothing is changed; give --edits or --mistake")
+    _shared.look_up(arguments, arguments.text or ())
+
+    from transformer_viz.mask_checks.effect import effect
+
     model = _shared.loaded(arguments)
     found = effect(
         model,

@@ -30,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict."""
-    from transformer_viz.checkpoints import load_checkpoint
+    from transformer_viz.checkpoints import load_checkpoint, task_of
+
+    task_of(arguments.checkpoint).check_samples(arguments.samples, "--samples ")
+
     from transformer_viz.evaluation.by_length import lengths_beyond
     from transformer_viz.evaluation.evaluate import evaluate
 

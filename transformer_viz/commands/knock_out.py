@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from transformer_viz.commands import _shared
+from transformer_viz.terms import INSTEAD
 
 if TYPE_CHECKING:
     from transformer_viz.addresses import HeadPlace
@@ -17,7 +18,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model, its texts, what stands in a head's place."""
     _shared.add_model(parser)
     _shared.add_texts(parser)
-    parser.add_argument("--how", default="zero", help="what stands in the place of a head: zero, mean or uniform (zero)")
+    words = "what stands in the place of a head: zero, mean or uniform (zero)"
+    parser.add_argument("--how", choices=INSTEAD, default="zero", metavar="HOW", help=words)
     parser.add_argument(
         "--suffices", type=_shared.decimal(0, or_equal=True), metavar="SHARE", help="also heads to remove one after the other, "
         "while this share of the right answers stays"
@@ -27,6 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict."""
+    _shared.look_up(arguments, arguments.text or ())
+
     from transformer_viz.attribution.knock_out import knock_out, removed
 
     model = _shared.loaded(arguments)

@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from transformer_viz.commands import _shared
+from transformer_viz.terms import KINDS
 
 if TYPE_CHECKING:
     from transformer_viz.analysis.patching import Patching
@@ -19,8 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _shared.add_text(parser)
     parser.add_argument("other", metavar="OTHER", help="the text of the run into which it is put; as many tokens as TEXT")
     _shared.add_model(parser)
-    parser.add_argument("--by", default="head", help="what is put: head, or layer, what all its heads add (head)")
-    parser.add_argument("--kind", help="of attention: encoder, decoder or cross (all)")
+    words = "what is put: head, or layer, what all its heads add (head)"
+    parser.add_argument("--by", choices=("head", "layer"), default="head", metavar="WHAT", help=words)
+    parser.add_argument("--kind", choices=KINDS, metavar="KIND", help="of attention: encoder, decoder or cross (all)")
     words = "the layers of which something is put, from 1 (all, where that is not too much)"
     parser.add_argument("--layers", dest="put_layers", type=_shared.layer_numbers, metavar="N,…", help=words)
     _shared.add_decoding(parser, with_trace=False)
@@ -29,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict."""
-    text = _shared.read_text(arguments.text)
+    text = _shared.text_to_decode(arguments)
+    _shared.look_up(arguments, [arguments.other])
 
     from transformer_viz.attribution.patch import extent, patch
     from transformer_viz.tracing.decode import decode

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from transformer_viz.commands import _shared
+from transformer_viz.errors import OptionError
 from transformer_viz.terms import head_label
 
 if TYPE_CHECKING:
@@ -39,25 +40,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="of how many texts it is asked whether attention points at the cause; 0 asks of none (300)",
     )
-    parser.add_argument("--mode", default="word", help="how a token is taken away for that: word, position or deleted (word)")
+    _shared.add_mode(parser, "for that: ")
     parser.add_argument(
         "--by",
         metavar="NAME",
         help="the statistic by which texts are typical (mass where a true key is known, else entropy_share)",
     )
     parser.add_argument("--k", type=_shared.whole(1, 50), default=5, metavar="N", help="texts that are kept of each head (5)")
-    parser.add_argument("--max-length", type=int, metavar="N", help="the most tokens to write, <end> included (the model's)")
+    _shared.add_max_length(parser)
     _shared.add_seed(parser, "another seed draws other held-out texts, and another sample for verdicts")
     _shared.add_json(parser)
 
 
 def _add_corpus(parser: argparse.ArgumentParser) -> None:
     either = parser.add_mutually_exclusive_group(required=True)
-    either.add_argument("--texts", metavar="FILE", help="what it reads, a text a line; - reads standard input")
+    either.add_argument("--texts", type=_lines, metavar="FILE", help="what it reads, a text a line; - reads standard input")
     either.add_argument(
         "--held-out", type=_shared.whole(1, 1_000_000), metavar="N", help="texts of the task that training did not see"
     )
-    parser.add_argument("--targets", metavar="FILE", help="the known answers, line by line (as the task knows)")
+    parser.add_argument("--targets", type=_lines, metavar="FILE", help="the known answers, line by line (as the task knows)")
+
+
+def _lines(text: str) -> str:
+    return text if text == "-" else str(_shared.existing_file(text))
 
 
 def _add_workers(parser: argparse.ArgumentParser) -> None:
@@ -81,6 +86,8 @@ def _add_workers(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict."""
+    _check(arguments)
+
     from transformer_viz.export import survey_html
     from transformer_viz.surveying.survey import survey
     from transformer_viz.writing import write_text
@@ -98,6 +105,20 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _print(found, folder)
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuses what can be refused without torch."""
+    from transformer_viz.analysis.survey.statistic import check_by
+
+    if arguments.gpus_per_worker and arguments.ray is None:
+        raise OptionError("--gpus-per-worker is for actors of Ray; give --ray too, or choose a --device")
+    if arguments.targets and arguments.texts is None:
+        raise OptionError("--targets go with --texts; of held-out ones the task knows the answers")
+    check_by(arguments.by)
+    task = _shared.look_up(arguments)
+    if arguments.held_out is not None and task is not None:
+        task.check_samples(arguments.held_out, "--held-out ")
 
 
 @contextmanager

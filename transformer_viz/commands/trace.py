@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """0 when the file is written."""
     _shared.check_trace_file(arguments)
-    text = _shared.read_text(arguments.text)
+    text = _shared.text_to_decode(arguments)
 
     from transformer_viz.tracing.decode import decode
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from transformer_viz import reading
+from transformer_viz import places, reading
 from transformer_viz.commands import _shared, _switches
 from transformer_viz.errors import FileError, OptionError, listed
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.training.processes import processes
-from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.recipe import Recipe, model_config
 from transformer_viz.training.recipes import RECIPES
 
 HELP = "train a checkpoint"
@@ -56,8 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--layers", type=_shared.whole(1, 64), metavar="N", help="layers of the encoder and of the decoder")
     _switches.add(model, ModelConfig, _switches.MODEL)
     embeddings = parser.add_argument_group("embeddings", "a matrix (tokens, width) in .npy or .safetensors")
-    embeddings.add_argument("--source-embedding", type=Path, metavar="FILE", help="pretrained, for the source tokens")
-    embeddings.add_argument("--target-embedding", type=Path, metavar="FILE", help="pretrained, for the target tokens")
+    for side in ("source", "target"):
+        words = f"pretrained, for the {side} tokens"
+        embeddings.add_argument(f"--{side}-embedding", type=_shared.existing_file, metavar="FILE", help=words)
     embeddings.add_argument("--freeze-embeddings", action="store_true", help="leave the embeddings as they are")
     # For the Train screen: where it says what it wishes, and is told what happens.
     parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
@@ -65,11 +66,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0 when the checkpoint is written, 128 + N when signal N stopped training (130: Ctrl-C) and it can go on."""
-    recipe = _recipe(arguments)
-    from transformer_viz.checkpoints import trained_folder
+    from transformer_viz import tasks
+    from transformer_viz.checkpoints import refuse_existing
 
-    folder = arguments.output or trained_folder() / f"{recipe.task}-{recipe.variant}-{recipe.seed}"
+    recipe = _recipe(arguments)
+    task = tasks.make(recipe.task, recipe.task_options)
+    model_config(recipe, task)
+    task.check_samples(arguments.samples, "--samples ")
+    folder = arguments.output or places.trained() / f"{recipe.task}-{recipe.variant}-{recipe.seed}"
     check_place(folder)
+    if processes().is_first and not arguments.resume:
+        refuse_existing(folder, arguments.force)
     from transformer_viz.commands._training import carry_out
 
     return carry_out(recipe, folder, arguments)

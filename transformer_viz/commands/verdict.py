@@ -17,8 +17,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The model, its texts, how tokens are taken away, and curves."""
     _shared.add_model(parser)
     _shared.add_texts(parser)
-    parser.add_argument("--mode", default="word", help="how a token is taken away: word, position or deleted (word)")
-    parser.add_argument("--kind", help="whose keys: cross or decoder (cross, where there is an encoder)")
+    _shared.add_mode(parser)
+    _shared.add_cause_kind(parser)
     parser.add_argument(
         "--curve", action="append", default=[], metavar="MAP", help="also the faithfulness curve of a map, for example 'L2 H1'"
     )
@@ -27,6 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """0: numbers are no verdict on anybody."""
+    _shared.look_up(arguments, arguments.text or ())
+
     from transformer_viz.attribution.verdict import faithfulness, verdict
 
     model = _shared.loaded(arguments)

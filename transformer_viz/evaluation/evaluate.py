@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import OptionError
 from transformer_viz.evaluation.evaluate_batch import evaluate_batch
 from transformer_viz.model import devices
 from transformer_viz.tasks import Task
+from transformer_viz.tracing.options import whole
 
-MOST_SAMPLES = 1_000_000
 _BATCH = 512
 _FAILURES = 5
+_LARGEST_SEED = 2**63 - 2
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
         ConfigError: the task's data is not installed.
     """
     task = checkpoint.task
-    check_samples(task, samples, seed)
+    task.check_samples(samples)
+    whole("seed", seed, 0, _LARGEST_SEED)
     judged: list[Verdict] = []
     mass = HeadMass()
     with devices.few_threads(checkpoint.device, checkpoint.n_parameters):
@@ -80,18 +81,6 @@ def evaluate(checkpoint: Checkpoint, samples: int = 10_000, seed: int = 0) -> di
         "judged_by": task.judged_by,
         "seed": seed,
     }
-
-
-def check_samples(task: Task, samples: int, seed: int = 0) -> None:
-    """Raises an OptionError unless every length and source gets at least one text, and the seed is one."""
-    least = task.least_samples()
-    if isinstance(samples, bool) or not isinstance(samples, int) or not least <= samples <= MOST_SAMPLES:
-        raise OptionError(
-            f"samples={samples!r} is not possible; it is a whole number from {least} "
-            f"(one for each of {least} kinds and lengths) to {MOST_SAMPLES}"
-        )
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise OptionError(f"seed={seed!r} is not possible; it is a whole number from 0")
 
 
 def verdicts(checkpoint: Checkpoint, texts: Sequence[tuple[str, str]], mass: HeadMass) -> list[Verdict]:

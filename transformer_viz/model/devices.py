@@ -8,13 +8,12 @@ from pathlib import Path
 import torch
 
 from transformer_viz.errors import DeviceError, OptionError, listed
+from transformer_viz.terms import DEVICES
 
 _SMALL = 20_000_000
 _NO_MEMORY = re.compile("can't allocate memory|out of memory|ALLOC_FAILED")
 _ASKED = re.compile(r"(?:tried to allocate|unable to allocate) ([\d.]+ ?[A-Za-z]+)", re.IGNORECASE)
 _ADVICE = "Shorten the text, decode fewer texts at once, end what else takes memory there, or choose another device."
-
-DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 def available() -> list[str]:

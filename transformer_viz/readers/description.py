@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-
-import torch
+from typing import TYPE_CHECKING
 
 from transformer_viz.errors import ModelError
-from transformer_viz.model import devices
+
+if TYPE_CHECKING:
+    import torch
 
 _SINGLE = 4
 _SHARE = 0.8
@@ -40,12 +41,16 @@ class Description:
         return _SINGLE * self.n_parameters
 
 
-def check_memory(found: Description, name: str, device: torch.device) -> None:
+def check_memory(found: Description, name: str, device: "torch.device") -> None:
     """The model is read into the machine's memory, and from there goes to its device.
 
     Raises:
         ModelError: there is no room.
     """
+    import torch
+
+    from transformer_viz.model import devices
+
     for where in dict.fromkeys((torch.device("cpu"), device)):
         free = devices.free_memory(where)
         if free is not None and found.memory > _SHARE * free:

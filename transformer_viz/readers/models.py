@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-
-import torch
+from typing import TYPE_CHECKING
 
 from transformer_viz import checkpoints, reading, serving
 from transformer_viz.checkpoints import Checkpoint, load_checkpoint
 from transformer_viz.errors import FileError, ModelError, listed
-from transformer_viz.model import devices
 from transformer_viz.places import MODELS_VARIABLE
 from transformer_viz.readers.description import Description, Say, in_silence
 from transformer_viz.readers.firefox import folder as of_firefox
-from transformer_viz.readers.firefox.loading import FirefoxModel
-from transformer_viz.readers.firefox.loading import load as load_firefox
 from transformer_viz.readers.huggingface import folder as of_hugging_face
 from transformer_viz.readers.huggingface.folder import name_of
-from transformer_viz.readers.huggingface.loading import HuggingFaceModel
-from transformer_viz.readers.huggingface.loading import load as load_hugging_face
+
+# Finding and describing one needs no torch: what is not there is said before torch is imported.
+if TYPE_CHECKING:
+    from transformer_viz.readers.firefox.loading import FirefoxModel
+    from transformer_viz.readers.huggingface.loading import HuggingFaceModel
 
 _LARGEST_CONFIG = 2**22
 
@@ -61,7 +60,7 @@ def folders() -> dict[str, Path]:
     return {name: folder for name, folder in found.items() if not _is_checkpoint(name)}
 
 
-def load_model(name_or_folder: str, device: str = "auto") -> Checkpoint | HuggingFaceModel | FirefoxModel:
+def load_model(name_or_folder: str, device: str = "auto") -> "Checkpoint | HuggingFaceModel | FirefoxModel":
     """Loads a model, ours, of Hugging Face or one of Firefox's translators, onto a device (`auto`, `cpu`, `cuda` or `mps`).
 
     Nothing is downloaded and no code of a model runs; weights are read from safetensors or Marian's binary files, in single
@@ -78,26 +77,39 @@ def load_model(name_or_folder: str, device: str = "auto") -> Checkpoint | Huggin
         CheckpointError: a checkpoint that is damaged.
         DeviceError, OptionError: the device is not there, or not known.
     """
+    folder, name = _find(name_or_folder)
+    return load_checkpoint(name_or_folder, device) if name is None else _load(folder, name, device)
+
+
+def check(name_or_folder: str) -> None:
+    """Raises what `load_model` would, as far as it can be told without torch: there is none, or not one that may be loaded."""
+    folder, name = _find(name_or_folder)
+    if name is None:
+        checkpoints.task_of(name_or_folder)
+    else:
+        _described(folder, name)
+
+
+def _find(name_or_folder: str) -> tuple[Path, str | None]:
+    """Where a model is, and what it is called; None where it is a checkpoint."""
     if "/" not in name_or_folder and os.sep not in name_or_folder:
-        return load_named(name_or_folder, device)
+        return find_name(name_or_folder), None if _is_checkpoint(name_or_folder) else name_or_folder
     if name_or_folder in (known := folders()):
-        return _load(known[name_or_folder], name_or_folder, devices.resolve(device))
+        return known[name_or_folder], name_or_folder
     folder = Path(name_or_folder)
     if not reading.is_folder(folder):
         raise ModelError(
             f"There is no model {name_or_folder!r}, as a folder or in the Hugging Face cache. Known are {_known()}."
         )
-    if _is_ours(folder):
-        return load_checkpoint(name_or_folder, device)
-    return _load(folder, name_of(folder), devices.resolve(device))
+    return folder, None if _is_ours(folder) else name_of(folder)
 
 
-def load_named(name: str, device: str = "auto", say: Say = in_silence) -> Checkpoint | HuggingFaceModel | FirefoxModel:
+def load_named(name: str, device: str = "auto", say: Say = in_silence) -> "Checkpoint | HuggingFaceModel | FirefoxModel":
     """Like `load_model`, but names only: what a stranger types never becomes a path. `say` hears how far it is."""
     folder = find_name(name)
     if _is_checkpoint(name):
         return load_checkpoint(name, device)
-    return _load(folder, name, devices.resolve(device), say)
+    return _load(folder, name, device, say)
 
 
 def find_name(name: str) -> Path:
@@ -121,7 +133,7 @@ def find_name(name: str) -> Path:
 
 
 def _known() -> str:
-    return listed([*(entry.name for entry in checkpoints.entries()), *folders()])
+    return listed([*checkpoints.names(), *folders()])
 
 
 def _in_folders() -> Iterator[tuple[str, Path]]:
@@ -155,8 +167,16 @@ def _is_model(folder: Path) -> bool:
     return of_firefox.is_one(folder) or (reading.is_folder(folder) and os.path.lexists(folder / "config.json"))
 
 
-def _load(folder: Path, name: str, device: torch.device, say: Say = in_silence) -> HuggingFaceModel | FirefoxModel:
-    return (load_firefox if of_firefox.is_one(folder) else load_hugging_face)(folder, name, device, say)
+def _load(folder: Path, name: str, device: str, say: Say = in_silence) -> "HuggingFaceModel | FirefoxModel":
+    from transformer_viz.model import devices
+    from transformer_viz.readers.firefox.loading import load as load_firefox
+    from transformer_viz.readers.huggingface.loading import load as load_hugging_face
+
+    return (load_firefox if of_firefox.is_one(folder) else load_hugging_face)(folder, name, devices.resolve(device), say)
+
+
+def _described(folder: Path, name: str) -> Description:
+    return (of_firefox if of_firefox.is_one(folder) else of_hugging_face).described(folder, name)
 
 
 def _is_checkpoint(name: str) -> bool:
@@ -173,6 +193,6 @@ def _is_ours(folder: Path) -> bool:
 
 def _entry(name: str, folder: Path) -> Entry:
     try:
-        return Entry(name, folder, (of_firefox if of_firefox.is_one(folder) else of_hugging_face).described(folder, name))
+        return Entry(name, folder, _described(folder, name))
     except ModelError as error:
         return Entry(name, folder, None, str(error))

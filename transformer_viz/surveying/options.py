@@ -3,7 +3,8 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from transformer_viz.errors import OptionError, quoted
+from transformer_viz.errors import OptionError, listed, quoted
+from transformer_viz.terms import MODES
 
 MOST_KEPT, MOST_VERDICT_TEXTS, LARGEST_SEED, LONGEST = 50, 100_000, 2**63 - 2, 100_000
 
@@ -21,7 +22,7 @@ class SurveyOptions:
         mode: how a token is taken away there, as in `tv.attribute`.
 
     Raises:
-        OptionError: a number out of its range.
+        OptionError: a number out of its range, or a mode that is not known.
     """
 
     k: int = 5
@@ -37,6 +38,8 @@ class SurveyOptions:
         check_whole("verdict_texts", self.verdict_texts, 0, MOST_VERDICT_TEXTS)
         if self.max_length is not None:
             check_whole("max_length", self.max_length, 1, LONGEST)
+        if self.mode not in MODES:
+            raise OptionError(f"mode={quoted(self.mode)} is not known; choose one of {listed(MODES)}")
 
     def of_blocks(self) -> dict[str, Any]:
         """Those that decide what a block leaves: all but how many texts are kept when blocks are merged."""

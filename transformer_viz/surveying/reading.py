@@ -14,7 +14,6 @@ from typing import BinaryIO
 
 from transformer_viz import reading
 from transformer_viz.errors import FileError, InputError, OptionError, quoted
-from transformer_viz.evaluation.evaluate import check_samples
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.surveying.block import BLOCK_SIZE, Block, Line
 
@@ -79,7 +78,7 @@ def held_out_of(model: LoadedModel, n: int, seed: int) -> Corpus:
     """
     if (task := model.task) is None:
         raise OptionError(f"{model.name} has no task whose texts could be held out of training; give texts")
-    check_samples(task, n, seed)
+    task.check_samples(n, "held_out=")
     lines = (Line(number, text) for number, (_, text) in enumerate(task.judged(n, seed), 1))
     return Corpus(f"{task.judged_by}, seed {seed}", n, _checked(lines))
 

@@ -12,11 +12,14 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from transformer_viz.errors import OptionError
 from transformer_viz.vocabulary import END, START, Vocabulary
 
 Split = Literal["train", "held-out"]
 """The two halves of what a task can draw; no source text is in both."""
 
+MOST_SAMPLES = 1_000_000
+"""Of one evaluation."""
 _SPLIT_SEED = b"transformer-viz"
 JUDGED_STREAM = 77
 """Keeps the texts of an evaluation apart from those of training, which are drawn from [seed, 1..3, …]."""
@@ -147,6 +150,15 @@ class Task(ABC):
     def least_samples(self) -> int:
         """The fewest texts that `judged` can be asked for: one for each length and source."""
         return len(self.evaluated_lengths) * len(self.sources)
+
+    def check_samples(self, samples: int, name: str = "samples=") -> None:
+        """Raises an OptionError unless `judged` can be asked for so many; `name` is what stands before the number there."""
+        least = self.least_samples()
+        if isinstance(samples, bool) or not isinstance(samples, int) or not least <= samples <= MOST_SAMPLES:
+            raise OptionError(
+                f"{name}{samples!r} is not possible; it is a whole number from {least} "
+                f"(one for each of {least} kinds and lengths) to {MOST_SAMPLES}"
+            )
 
     def split_key(self, text: str) -> str:
         """What decides on which side of the split a text is."""

@@ -2,17 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack
 
-from transformer_viz.decoding.beam import Beam, Stop
+from transformer_viz.decoding.beam import Beam
 from transformer_viz.decoding.sampling import Sampling
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.terms import STOPS, STRATEGIES
 from transformer_viz.tracing.options import decimal, whole
 
-STRATEGIES = ("greedy", "beam", "sample")
 WIDEST_BEAM = 512
-_STOPS: tuple[Stop, ...] = get_args(Stop)
 _LARGEST_SEED = 2**63 - 1
 
 
@@ -91,9 +90,9 @@ def _beam(options: Mapping[str, Any]) -> Beam:
     size = whole("beam_size", options.get("beam_size", 5), 1, WIDEST_BEAM)
     penalty = decimal("length_penalty", options.get("length_penalty", 0.6), -10, 10)
     n_best = whole("n_best", options.get("n_best"), 1, WIDEST_BEAM, default=size)
-    stop = next((stop for stop in _STOPS if stop == options.get("stop", "bound")), None)
+    stop = next((stop for stop in STOPS if stop == options.get("stop", "bound")), None)
     if stop is None:
-        raise OptionError(f"stop={options.get('stop')!r} is not known; choose one of {listed(_STOPS)}")
+        raise OptionError(f"stop={options.get('stop')!r} is not known; choose one of {listed(STOPS)}")
     if not isinstance(refill := options.get("refill", False), bool):
         raise OptionError(f"refill={refill!r} is not possible; it is True or False")
     return Beam(size, penalty, n_best, stop, refill)

@@ -16,8 +16,7 @@ from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks import Task
 from transformer_viz.training.batches import batches
 from transformer_viz.training.in_progress import snapshot_steps
-from transformer_viz.training.make_checkpoint import model_config
-from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.recipe import Recipe, model_config
 
 _STEP_OVERHEAD = 2.5e-3
 """Seconds a layer and step that no matrix is multiplied in, on one CPU core."""

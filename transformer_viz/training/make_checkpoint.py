@@ -13,10 +13,9 @@ import torch
 from transformer_viz import tasks
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import ConfigError
-from transformer_viz.evaluation.evaluate import check_samples, evaluate
+from transformer_viz.evaluation.evaluate import evaluate
 from transformer_viz.evaluation.probe import Probe
-from transformer_viz.model import devices, variants
-from transformer_viz.model.config import ModelConfig
+from transformer_viz.model import devices
 from transformer_viz.model.transformer import Transformer
 from transformer_viz.tasks import Task
 from transformer_viz.training.batches import batches
@@ -25,7 +24,7 @@ from transformer_viz.training.loop import Event, Trainer
 from transformer_viz.training.parallel import Workers, workers
 from transformer_viz.training.prefetch import BatchAt, Prefetch, num_workers
 from transformer_viz.training.processes import processes
-from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.recipe import Recipe, model_config
 from transformer_viz.training.state import Row
 
 _EVERY = 50
@@ -93,7 +92,7 @@ def make_checkpoint(
     where = devices.resolve(making.device)
     task = tasks.make(recipe.task, recipe.task_options)
     if making.samples is not None:
-        check_samples(task, making.samples)
+        task.check_samples(making.samples)
     mine = processes()
     with alone(folder) if mine.is_first else nullcontext():
         goes_on = check_place(folder, recipe, resume=making.resume, replace=making.replace)
@@ -203,35 +202,3 @@ def make_model(recipe: Recipe, task: Task, begun: Mapping[str, Any] | None = Non
     config = model_config(recipe, task, begun)
     torch.manual_seed(recipe.seed)
     return Transformer(config)
-
-
-def model_config(recipe: Recipe, task: Task, begun: Mapping[str, Any] | None = None) -> ModelConfig:
-    """The sizes and switches of a recipe's model.
-
-    Args:
-        recipe: says what differs from its variant.
-        task: has the vocabularies.
-        begun: settings of the model with which a training was begun. They stand in the place of the variant's, which may
-            have become others since.
-
-    Raises:
-        ConfigError: they cannot be; also where the task's texts would not fit.
-    """
-    if sizes := [name for name in recipe.model if name.endswith("_vocabulary_size")]:
-        raise ConfigError(f"{sizes[0]} is the task's; leave it out of a recipe's model")
-    config = ModelConfig.from_json(
-        {
-            **(variants.settings(recipe.variant) if begun is None else begun),
-            **recipe.model,
-            "source_vocabulary_size": len(task.source_vocabulary),
-            "target_vocabulary_size": len(task.target_vocabulary),
-        }
-    )
-    longest = max(task.evaluated_lengths[-1], task.max_target_length if task.natural_lengths else 0)
-    longest = max(longest, recipe.longest if recipe.lengths == "growing" else 0)
-    if longest + 2 > config.max_positions:
-        raise ConfigError(
-            f"max_positions={config.max_positions} is too small for training on {longest} symbols, <start> and <end>; "
-            f"give at least {longest + 2}"
-        )
-    return config

@@ -1,12 +1,18 @@
 """How a checkpoint is made, as data: what is drawn, the loss, the optimizer, the schedule, the penalty, the seed."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cache
 from types import UnionType
-from typing import Any, Literal, TypeGuard, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args, get_origin, get_type_hints
 
 from transformer_viz.errors import ConfigError, listed, quoted
+from transformer_viz.model import variants
+from transformer_viz.model.config import ModelConfig
+
+if TYPE_CHECKING:
+    from transformer_viz.tasks import Task
 
 Lengths = Literal["growing", "trained", "natural"]
 Loss = Literal["cross-entropy", "kl"]
@@ -147,6 +153,38 @@ class Recipe:
         if isinstance(data.get("betas"), list):  # JSON has no tuples
             settings["betas"] = tuple(data["betas"])
         return cls(**settings)
+
+
+def model_config(recipe: Recipe, task: "Task", begun: Mapping[str, Any] | None = None) -> ModelConfig:
+    """The sizes and switches of a recipe's model.
+
+    Args:
+        recipe: says what differs from its variant.
+        task: has the vocabularies.
+        begun: settings of the model with which a training was begun. They stand in the place of the variant's, which may
+            have become others since.
+
+    Raises:
+        ConfigError: they cannot be; also where the task's texts would not fit.
+    """
+    if sizes := [name for name in recipe.model if name.endswith("_vocabulary_size")]:
+        raise ConfigError(f"{sizes[0]} is the task's; leave it out of a recipe's model")
+    config = ModelConfig.from_json(
+        {
+            **(variants.settings(recipe.variant) if begun is None else begun),
+            **recipe.model,
+            "source_vocabulary_size": len(task.source_vocabulary),
+            "target_vocabulary_size": len(task.target_vocabulary),
+        }
+    )
+    longest = max(task.evaluated_lengths[-1], task.max_target_length if task.natural_lengths else 0)
+    longest = max(longest, recipe.longest if recipe.lengths == "growing" else 0)
+    if longest + 2 > config.max_positions:
+        raise ConfigError(
+            f"max_positions={config.max_positions} is too small for training on {longest} symbols, <start> and <end>; "
+            f"give at least {longest + 2}"
+        )
+    return config
 
 
 def _along_cosine(start: float, end: float, share: float) -> float:

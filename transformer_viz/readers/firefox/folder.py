@@ -11,13 +11,13 @@ from transformer_viz import reading
 from transformer_viz.errors import FileError, ModelError, listed, quoted
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.readers.description import Description
-from transformer_viz.readers.firefox import binary, shortlist
+from transformer_viz.readers.firefox import binary
 from transformer_viz.readers.firefox.binary import Item
 from transformer_viz.readers.firefox.settings import config_of
 
 FAMILY = "firefox"
-LARGEST, LARGEST_VOCABULARY = 2**32, 2**26
-"""Bytes of a file of weights, and of a tokenizer's."""
+LARGEST, LARGEST_VOCABULARY, LARGEST_LEXICON = 2**32, 2**26, 2**28
+"""Bytes of a file of weights, of a tokenizer's, and of a shortlist's."""
 _MODEL = re.compile(r"model\.[A-Za-z]{4,20}\.(?:.{1,80}\.)?bin", re.ASCII)
 TABLE = "embedding"
 """By its name in our module."""
@@ -117,7 +117,7 @@ def _files(folder: Path, name: str) -> Files:
     if len(lexicons) > 1:
         raise ModelError(f"{name}: there are {len(lexicons)} shortlists, lex.*.bin, and there may be one.")
     files = Files(models[0], vocabularies[0], lexicons[0] if lexicons else None)
-    largest = {files.model: LARGEST, files.vocabulary: LARGEST_VOCABULARY, files.lexicon: shortlist.LARGEST}
+    largest = {files.model: LARGEST, files.vocabulary: LARGEST_VOCABULARY, files.lexicon: LARGEST_LEXICON}
     for path, most in largest.items():
         if path is not None:
             with told(name, path), reading.opened(path, most):

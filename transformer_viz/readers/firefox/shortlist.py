@@ -14,8 +14,8 @@ from torch import Tensor
 from transformer_viz import reading
 from transformer_viz.decoding.reader import SoFar
 from transformer_viz.errors import FileError
+from transformer_viz.readers.firefox.folder import LARGEST_LEXICON
 
-LARGEST = 2**28
 _MAGIC = 0xF11A48D5013417F5
 _HEAD = 6 * 8
 _MOST_PLACES = 2**24
@@ -58,7 +58,7 @@ def read(path: Path, n_tokens: int) -> Shortlist:
         FileNotFoundError: there is none.
         FileError: it is in another format, or not of this vocabulary.
     """
-    data = reading.bytes_of(path, LARGEST)
+    data = reading.bytes_of(path, LARGEST_LEXICON)
     head = [int(number) for number in np.frombuffer(data, "<u8", 6)] if len(data) >= _HEAD else [0] * 6
     magic, _, first, _, n, m = head
     if magic != _MAGIC:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from transformer_viz.analysis.softmax import FILLS, PRECISIONS
+from transformer_viz.terms import INSTEAD, MODES
 from transformer_viz.views.state import training_fields
 from transformer_viz.views.state.values import Address, Cell, Decimal, Elsewhere, Number, Options, Text, Tokens, Value, Words
 
@@ -41,8 +42,6 @@ MEASURES = ("weights", "value", "cause", "more")
 BY_VALUE, BY_CAUSE, BY_SHARES = "value_weighted", "occlusion", "alti"
 OF_SWITCH = {"value": BY_VALUE, "cause": BY_CAUSE}
 """The measures that have a button of their own, and the one that bars above the written tokens are of."""
-MODES = ("word", "position", "deleted")
-"""How a token is taken away, to see what it was the cause of."""
 UNITS = ("tokens", "words")
 QUESTIONS = {
     "verdict": "Does it point at the cause?",
@@ -50,7 +49,6 @@ QUESTIONS = {
     "curves": "Is its order faithful?",
     "counter-proof": "Could it look elsewhere?",
 }
-INSTEAD = ("zero", "mean", "uniform")
 TOGETHER = {"kind": "all heads of its kind", "layer": "the heads of its layer"}
 STRATEGIES = ("greedy", "beam", "sample", "forced")
 PATCHED = {"heads": "head", "layers": "layer"}

@@ -9,8 +9,7 @@ from transformer_viz import tasks
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.training import embeddings
 from transformer_viz.training.embeddings import SIDES, SUFFIXES, Side
-from transformer_viz.training.make_checkpoint import model_config
-from transformer_viz.training.recipe import Recipe
+from transformer_viz.training.recipe import Recipe, model_config
 from transformer_viz.views.components.markdown import literal
 
 Files = Mapping[Side, UploadedFile]

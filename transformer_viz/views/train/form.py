@@ -195,7 +195,7 @@ def _recipe() -> Recipe:
 def config(recipe: Recipe) -> ModelConfig:
     """The model that a recipe makes, or an error that says why it makes none."""
     # Here, because every page knows the names of these fields, also those that need no model.
-    from transformer_viz.training.make_checkpoint import model_config
+    from transformer_viz.training.recipe import model_config
 
     return model_config(recipe, tasks.make(recipe.task, recipe.task_options))
 
