@@ -3,10 +3,11 @@
 import streamlit as st
 
 from transformer_viz.views import pages, server
-from transformer_viz.views.cache import watched
-from transformer_viz.views.components import address, navigation, reconnected, screen, style
+from transformer_viz.views.cache import long_jobs
+from transformer_viz.views.components import navigation, reconnected, screen, style
 from transformer_viz.views.server import warm_up
 from transformer_viz.views.server.page_slots import page_slot
+from transformer_viz.views.state import link
 
 
 def page() -> None:
@@ -14,9 +15,10 @@ def page() -> None:
     st.set_page_config(page_icon="🔎", layout="wide")
     style.apply()
     warm_up.wait()
-    with page_slot(), watched.whole_page():
-        navigation.show(pages())()
-    address.one_entry_a_page()
+    with page_slot(), long_jobs.whole_page():
+        title, show = navigation.show(pages())
+        with link.sentence(title):
+            show()
     screen.watch()
     reconnected.ask_again()
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 from transformer_viz.decoding.beam import Beam
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.sizes import sizes_of
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.tracing.recording_options import RecordingOptions
-from transformer_viz.tracing.trace_size import Plan, megabytes, predicted
+from transformer_viz.tracing.trace_size import Plan, predicted
 
 SHIPPED = ModelConfig(
     source_vocabulary_size=99, target_vocabulary_size=99, n_heads=4, n_encoder_layers=2, n_decoder_layers=2
@@ -44,8 +45,8 @@ def row(name: str, config: ModelConfig, n_tokens: int, beam: Beam | None) -> str
         RecordingOptions(kinds=("cross",)),
         RecordingOptions(kinds=("cross",), precision="float16"),
     )
-    cells = [megabytes(predicted(replace(plan, keep=keep)).total) for keep in keeps]
-    return f"| {name} | {' | '.join([*cells, megabytes(predicted(plan).peak)])} |"
+    cells = [bytes_words(predicted(replace(plan, keep=keep)).total) for keep in keeps]
+    return f"| {name} | {' | '.join([*cells, bytes_words(predicted(plan).peak)])} |"
 
 
 def table() -> str:

@@ -37,11 +37,14 @@ def add_commands(patch: pytest.MonkeyPatch, folder: Path) -> None:
 # Streamlit's AppTest
 
 
-def go(at: "AppTest", page: str | None) -> "AppTest":
-    """The next run shows this page; `AppTest.switch_page` knows pages that are files only."""
+def visit(at: "AppTest", page: str | None) -> "AppTest":
+    """Runs this page; `AppTest.switch_page` knows pages that are files only."""
     from streamlit.util import calc_hash
 
     at._page_hash = calc_hash(page or "")
+    at.run()
+    # Or each run that follows would be taken for one of a page that was just opened.
+    at._page_hash = ""
     return at
 
 

@@ -118,7 +118,7 @@ def test_models_of_others_write_the_same(name, cuda):
     here = families.family(name)
     there = loading.wrapped(families.untapped(name).to(cuda), here.tokenizer.tokenizer, name)
     ways: list[dict[str, Any]] = [{}]
-    if here.model.sizes.writes:
+    if here.model.kind.writes:
         ways = [
             {"max_length": 9},
             {"strategy": "beam", "beam_size": 3},

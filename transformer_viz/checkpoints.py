@@ -57,6 +57,8 @@ class Checkpoint:
     metrics: Mapping[str, Any]
     device: "torch.device"
     """The device that the model is on."""
+    snapshot: int | None = None
+    """The step of its training; None = its end."""
 
     default_total_length = None
     generation = MappingProxyType[str, Any]({})
@@ -227,7 +229,7 @@ def load_snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
         raise CheckpointError(
             f"{checkpoint.name} has no snapshot of step {step!r}; it has {listed(known) if known else 'none'}."
         )
-    return replace(checkpoint, model=_model(known[step], checkpoint.model.config, checkpoint.device), metrics={})
+    return replace(checkpoint, model=_model(known[step], checkpoint.model.config, checkpoint.device), metrics={}, snapshot=step)
 
 
 def _model(path: Path, config: ModelConfig, device: "torch.device") -> "Transformer":

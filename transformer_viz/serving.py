@@ -37,8 +37,6 @@ class Limits:
     """In which a long run has to end; what it has written until then is kept."""
     runs_waiting: int = 30
     """Long runs that wait for the one that is at work."""
-    runs_per_visitor: int = 3
-    """Long runs of one browser's tabs, waiting or at work."""
 
 
 def variable(limit: str) -> str:

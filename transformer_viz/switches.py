@@ -1,5 +1,6 @@
 """How a model reads and writes, as far as a person may choose. It needs no torch."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 
@@ -21,13 +22,11 @@ class Switches:
     target_language: str | None = None
     shortlist: bool | None = None
 
-    def calls(self) -> tuple[str, ...]:
-        """The methods of a model that switch it so, called one after the other, as Python has them."""
+    def calls(self) -> Iterator[tuple[str, Mapping[str, str | bool]]]:
+        """The methods of a model that switch it so, called one after the other, with their keywords."""
         languages = {"source": self.source_language, "target": self.target_language}
-        named = ", ".join(f"{name}={code!r}" for name, code in languages.items() if code is not None)
-        return (
-            *([f"with_languages({named})"] if named else []),
-            *([] if self.chat is None else ["with_chat()" if self.chat else "with_chat(False)"]),
-            *([] if self.generation is None else [f"with_generation({self.generation})"]),
-            *([] if self.shortlist is None else [f"with_shortlist({self.shortlist})"]),
-        )
+        if named := {name: code for name, code in languages.items() if code is not None}:
+            yield "with_languages", named
+        for name in ("chat", "generation", "shortlist"):
+            if (is_on := getattr(self, name)) is not None:
+                yield f"with_{name}", {"is_on": is_on}

@@ -7,7 +7,7 @@ Plain Python on purpose: a saved trace is read and drawn where torch is not inst
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from enum import IntFlag
+from enum import IntFlag, StrEnum
 from typing import Literal, get_args
 
 from transformer_viz.errors import shortened
@@ -44,6 +44,29 @@ MISTAKES = (
     "wrong-axis",
 )
 """Deliberate mask mistakes, which `model/mistakes.py` makes."""
+
+
+class ModelKind(StrEnum):
+    """What a model is made of. An encoder alone is asked what may stand in the place of mask tokens."""
+
+    ENCODER_DECODER = "encoder-decoder"
+    DECODER = "decoder"
+    ENCODER = "encoder"
+
+    @property
+    def has_encoder(self) -> bool:
+        """Whether a source is read, apart from what is written."""
+        return self is not ModelKind.DECODER
+
+    @property
+    def writes(self) -> bool:
+        """Whether it has a decoder; an encoder alone reads and writes nothing."""
+        return self is not ModelKind.ENCODER
+
+    @property
+    def has_prompt(self) -> bool:
+        """Whether what is read is a prompt, which the decoder goes on from; shorter prompts of a batch stand behind padding."""
+        return self is ModelKind.DECODER
 
 
 class Reason(IntFlag):

@@ -1,14 +1,11 @@
 """Sentences and scores against brute force and planted answers."""
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from transformer_viz.analysis.sentences import percent_words, plain, probability_words, signed_words, step_sentence, times_words
+from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.analysis.true_key import best_head, head_mass
 from transformer_viz.trace.trace import Step, Trace
 
@@ -93,42 +90,3 @@ def test_a_wrong_letter_says_which_is_right_unless_the_answer_is_hidden() -> Non
     assert "Expected: `l`." in plain(step_sentence(wrong, "cross", 0, 0, 1))
     assert "Expected" not in plain(step_sentence(wrong, "cross", 0, 0, 1, with_answer=False))
     assert "Expected" not in plain(step_sentence(wrong, "cross", 0, 0, 2))
-
-
-@given(st.floats(0, 1))
-def test_no_probability_is_rounded_to_certainty(p: float) -> None:
-    words = probability_words(p)
-    assert (words == "= 1.000") == (p == 1)
-    assert (words == "= 0.000") == (p == 0)
-
-
-@given(st.floats(0, 1), st.sampled_from((0, 1, 2)))
-def test_no_share_is_rounded_to_everything_or_nothing(share: float, places: int) -> None:
-    words = percent_words(share, places)
-    if share < 1 - 1e-6:
-        assert words != percent_words(1, places)
-    if share > 1.1e-6:
-        assert words != percent_words(0, places)
-    assert words.endswith(" %")
-
-
-def test_what_rounds_to_nothing_has_no_sign() -> None:
-    assert [signed_words(value) for value in (-0.0004, 0.0004, -0.0, 0.0)] == ["0.000"] * 4
-    assert [signed_words(-0.0206), signed_words(0.0206)] == ["−0.021", "+0.021"]
-
-
-@pytest.mark.parametrize(
-    ("times", "words"),
-    [
-        (1.04, "hardly more probable"),
-        (1.5, "1.5 times as probable"),
-        (9.96, "10 times as probable"),
-        (11_873, "12,000 times as probable"),
-        (999_900, "1 million times as probable"),
-        (3.21e10, "32 billion times as probable"),
-        (4e30, "10³⁰ times as probable"),
-    ],
-)
-def test_how_much_more_probable_is_said_as_people_read_numbers(times: float, words: str) -> None:
-    assert times_words(math.log(times)) == words
-    assert times_words(2000.0) == "10⁸⁶⁸ times as probable", "more than a float holds"

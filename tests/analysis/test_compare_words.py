@@ -104,7 +104,7 @@ def test_a_change_is_said_with_its_size_and_place() -> None:
 
 @pytest.mark.parametrize(
     ("size", "words"),
-    [(0.914, "+0.91"), (-0.5, "−0.50"), (0.0004, "+4.0e−04"), (-np.inf, "not a number"), (1.0, "+1.00")],
+    [(0.914, "+0.91"), (-0.5, "−0.50"), (0.0004, "+0.0004"), (-4.5e-5, "−4.5e−05"), (-np.inf, "not a number"), (1.0, "+1.00")],
 )
 def test_sizes(size: float, words: str) -> None:
     assert size_words(size) == words

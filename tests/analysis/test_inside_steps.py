@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from transformer_viz.analysis import inside_steps
 from transformer_viz.analysis.adding_up import Explanation, Term
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.trace.inside import Inside
 
 DIGITS = (3, 4, 5, 6)
@@ -197,7 +198,7 @@ def test_what_an_edit_put_there_is_not_explained_by_the_softmax() -> None:
 
 @given(value=st.floats(allow_nan=True, allow_infinity=True), digits=st.sampled_from(DIGITS))
 def test_a_figure_is_a_number_with_a_true_minus(value: float, digits: int) -> None:
-    text = inside_steps.figure(value, digits)
+    text = number_words(value, digits)
     assert "-" not in text
     if math.isfinite(value):
         assert float(text.replace("−", "-")) == float(f"{value:.{digits}f}")

@@ -139,7 +139,7 @@ def test_words():
     )
     some = over([verdict(trace, cause_of([[0, 5.0, 0, 0]]))])
     found = MapVerdict("L1 H1", Mean(0.943), Mean(0.5))
-    assert words(found, some) == "points where the cause is in 94 % of 1 judged steps (50 % by chance)"
+    assert words(found, some) == "points where the cause is in 94 % of 1 judged step (50 % by chance)"
     assert words(found, some, 1.0).endswith("; without this head 100 % of answers stay")
     assert left_out_words(some) == "no step is left out"
     with pytest.raises(OptionError, match="there is no map 'L9 H9'"):

@@ -156,3 +156,14 @@ def area(page: Page, chart: str = FOCUS, name: str = "xy") -> dict[str, float]:
         f"([chart, name]) => ({box})(document.querySelector(chart).__picture.areas().find((area) => area.name === name).box)",
         [chart, name],
     )
+
+
+def wait_for_link(page: Page, **wanted: str) -> None:
+    """Until the page's link says so of these boxes."""
+    page.wait_for_function(
+        """(wanted) => {
+          const said = new URLSearchParams(location.search);
+          return Object.entries(wanted).every(([key, value]) => said.get(key) === value);
+        }""",
+        arg=wanted,
+    )

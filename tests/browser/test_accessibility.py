@@ -26,19 +26,19 @@ TALLER = 6000
 PAGES = {
     "explore": "/?text=abc&step=2",
     "refused": "/?text=%C3%84",
-    "hidden": "/?text=hello&answer=hidden",
-    "projector": "/?text=abc&step=2&kind=decoder&pin=2,1&lines=on&projector=on",
-    "drawing": "/?text=abc&step=2&where=open",
+    "hidden": "/?text=hello&hide_answer=true",
+    "projector": "/?text=abc&step=2&kind=decoder&pin=2,1&lines=on&projector=true",
+    "drawing": "/?text=abc&step=2&where=true",
     "masks": "/masks",
-    "changed": "/masks?sources=abc&tab=Change+and+run+again&mask=cross:1-2",
+    "changed": "/masks?sources=abc&masks_tab=Change+and+run+again&edits=cross:1-2",
     "search": "/search?text=abc",
     "compare": "/compare",
-    "patched": "/compare?text=abc&checkpoint=reverse&b_text=abd&b_checkpoint=reverse&asked=patching",
+    "patched": "/compare?text=abc&checkpoint=reverse&b_text=abd&b_checkpoint=reverse&patching=true",
     "train": "/train",
-    "drawings": "/train?where=open&variant=residual-post-norm&beside=shared-norm",
+    "drawings": "/train?where=true&train_variant=residual-post-norm&train_beside=shared-norm",
     "replay": "/replay?checkpoint=reverse-small&text=abc",
     "survey": "/survey?survey=surveys/one",
-    "compared": "/survey?survey=surveys/one&with=surveys/two&number=role+mirror",
+    "compared": "/survey?survey=surveys/one&survey_beside=surveys/two&survey_number=role+mirror",
     "open": "/open",
 }
 # Each page once, and each theme and width; the other ways in which a page opens are among ALL.
@@ -231,7 +231,7 @@ def test_enter_does_what_a_click_there_does(page: Page, server: str) -> None:
     page.keyboard.press("ArrowRight")
     page.keyboard.press("Enter")
     wait_for_head(page, "decoder", 1, 1)
-    page.goto(f"{server}/masks?sources=abc&tab=Change+and+run+again&kind=cross")
+    page.goto(f"{server}/masks?sources=abc&masks_tab=Change+and+run+again&kind=cross")
     grid = page.locator(".st-key-lab-edit .walk")
     expect(grid).to_be_visible()
     grid.focus()

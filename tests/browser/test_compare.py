@@ -8,7 +8,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import ROWS, bring_into_view, click_point, click_tile, wait_for_weights, wait_until_drawn
+from tests.browser.charts import (
+    ROWS,
+    bring_into_view,
+    click_point,
+    click_tile,
+    wait_for_link,
+    wait_for_weights,
+    wait_until_drawn,
+)
 from transformer_viz.addresses import Place
 from transformer_viz.checkpoints import load_snapshot
 
@@ -63,7 +71,7 @@ def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads
     farthest = comparison.farthest("encoder")
     assert farthest is not None
     page.get_by_title("show this head of encoder self-attention").click()
-    expect(page).to_have_url(re.compile(rf"kind=encoder&layer={farthest.layer + 1}&head={farthest.head + 1}(&|$)"))
+    wait_for_link(page, kind="encoder self-attention", layer=f"layer {farthest.layer + 1}", head=f"head {farthest.head + 1}")
     expect(page.locator(MAPS)).to_have_count(1)
     page.wait_for_function(DRAWN)
     expected = comparison.difference("encoder", farthest.layer, farthest.head)
@@ -74,7 +82,7 @@ def test_it_opens_on_two_different_runs_and_the_table_and_the_tiles_choose_heads
     wait_until_drawn(page, tiles)
     page.locator(tiles).scroll_into_view_if_needed()
     click_tile(page, tiles, 0, 3)
-    expect(page).to_have_url(re.compile("kind=decoder&layer=1&head=4(&|$)"))
+    wait_for_link(page, kind="decoder self-attention", layer="layer 1", head="head 4")
 
 
 def test_swap_by_keyboard_and_an_error_of_one_side(page: Page, server: str) -> None:
@@ -98,15 +106,15 @@ def test_the_run_of_a_place_by_mouse_and_by_keys(page: Page, server: str) -> Non
     a, b = tv.decode(model, "hello"), tv.decode(model, "hellx")
     found = tv.patch(model, a, b)
     page.goto(f"{server}/compare?text=hello&checkpoint=reverse&b_text=hellx&b_checkpoint=reverse")
-    page.get_by_role("button", name="Patch A into B").click()
+    page.get_by_text("Patch A into B", exact=True).click()
     cross, said = ".st-key-patch-map-cross .chart", page.locator(".st-key-patched-run .sentence")
     wait_for_weights(page, found.effects["cross"].reshape(8, -1), 1e-6, cross)
     best = found.largest(1)[0]
     expect(said).to_contain_text(f"it brings back +{best.value:.2f}")
-    expect(page).to_have_url(re.compile("asked=patching"))
+    expect(page).to_have_url(re.compile("patching=true"))
     bring_into_view(page.locator(cross))
     click_point(page, cross, 0, 5)
-    expect(page).to_have_url(re.compile(r"patch_at=cross\.2\.2%3A1"))
+    expect(page).to_have_url(re.compile(r"patch_place=cross\.2\.2%3A1"))
     expect(said).to_contain_text("layer 2 head 2 of cross-attention of A at token 1 <start>")
     walk = page.locator(".st-key-patch-map-cross .walk")
     walk.focus()
@@ -114,7 +122,7 @@ def test_the_run_of_a_place_by_mouse_and_by_keys(page: Page, server: str) -> Non
         page.keyboard.press(key)
     expect(walk).to_contain_text(f"L1 H2 at 1·<start>→o≠x, brings back {found.effects['cross'][0, 1, 0]:+.3f}")
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(r"patch_at=cross\.1\.2%3A1"))
+    expect(page).to_have_url(re.compile(r"patch_place=cross\.1\.2%3A1"))
     changed = tv.patched_run(model, a, b, Place("cross", 0, 1), 0)
     strip = page.locator(".st-key-patched-run .strip .pair")
     expect(strip).to_have_text(["ABB′", *map("".join, zip(a.output_tokens, b.output_tokens, changed.tokens, strict=True))])

@@ -38,14 +38,14 @@ def test_all_heads_are_a_page_an_order_or_a_click_away(page: Page, another: Page
     wait_until_drawn(page)
     assert tiles(page) == [[layer, head] for layer in range(6) for head in range(3)]
     choose(page, "Small maps of", "layers 7 to 8")
-    expect(page).to_have_url(re.compile("heads=2"))
+    expect(page).to_have_url(re.compile("heads_page=layers"))
     assert tiles(page) == [[layer, head] for layer in (6, 7) for head in range(3)]
     click_tile(page, OVERVIEW, 3, 2)
     wait_for_head(page, "decoder", 3, 2)
     assert [3, 2] in tiles(page), "the page of the focus"
     choose(page, "Heads in the order of", "entropy, of the largest possible")
     places = [list(place) for place in ordered(trace, "decoder", "entropy_share")]
-    expect(page).to_have_url(re.compile("order=entropy_share"))
+    expect(page).to_have_url(re.compile("head_order=entropy"))
     assert tiles(page) in (places[:18], places[18:])
     page.get_by_role("button", name="View").click()
     page.get_by_role("radio", name="logarithmic").click()

@@ -337,7 +337,7 @@ def test_the_bare_address_opens_at_the_first_step_and_offers_to_play(page: Page,
 
 def test_a_projector_has_the_whole_map_and_its_player_on_one_screen(page: Page, server: str) -> None:
     """Nineteen letters in the window of the tests, 1440 by 900 pixels, at the step with the longest sentence."""
-    page.goto(f"{server}/?text=incomprehensibility&projector=on&step=19")
+    page.goto(f"{server}/?text=incomprehensibility&projector=true&step=19")
     wait_for_step(page, 18)
     lowest = """() => {
       const all = (where) => [...document.querySelectorAll(where)].map((one) => one.getBoundingClientRect());

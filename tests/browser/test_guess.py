@@ -14,7 +14,7 @@ SHADOW = "[...document.querySelectorAll('*')].find((one) => one.shadowRoot?.quer
 
 
 def open_app_hidden(page: Page, server: str) -> None:
-    page.goto(f"{server}/?text=hello&answer=hidden")
+    page.goto(f"{server}/?text=hello&hide_answer=true")
     page.locator(".guessing [data-part=output] button").first.wait_for()
     at_rest(page)
 
@@ -59,7 +59,7 @@ def test_a_class_guesses_by_keyboard_and_by_mouse(page: Page, server: str) -> No
     page.keyboard.press("ArrowLeft")
     expect(page.locator("[data-part=output] button").nth(3)).to_have_text("?")
     at_rest(page)
-    assert re.search(r"answer=hidden&step=4\b|step=4&answer=hidden", page.url)
+    assert re.search(r"hide_answer=true&step=4\b|step=4&hide_answer=true", page.url)
     marks = page.locator("[data-part=output] button").evaluate_all("cells => cells.map((cell) => cell.className)")
     assert ["hit" in name for name in marks] == [True, False, True, False, False, False]
     assert ["miss" in name for name in marks] == [False, True, False, False, False, False]

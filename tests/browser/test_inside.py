@@ -37,7 +37,7 @@ FOCUS = """() => {
 
 
 def open_inside(page: Page, server: str, query: str = "text=hello&step=4") -> None:
-    page.goto(f"{server}/?{query}&tables=Inside")
+    page.goto(f"{server}/?{query}&explore_tab=Inside")
     page.locator(f"{FIGURE} .station").first.wait_for()
     at_rest(page)
 
@@ -111,7 +111,7 @@ def test_by_keyboard_alone(page: Page, server: str) -> None:
     page.wait_for_function(f"() => ({FOCUS})() === 'exp.4'")
     press("Enter")
     expect(title).to_have_text("e^ of 4·l")
-    expect(page).to_have_url(re.compile("explain=exp.4"))
+    expect(page).to_have_url(re.compile("explained=exp.4"))
     expect(page.locator(f"{EXPLAINED} nav button")).to_have_text(["weight of 4·l"])
     press("Escape")
     expect(title).to_have_text("weight of 4·l")

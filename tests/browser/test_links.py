@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.charts import at_rest, bring_into_view, wait_for_step, wait_until_drawn
+from tests.browser.charts import at_rest, bring_into_view, wait_until_drawn
 
 pytestmark = pytest.mark.browser
 
@@ -64,29 +64,28 @@ def test_explore(page: Page, server: str, another: Page) -> None:
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 1.")
     # The player is a fragment of its own: its report must not take the tab's keys away.
     page.locator("[data-part=output] button").nth(2).click()
-    same_in_another(page, another, "kind", "begin", "step", "tables")
+    same_in_another(page, another, "kind", "what_if_begin", "step", "explore_tab")
 
 
 def test_a_closed_tab_keeps_what_was_typed(page: Page, server: str) -> None:
-    """Guards a run of the tabs alone, after which Streamlit forgets the boxes that are not drawn."""
-    page.goto(f"{server}/?text=hello&begin=xy")
+    page.goto(f"{server}/?text=hello&explore_tab=What+if&what_if_how=a+beginning+of+your+own&what_if_begin=xy")
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 1.")
     for _ in range(2):
         page.get_by_role("tab", name="Table").click()
         expect(page.get_by_role("button", name="CSV of the focus")).to_be_visible()
         page.get_by_role("tab", name="What if").click()
         expect(page.get_by_label("begins with")).to_have_value("xy")
-    assert "begin=xy" in page.url
+    assert "what_if_begin=xy" in page.url
 
 
 @pytest.mark.slow
 def test_masks(page: Page, server: str, another: Page) -> None:
-    page.goto(f"{server}/masks?sources=hello%0Aab&mask=cross:1-2")
+    page.goto(f"{server}/masks?sources=hello%0Aab&edits=cross:1-2")
     page.get_by_role("tab", name="Change and run again").click()
     choose(page, "A click on the mask", "a click flips the row")
     choose(page, "and reaches", "in this head")
     choose(page, "Mistake", "No causal mask")
-    same_in_another(page, another, "mask", "tab", "click", "reach", "mistake")
+    same_in_another(page, another, "edits", "masks_tab", "click", "reach", "mistake")
 
 
 @pytest.mark.slow
@@ -97,22 +96,22 @@ def test_search(page: Page, server: str, another: Page) -> None:
     box.press("Enter")
     page.wait_for_function("location.search.includes('beam=3')")
     page.get_by_role("tab", name="Heads").click()
-    page.wait_for_function("location.search.includes('tables=Heads')")
+    page.wait_for_function("location.search.includes('search_tab=Heads')")
     settled(page)
     choose(page, "Tinted by", "entropy, of the largest possible")
-    same_in_another(page, another, "beam", "tables", "tint")
+    same_in_another(page, another, "beam", "search_tab", "tint")
 
 
 @pytest.mark.slow
 def test_train(page: Page, server: str, another: Page) -> None:
     page.goto(f"{server}/train")
     choose(page, "Task", "sort")
-    page.wait_for_function("location.search.includes('task=sort')")
+    page.wait_for_function("location.search.includes('train_task=sort')")
     page.get_by_text("Advanced: all settings").click()
     box = page.get_by_role("spinbutton", name="d_model")
     box.fill("64")
     box.press("Enter")
-    same_in_another(page, another, "task", "set")
+    same_in_another(page, another, "train_task", "train_d_model")
 
 
 @pytest.mark.slow
@@ -121,19 +120,6 @@ def test_replay(page: Page, server: str, another: Page) -> None:
     wait_until_drawn(page)
     page.locator("[data-part=output] button").nth(3).click()
     same_in_another(page, another, "moment")
-
-
-def test_the_button_copies_what_the_address_bar_says(page: Page, server: str) -> None:
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.goto(f"{server}/?text=hello&step=2")
-    wait_for_step(page, 1)
-    page.locator(".st-key-bar").get_by_role("button", name="View").first.click()
-    page.get_by_text("Projector: large letters, maps only").click()
-    page.wait_for_function("location.search.includes('projector=on')")
-    page.get_by_role("button", name="Copy the link").click()
-    expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == page.url
-    assert {"text=hello", "step=2", "projector=on"} <= set(page.url.split("?")[1].split("&"))
 
 
 def test_the_code_follows_the_player_and_stays_open_in_a_link(page: Page, server: str, another: Page) -> None:
@@ -151,5 +137,5 @@ def test_the_code_follows_the_player_and_stays_open_in_a_link(page: Page, server
     page.get_by_role("tab", name="Table").click()
     page.get_by_text("Show the code").last.click()
     expect(shown).to_have_count(2)
-    same_in_another(page, another, "code", "code_of_tab", "step", "tables")
+    same_in_another(page, another, "code", "code_of_tab", "step", "explore_tab")
     assert page.evaluate("(before) => before.length && before.every((chart) => chart.isConnected)", charts)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.browser
 SLOW = """
 from pathlib import Path
 from tests.until import until
-from transformer_viz.views.cache import runs, watched
+from transformer_viz.views.cache import computing, runs
 
 plain, let_go = runs.decode, Path({folder!r})
 
@@ -25,8 +25,8 @@ def slow(model, text, *, on_token, **options):
         return on_token(written)
     return plain(model, text, on_token=wait, **options)
 
-if watched.QUICK:
-    watched.QUICK, runs.decode = 0.0, slow
+if computing.QUICK:
+    computing.QUICK, runs.decode = 0.0, slow
 """
 """Before the app's own lines: every run is a long one, and each of its tokens waits until a file is as long."""
 FIRST, SECOND = "hello", "abc"
@@ -62,14 +62,14 @@ def url(tokens: Tokens, tmp_path: Path) -> Iterator[str]:
 
 def test_a_long_run_is_watched_stopped_and_waited_for(page: Page, another: Page, url: str, tokens: Tokens) -> None:
     page.goto(f"{url}/?text={FIRST}")
-    run = page.locator(".st-key-long-run")
+    run = page.locator(".st-key-long-job")
     expect(run).to_contain_text("Reading the text")
     tokens.up_to(FIRST, 2)
     expect(run).to_contain_text("2 tokens · ")
     whole = tv.decode(tv.load_checkpoint("reverse"), FIRST)
     expect(run.get_by_test_id("stText")).to_have_text(whole.text[:2])
     another.goto(f"{url}/?text={SECOND}")
-    waiting = another.locator(".st-key-long-run")
+    waiting = another.locator(".st-key-long-job")
     expect(waiting).to_contain_text("2nd in line; 1 run before yours")
     # The page answers while it writes.
     page.get_by_role("button", name="Words").click()

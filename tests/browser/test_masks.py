@@ -58,26 +58,26 @@ def checkpoint() -> tv.Checkpoint:
 def test_a_click_on_a_cell_changes_the_output_and_reset_takes_it_back(
     page: Page, server: str, checkpoint: tv.Checkpoint
 ) -> None:
-    open_masks(page, server, sources="reversethis\nhello", tab="Change and run again")
+    open_masks(page, server, sources="reversethis\nhello", masks_tab="Change and run again")
     # Step 5 of 11 reads t and copies the e at key 8: exactly that cell is closed.
     click_cell(page, EDIT, 4, 7)
     expect(edits(page)).to_have_value("cross:5-8")
     after = tv.decode(checkpoint, ["reversethis", "hello"], edits=["cross:5-8"])[0]
     assert after.text != "sihtesrever"
     expect(page.get_by_text(f"it becomes {after.text}").first).to_be_visible()
-    expect(page).to_have_url(re.compile("mask=cross%3A5-8"))
+    expect(page).to_have_url(re.compile("edits=cross%3A5-8"))
     reasons: Any = page.evaluate(f"[...document.querySelector('{EDIT}')._fullData[0].z[4]]")
     assert reasons[7] == 4
     page.get_by_role("button", name="Reset all").click()
     expect(edits(page)).to_have_value("")
     expect(page.get_by_text("Nothing is changed yet")).to_be_visible()
-    expect(page).not_to_have_url(re.compile("mask="))
+    expect(page).not_to_have_url(re.compile("edits="))
 
 
 def test_a_label_flips_its_row_or_column_a_second_click_takes_it_back_and_a_row_can_be_forced(
     page: Page, server: str, checkpoint: tv.Checkpoint
 ) -> None:
-    open_masks(page, server, sources="hello\nhello you", tab="Change and run again", kind="cross", layer="1", head="1")
+    open_masks(page, server, sources="hello\nhello you", masks_tab="Change and run again", kind="cross", layer="1", head="1")
     click_cell(page, EDIT, 2, None)
     expect(edits(page)).to_have_value("cross:3-*")
     click_cell(page, EDIT, None, 1)
@@ -99,7 +99,13 @@ def test_a_label_flips_its_row_or_column_a_second_click_takes_it_back_and_a_row_
 
 def test_a_link_opens_the_same_change_in_another_browser(page: Page, server: str, checkpoint: tv.Checkpoint) -> None:
     open_masks(
-        page, server, sources="aaaaaaaa\nreversethis", sentence="1", mistake="wrong-sign", mask="cross.1.1:zero", tab="Loss"
+        page,
+        server,
+        sources="aaaaaaaa\nreversethis",
+        sentence="1",
+        mistake="wrong-sign",
+        edits="cross.1.1:zero",
+        masks_tab="Loss",
     )
     after = tv.decode(checkpoint, ["aaaaaaaa", "reversethis"], mistake="wrong-sign", edits=["cross.1.1:zero"])[0]
     text = visible_text(after.text)
@@ -112,14 +118,14 @@ def test_a_link_opens_the_same_change_in_another_browser(page: Page, server: str
 
 
 def test_a_click_on_a_row_shows_its_numbers(page: Page, server: str) -> None:
-    open_masks(page, server, sources="reversethis\nhello", sentence="2", tab="Scores to weights", kind="decoder")
+    open_masks(page, server, sources="reversethis\nhello", sentence="2", masks_tab="Scores to weights", kind="decoder")
     click_cell(page, SCORES, 3, 1)
     expect(page.get_by_text("Row 4 in numbers; the weights add up to 1.0000")).to_be_visible()
     expect(page).to_have_url(re.compile("row=4"))
 
 
 def test_a_mistake_in_the_gallery_and_the_certificate_that_names_it(page: Page, server: str) -> None:
-    open_masks(page, server, checkpoint="reverse-small", sources="aaaaaaaa\nreversethis", tab="Mistakes")
+    open_masks(page, server, checkpoint="reverse-small", sources="aaaaaaaa\nreversethis", masks_tab="Mistakes")
     card = page.locator(".st-key-mistake-source-mask-forgotten")
     expect(card).to_contain_text("Forbidden keys get")
     card.get_by_role("button", name="Make this mistake").click()
@@ -143,7 +149,7 @@ PLACES = """() => ['lab-edit-chart', 'lab-change'].map((key) => {
 
 
 def test_cause_and_effect_are_on_the_screen_together(page: Page, server: str) -> None:
-    open_masks(page, server, tab="Change and run again")
+    open_masks(page, server, masks_tab="Change and run again")
     click_cell(page, EDIT, 4, 7)
     expect(page.get_by_text("The output changes from step 5 on")).to_be_in_viewport(ratio=1)
     expect(page.get_by_text("Largest change: 1, in cross-attention")).to_be_in_viewport(ratio=1)
@@ -160,8 +166,8 @@ def test_cause_and_effect_are_on_the_screen_together(page: Page, server: str) ->
 
 def test_stop_is_heard(page: Page, server: str) -> None:
     """Without a causal mask every row is computed again at every step: 500 strings take seconds."""
-    open_masks(page, server, sources="hello", tab="Change and run again", mask="decoder:off")
-    page.get_by_role("button", name="The effect over 500 strings").click()
+    open_masks(page, server, sources="hello", masks_tab="Change and run again", edits="decoder:off")
+    page.get_by_text("The effect over 500 strings", exact=True).click()
     expect(page.get_by_role("progressbar")).to_be_in_viewport()
     expect(page.locator(".st-key-lab-many-row").get_by_role("button")).to_have_text([re.compile("Stop$")])
     page.get_by_role("button", name="Stop", exact=True).click()

@@ -85,7 +85,7 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     bring_into_view(box)
     box.click()
     page.get_by_role("option", name=re.compile("␣capital")).click()
-    expect(page).to_have_url(re.compile(r"prefix=\d+"))
+    expect(page).to_have_url(re.compile(r"what_if_prefix="))
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 2")
     link = page.url
     page.goto("about:blank")
@@ -188,7 +188,7 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     quiet: Page, another: Page, url: str, models: Path, open_page: Callable[..., Page]
 ) -> None:
     page, model = quiet, tv.load_model(str(models / GPT2), "cpu")
-    page.goto(f"{url}/search?checkpoint={GPT2}&length=5")
+    page.goto(f"{url}/search?checkpoint={GPT2}&search_length=5")
     wait_until_drawn(page, TREE)
     box = page.get_by_label("Source text")
     box.fill("The house is")
@@ -266,8 +266,8 @@ def test_masks_are_filled_a_run_goes_to_compare_and_links_say_how_it_writes(
     wait_until_drawn(page)
     page.get_by_role("button", name="How it writes").click()
     for switch, said in (
-        ("The text as a message in its chat template", "chat=on"),
-        ("As its generation config", "generation=off"),
+        ("The text as a message in its chat template", "chat=true"),
+        ("As its generation config", "generation=false"),
     ):
         page.get_by_text(switch).click()
         expect(page).to_have_url(re.compile(said))

@@ -3,7 +3,18 @@
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser.charts import FOCUS, PATIENCE_MS, TEXTS, TREE, area, at_rest, texts, wait_for_step, wait_until_drawn
+from tests.browser.charts import (
+    FOCUS,
+    PATIENCE_MS,
+    TEXTS,
+    TREE,
+    area,
+    at_rest,
+    texts,
+    wait_for_link,
+    wait_for_step,
+    wait_until_drawn,
+)
 from transformer_viz.views import pages
 
 pytestmark = pytest.mark.browser
@@ -53,7 +64,7 @@ def test_a_phone_has_every_page_in_a_row_and_names_the_one_that_is_open(page: Pa
 
 def test_a_phone_sees_the_tab_that_a_link_opens(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    page.goto(f"{server}/?text=abc&step=2&tables=Export")
+    page.goto(f"{server}/?text=abc&step=2&explore_tab=Export")
     tab = page.get_by_role("tab", name="Export")
     expect(tab).to_have_attribute("aria-selected", "true")
     box = tab.bounding_box()
@@ -95,9 +106,9 @@ def test_a_finger_taps_cells_letters_small_maps_and_the_player(browser: Browser,
     page.locator("[data-part=output] button").nth(1).tap()
     wait_for_step(page, 1)
     tap(page, FOCUS, 3.5 / 7, 1.5 / 6)
-    page.wait_for_url("**pin=2%2C4*")
+    wait_for_link(page, pin="2,4")
     tap(page, ".st-key-mosaic-decoder .chart", 0.6, 0.8)
-    page.wait_for_url("**kind=decoder*layer=2*head=3*")
+    wait_for_link(page, kind="decoder self-attention", layer="layer 2", head="head 3")
     phone.close()
 
 

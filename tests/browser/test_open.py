@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
-from tests.browser.charts import drawn, texts, wait_for_head, wait_for_step
+from tests.browser.charts import drawn, texts, wait_for_head, wait_for_link, wait_for_step
 from tests.browser.drawn import DRAWN as PAGE_DRAWN
 from transformer_viz.terms import visible
 from transformer_viz.trace.trace import Trace
@@ -69,10 +69,10 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     wait_for_head(page, "cross", 3, 0)
     page.locator("[data-part=output] button").nth(6).click()
     expect(page).to_have_url(re.compile("step=7"))
-    expect(page).to_have_url(re.compile("layer=4"))
+    wait_for_link(page, layer="layer 4")
     np.testing.assert_allclose(focus_map(page)[:7], trace.cross_attentions[3, 0, :7], atol=1e-6)
     page.get_by_role("tab", name="Masks in force").click()
-    expect(page).to_have_url(re.compile("tables=Masks"))
+    expect(page).to_have_url(re.compile("open_tab=Masks"))
     # The link in another browser: it has the place, and asks for the file.
     another.goto(page.url)
     expect(another.locator(".stMain")).to_contain_text("This link was made with the trace file mine & more.npz.")
@@ -83,7 +83,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     expect(another.get_by_role("tab", name="Masks in force")).to_have_attribute("aria-selected", "true")
     # Elsewhere and back: what was opened is still there.
     page.get_by_role("link", name="Masks").click()
-    expect(page.locator(".st-key-lab_tab-panel")).to_be_visible()
+    expect(page.locator(".st-key-masks_tab-panel")).to_be_visible()
     page.get_by_role("link", name="Open").click()
     expect(page.locator("[data-part=output] button")).to_have_text([f"o{i}" for i in range(11)])
 

@@ -93,7 +93,7 @@ def test_another_token_changes_the_output(page: Page, server: str) -> None:
     page.get_by_role("option").filter(has_text=re.compile("^x")).click()
     expect(page.locator(".stMain")).to_contain_text(f"and {other.text} (wrong, expected olleh, differs from step 2 on), log p")
     expect(page.locator(".stMain")).to_contain_text("They diverge at step 2.")
-    page.wait_for_function("location.search.includes('prefix=')")
+    page.wait_for_function("location.search.includes('what_if_prefix=')")
     page.reload()
     expect(page.locator(".stMain")).to_contain_text(f"and {other.text} (wrong, expected olleh, differs from step 2 on), log p")
     page.get_by_role("button", name="Undo").click()

@@ -26,7 +26,7 @@ def share_words(page: Page) -> str:
 
 
 def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
-    page.goto(f"{server}/survey?survey=surveys/two&number=entropy_share&kind=decoder")
+    page.goto(f"{server}/survey?survey=surveys/two&survey_number=entropy_share&kind=decoder")
     expect(page).to_have_title(re.compile("^Survey"))
     page.locator(f"{MAP} canvas").wait_for()
     at_rest(page)
@@ -73,7 +73,7 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
 
 @pytest.mark.slow  # five tabs at five widths
 def test_every_tab_fits_without_scrolling_sideways(page: Page, server: str) -> None:
-    page.goto(f"{server}/survey?survey=surveys/one&with=surveys/two")
+    page.goto(f"{server}/survey?survey=surveys/one&survey_beside=surveys/two")
     wait_until_drawn(page, ".chart")
     at_rest(page)
     for tab in page.get_by_role("tab").all_inner_texts():

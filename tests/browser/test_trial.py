@@ -1,17 +1,15 @@
 """The tab On trial in a real browser: its numbers are those of the calls, a row of the table goes to its head."""
 
-import re
-
 import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
 from tests.browser.accessible import faults
-from tests.browser.charts import at_rest
+from tests.browser.charts import at_rest, wait_for_link
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.verdict import words
 from transformer_viz.attribution.verdict import texts_of
+from transformer_viz.numbers_in_words import percent_words
 
 pytestmark = pytest.mark.browser
 
@@ -20,8 +18,8 @@ TEXT = "hello world"
 
 def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     page.set_viewport_size({"width": 1440, "height": 2400})
-    page.goto(f"{server}/?text={TEXT}&tables=On+trial&layer=2&head=3")
-    page.get_by_role("button", name="Judge this run").click()
+    page.goto(f"{server}/?text={TEXT}&explore_tab=On+trial&layer=2&head=3")
+    page.get_by_text("Judge this run", exact=True).click()
     model = tv.load_checkpoint("reverse", "cpu")
     trace = tv.decode(model, TEXT)
     word, position = (tv.verdict(model, trace, mode=mode) for mode in ("word", "position"))
@@ -49,10 +47,10 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     expect(page.get_by_text(pointing("L1 H4"))).to_be_visible()
     expect(way).to_be_focused()
     expect(table.locator("tr[aria-current]")).to_contain_text("L1 H4")
-    expect(page).to_have_url(re.compile("layer=1&head=4.*asked=verdict"))
+    wait_for_link(page, layer="layer 1", head="head 4", verdict="true")
 
     page.get_by_role("radio", name="Is it needed?").click()
-    page.get_by_role("button", name="Take it away").click()
+    page.get_by_text("Take it away", exact=True).click()
     [lost] = tv.knock_out(
         model, [tv.decode(model, text) for text in texts_of(model, 50, 0)], heads=[HeadPlace("cross", 0, 3)]
     ).heads
@@ -61,7 +59,7 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     assert 0 < lost.stays.value < 1
 
     page.get_by_role("radio", name="Could it look elsewhere?").click()
-    page.get_by_role("button", name="Move the weights").click()
+    page.get_by_text("Move the weights", exact=True).click()
     proofs = [tv.counter_proof(model, trace, scope=scope) for scope in ("cross.1.4", "cross.1", "cross")]
     rows = page.get_by_test_id("stTable").locator("tbody tr")
     expect(rows).to_have_count(3)
@@ -70,5 +68,4 @@ def test_a_head_is_judged_taken_away_and_moved(page: Page, server: str) -> None:
     expect(page.locator(".charted .chart").last).to_be_visible()
     at_rest(page)
     assert not [*faults(page)]
-    for said in ("question=counter-proof", "asked=counter-proof%2Cknock-out%2Cverdict"):
-        expect(page).to_have_url(re.compile(said))
+    wait_for_link(page, question="Could it look elsewhere?", verdict="true", knock_out="true", counter_proof="true")

@@ -14,6 +14,7 @@ import transformer_viz as tv
 from transformer_viz.addresses import parse_row, row_address
 from transformer_viz.analysis import inside_steps
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import number_words
 
 TRACE = ("trace", "abc", "--checkpoint", "tiny", "--device", "cpu", "-o", "run.npz")
 
@@ -62,14 +63,14 @@ def test_the_file_holds_what_tv_inside_gives(home, cli) -> None:
 def test_the_page_shows_the_numbers_and_asks_nothing(home, cli) -> None:
     assert cli(*TRACE, "--inside", "decoder.1.1:3").code == 0
     done = cli("render", "run.npz", "--inside", "-o", "run.html", "--theme", "dark", "--large")
-    assert (done.code, done.err) == (0, "") and re.fullmatch(r"run\.html: \d+ kB\n", done.out)
+    assert (done.code, done.err) == (0, "") and re.fullmatch(r"run\.html: [\d.]+ kB\n", done.out)
     (inside,) = tv.Inside.of(tv.load_trace("run.npz"))
     page = Page("run.html")
     assert {"script", "src", "href", "onclick", "link", "img", "iframe"}.isdisjoint(page.names)
     for key in range(len(inside.key_tokens)):
-        at = page.cells.index(inside_steps.figure(inside_steps.value_of(inside, f"dot.{key + 1}")))
+        at = page.cells.index(number_words(inside_steps.value_of(inside, f"dot.{key + 1}"), 3))
         assert page.cells[at - 1] == inside_steps.label(inside, key)
-        assert page.cells[at + 1] == inside_steps.figure(inside.told("scores")[key])
+        assert page.cells[at + 1] == number_words(inside.told("scores")[key], 3)
         assert page.cells[at + 2] == ("in the future" if inside.masked[key] else "")
     titles = ["What enters the row", "Query", "Keys", "Scores and mask", "Weights", "Values", "Output of the head", "W_O"]
     places = [page.text.index(f"{n}. {title}") for n, title in enumerate([*titles, "Residual stream"], start=1)]

@@ -36,7 +36,7 @@ def opened(path: str) -> dict[str, Any]:
 def test_a_page_of_the_whole_run(run: Trace, cli: Callable[..., Any]) -> None:
     done = cli("render", "run.npz", "-o", "run.html", "--kind", "decoder", "--layer", "3", "--head", "5", "--step", "7")
     assert (done.code, done.err) == (0, "")
-    assert re.fullmatch(r"run\.html: \d+ kB\n", done.out)
+    assert re.fullmatch(r"run\.html: [\d.]+ kB\n", done.out)
     page = opened("run.html")
     assert page["focus"] == {"kind": "decoder", "layer": 2, "head": 4, "step": 6}, "people count from 1, files from 0"
     assert page["theme"] == "auto"

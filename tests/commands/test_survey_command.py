@@ -27,7 +27,7 @@ def test_it_says_what_it_found_and_where_it_is(corpus, cli, tmp_path):
     assert [line.split()[0] for line in lines[3:-1]] == ["encoder", "decoder", "cross"]
     assert lines[-1].startswith("surveys/tiny: summary.json, survey.parquet, report.html;")
     # Nobody watches a bar that goes into a file; what it takes is said.
-    assert done.err == "it takes about 0.5 GB of memory\n"
+    assert done.err == "it takes about 500 MB of memory\n"
     found = load_survey(tmp_path / "surveys" / "tiny")
     assert (tmp_path / "surveys" / "tiny" / "report.html").read_text(encoding="utf-8") == survey_html(found)
 

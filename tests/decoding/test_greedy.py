@@ -5,6 +5,7 @@ import torch
 from torch import Tensor
 
 from transformer_viz.decoding.greedy import greedy
+from transformer_viz.terms import ModelKind
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
 VOCABULARY = 7
@@ -13,6 +14,7 @@ VOCABULARY = 7
 class Scripted:
     """A model that gives each sentence the logits of its script, and counts how it is called."""
 
+    kind = ModelKind.ENCODER_DECODER
     training, start_id, end_ids, pad_id, rules = False, START_ID, (END_ID,), PAD_ID, None
 
     def __init__(self, scripts: Tensor) -> None:

@@ -15,7 +15,7 @@ from transformer_viz.decoding.teacher_forcing import teacher_forced
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, ModelKind
 
 N_TOKENS, LIMIT = 6, 4
 
@@ -25,6 +25,7 @@ class Table:
     """Its next token depends on the last two and on the source's sum. Two tokens end a sentence, and one of them is padding."""
 
     seed: int = 0
+    kind: ModelKind = ModelKind.ENCODER_DECODER
     start_id: int = 4
     end_ids: tuple[int, ...] = (2, 5)
     pad_id: int = 5

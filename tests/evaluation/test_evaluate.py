@@ -13,6 +13,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.evaluation.evaluate import evaluate
 from transformer_viz.model.tap import Site
 from transformer_viz.tasks.reverse import Reverse
+from transformer_viz.terms import ModelKind
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
 ALPHABET = "helo abcd"
@@ -21,7 +22,7 @@ ALPHABET = "helo abcd"
 class PlantedReversal(torch.nn.Module):
     """Reverses perfectly, but for one length writes a wrong letter or one too many; head (1, 2) has 0.75 on the true key."""
 
-    start_id, end_ids, pad_id, rules = START_ID, (END_ID,), PAD_ID, None
+    kind, start_id, end_ids, pad_id, rules = ModelKind.ENCODER_DECODER, START_ID, (END_ID,), PAD_ID, None
 
     def __init__(self, wrong_length: int | None = None, too_long: bool = False) -> None:
         super().__init__()

@@ -12,8 +12,8 @@ from transformer_viz.commands import train
 from transformer_viz.model import variants
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.recipe import Recipe, model_config
-from transformer_viz.views.snippets.training import command
 from transformer_viz.views.train import form
+from transformer_viz.views.train.training_command import command
 
 
 def recipe_of(line: str) -> Recipe:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.figures.test_figures import numbers, spec
 from transformer_viz import figures
-from transformer_viz.analysis.attributed import share_words, step_words
+from transformer_viz.analysis.attributed import source_words, step_words
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import DARK, LIGHT, Theme, ThemeName
@@ -146,4 +146,4 @@ def test_a_step_is_said_in_words(run: Trace) -> None:
     assert said == f"Without `{token}` (token 1), `{written}` would be 2.00 nats less probable."
     assert plain(step_words(run, cause(run), 0, 0, 0)).startswith("Without any single one of them, ")
     assert plain(step_words(run, norms(run), 0, 1, 1)).startswith("Most by value-weighted norm: ")
-    assert share_words(0.834) == "83 % from the source, 17 % from the prefix"
+    assert source_words(0.834) == "83 % from the source, 17 % from the prefix"

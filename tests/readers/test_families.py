@@ -68,6 +68,15 @@ def test_greedy_is_their_generate(name, monkeypatch):
         assert written(plain) == theirs(model, ids)
 
 
+@pytest.mark.parametrize("name", [*WRITERS, *ENCODERS])
+def test_a_model_and_its_run_tell_what_it_is_made_of(name):
+    reader, config = family(name), own(name).config
+    kind = "encoder-decoder" if config.is_encoder_decoder else "decoder" if name in DECODERS else "encoder"
+    assert reader.model.kind == kind
+    assert decode(reader, TEXTS[0], max_length=N_WRITTEN).model_kind == kind
+    assert (reader.model.start_id is None) == (kind != "encoder-decoder")
+
+
 def test_about_half_of_what_is_written_ends():
     """Guards tests in which nothing ends, and tests in which nothing is written."""
     lengths = [len(written(decode(family(name), text, max_length=N_WRITTEN))) for name in WRITERS for text in TEXTS]

@@ -89,7 +89,7 @@ def called(model: Any, names: set[str]) -> list[str]:
     handles = [module.register_forward_pre_hook(lambda *_, name=name: seen.append(name)) for name, module in modules.items()]
     source, target = torch.tensor([[5, 7, 6, 9]]), torch.tensor([[1, 8, 6]])
     memory = model.model.encode(source)
-    if model.model.sizes.writes:
+    if model.model.kind.writes:
         model.model.decode(target, memory)
     for handle in handles:
         handle.remove()

@@ -20,11 +20,11 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Widget
 
-from tests.inside import go, tree
+from tests.inside import visit
 from tests.recorded.fixture import Flat, differences, drawn_by
 from tests.recorded.runs import TEXTS, WRITES, tiny_folder
 from tests.until import until
-from transformer_viz.views.cache import run_cache
+from transformer_viz.views.cache.store import store
 
 APP = Path(__file__).resolve().parents[2] / "app.py"
 _CHOICES = ("selectbox", "button_group", "radio", "multiselect")
@@ -49,7 +49,7 @@ def forget() -> None:
     """Checkpoints and runs are cached by name: those of other tests are other ones."""
     st.cache_data.clear()
     st.cache_resource.clear()
-    run_cache.store.clear()
+    store.results.clear()
 
 
 _packages = cache(manifest_scanner.scan_component_manifests)
@@ -61,7 +61,7 @@ def opened(page: str, **address: str) -> AppTest:
     at = AppTest.from_file(str(APP), default_timeout=120)
     for name, value in address.items():
         at.query_params[name] = value
-    return _ended(go(at, None if page == "Explore" else page.lower()).run())
+    return _ended(visit(at, None if page == "Explore" else page.lower()))
 
 
 def set_to(at: AppTest, label: str, value: Any) -> AppTest:
@@ -157,8 +157,17 @@ def _sent(proto: Any) -> Iterator[Any]:
 
 
 def _nodes(at: AppTest) -> list[Any]:
+    """All that is to be seen."""
     assert not at.exception, at.exception
-    return [*tree(at)]
+    return [node for block in (at.main, at.sidebar) for node in _seen(block)]
+
+
+def _seen(node: Any) -> Iterator[Any]:
+    """Without the boxes that hold for the link what no widget has."""
+    yield node
+    for child in getattr(node, "children", {}).values():
+        if "in-link" not in str(getattr(getattr(child, "proto", None), "id", "")):
+            yield from _seen(child)
 
 
 def _label(node: Any) -> str:

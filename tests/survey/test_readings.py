@@ -6,9 +6,10 @@ import pytest
 from tests.survey.made import survey
 from transformer_viz.analysis.intervals import wilson
 from transformer_viz.analysis.survey import words
-from transformer_viz.analysis.survey.readings import Estimate, calibration, estimate, reading, readings, roles, values
+from transformer_viz.analysis.survey.readings import calibration, estimate, reading, readings, roles, values
 from transformer_viz.analysis.survey.result import Confidence
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import percent_words
 
 MADE = survey()
 
@@ -72,21 +73,8 @@ def test_sentences_have_the_numbers_of_the_survey():
     said = words.headline(MADE, "mass")
     assert f"layer {layer + 1} head {head + 1} of cross-attention: {mass.max():.3f} on average" in said
     most = max(head.roles["mirror"] for head in MADE.heads)
-    assert words.percent(most / 1000) in words.headline(MADE, "role mirror")
+    assert percent_words(most / 1000, 1) in words.headline(MADE, "role mirror")
     read = "reverse (pre-norm, 100,000 parameters) over 1,000 texts (held-out, seed 0); 1 of 1,001 could not be read"
     assert read in words.made_of(MADE)
     assert MADE.outputs is not None
     assert f"{MADE.outputs.n_exact:,} of 1,000 outputs are right" in words.right(MADE.outputs)
-
-
-@pytest.mark.parametrize(
-    ("share", "said"), [(0, "0 %"), (1, "100 %"), (0.99999, "more than 99.9 %"), (1e-9, "less than 0.1 %")]
-)
-def test_nothing_is_called_all_or_none_that_is_not(share, said):
-    assert words.percent(share) == said
-
-
-def test_what_rounds_to_nothing_has_no_sign():
-    assert words.interval(Estimate(0.0, -0.0001, 0.0002, 30)) == "95 %: 0.000 to 0.000"
-    assert [words.signed(value) for value in (-0.0004, -0.0006, 0.0004, 0.0006)] == ["0.000", "−0.001", "0.000", "+0.001"]
-    assert [words.number(value) for value in (-0.0, -0.25, -12.34, 1234.5)] == ["0.000", "−0.250", "−12.34", "1234"]

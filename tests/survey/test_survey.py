@@ -244,6 +244,6 @@ def test_impossible_options_are_refused_before_anything_runs(tiny_name, tmp_path
         with pytest.raises(OptionError, match=said):
             run(**{"model": tiny_name, "output": tmp_path / "new", **wrong})
     monkeypatch.setattr(devices, "memory_of_machine", lambda: 10**9)
-    with pytest.raises(OptionError, match=r"4 workers need about 2.0 GB of memory, and 1.0 GB are free; take at most 1"):
+    with pytest.raises(OptionError, match=r"4 workers need about 2 GB of memory, and 1 GB are free; take at most 1"):
         run(tiny_name, tmp_path / "new", workers=4)
     assert not (tmp_path / "new").exists() or not contents(tmp_path / "new")

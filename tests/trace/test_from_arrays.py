@@ -225,3 +225,17 @@ def test_masks_that_do_not_fit_are_named(masks, named):
         Trace.from_arrays(cross=CROSS, masks=masks, **LABELS)
     for part in named:
         assert part in str(caught.value), str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "has_encoder", "writes", "has_prompt"),
+    [
+        ({"cross": CROSS, **LABELS}, "encoder-decoder", True, True, False),
+        ({"decoder": np.eye(3), "target_tokens": ["<s>", "the", "cat"]}, "decoder", False, True, True),
+        ({"encoder": np.eye(2), "source_tokens": ["the", "cat"]}, "encoder", True, False, False),
+    ],
+)
+def test_a_run_tells_what_its_model_is_made_of(given, kind, has_encoder, writes, has_prompt) -> None:
+    found = Trace.from_arrays(**given).model_kind
+    assert found == kind
+    assert (found.has_encoder, found.writes, found.has_prompt) == (has_encoder, writes, has_prompt)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from cachetools import LRUCache
 
 from transformer_viz import decode, load_checkpoint, trace_size
 from transformer_viz.checkpoints import Checkpoint
@@ -44,11 +43,10 @@ def thousand() -> dict[str, Any]:
 
 def app() -> dict[str, Any]:
     """The functions behind the pages, which hold what they made; the store is made small, so that it lets go."""
-    from transformer_viz.views.cache import run_cache
+    from transformer_viz.views.cache import computing, model_list, runs
+    from transformer_viz.views.cache.store import Store
 
-    # Before those are imported that hold something in it.
-    run_cache.store = LRUCache(2_000_000, getsizeof=run_cache.size_of)
-    from transformer_viz.views.cache import runs
+    computing.store = Store(2_000_000)
     from transformer_viz.views.masks import batch_runs
     from transformer_viz.views.masks.batch import Typed
 
@@ -56,7 +54,7 @@ def app() -> dict[str, Any]:
     for name in list(logging.root.manager.loggerDict):
         if name.startswith("streamlit"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
-    checkpoint, texts = runs.load("reverse-small", "cpu"), _texts(1200)
+    checkpoint, texts = model_list.load("reverse-small", "cpu"), _texts(1200)
     most = 0
 
     def run(first: int, last: int) -> None:
@@ -70,12 +68,12 @@ def app() -> dict[str, Any]:
                 runs.what_if(checkpoint, "cpu", trace, ("a",), (), None)
             if i % 50 == 0:
                 batch_runs.forced(checkpoint, Typed((texts[i], texts[i + 1]), (None, None)))
-            most = max(most, run_cache.store.currsize)
+            most = max(most, computing.store.results.currsize)
 
     run(0, 200)
     before = _settled()
     run(200, 1190)
-    return {"grown": _settled() - before, "held": most, "things": len(run_cache.store)}
+    return {"grown": _settled() - before, "held": most, "things": len(computing.store.results)}
 
 
 LARGE: dict[str, tuple[int, dict[str, Any]]] = {

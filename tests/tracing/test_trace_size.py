@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 import transformer_viz as tv
 from transformer_viz.decoding.beam import Beam
 from transformer_viz.errors import OptionError, TraceTooLarge
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.tracing.decode_request import DecodeRequest
 from transformer_viz.tracing.trace_size import (
     LEAST_PEAK,
     PEAK_TIMES,
     check,
     held_bytes,
-    megabytes,
     predicted,
     rows_of_search,
 )
@@ -148,7 +148,7 @@ def test_what_is_too_large_is_refused_before_it_is_run(tiny, monkeypatch):
         tv.decode(tiny, "hello", target="olleh", max_trace_bytes=exact - 1)
     error = caught.value
     assert (error.needed, error.allowed) == (exact, exact - 1)
-    for words in (megabytes(exact), f"max_trace_bytes={exact - 1}", "precision='float16'", "shorten the text"):
+    for words in (bytes_words(exact), f"max_trace_bytes={exact - 1}", "precision='float16'", "shorten the text"):
         assert words in str(error)
     assert isinstance(error, OptionError)
 
@@ -194,8 +194,3 @@ def test_a_wide_and_long_search_is_refused(tiny):
 def test_impossible_limits(tiny, value):
     with pytest.raises(OptionError, match="max_trace_bytes"):
         tv.decode(tiny, "hello", max_trace_bytes=value)
-
-
-def test_sizes_in_words():
-    words = [megabytes(n) for n in (1, 999, 21_400, 999_499, 999_500, 214_000_000, 1_000_000_000, 51.5e9, 3e15)]
-    assert words == ["0.001 kB", "0.999 kB", "21.4 kB", "999 kB", "1 MB", "214 MB", "1 GB", "51.5 GB", "3,000,000 GB"]

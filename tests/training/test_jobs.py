@@ -170,7 +170,7 @@ def test_memory_beyond_the_machine_is_refused_before_anything_is_made(monkeypatc
     giant = Recipe.from_json({**RECIPE.to_json(), "model": {"d_model": 8192, "d_ff": 65536, "n_encoder_layers": 64}})
     needed = estimate.estimate(giant)
     assert needed.parameters > 1e10
-    with pytest.raises(ConfigError, match=r"needs about [\d.]+ GB of memory and the machine has [\d.]+ GB"):
+    with pytest.raises(ConfigError, match=r"needs about [\d.,]+ GB of memory and the machine has [\d.]+ GB"):
         estimate.check_memory(needed)
     monkeypatch.setattr(estimate, "memory_of_machine", lambda: None)
     estimate.check_memory(needed)

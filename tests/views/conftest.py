@@ -14,8 +14,7 @@ import torch
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
-from tests import tiny_models
-from tests.inside import go
+from tests import inside, tiny_models
 from tests.survey.made import survey as made_survey
 from transformer_viz import checkpoints
 from transformer_viz.checkpoints import save_checkpoint
@@ -26,7 +25,7 @@ from transformer_viz.tasks.reverse import Reverse
 from transformer_viz.training import jobs
 from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.jobs import Job
-from transformer_viz.views.cache import run_cache
+from transformer_viz.views.cache.store import store
 from transformer_viz.views.open.opened import Opened
 from transformer_viz.views.server import visitors
 from transformer_viz.vocabulary import END_ID
@@ -101,7 +100,7 @@ def _cache(*folder: Path) -> None:
     if _cached_of != [*folder]:
         st.cache_data.clear()
         st.cache_resource.clear()
-        run_cache.store.clear()
+        store.results.clear()
         _cached_of[:] = folder
 
 
@@ -164,7 +163,7 @@ def everything(folder: Path, saved_with_more: Path, only: Callable[[Path], Path]
 @pytest.fixture
 def visit() -> Callable[[AppTest, str | None], AppTest]:
     """`visit(at, page)`; None is the first page."""
-    return lambda at, page: go(at, page).run()
+    return inside.visit
 
 
 @pytest.fixture
@@ -188,7 +187,6 @@ def start(folder: Path, browser: Callable[[str | None], None]) -> Callable[..., 
             at.session_state["opened"], at.session_state["opened_latest"] = dict(held), next(iter(held))
         for key, value in query.items():
             at.query_params[key] = value
-        go(at, page)
-        return at.run()
+        return inside.visit(at, page)
 
     return run

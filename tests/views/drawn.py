@@ -4,9 +4,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import pandas as pd
 from streamlit.testing.v1 import AppTest
 
-from transformer_viz.views.components import chart, table, tabs
+from transformer_viz.views.components import chart
 
 
 @dataclass(frozen=True)
@@ -30,15 +31,10 @@ def pictures(at: AppTest) -> list[dict[str, Any]]:
     return [drawn.figure for drawn in charts(at)]
 
 
-def hypotheses(at: AppTest) -> dict[str, Any]:
-    """What the table of a search's hypotheses was sent, with `text`, `log p` and the like: each a column's cells."""
-    [sent] = [
-        json.loads(element.proto.json)
-        for element in at.get("bidi_component")
-        if element.proto.component_name == "transformer-viz-hypotheses"
-    ]
-    cells = zip(*(row["cells"] for row in sent["rows"]), strict=True)
-    return {**sent, **dict(zip(sent["columns"], cells, strict=True))}
+def table_of(at: AppTest, column: str) -> pd.DataFrame:
+    """The table that has a column of this name."""
+    [found] = [frame.value for frame in at.dataframe if column in frame.value.columns]
+    return found
 
 
 def picture_of(figure: dict[str, Any]) -> dict[str, Any]:
@@ -47,44 +43,9 @@ def picture_of(figure: dict[str, Any]) -> dict[str, Any]:
     return {"data": figure["data"], "layout": layout, "frames": figure.get("frames")}
 
 
-@dataclass(frozen=True)
-class Tabled:
-    """One table as the browser has it: texts by columns, and which row is in focus."""
-
-    label: str
-    columns: dict[str, list[str]]
-    values: dict[str, list[float | str | None]]
-    go: list[bool] | None
-    here: int | None
-
-
-def tables(at: AppTest) -> list[Tabled]:
-    """The tables that are ours."""
-    found = [part.proto for part in at.get("bidi_component") if part.proto.component_name == table.NAME]
-    return [_tabled(json.loads(proto.json or proto.bytes)) for proto in found]
-
-
-def _tabled(sent: dict[str, Any]) -> Tabled:
-    titles = [column["title"] for column in sent["columns"]]
-    texts, values = (
-        {title: [row[place][what] for row in sent["rows"]] for place, title in enumerate(titles)} for what in ("text", "value")
-    )
-    return Tabled(sent["label"], texts, values, sent["go"] and sent["go"]["rows"], sent["here"])
-
-
 def titles(at: AppTest) -> list[str]:
     """Of the tabs."""
-    return [
-        title
-        for element in at.get("bidi_component")
-        if is_tabs(element.proto)
-        for title in json.loads(element.proto.json)["titles"]
-    ]
-
-
-def is_tabs(proto: Any) -> bool:
-    """Whether a component is a row of tabs."""
-    return getattr(proto, "component_name", "") == tabs.NAME
+    return [tab.label for tab in at.tabs]
 
 
 def is_chart(proto: Any) -> bool:

@@ -27,7 +27,7 @@ MORE: dict[str | None, list[dict[str, object]]] = {
     "compare": [
         {"a_strategy": "beam", "b_strategy": "beam"},
         {"a_strategy": "sample", "b_strategy": "sample"},
-        {"asked_linked": {"patching"}, "text": "zzzzz", "b_text": "aaaaa", "checkpoint": "reverse", "b_checkpoint": "reverse"},
+        {"patching": True, "text": "zzzzz", "b_text": "aaaaa", "checkpoint": "reverse", "b_checkpoint": "reverse"},
     ],
 }
 """Rooms that no tab leads to."""
@@ -37,12 +37,19 @@ _MOST_WAYS = 6
 
 
 @dataclass(frozen=True)
+class There:
+    """A widget, by its key, and whether the link has it."""
+
+    key: str
+    is_bound: bool
+
+
+@dataclass(frozen=True)
 class Room:
     """What to set in a session for it (nothing, a tab, or a way of a switch that only this tab has), and what is there."""
 
     settings: dict[str, object]
-    widgets: frozenset[tuple[str, str]]
-    """Type and key."""
+    widgets: frozenset[There]
 
 
 _found: dict[str | None, list[Room]] = {}
@@ -65,9 +72,11 @@ def enter(start: Callable[..., AppTest], page: str | None, settings: dict[str, o
     held = settings.pop("opened", {})
     assert isinstance(held, dict)
     at = start(page, held, **OPENINGS.get(page, {}))
-    for key, value in settings.items():
-        at.session_state[key] = value
-    if settings:
+    asked = {key: settings.pop(key) for key in ("patching",) if key in settings}
+    # What is asked for is asked for of what stands on the page.
+    for group in filter(None, (settings, asked)):
+        for key, value in group.items():
+            at.session_state[key] = value
         at.run()
     assert not at.exception, (page, settings, at.exception)
     return at
@@ -101,7 +110,7 @@ def _rooms(start: Callable[..., AppTest], page: str | None, given: dict[str, obj
 
 
 def _room(at: AppTest, settings: dict[str, object]) -> Room:
-    return Room(settings, frozenset((widget.type, widget.key) for widget in controls(at)))
+    return Room(settings, frozenset(There(widget.key, widget.is_bound) for widget in controls(at)))
 
 
 def _values(at: AppTest, switch: Widget) -> list[object]:

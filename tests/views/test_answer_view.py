@@ -17,6 +17,7 @@ from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.analysis.answer import answer_words
 from transformer_viz.trace.trace import Step
 from transformer_viz.views.cache import runs
+from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.explore.tables import OF_A_FILE
 from transformer_viz.views.explore.tables import TABS as TABLES
 from transformer_viz.views.masks.page import TABS as MODULES
@@ -27,11 +28,15 @@ TABS = tuple(MODULES)
 MINE = {"checkpoint": "reverse-small"}
 PAGES: dict[str, tuple[str | None, dict[str, str], int]] = {
     "explore": (None, {"text": "hello"}, 1),
-    "what if": (None, {"text": "hello", "tables": "What if", "change": "begin", "begin": "ol"}, 3),
+    "what if": (
+        None,
+        {"text": "hello", "explore_tab": "What if", "what_if_how": "a beginning of your own", "what_if_begin": "ol"},
+        3,
+    ),
     "search": ("search", {"text": "hello", "beam": "3"}, 4),
     "compare": ("compare", {"text": "hello", "b_text": "hello", "b_strategy": "beam"}, 2),
     "masks": ("masks", {"sources": "hello"}, 1),
-    "change": ("masks", {"sources": "hello", "tab": TABS[2], "mask": "cross:off, cross.1.1:zero"}, 2),
+    "change": ("masks", {"sources": "hello", "masks_tab": TABS[2], "edits": "cross:off, cross.1.1:zero"}, 2),
     "replay": ("replay", {"text": "hello"}, 5),
 }
 """A page, what it is opened with, and how often at least the expected answer is said."""
@@ -57,7 +62,7 @@ def test_every_output_is_judged_unless_the_answer_is_hidden(start: Start, everyt
     assert written in sent(at) or page is None  # Explore has it token by token
     at.toggle(key="hide_answer").set_value(True).run()
     assert not at.exception
-    assert at.query_params["answer"] == "hidden"
+    assert at.query_params["hide_answer"] == "true"
     for word in ("olleh", "whether it is right", written):
         assert word not in sent(at)
     if page is not None:
@@ -146,14 +151,14 @@ def told(at: AppTest) -> tuple[set[int], set[int], set[int]]:
 def plant(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Trace:
     """What Explore decodes, whatever is typed."""
     trace = planted(decode(load_checkpoint(str(folder / "reverse"), "cpu"), "hello"))
-    monkeypatch.setattr(runs, "run", lambda *asked: trace)
+    monkeypatch.setattr(runs, "run", lambda model, device, text: record(trace, Call(decode, model, text)))
     return trace
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("step", [0, 3, N])
 def test_only_revealed_steps_are_sent(start: Start, plant: Trace, step: int, kind: str) -> None:
-    at = start(text="hello", code="open", kind=kind, answer="hidden", step=str(step + 1))
+    at = start(text="hello", code="true", kind=kind, hide_answer="true", step=str(step + 1))
     assert not at.exception
     tokens, others, weights = told(at)
     assert tokens == weights == {*range(step)}
@@ -164,14 +169,14 @@ def test_only_revealed_steps_are_sent(start: Start, plant: Trace, step: int, kin
 
 @pytest.mark.parametrize("tab", TABLES)
 def test_no_tab_tells_more(start: Start, plant: Trace, tab: str) -> None:
-    at = start(text="hello", answer="hidden", step="3", tables=tab, code_of_tab="open")
+    at = start(text="hello", hide_answer="true", step="3", explore_tab=tab, code_of_tab="true")
     assert not at.exception
     assert told(at)[0] == {0, 1}
 
 
 @pytest.mark.parametrize("tab", OF_A_FILE)
 def test_an_opened_file_hides_it_too(start: Start, plant: Trace, tab: str) -> None:
-    at = start("open", {"a.npz": Opened(plant, "a.npz", "f-a")}, answer="hidden", step="3", tables=tab)
+    at = start("open", {"a.npz": Opened(plant, "a.npz", "f-a")}, hide_answer="true", step="3", open_tab=tab)
     assert not at.exception
     tokens, _, weights = told(at)
     assert tokens == weights == {0, 1}
@@ -181,6 +186,6 @@ def test_hiding_begins_with_nothing_revealed_and_showing_stays(start: Start, pla
     at = start(text="hello", step="5")
     at.toggle(key="hide_answer").set_value(True).run()
     assert told(at)[0] == set()
-    at = start(text="hello", answer="hidden", step=str(N + 1))
+    at = start(text="hello", hide_answer="true", step=str(N + 1))
     at.toggle(key="hide_answer").set_value(False).run()
-    assert at.session_state.step == N - 1
+    assert at.session_state.step == str(N)

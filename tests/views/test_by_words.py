@@ -13,10 +13,9 @@ from tests.views.drawn import picture_of, pictures, titles
 from tests.views.test_search_view import tab
 from tests.views.test_shown_code import programs, run_code, shown  # noqa: F401
 from transformer_viz.analysis.words import step_of_tokens, step_of_words
-from transformer_viz.views.components import code
 
 Start = Callable[..., AppTest]
-OPEN = dict.fromkeys(code.FOLDS, "open")
+OPEN = dict.fromkeys(("code", "code_of_tab"), "true")
 TEXTS = {MARIAN: "The house is smallish.", GPT2: "Unrelated houses are", BERT: "Unrelated houses are [MASK]."}
 
 
@@ -28,7 +27,7 @@ def test_what_is_drawn_is_the_pooled_run_and_the_lines_draw_it_again(
     name: str,
     run_code,  # noqa: F811
 ) -> None:
-    at = start(checkpoint=name, text=TEXTS[name], by="words", **OPEN)
+    at = start(checkpoint=name, text=TEXTS[name], unit="words", **OPEN)
     assert not at.exception and not at.error
     trace = tv.decode(tv.load_model(name, "cpu"), TEXTS[name])
     pooled = tv.by_words(trace)
@@ -49,19 +48,19 @@ def test_what_is_drawn_is_the_pooled_run_and_the_lines_draw_it_again(
 def test_a_step_stays_at_its_word_and_the_link_says_words(models: Path, start: Start) -> None:
     trace = tv.decode(tv.load_model(GPT2, "cpu"), TEXTS[GPT2])
     at = start(checkpoint=GPT2, text=TEXTS[GPT2], step=str(trace.n_given + 2))
-    assert "by" not in at.query_params
+    assert "unit" not in at.query_params
     at.segmented_control(key="unit").set_value("words").run()
     word = step_of_words(trace, trace.n_given + 1)
-    assert (at.query_params["by"], at.session_state["step"]) == ("words", word)
+    assert (at.query_params["unit"], at.session_state["step"]) == ("words", str(word + 1))
     at.segmented_control(key="unit").set_value("tokens").run()
-    assert (at.session_state["step"], "by" in at.query_params) == (step_of_tokens(trace, word), False)
+    assert (at.session_state["step"], "unit" in at.query_params) == (str(step_of_tokens(trace, word) + 1), False)
 
 
 @needs("transformers")
 def test_a_what_if_goes_on_from_tokens(models: Path, start: Start) -> None:
     """Its steps are those of the run by tokens, from the player's word on."""
     trace = tv.decode(tv.load_model(GPT2, "cpu"), TEXTS[GPT2])
-    at = tab(start(checkpoint=GPT2, text=TEXTS[GPT2], by="words"), "What if")
+    at = tab(start(checkpoint=GPT2, text=TEXTS[GPT2], unit="words"), "What if")
     box = at.number_input(key="what_if_step")
     assert (box.min, box.max) == (trace.n_given + 1, len(trace.steps))
     assert not at.exception and not at.error

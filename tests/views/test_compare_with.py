@@ -1,5 +1,6 @@
 """Ways from Explore to Compare: what stands there, and that it is the same run."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests import inside
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2, MARIAN
 from transformer_viz.views.compare import page
@@ -23,8 +25,9 @@ def offered(at: AppTest) -> list[str]:
 def gone(at: AppTest, way: str) -> AppTest:
     at.button(key=f"compare-{way}").click().run()
     assert not at.exception and not at.error and not at.warning, way
-    assert at.session_state["link_page"] == "compare"
-    return at
+    (asked,) = [part.proto for part in at.get("bidi_component") if part.proto.id.endswith("-history-go")]
+    assert json.loads(asked.json) == {"to": "Compare"}
+    return inside.visit(at, "compare")
 
 
 def side(at: AppTest, keys: Any) -> dict[str, str]:

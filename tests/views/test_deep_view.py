@@ -12,8 +12,10 @@ from tests.needs import needs
 from tests.tiny_models import GPT2
 from tests.views.drawn import charts
 from tests.views.test_answer_view import sent
+from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.analysis.head_order import ordered, statistic
+from transformer_viz.figures.shades import SCALES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import screen
 from transformer_viz.views.state import deep
@@ -48,30 +50,30 @@ def test_a_page_has_some_layers_and_follows_the_focus(start: Start) -> None:
     assert tiles(at) == [[0, 0], [0, 1]]
     at.selectbox(key="layer").set_value(1).run()
     assert tiles(at) == [[1, 0], [1, 1]]
-    assert "heads" not in at.query_params, "the page of the focus needs no word"
+    assert "heads_page" not in at.query_params, "the page of the focus needs no word"
     at.selectbox(key="heads_page").set_value(0).run()
     assert tiles(at) == [[0, 0], [0, 1]]
-    assert (at.query_params["heads"], at.session_state["layer"]) == ("1", 1)
-    again = start(checkpoint=GPT2, text=TEXT, layer="2", heads="1")
+    assert (at.query_params["heads_page"], at.session_state["layer"]) == ("layer 1", 1)
+    again = start(checkpoint=GPT2, text=TEXT, layer="2", heads_page="1")
     assert tiles(again) == [[0, 0], [0, 1]]
     at.selectbox(key="head").set_value(1).run()
     assert tiles(at) == [[1, 0], [1, 1]], "who chooses a head sees it"
 
 
 def test_heads_in_another_order_and_the_overview_of_all(start: Start, trace: Trace) -> None:
-    at = start(checkpoint=GPT2, text=TEXT, order="first_key", overview="distance")
+    at = start(checkpoint=GPT2, text=TEXT, head_order="first_key", overview_of="distance")
     assert not at.exception and not at.error and not at.warning
     order = [list(place) for place in ordered(trace, "decoder", "first_key")]
     assert tiles(at) in (order[:2], order[2:])
     assert [0, 0] in tiles(at), "the page of the focus"
     overview = chart(at, "overview-chart")
     np.testing.assert_allclose(numbers(overview["data"][0]["z"]), statistic(trace, "decoder", "distance"), rtol=1e-5)
-    assert at.query_params["order"] == "first_key"
+    assert at.query_params["head_order"] == "weight on the first token"
     assert "heads 1 to 2 by weight on the first token" in at.selectbox(key="heads_page").options
 
 
 def test_with_the_answer_hidden_nothing_is_said_of_the_whole_run(start: Start) -> None:
-    at = start(checkpoint=GPT2, text=TEXT, answer="hidden", order="first_key")
+    at = start(checkpoint=GPT2, text=TEXT, hide_answer="true", head_order="first_key")
     assert not at.exception
     assert not [drawn for drawn in charts(at) if drawn.key == "overview-chart"]
     assert tiles(at) == [[0, 0], [0, 1]]
@@ -79,9 +81,9 @@ def test_with_the_answer_hidden_nothing_is_said_of_the_whole_run(start: Start) -
 
 @pytest.mark.parametrize(("scale", "says"), [("head", "weight (to maximum)"), ("log", "weight (log scale)")])
 def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start: Start, trace: Trace, scale: str, says: str) -> None:
-    at = start(checkpoint=GPT2, text=TEXT, code="open")
+    at = start(checkpoint=GPT2, text=TEXT, code="true")
     at.segmented_control(key="colours").set_value(scale).run()
-    assert at.query_params["colours"] == scale
+    assert link_of(at)["colours"] == dict(SCALES).get(scale)
     layout = chart(at, "focus")["layout"]
     bar = layout["coloraxis2" if scale == "log" else "coloraxis"]
     assert bar["colorbar"]["title"]["text"] == says

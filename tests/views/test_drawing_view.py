@@ -45,7 +45,7 @@ def test_nothing_is_sent_while_it_is_closed(start: Start) -> None:
 
 
 def test_the_attention_in_focus_is_lit(start: Start) -> None:
-    at = start(text="abc", where="open", kind="decoder", layer="2", head="3")
+    at = start(text="abc", where="true", kind="decoder", layer="2", head="3")
     [drawing] = drawings(at)
     assert lit(drawing) == [("decoder", 1, "layer 2, head 3")]
     at.selectbox(key="layer").set_value(0).run()
@@ -56,14 +56,14 @@ def test_the_attention_in_focus_is_lit(start: Start) -> None:
 
 def test_what_is_drawn_is_the_models_own_architecture(start: Start, folder: Path) -> None:
     config = ModelConfig.from_json(json.loads((folder / "reverse" / "config.json").read_text())["model"])
-    [drawing] = drawings(start(text="abc", where="open"))
+    [drawing] = drawings(start(text="abc", where="true"))
     assert [block["sentence"] for block in blocks(drawing)] == [block.sentence for block in architecture_of(config)]
 
 
 def test_it_stays_open_from_page_to_page_and_in_the_link(start: Start, visit: Callable[..., AppTest]) -> None:
     at = start(text="abc")
     at.toggle(key="where").set_value(True).run()
-    assert link_of(at)["where"] == "open"
+    assert link_of(at)["where"] == "true"
     assert drawings(at)
     at = visit(at, "train")
     assert at.toggle(key="where").value
@@ -75,14 +75,14 @@ def test_it_stays_open_from_page_to_page_and_in_the_link(start: Start, visit: Ca
 
 
 def test_it_is_there_while_the_answer_is_hidden_and_for_a_projector(start: Start) -> None:
-    for more in ({"answer": "hidden"}, {"projector": "on"}):
-        [drawing] = drawings(start(text="hello", where="open", **more))
+    for more in ({"hide_answer": "true"}, {"projector": "true"}):
+        [drawing] = drawings(start(text="hello", where="true", **more))
         assert "olleh" not in json.dumps(drawing)
         assert drawing["large"] is ("projector" in more)
 
 
 def test_on_train_it_changes_with_the_switches(start: Start) -> None:
-    at = start("train", where="open", variant="post-norm")
+    at = start("train", where="true", train_variant="post-norm")
     [before] = drawings(at)
     at.toggle(key="train_final_norm").set_value(True).run()
     at.number_input(key="train_n_decoder_layers").set_value(1).run()
@@ -94,13 +94,13 @@ def test_on_train_it_changes_with_the_switches(start: Start) -> None:
 
 
 def test_what_differs_from_a_published_variant_is_marked_and_said(start: Start) -> None:
-    at = start("train", where="open", variant="post-norm", beside="torch-reference")
+    at = start("train", where="true", train_variant="post-norm", train_beside="torch-reference")
     mine, theirs = drawings(at)
     marked = [[block["title"] for block in blocks(drawing) if block.get("marked")] for drawing in (mine, theirs)]
     assert marked == [["+ sinusoid positions"] * 2, ["+ sinusoid positions", "Final norm"] * 2]
     said = " ".join(caption.value for caption in at.caption).replace("\\", "")
     assert "Final norms false, there true; Sinusoid base 10000.0, there 1000.0" in said
-    assert link_of(at)["beside"] == "torch-reference"
+    assert link_of(at)["train_beside"] == "torch-reference"
 
 
 @pytest.mark.parametrize("variant", variants.names())

@@ -14,8 +14,8 @@ from tests.views.drawn import pictures
 from tests.views.test_models_view import words
 from transformer_viz import load_model, readers
 from transformer_viz.serving import Limits
-from transformer_viz.views.cache import model_cache, runs, watched
-from transformer_viz.views.cache.line import GRACE, PATIENCE, Line
+from transformer_viz.views.cache import long_jobs, model_list
+from transformer_viz.views.cache.job_queue import GRACE, HEARTBEAT_TIMEOUT, JobQueue
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
 Start = Callable[..., AppTest]
@@ -29,7 +29,7 @@ class Endless:
     def __init__(self) -> None:
         self.clock, self.says = 0.0, True
         self.steps, self.ended, self.asked = threading.Semaphore(0), threading.Event(), list[str]()
-        self.line = Line(LIMITS, now=lambda: self.clock)
+        self.queue = JobQueue(LIMITS, now=lambda: self.clock)
 
     def __call__(self, name: str, device: str, say: Callable[[str, float | None], None]) -> Any:
         self.asked.append(name)
@@ -48,19 +48,19 @@ class Endless:
 def endless(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endless]:
     endless = Endless()
     monkeypatch.setattr(readers, "load_named", endless)
-    monkeypatch.setattr(model_cache, "models", type(model_cache.models)(1e9))
-    monkeypatch.setattr(watched, "loadings", lambda: endless.line)
-    monkeypatch.setattr(watched, "line", lambda: Line(LIMITS))
+    monkeypatch.setattr(model_list, "loaded", type(model_list.loaded)(1e9))
+    monkeypatch.setattr(long_jobs, "loading_queue", lambda: endless.queue)
+    monkeypatch.setattr(long_jobs, "queue", lambda: JobQueue(LIMITS))
     # The page that waits is drawn at once, as of a large model.
-    monkeypatch.setattr(runs, "LARGE", 1)
-    for name in ("AT_FIRST", "EVERY"):
-        monkeypatch.setattr(watched, name, 0.01)
-    runs.refused.clear()
+    monkeypatch.setattr(model_list, "LARGE", 1)
+    for name in ("FIRST_WAIT", "POLL"):
+        monkeypatch.setattr(long_jobs, name, 0.01)
+    model_list.refused.clear()
     yield endless
     endless.says, endless.clock = True, 1e9
     endless.steps.release(10_000)
     until(endless.ended.is_set)
-    runs.refused.clear()
+    model_list.refused.clear()
 
 
 def test_what_is_there_already_is_answered_meanwhile(start: Start, endless: Endless) -> None:
@@ -94,7 +94,7 @@ def test_one_that_hears_nothing_is_left_behind(start: Start, endless: Endless) -
 def test_a_visitor_who_has_gone_holds_up_nobody(start: Start, endless: Endless) -> None:
     start(checkpoint=GPT2, text="The house")
     other = start(checkpoint=BERT, text="The house")
-    endless.clock = PATIENCE + 1
+    endless.clock = HEARTBEAT_TIMEOUT + 1
     other.run()
     endless.steps.release()
     until(endless.ended.is_set)

@@ -17,7 +17,7 @@ from transformer_viz.figures import files
 from transformer_viz.trace.store import load_trace
 
 
-def open_tab(at: AppTest, chosen: str, tables: str = "tables") -> AppTest:
+def open_tab(at: AppTest, chosen: str, tables: str = "explore_tab") -> AppTest:
     at.session_state[tables] = "Export"
     at.session_state["export_format"] = chosen
     return at.run()
@@ -32,7 +32,8 @@ def run_code(code: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     monkeypatch.setattr(go.Figure, "show", lambda self: None)
     names: dict[str, Any] = {}
     exec(compile(code, "shown", "exec"), names)
-    return json.loads(names["figure"].to_json())
+    [figure] = [value for value in names.values() if isinstance(value, go.Figure) and value.frames]
+    return json.loads(figure.to_json())
 
 
 def same_picture(drawn: dict[str, Any], again: dict[str, Any]) -> None:
@@ -50,13 +51,13 @@ def same_picture(drawn: dict[str, Any], again: dict[str, Any]) -> None:
 def test_the_code_makes_the_same_picture(
     start: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch, query: dict[str, str]
 ) -> None:
-    at = open_tab(start(**query, code="open"), "png")
+    at = open_tab(start(**query, code="true"), "png")
     assert not at.exception
     same_picture(focus_chart(at), run_code(at.code[0].value, monkeypatch))
 
 
 def test_the_code_knows_what_is_hidden(start: Callable[..., AppTest]) -> None:
-    at = start(text="abc", code_of_tab="open")
+    at = start(text="abc", code_of_tab="true")
     at.toggle(key="hide_answer").set_value(True)
     at = open_tab(at, "html")
     (program,) = at.code
@@ -66,8 +67,8 @@ def test_the_code_knows_what_is_hidden(start: Callable[..., AppTest]) -> None:
 def test_the_code_of_a_search_makes_the_branch_on_the_screen(
     start: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    at = start("search", text="abc", beam="3", node="2", code="open")
-    at = open_tab(at, "npz", "search_tables")
+    at = start("search", text="abc", beam="3", node="2", code="true")
+    at = open_tab(at, "npz", "search_tab")
     assert not at.exception
     assert "trace.at_node(1)" in at.code[0].value
     same_picture(focus_chart(at), run_code(at.code[0].value, monkeypatch))

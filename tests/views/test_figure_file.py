@@ -10,12 +10,12 @@ from transformer_viz import export
 from transformer_viz.errors import ExportError
 
 PAGES = {
-    "heads": (None, {"text": "hello", "tables": "Heads"}, "heads-chart"),
+    "heads": (None, {"text": "hello", "explore_tab": "Heads"}, "heads-chart"),
     "masks": ("masks", {"sources": "hello\nab"}, "lab-masks-chart"),
-    "losses": ("masks", {"sources": "hello\nab", "tab": "Loss"}, "lab-loss-chart"),
-    "scores": ("masks", {"sources": "hello\nab", "tab": "Scores to weights"}, "lab-scores-chart"),
-    "mask": ("masks", {"sources": "hello\nab", "tab": "Change and run again"}, "lab-edit-chart"),
-    "change": ("masks", {"sources": "hello\nab", "tab": "Change and run again"}, "lab-change"),
+    "losses": ("masks", {"sources": "hello\nab", "masks_tab": "Loss"}, "lab-loss-chart"),
+    "scores": ("masks", {"sources": "hello\nab", "masks_tab": "Scores to weights"}, "lab-scores-chart"),
+    "mask": ("masks", {"sources": "hello\nab", "masks_tab": "Change and run again"}, "lab-edit-chart"),
+    "change": ("masks", {"sources": "hello\nab", "masks_tab": "Change and run again"}, "lab-change"),
     "search-tree": ("search", {}, "search-tree-chart"),
     "difference": ("compare", {}, "compare-chart"),
     "film": ("replay", {"text": "hello", "checkpoint": "reverse-small"}, "film-chart"),
@@ -48,7 +48,7 @@ def test_the_picture_is_the_chart_on_the_page(start: Any, everything: Any, made:
 
 
 def test_a_page_is_made_without_a_browser(start: Any) -> None:
-    at = start(tables="Heads", text="ab")
+    at = start(explore_tab="Heads", text="ab")
     at.button(key="picture-heads-html").click().run()
     assert any("heads.html" in button.label for button in at.get("download_button"))
 
@@ -58,11 +58,11 @@ def test_what_cannot_be_made_is_said(start: Any, monkeypatch: pytest.MonkeyPatch
         raise ExportError("There is no browser. Take the page.")
 
     monkeypatch.setattr(export, "picture", picture)
-    at = start(tables="Heads", text="abc")
+    at = start(explore_tab="Heads", text="abc")
     at.button(key="picture-heads-pdf").click().run()
     assert "There is no browser" in at.error[0].value and not at.exception
 
 
 def test_a_projector_shows_pictures_only(start: Any) -> None:
-    at = start("masks", sources="hello\nab", projector="on")
+    at = start("masks", sources="hello\nab", projector="true")
     assert not [button for button in at.button if str(button.key).startswith("picture-")]

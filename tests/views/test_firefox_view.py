@@ -47,7 +47,7 @@ def test_every_page_and_tab_opens(start: Start, page: str | None) -> None:
 
 
 def test_it_says_why_there_is_no_self_attention_and_draws_what_is_there(start: Start) -> None:
-    at = start(checkpoint=NAME, text=TEXT, where="open")
+    at = start(checkpoint=NAME, text=TEXT, where="true")
     assert words(at).count("The decoder has no self-attention: what was written before reaches each step through") == 1
     [kinds] = [group for group in at.get("button_group") if group.key == "kind"]
     assert getattr(kinds, "options", None) == ["encoder self-attention", "cross-attention"]
@@ -57,7 +57,7 @@ def test_it_says_why_there_is_no_self_attention_and_draws_what_is_there(start: S
 
 
 def test_the_memory_is_drawn_of_the_layer_in_focus(start: Start, run_code: Callable[[str], dict[str, Any]]) -> None:  # noqa: F811
-    at = start(checkpoint=NAME, text=TEXT, tables="Memory", layer="1", head="1", code="open", code_of_tab="open")
+    at = start(checkpoint=NAME, text=TEXT, explore_tab="Memory", layer="1", head="1", code="true", code_of_tab="true")
     *_, drawn = pictures(at)
     _, lines = programs(at)
     again = run_code(lines)
@@ -67,7 +67,7 @@ def test_the_memory_is_drawn_of_the_layer_in_focus(start: Start, run_code: Calla
 
 
 def test_a_measure_that_follows_layers_is_refused_on_the_page_and_a_cause_is_shown(start: Start) -> None:
-    at = start(checkpoint=NAME, text=TEXT, measure="more", which="rollout")
+    at = start(checkpoint=NAME, text=TEXT, measure="more", other_measure="rollout")
     assert not at.exception and "through a recurrence that no weights describe" in words(at)
     at = start(checkpoint=NAME, text=TEXT, measure="cause")
     assert not at.exception and not at.info
@@ -78,12 +78,12 @@ def test_the_shortlist_is_a_switch_of_the_page_and_its_link(start: Start) -> Non
     model = load_model(NAME, "cpu")
     assert at.toggle(key="shortlist").value and "one of the 4 most frequent tokens" in words(at)
     at.toggle(key="shortlist").set_value(False).run()
-    assert at.query_params["shortlist"] == "off" and "~~" in words(at)
+    assert at.query_params["shortlist"] == "false" and "~~" in words(at)
     free = decode(model.switched(Switches(shortlist=False)), TEXT)
     ruled = decode(model, TEXT)
     assert free.output_tokens != ruled.output_tokens
-    opened = start(checkpoint=NAME, text=TEXT, shortlist="off")
+    opened = start(checkpoint=NAME, text=TEXT, shortlist="false")
     assert opened.session_state["last_step"] == free.n_steps - 1
     assert "checkpoint.with_shortlist(False)" in words(
-        tab(start(checkpoint=NAME, text=TEXT, shortlist="off", code="open"), "Table")
+        tab(start(checkpoint=NAME, text=TEXT, shortlist="false", code="true"), "Table")
     )

@@ -30,7 +30,7 @@ def checkpoint(folder: Path) -> checkpoints.Checkpoint:
 
 
 def test_heads_are_graded_beside_both_baselines(start: Callable[..., AppTest], checkpoint: checkpoints.Checkpoint) -> None:
-    at = start(text="abc", tables="Heads")
+    at = start(text="abc", explore_tab="Heads")
     assert not at.exception
     run = decode(checkpoint, "abc")
     want = alignment(run, untrained(checkpoint, run))
@@ -60,28 +60,20 @@ def test_heads_are_graded_beside_both_baselines(start: Callable[..., AppTest], c
 def test_the_tint_is_kept_in_the_session_and_in_the_link(
     start: Callable[..., AppTest], visit: Callable[[AppTest, str | None], AppTest]
 ) -> None:
-    at = start(text="abc", tint="entropy_share")
-    assert at.session_state["tables"] == "Heads", "a link with a tint opens the tab"
+    at = start(text="abc", explore_tab="Heads", tint="entropy_share")
     assert "entropy" in last_chart(at)["layout"]["annotations"][0]["text"]
-    assert (at.query_params["tint"], at.query_params["tables"]) == ("entropy_share", "Heads")
+    assert at.query_params["explore_tab"] == "Heads" and "entropy" in at.query_params["tint"]
     at.selectbox(key="tint").set_value("hit_rate").run()
-    assert at.query_params["tint"] == "hit_rate"
+    assert "on top" in at.query_params["tint"]
     assert "on top" in last_chart(at)["layout"]["annotations"][0]["text"]
     visit(visit(at, "masks"), None)
     assert at.session_state["tint"] == "hit_rate"
     assert not at.exception
 
 
-@pytest.mark.parametrize(("key", "value"), [("tint", "pink"), ("tables", "Tails")])
-def test_an_impossible_link_is_said(start: Callable[..., AppTest], key: str, value: str) -> None:
-    at = start(text="abc", **{key: value})
-    assert not at.exception
-    assert f"{key}={value} in the link is not possible" in said(at)
-
-
 def test_a_branch_of_a_search_has_its_heads_too(start: Callable[..., AppTest]) -> None:
     at = start("search", text="abc")
-    at.session_state["search_tables"] = "Heads"
+    at.session_state["search_tab"] = "Heads"
     at.run()
     assert not at.exception
     assert "right key" in at.dataframe[-1].value.columns
@@ -98,11 +90,11 @@ def test_lengths_are_measured_when_asked_for_and_once(
         return accuracy_by_length(given, [1, 2, 35], samples=3)
 
     monkeypatch.setattr(runs, "accuracy_by_length", few)
-    at = start(text="abc", tables="By length")
+    at = start(text="abc", explore_tab="By length")
     n_before = len(pictures(at))
     assert "trained on 1 to 32" in said(at)
     assert not calls
-    at.button(key="by-length-run").click().run()
+    at.toggle(key="by_length").set_value(True).run()
     assert not at.exception
     assert calls == [SAMPLES[1]]
     found = few(checkpoint, samples=3)

@@ -14,7 +14,7 @@ from tests.readers.hostile_folders import change
 from tests.tiny_models import BERT, GPT2, MARIAN
 from tests.views.drawn import pictures
 from tests.views.test_models_view import words
-from transformer_viz.views.cache import runs
+from transformer_viz.views.cache import model_list
 
 pytestmark = needs("transformers")
 Start = Callable[..., AppTest]
@@ -39,7 +39,7 @@ def spoiled(models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         shutil.copytree(models / of, tmp_path / "spoiled" / name)
         change(tmp_path / "spoiled" / name, file, lambda found, values=values: found.update(values))
     monkeypatch.setenv("TRANSFORMER_VIZ_MODELS", os.pathsep.join([str(models), str(tmp_path / "spoiled")]))
-    runs.refused.clear()
+    model_list.refused.clear()
 
 
 @pytest.mark.usefixtures("spoiled")

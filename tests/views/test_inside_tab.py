@@ -19,7 +19,7 @@ from transformer_viz.views.components.inside import Looks, explained, picture
 from transformer_viz.views.open.opened import Opened
 
 Start = Callable[..., AppTest]
-HERE = {"text": "hello", "tables": "Inside"}
+HERE = {"text": "hello", "explore_tab": "Inside"}
 
 
 def shown(at: AppTest) -> dict[str, Any]:
@@ -90,18 +90,16 @@ def test_the_pinned_cell_is_explained_and_what_a_link_names(start: Start, folder
     at = start(**HERE, pin="3,2", step="5")
     assert shown(at)["row"][0] == ["plain", "Row 3, "]
     assert shown(at)["explained"]["address"] == "weight.2"
-    assert "explain" not in at.query_params
-    at = start(**HERE, explain="score.4")
+    assert "explained" not in at.query_params
+    at = start(**HERE, explained="score.4")
     assert shown(at)["explained"]["address"] == "score.4"
-    assert at.query_params["explain"] == "score.4"
-    at = start(text="hello", explain="dot.1")
-    assert at.session_state["tables"] == "Inside"
+    assert at.query_params["explained"] == "score.4"
     # No such key: the weight of the one that has most.
-    at = start(**HERE, explain="weight.99", step="2")
+    at = start(**HERE, explained="weight.99", step="2")
     weights = figures(shown(at))
     most = max((address for address in weights if address.startswith("weight.")), key=lambda address: weights[address])
     assert shown(at)["explained"]["address"] == most
-    assert "explain" not in at.query_params
+    assert "explained" not in at.query_params
 
 
 def test_one_pass_a_row_and_none_while_the_tab_is_closed(
@@ -117,11 +115,11 @@ def test_one_pass_a_row_and_none_while_the_tab_is_closed(
     monkeypatch.setattr(runs, "look_inside", counted)
     at = start(text="hello", step="3")
     assert not passes
-    at.session_state["tables"] = "Inside"
+    at.session_state["explore_tab"] = "Inside"
     at.run()
     assert len(passes) == 1
     at.run()
-    start(**HERE, step="3", explain="sum")
+    start(**HERE, step="3", explained="sum")
     assert len(passes) == 1
     start(**HERE, step="4")
     assert len(passes) == 2
@@ -131,14 +129,14 @@ def test_what_has_no_inside_is_said(start: Start, folder: Path) -> None:
     at = start(**HERE, head="mean")
     assert not is_there(at)
     assert "have no query" in at.info[0].value
-    at = start(**HERE, answer="hidden")
+    at = start(**HERE, hide_answer="true")
     assert not is_there(at)
     assert "would tell what the model writes" in at.info[0].value
 
 
 def test_a_projector_shows_this_tab_and_no_other(start: Start, folder: Path) -> None:
-    assert is_there(start(**HERE, projector="on"))
-    at = start(text="hello", tables="Table", projector="on")
+    assert is_there(start(**HERE, projector="true"))
+    at = start(text="hello", explore_tab="Table", projector="true")
     assert not at.dataframe
     assert not at.exception
 
@@ -150,13 +148,15 @@ def opened(trace: tv.Trace) -> dict[str, Opened]:
 def test_a_file_shows_what_it_holds(start: Start, folder: Path) -> None:
     model = tv.load_checkpoint(str(folder / "reverse"), "cpu")
     trace = tv.decode(model, "hello")
-    at = start("open", opened(trace), tables="Inside", layer="2", head="3", step="4")
+    at = start("open", opened(trace), open_tab="Inside", layer="2", head="3", step="4")
     assert not is_there(at)
     assert "--inside cross.2.3:4" in at.code[-1].value
     inside = tv.inside(model, trace, "cross", 1, 2, 3)
     held = opened(inside.kept_in(trace))
-    assert figures(shown(start("open", held, tables="Inside", layer="2", head="3", step="4"))).keys() == expected(inside).keys()
-    at = start("open", held, tables="Inside", kind="decoder", layer="1", head="1", step="2")
+    assert (
+        figures(shown(start("open", held, open_tab="Inside", layer="2", head="3", step="4"))).keys() == expected(inside).keys()
+    )
+    at = start("open", held, open_tab="Inside", kind="decoder", layer="1", head="1", step="2")
     assert not is_there(at)
     at.button(key="go-inside-cross.2.3:4").click().run()
     assert shown(at)["row"][0] == ["plain", "Row 4, "]
@@ -230,7 +230,7 @@ def test_scores_come_about_as_in_this_model(how: dict[str, Any], named: list[str
         assert [shown[f"bias.{key}"] for key in range(1, 6)] == [1.0] * 5
     if len(named) > 1:
         assert [shown[f"dot.{key + 1}"] for key in range(5)] == pytest.approx(dots, abs=5.1e-4)
-    if named[-1] == "mask":
+    if named[-1] == "edits":
         assert [
             cell["masked"]
             for station in drawn["flow"]
@@ -269,4 +269,4 @@ def test_a_row_without_numbers_is_drawn_and_explained() -> None:
     inside = many_keys(5, weights=nothing, output=np.full(16, np.nan), reasons=np.ones(5, np.uint8))
     drawn = picture(inside, Looks("light", False, "log", nothing))
     said = [explained(inside, [address]) for address in ("weight.2", "output.1", "part.1.1", "score.3", "sum")]
-    assert "not a number" in json.dumps([drawn, said], allow_nan=False)
+    assert '"NaN"' in json.dumps([drawn, said], allow_nan=False)

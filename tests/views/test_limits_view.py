@@ -4,7 +4,7 @@ import pytest
 
 import transformer_viz as tv
 from tests.views.drawn import pictures
-from transformer_viz.tracing.trace_size import megabytes
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.views.cache import limits
 
 TEXT = "a larger one"
@@ -39,10 +39,10 @@ def test_too_large_is_offered_in_part(start, sizes, monkeypatch):
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", whole - 1)
     at = start(text=TEXT)
     assert not at.exception
-    assert f"up to {megabytes(whole)}; the page allows {megabytes(whole - 1)}" in words(at)
+    assert f"up to {bytes_words(whole)}; the page allows {bytes_words(whole - 1)}" in words(at)
     assert at.text_input(key="text").value == TEXT
     assert not pictures(at)
-    assert buttons(at)["keep-half"] == f"half precision ({megabytes(half)})"
+    assert buttons(at)["keep-half"] == f"half precision ({bytes_words(half)})"
     assert buttons(at)["keep-cross"].startswith("only cross-attention (")
     at.button(key="keep-half").click().run()
     assert not at.exception
@@ -64,14 +64,14 @@ def test_too_large_is_offered_in_part(start, sizes, monkeypatch):
 
 def test_a_link_with_a_part_opens_it_with_true_numbers(start, sizes, monkeypatch):
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", sizes() - 1)
-    at = start(text=TEXT, keep="cross,half,2", layer="2", head="1", tables="Heads")
+    at = start(text=TEXT, keep="cross,half,2", layer="2", head="1", explore_tab="Heads")
     assert not at.exception
     assert not at.warning
     assert at.session_state.layer == 1
     assert list(at.selectbox(key="layer").options) == ["layer 2"]
     assert at.query_params["keep"] == "cross,half,2"
     for tab in ("Table", "Masks in force", "Export", "What if", "This run"):
-        at.session_state.tables = tab
+        at.session_state["explore_tab"] = tab
         at.run()
         assert not at.exception, tab
     assert "only cross-attention, layer 2, half precision" in words(at)
@@ -82,6 +82,7 @@ def test_impossible_parts_in_a_link_are_said(start, sizes, monkeypatch, keep):
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", sizes() - 1)
     at = start(text=TEXT, keep=keep)
     assert not at.exception
+    assert f"keep={keep}"[:30] in " ".join(each.value for each in at.warning).replace("\\", "")
     assert "keep-half" in buttons(at)
 
 
@@ -98,7 +99,7 @@ def test_search_goes_through_the_same_bound(start, sizes, monkeypatch):
     monkeypatch.setattr(limits, "MAX_TRACE_BYTES", whole - 1)
     at = start("search", text=TEXT)
     assert not at.exception
-    assert megabytes(whole) in words(at)
+    assert bytes_words(whole) in words(at)
     at.button(key="keep-cross").click().run()
     assert not at.exception
     assert len(pictures(at)) == 3, "the tree, the focus, one mosaic"

@@ -100,5 +100,5 @@ def test_a_word_is_masked_by_a_click(start: Start) -> None:
 
 
 def test_a_hidden_answer_offers_nothing(start: Start) -> None:
-    at = start(checkpoint=BERT, text=TEXT, answer="hidden")
+    at = start(checkpoint=BERT, text=TEXT, hide_answer="true")
     assert not [button.key for button in at.button if (button.key or "").startswith("fill-")]

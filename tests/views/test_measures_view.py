@@ -16,15 +16,16 @@ import transformer_viz as tv
 from tests.figures.test_figures import numbers
 from tests.until import until
 from tests.views.drawn import pictures
-from tests.views.test_watched_view import finished, line  # noqa: F401
+from tests.views.test_long_jobs import finished, queue  # noqa: F401
 from tests.views.widgets import link_of
 from transformer_viz.attribution import without
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import percent_words
+from transformer_viz.terms import MODES
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.views.cache import runs
-from transformer_viz.views.cache.line import Line
+from transformer_viz.views.cache.job_queue import JobQueue
 from transformer_viz.views.explore import export_tab
-from transformer_viz.views.state.controls import MODES
 
 Start = Callable[..., AppTest]
 HELLO = {"text": "hello"}
@@ -73,7 +74,7 @@ def last(trace: tv.Trace) -> str:
 @pytest.mark.parametrize("mode", MODES)
 def test_a_cause_is_that_of_attribute_and_stands_beside_the_weights(start: Start, model: tv.Checkpoint, mode: str) -> None:
     trace = tv.decode(model, "hello")
-    at = start(**HELLO, step=last(trace), measure="cause", without=mode, kind="decoder")
+    at = start(**HELLO, step=last(trace), measure="cause", cause_mode=mode, kind="decoder")
     wanted = tv.attribute(model, trace, "occlusion", mode=mode, kind="decoder").values
     np.testing.assert_allclose(numbers(second(at)[0]["z"]), wanted, atol=1e-6)
     assert trace.decoder_attentions is not None
@@ -108,7 +109,7 @@ def test_by_value_large_and_small_maps_have_norms(start: Start, model: tv.Checkp
 @pytest.mark.parametrize("method", ["value_weighted_sum", "rollout", "gradient", "alti"])
 def test_other_measures_are_behind_more(start: Start, model: tv.Checkpoint, method: str) -> None:
     trace = tv.decode(model, "hello")
-    at = start(**HELLO, step=last(trace), measure="more", which=method)
+    at = start(**HELLO, step=last(trace), measure="more", other_measure=method)
     values = tv.attribute(model, trace, method).values
     if method == "value_weighted_sum":
         values = values[st_layer(at), 0]
@@ -122,10 +123,10 @@ def test_shares_of_source_and_prefix_stand_on_the_tokens_and_in_words(start: Sta
     trace = tv.decode(model, "hello")
     shares = tv.attribute(model, trace, "alti").values.sum(-1)
     for kind in ("cross", "decoder", "encoder"):
-        sent = player(start(**HELLO, measure="more", which="alti", kind=kind))
+        sent = player(start(**HELLO, measure="more", other_measure="alti", kind=kind))
         assert [token["share"] for token in sent["output"]] == pytest.approx(shares, abs=5.1e-5)
         for step, share in enumerate(shares):
-            words = f"{round(100 * share)} % from the source, {100 - round(100 * share)} % from the prefix"
+            words = f"{percent_words(share)} from the source, {percent_words(1 - share)} from the prefix"
             assert words in sent["output"][step]["title"]
             assert words in "".join(text for _, text in sent["measured"][step])
 
@@ -136,7 +137,7 @@ def test_nothing_is_computed_unless_asked_and_once_if_asked(start: Start, asked:
     assert [button["value"] for button in player(at)["measures"]] == ["weights", "value", "cause", "more"]
     at.session_state["measure"] = "cause"
     at.run()
-    at.session_state["step"] = 1
+    at.session_state["step"] = "2"
     at.run()
     assert asked == ["occlusion word cross"]
     at.session_state["measure"] = "value"
@@ -149,17 +150,17 @@ def test_nothing_is_computed_unless_asked_and_once_if_asked(start: Start, asked:
 
 
 def test_the_choice_is_in_the_link_and_outlives_another_page(start: Start, visit: Callable[..., AppTest]) -> None:
-    at = start(**HELLO, measure="cause", without="position")
-    assert link_of(at)["measure"] == "cause" and link_of(at)["without"] == "position"
+    at = start(**HELLO, measure="cause", cause_mode="position")
+    assert link_of(at)["measure"] == "cause" and link_of(at)["cause_mode"] == "position"
     visit(at, "masks")
     visit(at, None)
     assert second(at) and at.session_state["cause_mode"] == "position"
     at.session_state["measure"] = "more"
     at.session_state["other_measure"] = "rollout"
     at.run()
-    assert "without" not in link_of(at) and link_of(at)["which"] == "rollout"
-    wrong = start(**HELLO, measure="more", which="guess")
-    assert "which=guess in the link is not possible here; possible is value_weighted_sum" in said(wrong)
+    assert "cause_mode" not in link_of(at) and "other_measure" in link_of(at)
+    wrong = start(**HELLO, measure="more", other_measure="guess")
+    assert "other_measure=guess (possible: " in said(wrong)
     assert tuple(without.MODES) == MODES
 
 
@@ -181,22 +182,22 @@ def test_what_a_reader_cannot_give_is_refused_by_name(start: Start, own_folder: 
         raise OptionError("ALTI+ cannot be had of *mine*: nothing tells what goes around its attention.")
 
     monkeypatch.setattr(runs, "attribute", cannot)
-    at = start(**HELLO, measure="more", which="alti")
+    at = start(**HELLO, measure="more", other_measure="alti")
     assert "ALTI+ cannot be had of *mine*" in said(at)
     assert len(pictures(at)) == 4 and not second(at)
 
 
 def test_models_of_transformers_are_measured_or_refused(start: Start, models: Path) -> None:
-    at = start(checkpoint="tiny-gpt2", text="hello", measure="more", which="alti")
+    at = start(checkpoint="tiny-gpt2", text="hello", measure="more", other_measure="alti")
     assert second(at) and not any("share" in token for token in player(at)["output"]), "all of it is prefix"
-    at = start(checkpoint="tiny-gpt2", text="hello", measure="cause", without="word")
+    at = start(checkpoint="tiny-gpt2", text="hello", measure="cause", cause_mode="word")
     assert "has no token for what it does not know; take mode position or deleted" in said(at)
     at = start(checkpoint="tiny-bert", text="hello", measure="cause")
     assert "Encoder self-attention has no cause" in said(at) and pictures(at)
 
 
 @pytest.fixture
-def held(line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:  # noqa: F811
+def held(queue: JobQueue, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:  # noqa: F811
     """A measure takes long, until this is set."""
     attribute, goes_on = runs.attribute, threading.Event()
 
@@ -209,7 +210,7 @@ def held(line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
     monkeypatch.setattr(runs, "attribute", slow)
     yield goes_on
     goes_on.set()
-    until(lambda: line.is_idle)
+    until(lambda: queue.is_idle)
 
 
 def measuring(start: Start) -> AppTest:
@@ -217,7 +218,7 @@ def measuring(start: Start) -> AppTest:
     at = finished(start(**HELLO))
     at.session_state["measure"] = "cause"
     at.run()
-    until(lambda: at.session_state["long_run"].said is not None)
+    until(lambda: at.session_state["long_job"].progress is not None)
     return at.run()
 
 
@@ -231,10 +232,10 @@ def test_a_long_measure_is_waited_for_beside_the_weights(start: Start, held: thr
 
 def test_a_long_measure_can_be_stopped_and_begun_again(start: Start, held: threading.Event) -> None:
     at = measuring(start)
-    at.button(key="long-run-stop").click().run()
+    at.button(key="long-job-stop").click().run()
     assert len(pictures(at)) == 4 and not second(at)
     held.set()
-    at.button(key="long-run-again").click().run()
+    at.button(key="long-job-again").click().run()
     assert second(finished(at))
 
 
@@ -245,7 +246,7 @@ def test_the_lines_of_python_make_the_file_that_is_offered(
     kept: list[bytes] = []
     made = export_tab.saving.made
     monkeypatch.setattr(export_tab.saving, "made", lambda *args, **options: kept.append(made(*args, **options)) or kept[-1])
-    at = start(**HELLO, tables="Export", file="npz", code_of_tab="open")
+    at = start(**HELLO, explore_tab="Export", export_format="npz", code_of_tab="true")
     at.session_state["measure"] = measure
     at.run()
     file = BytesIO(kept[-1])  # the lines make another one

@@ -17,7 +17,7 @@ from tests.views.test_shown_code import programs, run_code  # noqa: F401
 from tests.views.widgets import link_of
 from transformer_viz.terms import Kind, visible_text
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import model_cache, runs
+from transformer_viz.views.cache import model_list
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
 Start = Callable[..., AppTest]
@@ -91,7 +91,7 @@ def test_by_words_both_sides_are_pooled_and_so_do_the_lines(
     run_code,  # noqa: F811
 ) -> None:
     texts = "Unrelated houses are", "The houses are smaller"
-    at = start("compare", **pair(GPT2, GPT2, *texts), by="words", kind="decoder", layer="2", head="1", code="open")
+    at = start("compare", **pair(GPT2, GPT2, *texts), unit="words", kind="decoder", layer="2", head="1", code="true")
     a, b = (tv.by_words(run(GPT2, text)) for text in texts)
     drawn, wanted = difference(at), tv.compare(a, b).difference("decoder", 1, 0)
     # What one alone masks is drawn by itself.
@@ -104,7 +104,7 @@ def test_by_words_both_sides_are_pooled_and_so_do_the_lines(
 
 def test_by_words_the_frame_of_one_model_shifts_nothing(start: Start, run: Callable[..., Trace]) -> None:
     text = "The house is"
-    at = start("compare", **pair(MARIAN, BERT, text, text), by="words", layer="2", head="1")
+    at = start("compare", **pair(MARIAN, BERT, text, text), unit="words", layer="2", head="1")
     assert not at.exception and not at.error
     a, b = (tv.by_words(run(name, text)) for name in (MARIAN, BERT))
     (shown,) = [json.loads(each.proto.json) for each in at.get("bidi_component") if "sentence" in (each.proto.json or "")]
@@ -161,14 +161,14 @@ def test_two_texts_begin_unlike_each_other(start: Start) -> None:
 def test_models_that_take_a_while_are_loaded_one_after_the_other(
     start: Start, run: Callable[..., Trace], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs, "LARGE", 1)
-    model_cache.models.clear()
+    monkeypatch.setattr(model_list, "LARGE", 1)
+    model_list.loaded.clear()
     at = start("compare", **pair(GPT2, MARIAN), kind="decoder", layer="1", head="1")
 
     def both_are_there() -> bool:
         assert not at.exception
         at.run()
-        return [model.name for model in model_cache.models.values()] == [GPT2, MARIAN]
+        return [model.name for model in model_list.loaded.values()] == [GPT2, MARIAN]
 
     until(both_are_there)
     at.run()

@@ -14,7 +14,7 @@ from tests.views.drawn import charts
 from tests.views.test_masks_view import TABS, said, titles
 from tests.views.widgets import link_of
 from transformer_viz import check_masks, decode, decode_batch, effect, load_model
-from transformer_viz.analysis.sentences import percent_words
+from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import visible_text
 from transformer_viz.vocabulary import PAD
 
@@ -26,7 +26,7 @@ TEXTS = "The capital of France is\nThe house"
 @pytest.mark.parametrize("tab", TABS)
 @pytest.mark.parametrize("name", [MARIAN, GPT2, BERT])
 def test_every_tab_opens(start: Start, name: str, tab: str) -> None:
-    at = start("masks", checkpoint=name, tab=tab)
+    at = start("masks", checkpoint=name, masks_tab=tab)
     assert not at.exception
     assert not at.error
     assert not at.warning
@@ -44,7 +44,7 @@ def drawn(at: AppTest, key: str) -> np.ndarray:
 
 
 def test_padding_before_prompts_is_drawn_and_named(start: Start, models: Path) -> None:
-    at = start("masks", checkpoint=GPT2, sources=TEXTS, sentence="2", show="sentence")
+    at = start("masks", checkpoint=GPT2, sources=TEXTS, sentence="2", masks_of="sentence")
     trace = decode_batch(load_model(str(models / GPT2), "cpu"), TEXTS.split("\n"))[1]
     n = trace.target_tokens.count(PAD)
     assert n == 3
@@ -60,9 +60,9 @@ def test_padding_before_prompts_is_drawn_and_named(start: Start, models: Path) -
 
 def test_an_edit_by_click_is_what_decoding_with_it_gives(start: Start, models: Path) -> None:
     model = load_model(str(models / GPT2), "cpu")
-    at = start("masks", checkpoint=GPT2, sources=TEXTS, tab=TABS[2], kind="decoder", layer="1", head="1")
+    at = start("masks", checkpoint=GPT2, sources=TEXTS, masks_tab=TABS[2], kind="decoder", layer="1", head="1")
     next(button for button in at.button if button.label == "L1 H1 off").click().run()
-    assert at.query_params["mask"] == "decoder.1.1:zero"
+    assert at.query_params["edits"] == "decoder.1.1:zero"
     at.selectbox(key="layer").set_value(1).run()
     before, after = (decode_batch(model, TEXTS.split("\n"), edits=edits)[0] for edits in ((), ["decoder.1.1:zero"]))
     assert before.decoder_attentions is not None
@@ -80,7 +80,7 @@ def test_an_edit_by_click_is_what_decoding_with_it_gives(start: Start, models: P
 def test_an_edit_of_an_encoder_says_what_becomes_of_its_fills(start: Start, models: Path) -> None:
     edit = "encoder.1.1:*=1"
     text = "The capital of France is [MASK]."
-    at = start("masks", checkpoint=BERT, sources=text, tab=TABS[2], mask=edit)
+    at = start("masks", checkpoint=BERT, sources=text, masks_tab=TABS[2], edits=edit)
     model = load_model(str(models / BERT), "cpu")
     first, second = (decode(model, text, edits=edits).fills[0].candidates[0] for edits in ((), [edit]))
     assert f"**{first[0]}**" in said(at)
@@ -90,18 +90,18 @@ def test_an_edit_of_an_encoder_says_what_becomes_of_its_fills(start: Start, mode
 
 
 def test_the_certificate_is_of_the_texts_that_were_typed(start: Start, models: Path) -> None:
-    at = start("masks", checkpoint=GPT2, sources=TEXTS, tab="Certificate")
-    at.button(key="lab-check").click().run()
+    at = start("masks", checkpoint=GPT2, sources=TEXTS, masks_tab="Certificate")
+    at.toggle(key="certificate").set_value(True).run()
     report = check_masks(load_model(str(models / GPT2), "cpu"), texts=TEXTS.split("\n"))
     assert report.headline in said(at)
     assert "(2 texts," in report.headline
-    at.text_area(key="lab_sources").set_value("The house").run()
+    at.text_area(key="sources").set_value("The house").run()
     assert "Sound" not in said(at), "another text has not been tried"
 
 
 def test_targets_have_a_loss_and_prompts_none(start: Start, models: Path) -> None:
     targets = " Paris.\n is small."
-    at = start("masks", checkpoint=GPT2, sources=TEXTS, targets=targets, tab="Loss")
+    at = start("masks", checkpoint=GPT2, sources=TEXTS, targets=targets, masks_tab="Loss")
     model = load_model(str(models / GPT2), "cpu")
     steps = []
     for text, target in zip(TEXTS.split("\n"), targets.split("\n"), strict=True):
@@ -112,8 +112,7 @@ def test_targets_have_a_loss_and_prompts_none(start: Start, models: Path) -> Non
 
 
 def test_mistakes_are_made_in_our_own_models_alone(start: Start) -> None:
-    at = start("masks", checkpoint=BERT, tab="Mistakes", mistake="no-causal")
-    assert "mistake=no-causal in the link is not possible" in said(at)
+    at = start("masks", checkpoint=BERT, masks_tab="Mistakes", mistake="no-causal")
     assert "choose one of its checkpoints" in said(at)
     assert not [box for box in at.selectbox if box.key == "mistake"]
     at.selectbox(key="checkpoint").set_value("reverse").run()
@@ -128,16 +127,16 @@ def test_a_line_that_cannot_be_read_is_named(start: Start) -> None:
 
 def test_a_change_is_tried_on_many_texts_of_the_persons_own(start: Start, models: Path) -> None:
     edit, many = "decoder:off", "The house is\nThe capital\nParis\nsmall"
-    at = start("masks", checkpoint=GPT2, sources=TEXTS, tab=TABS[2], mask=edit, many=many, asked="effect")
+    at = start("masks", checkpoint=GPT2, sources=TEXTS, masks_tab=TABS[2], edits=edit, many=many, effect="true")
     found = effect(load_model(str(models / GPT2), "cpu"), texts=many.split("\n"), edits=[edit], max_length=8)
     assert found.changed > 0
     assert f"Of 4 texts, **{percent_words(found.changed, 1)}** come out differently" in said(at)
-    at.text_area(key="lab_many").set_value("").run()
-    assert "The effect over 2 texts" in [button.label for button in at.button]
+    at.text_area(key="many").set_value("").run()
+    assert at.toggle(key="effect").label == "The effect over 2 texts"
 
 
 def test_an_encoder_alone_needs_mask_tokens_in_the_many_texts(start: Start) -> None:
-    at = start("masks", checkpoint=BERT, sources="The house", tab=TABS[2], mask="encoder:*=1", asked="effect")
+    at = start("masks", checkpoint=BERT, sources="The house", masks_tab=TABS[2], edits="encoder:*=1", effect="true")
     assert not at.exception
     assert "Put [MASK] into each text" in said(at)
     assert drawn(at, "lab-after").shape == (4, 4), "all else is there"

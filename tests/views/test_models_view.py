@@ -12,10 +12,11 @@ from tests.tiny_models import BERT, GPT2, MBART, NAMES
 from tests.views.drawn import pictures, titles
 from tests.views.test_answer_view import sent
 from tests.views.test_search_view import tab
+from tests.views.widgets import link_of
 from transformer_viz import decode, load_model
 from transformer_viz.errors import ModelError
 from transformer_viz.switches import Switches
-from transformer_viz.views.cache import model_cache, runs
+from transformer_viz.views.cache import model_list
 from transformer_viz.views.explore.vocabulary import MOST_FOUND, Vocabulary
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
@@ -38,7 +39,7 @@ def test_checkpoints_come_first_and_models_say_their_size(start: Start) -> None:
 def test_each_kind_of_model_opens_and_every_tab_of_it(start: Start, name: str) -> None:
     at = start(checkpoint=name)
     assert not at.exception and not at.error and not at.warning
-    assert at.query_params["checkpoint"] == name
+    assert link_of(at)["checkpoint"].startswith(name)
     offered = titles(at)
     assert "By length" not in offered
     assert ("What if" in offered) == (name != BERT)
@@ -55,8 +56,8 @@ def test_what_is_shown_is_what_decode_writes(start: Start) -> None:
     at = start(checkpoint=GPT2, text="The house")
     trace = decode(load_model(GPT2, "cpu"), "The house")
     assert at.session_state["last_step"] == trace.n_steps - 1
-    assert at.session_state["step"] == trace.n_given
-    assert f"load_model('{GPT2}')" in words(tab(start(checkpoint=GPT2, code_of_tab="open"), "This run"))
+    assert at.session_state["step"] == str(trace.n_given + 1)
+    assert f"load_model('{GPT2}')" in words(tab(start(checkpoint=GPT2, code_of_tab="true"), "This run"))
 
 
 def test_a_prompt_may_have_several_lines(start: Start) -> None:
@@ -76,13 +77,11 @@ def test_another_token_by_its_id_and_the_link_to_it(start: Start) -> None:
     other = trace.steps[trace.n_given].candidate_ids[3]
     box.set_value(other).run()
     assert not at.exception and not at.error
-    assert at.query_params["prefix"] == str(other)
-    assert at.session_state["what_if_prefix"] == [other]
-    again = tab(start(checkpoint=GPT2, text="The house", prefix=str(other)), "What if")
-    assert again.session_state["what_if_prefix"] == [other]
+    assert at.query_params["what_if_prefix"] == f"[{other}]"
+    again = start(checkpoint=GPT2, text="The house", explore_tab="What if", what_if_prefix=f"[{other}]")
     assert "They diverge at step 2" in words(again)
-    refused = start(checkpoint=GPT2, text="The house", prefix="99999")
-    assert "prefix=99999 in the link is not possible" in words(refused)
+    refused = start(checkpoint=GPT2, text="The house", explore_tab="What if", what_if_prefix="[99999]")
+    assert "what_if_prefix=[99999]" in words(refused)
 
 
 def test_the_vocabulary_is_searched_on_the_server(start: Start) -> None:
@@ -101,7 +100,7 @@ def test_the_vocabulary_is_searched_on_the_server(start: Start) -> None:
 def test_an_unknown_name_and_a_path_are_said(start: Start, models: Path) -> None:
     for name in ("nothing", str(models / GPT2), f"./{GPT2}"):
         at = start(checkpoint=name)
-        assert "in the link is not possible here" in words(at)
+        assert "Not possible here" in words(at)
         assert at.selectbox(key="checkpoint").value == "reverse"
 
 
@@ -112,7 +111,7 @@ def test_a_model_stays_chosen_on_other_pages(start: Start, visit: Callable[[AppT
     for page in ("train", "compare", "masks", "search", None):
         at = visit(at, page)
         assert not at.exception, page
-        assert page == "train" or at.query_params["checkpoint"] == GPT2, page
+        assert page == "train" or link_of(at)["checkpoint"].startswith(GPT2), page
     assert at.selectbox(key="checkpoint").value == GPT2
     assert at.session_state["text"] == "The house"
     assert at.session_state["last_step"] == decode(load_model(GPT2, "cpu"), "The house").n_steps - 1
@@ -125,10 +124,10 @@ def test_what_cannot_be_loaded_is_said_once_and_the_text_stays(start: Start, mon
         asked.append(name)
         raise ModelError("this one cannot be read")
 
-    monkeypatch.setattr(runs.readers, "load_named", refuse)
-    monkeypatch.setattr(model_cache, "models", type(model_cache.models)(1e9))
+    monkeypatch.setattr(model_list.readers, "load_named", refuse)
+    monkeypatch.setattr(model_list, "loaded", type(model_list.loaded)(1e9))
     at = start(checkpoint=BERT, text="mine")
-    runs.refused.clear()
+    model_list.refused.clear()
     assert not at.exception
     assert "this one cannot be read" in words(at)
     assert asked == [BERT]
@@ -147,15 +146,15 @@ def test_ids_stand_behind_the_labels_of_the_large_map(start: Start) -> None:
     assert ids(checkpoint=MBART, kind="decoder") == {"x": columns, "y": rows}
     assert ids(checkpoint=MBART, kind="encoder") == {"x": read, "y": read}
     assert ids(text="hello") == {}, "the labels of our own models tell tokens apart"
-    assert ids(checkpoint=MBART, kind="decoder", answer="hidden") == {}
+    assert ids(checkpoint=MBART, kind="decoder", hide_answer="true") == {}
 
 
 def test_hiding_the_answer_hides_what_may_stand_at_mask_tokens_and_leaves_the_whole_prompt(start: Start) -> None:
-    shown, hidden = start(checkpoint=BERT), start(checkpoint=BERT, answer="hidden")
+    shown, hidden = start(checkpoint=BERT), start(checkpoint=BERT, hide_answer="true")
     assert not hidden.exception and not hidden.error
     assert "first guess here" in sent(shown) and "first guess here" not in sent(hidden)
     assert ["bar" in {trace["type"] for trace in pictures(at)[0]["data"]} for at in (shown, hidden)] == [True, False]
-    prompt = start(checkpoint=GPT2, text="The house", answer="hidden")
+    prompt = start(checkpoint=GPT2, text="The house", hide_answer="true")
     assert '"prompt": {"text": "The", "title": "token 1: The, given"}' in sent(prompt)
 
 
@@ -166,10 +165,10 @@ def test_how_a_model_writes_is_said_and_switched_and_in_the_link(start: Start) -
     at.toggle(key="chat").set_value(True).run()
     at.toggle(key="generation").set_value(False).run()
     assert not at.exception and not at.error
-    assert (at.query_params["chat"], at.query_params["generation"]) == ("on", "off")
+    assert (at.query_params["chat"], at.query_params["generation"]) == ("true", "false")
     switched = plain.switched(Switches(chat=True, generation=False))
     trace, before = decode(switched, "The house"), decode(plain, "The house")
-    again = start(checkpoint=GPT2, text="The house", chat="on", generation="off", code="open")
+    again = start(checkpoint=GPT2, text="The house", chat="true", generation="false", code="true")
     for page in (at, again):
         assert page.session_state["last_step"] == trace.n_steps - 1 != before.n_steps - 1
         assert sent(page).count('"class": "given"') == trace.n_given
@@ -183,7 +182,7 @@ def test_how_a_model_writes_is_said_and_switched_and_in_the_link(start: Start) -
 
 def test_languages_are_chosen_where_a_model_has_them(start: Start) -> None:
     plain = load_model(MBART, "cpu")
-    at = start(checkpoint=MBART, text="The house is small.", reads="fr_XX", writes="de_DE", code="open")
+    at = start(checkpoint=MBART, text="The house is small.", source_language="fr_XX", target_language="de_DE", code="true")
     assert not at.exception and not at.error and not at.warning
     trace = decode(plain.switched(Switches(source_language="fr_XX", target_language="de_DE")), "The house is small.")
     assert trace.source_tokens[0] == "fr_XX" and trace.output_tokens[0] == "de_DE"
@@ -191,35 +190,33 @@ def test_languages_are_chosen_where_a_model_has_them(start: Start) -> None:
     assert "checkpoint = checkpoint.with_languages(source='fr_XX', target='de_DE')" in words(at)
     assert [box.key for box in at.toggle if box.key in ("chat", "generation")] == ["generation"]
     at.selectbox(key="target_language").set_value("").run()
-    assert "writes" not in at.query_params and at.query_params["reads"] == "fr_XX"
+    assert "target_language" not in at.query_params and at.query_params["source_language"] == "fr_XX"
 
 
 def test_what_a_model_does_not_have_is_not_offered_and_not_possible_in_a_link(start: Start) -> None:
     at = start(checkpoint=BERT)
     assert not any(box.key in ("generation", "chat") for box in at.toggle) and "~~" not in words(at)
-    at = start(checkpoint=BERT, chat="on", writes="de_DE")
-    assert "chat=on in the link is not possible here" in words(at)
-    assert "writes=de_DE in the link is not possible here" in words(at)
-    assert not {"chat", "writes"} & set(at.query_params)
+    at = start(checkpoint=BERT, chat="true", target_language="de_DE")
+    assert not at.exception and not any(box.key in ("generation", "chat") for box in at.toggle)
 
 
 def test_models_are_held_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     model = load_model(BERT, "cpu")
     size = 4 * model.n_parameters
-    held = type(model_cache.models)(2 * size, getsizeof=model_cache.models.getsizeof)
-    monkeypatch.setattr(model_cache, "models", held)
+    held = type(model_list.loaded)(2 * size, getsizeof=model_list.loaded.getsizeof)
+    monkeypatch.setattr(model_list, "loaded", held)
     for name in "abac":
-        model_cache.held(name, size, lambda: model)
+        model_list.load_within(name, size, lambda: model)
     assert set(held) == {"a", "c"}
     with pytest.raises(ModelError, match="the page holds"):
-        model_cache.held("d", 3 * size, lambda: model)
+        model_list.load_within("d", 3 * size, lambda: model)
     assert set(held) == {"a", "c"}
 
 
 def test_an_encoder_alone_has_no_answer_to_hide(start: Start) -> None:
     trace = decode(load_model(BERT, "cpu"), "The capital of France is [MASK].")
-    at = start(checkpoint=BERT, answer="hidden", step="2")
-    assert not at.exception and "is not possible" not in words(at)
-    assert (at.session_state["step"], at.session_state["last_step"]) == (1, len(trace.source_tokens) - 1)
+    at = start(checkpoint=BERT, hide_answer="true", step="2")
+    assert not at.exception and not at.warning
+    assert (at.session_state["step"], at.session_state["last_step"]) == ("2", len(trace.source_tokens) - 1)
     assert "read on cpu, " in words(at)
     assert not re.search(r"\d steps", words(at)) and "beside its logits" not in words(at)

@@ -51,7 +51,7 @@ def second(at: AppTest) -> np.ndarray:
 
 
 def test_what_the_file_holds_is_shown_as_on_explore(start: Start, measured: tv.Trace) -> None:
-    at = opened(start, measured, kind="cross", step=str(measured.n_steps), measure="cause", code="open")
+    at = opened(start, measured, kind="cross", step=str(measured.n_steps), measure="cause", code="true")
     sent = player(at)
     assert [each["value"] for each in sent["measures"]] == ["weights", "value", "cause", "more"] and sent["measure"] == "cause"
     np.testing.assert_allclose(second(at), measured.attributions["occlusion_word_cross"].values, atol=1e-6)
@@ -64,17 +64,17 @@ def test_what_the_file_holds_is_shown_as_on_explore(start: Start, measured: tv.T
 
 
 def test_by_value_is_of_every_kind_that_has_it(start: Start, measured: tv.Trace) -> None:
-    at = opened(start, measured, kind="decoder", measure="value", code="open")
+    at = opened(start, measured, kind="decoder", measure="value", code="true")
     text = json.dumps(pictures(at))
     assert text.count("value-weighted norm") >= 2
     code = "".join(block.value for block in at.code)
-    assert "measures = {'decoder': trace.attributions['value_weighted_decoder'], 'cross': trace.attr" in code
+    assert all(f" = trace.attributions['value_weighted_{kind}']" in code for kind in ("decoder", "cross"))
 
 
 def test_what_it_does_not_hold_is_refused_by_name(start: Start, measured: tv.Trace) -> None:
     at = opened(start, measured, kind="decoder", measure="cause")
     assert "This file holds cause by word of cross-attention, and none of decoder self-attention" in said(at)
-    at = opened(start, measured, kind="cross", measure="cause", without="position")
+    at = opened(start, measured, kind="cross", measure="cause", cause_mode="position")
     assert "This file holds no cause by position; it holds" in said(at) and "cause by word of cross-attention" in said(at)
     bare = replace(measured, groups={})
     at = opened(start, bare, measure="value")
@@ -85,5 +85,5 @@ def test_what_it_does_not_hold_is_refused_by_name(start: Start, measured: tv.Tra
 def test_a_file_without_measures_has_no_switch_and_a_hidden_answer_none_either(start: Start, measured: tv.Trace) -> None:
     bare = replace(measured, groups={})
     assert "measure" not in player(opened(start, bare))
-    at = opened(start, measured, answer="hidden", measure="cause")
+    at = opened(start, measured, hide_answer="true", measure="cause")
     assert "as the file has it" not in said(at) and "cause" not in json.dumps(pictures(at))

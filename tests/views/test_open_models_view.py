@@ -19,13 +19,12 @@ from tests.views.test_shown_code import programs, run_code, shown  # noqa: F401
 from transformer_viz import decode, load_model, load_trace
 from transformer_viz.trace.groups import Group
 from transformer_viz.trace.store import to_bytes
-from transformer_viz.views.components import code
 from transformer_viz.views.explore import inside_tab
 from transformer_viz.views.explore.tables import OF_A_FILE
 
 pytestmark = [needs("transformers"), pytest.mark.usefixtures("models")]
 Start = Callable[..., AppTest]
-OPEN = dict.fromkeys(code.FOLDS, "open")
+OPEN = dict.fromkeys(("code", "code_of_tab"), "true")
 RUNS = {
     "a translator": (None, {"checkpoint": MARIAN, "kind": "encoder", "layer": "2", "step": "3"}),
     "a prompt": (None, {"checkpoint": GPT2, "head": "2", "step": "2"}),
@@ -50,11 +49,11 @@ def test_a_run_comes_back_as_it_was(
     tmp_path: Path,
 ) -> None:
     page, query = RUNS[name]
-    before = export(start(page, **query, **OPEN), "tables" if page is None else "search_tables")
+    before = export(start(page, **query, **OPEN), "explore_tab" if page is None else "search_tab")
     assert shown(run_code(programs(before)[0])) == [picture_of(chart) for chart in pictures(before)]
     (file, data), *_ = offered.items()
     place = {key: value for key, value in query.items() if key not in ("checkpoint", "beam")}
-    after = drop(start("open", opened=file, **place, **OPEN), file, data)
+    after = drop(start("open", **place, **OPEN), file, data)
     # The tree of a file has no greedy line.
     first = 0 if page is None else 1
     assert pictures(after)[first:] == pictures(before)[first:]
@@ -63,7 +62,7 @@ def test_a_run_comes_back_as_it_was(
     (found,) = after.session_state["opened"].values()
     assert is_same(found.trace, load_trace(tmp_path / file))
     for tab in OF_A_FILE:
-        after.session_state["open_tables"] = tab
+        after.session_state["open_tab"] = tab
         after.run()
         assert not after.exception and not after.error, tab
         of_page, *of_tab = programs(after)
@@ -87,7 +86,7 @@ def test_groups_are_kept_and_named(start: Start) -> None:
     table = dict(zip(at.dataframe[0].value["what"], at.dataframe[0].value["as the file says"], strict=True))
     assert (table["more arrays"], table["guesses at mask tokens"]) == ("norms", "1")
     assert not {"written", "ended", "made by: strategy", "made by: max_length"} & set(table)
-    at.session_state["open_tables"] = "Heads"
+    at.session_state["open_tab"] = "Heads"
     assert not {"right key", "on top"} & set(at.run().dataframe[0].value)
 
 

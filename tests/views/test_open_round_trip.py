@@ -43,12 +43,12 @@ def drop(at: AppTest, name: str, data: bytes) -> AppTest:
     "place", [{"kind": "cross", "layer": "2", "head": "3"}, {"kind": "decoder", "layer": "1", "head": "max"}]
 )
 def test_out_of_explore_and_in_again(start: Start, offered: dict[str, bytes], place: dict[str, str]) -> None:
-    explore = export(start(text="a<b>c", step="2", **place), "tables")
+    explore = export(start(text="a<b>c", step="2", **place), "explore_tab")
     (name, data), *_ = offered.items()
-    at = drop(start("open", opened=name, step="2", **place), name, data)
+    at = drop(start("open", step="2", **place), name, data)
     assert pictures(at) == pictures(explore)
     offered.clear()
-    export(at, "open_tables")
+    export(at, "open_tab")
     assert [*offered.values()] == [data], "and out again: the same bytes"
     (found,) = at.session_state["opened"].values()
     assert is_same(found.trace, load_trace(data))
@@ -56,7 +56,7 @@ def test_out_of_explore_and_in_again(start: Start, offered: dict[str, bytes], pl
 
 def test_a_search_with_its_tree(start: Start, offered: dict[str, bytes]) -> None:
     place = {"node": "2", "kind": "decoder", "layer": "2", "head": "2"}
-    search = export(start("search", text="abc", beam="3", **place), "search_tables")
+    search = export(start("search", text="abc", beam="3", **place), "search_tab")
     (name, data), *_ = offered.items()
     at = drop(start("open", **place), name, data)
     tree, *others = pictures(search)
@@ -65,16 +65,16 @@ def test_a_search_with_its_tree(start: Start, offered: dict[str, bytes]) -> None
     # Search writes the greedy run above the tree; a file does not hold it.
     assert [trace["customdata"] for trace in pictures(at)[0]["data"] if "customdata" in trace] == points
     offered.clear()
-    export(at, "open_tables")
+    export(at, "open_tab")
     assert [*offered.values()] == [data]
 
 
 def test_the_lines_of_python_draw_the_file(
     start: Start, offered: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    export(start(text="abc"), "tables")
+    export(start(text="abc"), "explore_tab")
     (name, data), *_ = offered.items()
-    at = export(drop(start("open", kind="decoder", layer="2", head="2", code="open"), name, data), "open_tables")
+    at = export(drop(start("open", kind="decoder", layer="2", head="2", code="true"), name, data), "open_tab")
     (tmp_path / name).write_bytes(data)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(go.Figure, "show", lambda self: None)

@@ -29,12 +29,12 @@ for file in map(Path, sys.argv[1:]):
     assert not at.exception, at.exception
     at.file_uploader[0].set_value([(file.name, file.read_bytes(), "")]).run()
     for tab in OF_A_FILE:
-        at.session_state["open_tables"] = tab
+        at.session_state["open_tab"] = tab
         at.run()
         assert not at.exception and not at.error, (tab, at.exception, at.error)
         print(file.stem, tab, len(pictures(at)))
     for made in ("csv", "npz"):
-        at.session_state["open_tables"], at.session_state["export_format"] = "Export", made
+        at.session_state["open_tab"], at.session_state["export_format"] = "Export", made
         at.run()
         assert not at.exception and at.get("download_button"), made
 assert "torch" not in sys.modules

@@ -17,19 +17,19 @@ from tests.until import until
 from tests.views.drawn import Drawn, charts
 from tests.views.rooms import files
 from tests.views.test_compare_view import decoded, said
+from tests.views.test_long_jobs import finished
 from tests.views.test_shown_code import programs, run_code  # noqa: F401
-from tests.views.test_watched_view import finished
 from tests.views.widgets import link_of
 from transformer_viz.addresses import Place
 from transformer_viz.attribution import patch as patches
 from transformer_viz.serving import Limits
-from transformer_viz.views.cache import watched
-from transformer_viz.views.cache.line import Line
+from transformer_viz.views.cache import computing, long_jobs
+from transformer_viz.views.cache.job_queue import JobQueue
 
 Start = Callable[..., AppTest]
 BOTH = {"text": "zzzzz", "checkpoint": "reverse", "b_text": "aaaaa", "b_checkpoint": "reverse"}
 WORDS = "Putting each place of A into B"
-ASKED = {**BOTH, "asked": "patching"}
+ASKED = {**BOTH, "patching": "true"}
 
 
 @pytest.fixture
@@ -71,8 +71,8 @@ def test_nothing_is_computed_before_somebody_asks(start: Start, folder: Path, mo
     at = start("compare", **BOTH)
     assert not at.exception
     assert not maps(at)
-    assert at.button(key="patch").label == "Patch A into B"
-    assert not {"asked", "patch", "patch_at"} & set(at.query_params)
+    assert at.toggle(key="patching").label == "Patch A into B"
+    assert not {"patching", "patch_by", "patch_place"} & set(at.query_params)
 
 
 def test_the_button_shows_what_python_finds(
@@ -81,12 +81,12 @@ def test_the_button_shows_what_python_finds(
     pair: tuple[tv.Trace, tv.Trace],
     run_code,  # noqa: F811
 ) -> None:
-    at = start("compare", **BOTH, code="open")
-    at.button(key="patch").click().run()
+    at = start("compare", **BOTH, code="true")
+    at.toggle(key="patching").set_value(True).run()
     assert not at.exception and not at.error
     found = tv.patch(model, *pair)
     same(at, found)
-    assert at.query_params["asked"] == "patching"
+    assert at.query_params["patching"] == "true"
     best = found.largest(1)[0]
     changed = tv.patched_run(model, *pair, best.place, best.query)
     strips, rows = outcome(at)["strips"][0], outcome(at)["rows"]
@@ -97,7 +97,7 @@ def test_the_button_shows_what_python_finds(
     assert leads == pytest.approx([np.log(ours) - np.log(other) for ours, other in changed.of_both], abs=0.006)
     assert str(extent_of(model, pair)) in said(at) and f"{best.value:+.2f}".replace("-", "−") in said(at)
     again = run_code(programs(at)[0])
-    assert again["changed"] == changed
+    assert again["patched_run"] == changed
     kinds = {kind: drawn.figure for kind, drawn in maps(at).items()}
     effects = again["figures"][0]["data"][0]["z"]
     np.testing.assert_allclose(decoded(effects), decoded(kinds[best.place.kind]["data"][0]["z"]), atol=1e-6)
@@ -110,28 +110,28 @@ def extent_of(model: tv.Checkpoint, pair: tuple[tv.Trace, tv.Trace]) -> str:
 
 
 def test_a_link_opens_layers_and_one_place(start: Start, model: tv.Checkpoint, pair: tuple[tv.Trace, tv.Trace]) -> None:
-    link = {**ASKED, "patch": "layers", "patch_at": "encoder.1:3"}
+    link = {**ASKED, "patch_by": "layer", "patch_place": "encoder.1:3"}
     at = start("compare", **link)
     assert not at.exception
     same(at, tv.patch(model, *pair, by="layer"))
     changed = tv.patched_run(model, *pair, Place("encoder", 0), 2)
     assert [token["text"] for token in outcome(at)["strips"][0]["sides"][2]["tokens"]] == list(changed.tokens)
-    assert {name: at.query_params[name] for name in ("asked", "patch", "patch_at")} == {
-        "asked": "patching", "patch": "layers", "patch_at": "encoder.1:3",
+    assert {name: at.query_params[name] for name in ("patching", "patch_by", "patch_place")} == {
+        "patching": "true", "patch_by": "layers of A", "patch_place": "encoder.1:3",
     }  # fmt: skip
     [frame] = maps(at)["encoder"].figure["layout"]["shapes"]
     assert (frame["x0"], frame["y0"]) == (1.5, -0.5)
     # Heads have other places.
     at.segmented_control(key="patch_by").set_value("head").run()
     same(at, tv.patch(model, *pair))
-    assert "patch_at" not in at.query_params
+    assert "patch_place" not in at.query_params
 
 
 @pytest.mark.parametrize("place", ["encoder.9:1", "cross.1.9:1", "cross.1:1", "cross.1.1:9", "decoder.1.1:99"])
 def test_a_place_that_is_not_there_is_said(start: Start, model: tv.Checkpoint, place: str) -> None:
-    at = start("compare", **ASKED, patch_at=place)
+    at = start("compare", **ASKED, patch_place=place)
     assert not at.exception
-    assert f"patch_at={place} in the link is not possible here" in said(at)
+    assert f"patch_place={place}" in " ".join(each.value for each in at.warning).replace("\\", "")
     assert maps(at)
 
 
@@ -163,7 +163,7 @@ def test_two_models_and_a_file_cannot_be_patched(start: Start, everything: Path)
 @pytest.mark.usefixtures("models")
 def test_models_that_are_not_ours(start: Start, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, edit = "The capital of France is", "decoder.1.2:zero"
-    texts = {"text": text, "b_text": text, "b_edits": edit, "asked": "patching"}
+    texts = {"text": text, "b_text": text, "b_edits": edit, "patching": "true"}
     at = start("compare", **{**texts, "b_edits": ""}, checkpoint=BERT, b_checkpoint=BERT)
     assert not at.exception
     assert "an encoder alone writes nothing" in said(at)
@@ -177,7 +177,7 @@ def test_models_that_are_not_ours(start: Start, models: Path, monkeypatch: pytes
     box = at.selectbox(key="patch_layers")
     assert box.options == [f"layer {number + 1}" for number in model.model.sizes.layers["decoder"]]
     same(at, tv.patch(model, *runs, layers=[1]))
-    assert at.query_params["patch_layers"] == "2"
+    assert at.query_params["patch_layers"] == "layer 2"
 
 
 def test_a_long_one_says_how_far_it_is_and_can_be_stopped(
@@ -186,7 +186,7 @@ def test_a_long_one_says_how_far_it_is_and_can_be_stopped(
     # No other test has these held.
     texts = {"text": "hello", "b_text": "jello"}
     pair = tv.decode(model, "hello"), tv.decode(model, "jello")
-    at, line = start("compare", **{**BOTH, **texts}), Line(Limits(), now=lambda: 0.0)
+    at, queue = start("compare", **{**BOTH, **texts}), JobQueue(Limits(), now=lambda: 0.0)
     steps, patch = threading.Semaphore(0), patches.patch
 
     def slow(*runs: Any, on_progress: Any, **asked: Any) -> Any:
@@ -196,18 +196,19 @@ def test_a_long_one_says_how_far_it_is_and_can_be_stopped(
         return patch(*runs, on_progress=on_progress, **asked)
 
     monkeypatch.setattr(patches, "patch", slow)
-    monkeypatch.setattr(watched, "line", lambda: line)
-    for name in ("QUICK", "AT_FIRST", "EVERY"):
-        monkeypatch.setattr(watched, name, 0.0)
-    at.button(key="patch").click().run()
-    run = at.session_state["long_run"]
-    until(lambda: run.said is not None)
+    monkeypatch.setattr(long_jobs, "queue", lambda: queue)
+    monkeypatch.setattr(computing, "QUICK", 0.0)
+    for name in ("FIRST_WAIT", "POLL"):
+        monkeypatch.setattr(long_jobs, name, 0.0)
+    at.toggle(key="patching").set_value(True).run()
+    job = at.session_state["long_job"]
+    until(lambda: job.progress is not None)
     assert [bar.proto.text.replace("\\", "") for bar in at.run().get("progress")] == [f"{WORDS}: 25 %"]
     assert extent_of(model, pair) in said(at) and not maps(at)
-    at.button(key="long-run-stop").click().run()
+    at.button(key="long-job-stop").click().run()
     steps.release(1)
-    until(lambda: line.is_idle)
-    at.button(key="long-run-again").click().run()
+    until(lambda: queue.is_idle)
+    at.button(key="long-job-again").click().run()
     steps.release(2)
     finished(at)
     same(at, patch(model, *pair))

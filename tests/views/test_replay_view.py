@@ -13,6 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.views.drawn import charts, pictures
+from tests.views.widgets import link_of
 from transformer_viz import load_checkpoint, replay
 from transformer_viz.checkpoints import save_checkpoint
 from transformer_viz.model.transformer import Transformer
@@ -73,8 +74,7 @@ def test_a_link_opens_the_same_moment_head_and_position(start: Start, snapshots:
     assert film(at)["layout"]["meta"]["step"] == 2
     assert "After 3 steps of training" in said(at)
     assert at.selectbox(key="position").value == 1
-    assert {key: at.query_params[key] for key in query} == query
-    again = start("replay", **at.query_params)
+    again = start("replay", **link_of(at))
     assert film(again) == film(at)
 
 
@@ -92,11 +92,9 @@ def test_the_small_maps_are_those_of_the_moment(start: Start, snapshots: Path) -
 def test_impossible_links_are_said(start: Start, snapshots: Path) -> None:
     at = start("replay", text="abc", moment="2", position="5", head="mean", layer="9")
     assert not at.exception
-    for words in ("moment=2", "possible is 0, 1, 3, 8, 22", "position=5", "head=mean", "layer=9"):
+    for words in ("moment=2", "possible: 0, 1, 3, 8, 22", "position=5", "head=mean", "layer=9"):
         assert words in said(at)
     assert film(at)["layout"]["meta"]["step"] == 4
-    at.selectbox(key="position").set_value(1).run()
-    assert "is not possible here" not in said(at)
 
 
 def test_another_text_keeps_the_moment_and_a_shorter_one_the_positions_in_range(start: Start, snapshots: Path) -> None:
@@ -188,7 +186,7 @@ def test_a_first_visit_opens_where_there_are_snapshots(start: Start, beside: Pat
 
 
 def test_a_text_or_checkpoint_of_ones_own_stays_and_a_button_switches(start: Start, beside: Path) -> None:
-    for query in ({"text": "yx"}, {"checkpoint": "reverse"}):
+    for query in ({"text": "yx", "checkpoint": "reverse"}, {"checkpoint": "reverse"}):
         at = start("replay", **query)
         assert not at.exception
         assert at.selectbox(key="checkpoint").value == "reverse"

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.views.drawn import hypotheses, pictures
+from tests.views.drawn import pictures, table_of
 from transformer_viz import decode, load_checkpoint
-from transformer_viz.views.explore.what_if_tab import HOWS
 
 Start = Callable[..., AppTest]
 
@@ -25,7 +24,7 @@ def tree(at: AppTest) -> dict[str, Any]:
 
 
 def tab(at: AppTest, name: str) -> AppTest:
-    at.session_state["tables"] = name
+    at.session_state["explore_tab"] = name
     return at.run()
 
 
@@ -37,10 +36,10 @@ def test_the_tree_the_table_and_the_best_hypothesis(start: Start, folder) -> Non
     points = [trace_ for trace_ in tree(at)["data"] if "customdata" in trace_]
     numbers = sorted(number for points_ in points for number in points_["customdata"])
     assert numbers == list(range(len(trace.search.nodes)))
-    table = hypotheses(at)
+    table = table_of(at, "rank")
     assert list(table["text"]) == [trace.search.nodes[n].text or "(empty)" for n in trace.search.best]
-    assert list(table["log p"]) == [f"{trace.search.nodes[n].total:.3f}" for n in trace.search.best]
-    assert table["node"] == trace.search.best[0]
+    assert list(table["log p"]) == [trace.search.nodes[n].total for n in trace.search.best]
+    assert list(at.session_state["hypotheses"]["selection"]["rows"]) == [0]
     assert f"The hypothesis {trace.text}" in said(at).replace("*", "")
 
 
@@ -51,16 +50,18 @@ def test_a_node_that_is_not_finished_has_a_row_too(start: Start, folder) -> None
     other = next(number for number in range(1, len(search.nodes)) if number not in search.best)
     at = start("search", text="abc", beam="4", node=str(other + 1))
     assert not at.exception
-    table = hypotheses(at)
-    assert [row["node"] for row in table["rows"]] == [*search.best, other]
-    assert (table["node"], table["rank"][-1], table["score"][-1]) == (other, "–", "")
-    assert f"The hypothesis {table['text'][-1]}" in said(at).replace("*", "")
+    table = table_of(at, "rank")
+    assert list(table["log p"]) == [search.nodes[number].total for number in (*search.best, other)]
+    assert list(at.session_state["hypotheses"]["selection"]["rows"]) == [len(search.best)]
+    last = table.iloc[-1]
+    assert (last["rank"], str(last["score"])) == ("–", "nan")
+    assert f"The hypothesis {last['text']}" in said(at).replace("*", "")
 
 
 def test_beam_settings_are_in_the_link_and_impossible_ones_are_said(start: Start) -> None:
     at = start("search", text="abc", beam="7", alpha="1.5", stop="never")
     assert (at.number_input(key="beam").value, at.number_input(key="alpha").value) == (7, 1.5)
-    assert (at.query_params["beam"], at.query_params["alpha"], at.query_params["stop"]) == ("7", "1.5", "never")
+    assert (at.query_params["beam"], at.query_params["alpha"], at.query_params["stop"]) == ("7", "1.5", "at the limit")
     at = start("search", text="abc", beam="1000", alpha="much", stop="soon", node="99999")
     for words in ("beam=1000", "alpha=much", "stop=soon", "node=99999"):
         assert words in said(at)
@@ -75,7 +76,7 @@ def test_bad_text_is_said_and_kept(start: Start) -> None:
 def test_a_wide_beam_opens(start: Start) -> None:
     at = start("search", text="abc", beam="64")
     assert not at.exception
-    assert len(hypotheses(at)["rows"]) == 64
+    assert len(table_of(at, "rank")) == 64
 
 
 def test_markup_is_text_on_the_tree_too(start: Start) -> None:
@@ -95,46 +96,46 @@ def test_another_token_and_undo(start: Start, folder) -> None:
     other = decode(checkpoint, "abc", prefix=[first, "Q"])
     assert other.text.replace("\\", "") in said(at)
     assert "They diverge at step 2" in said(at)
-    assert at.query_params["prefix"] == f"{first}\tQ"
+    assert json.loads(at.query_params["what_if_prefix"]) == [first, "Q"]
     # The next change is one of the changed run.
     at.number_input(key="what_if_step").set_value(3).run()
     at.selectbox(key="what_if_token").set_value("Z").run()
     assert decode(checkpoint, "abc", prefix=[first, "Q", "Z"]).text.replace("\\", "") in said(at)
     at.button(key="what-if-undo").click().run()
-    assert "prefix" not in at.query_params
+    assert "what_if_prefix" not in at.query_params
     assert "They part" not in said(at)
 
 
 def test_a_beginning_of_ones_own(start: Start, folder) -> None:
-    at = start(text="abc", begin="xy")
+    at = start(text="abc", explore_tab="What if", what_if_how="a beginning of your own", what_if_begin="xy")
     other = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "abc", prefix=["x", "y"])
     assert other.text.replace("\\", "") in said(at)
-    assert at.query_params["begin"] == "xy"
+    assert at.query_params["what_if_begin"] == "xy"
     at.text_input(key="what_if_begin").set_value("x" * 33).run()
     assert "The text has 33 characters" in said(at)
     assert not at.exception
 
 
 def test_banned_tokens(start: Start, folder) -> None:
-    at = tab(start(text="abc", ban="a\tb"), "What if")
+    at = start(text="abc", explore_tab="What if", what_if_how="banned tokens")
+    at.multiselect(key="what_if_ban").set_value(["a", "b"]).run()
     assert at.multiselect(key="what_if_ban").value == ["a", "b"]
     other = decode(load_checkpoint(str(folder / "reverse"), "cpu"), "abc", ban=["a", "b"])
     assert other.text.replace("\\", "") in said(at)
 
 
 def test_a_target_of_ones_own_and_a_bad_one(start: Start) -> None:
-    at = start(text="abc", target="xyz")
+    at = start(text="abc", explore_tab="What if", what_if_how="a target of your own", what_if_target="xyz")
     assert not at.exception
     assert "xyz" in said(at)
-    assert at.query_params["target"] == "xyz"
+    assert at.query_params["what_if_target"] == "xyz"
     at.text_input(key="what_if_target").set_value("x🙂").run()
     assert "Character 2 is" in said(at)
     assert at.text_input(key="what_if_target").value == "x🙂"
 
 
-@pytest.mark.parametrize("query", [{"prefix": "🙂"}, {"ban": "<end>"}])
+@pytest.mark.parametrize("query", [{"what_if_prefix": "🙂"}, {"what_if_how": "banned tokens", "what_if_ban": "<end>"}])
 def test_tokens_that_are_not_there_are_said(start: Start, query: dict[str, str]) -> None:
-    at = tab(start(text="abc", **query), "What if").run()
+    at = start(text="abc", explore_tab="What if", **query)
     assert not at.exception
-    assert "is not possible here" in said(at)
-    assert at.session_state["what_if_how"] == HOWS[0]
+    assert "Not possible here" in said(at)

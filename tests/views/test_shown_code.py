@@ -3,25 +3,24 @@
 import contextlib
 import io
 import json
-import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.trace.conftest import is_same
-from tests.views.drawn import picture_of, pictures
-from tests.views.drawn import tables as tables_of
+from tests.views.drawn import picture_of, pictures, table_of
 from tests.views.rooms import OPENINGS, files
 from transformer_viz import checkpoints, load_trace
-from transformer_viz.analysis.sentences import percent_words
+from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.trace.store import to_bytes
-from transformer_viz.views.components import code, screen
+from transformer_viz.views.components import screen
 from transformer_viz.views.explore import tables
 from transformer_viz.views.masks import page as masks_page
 
@@ -48,7 +47,7 @@ def run_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str],
 @pytest.fixture
 def start(start: Start) -> Start:
     """Every fold open."""
-    return partial(start, **dict.fromkeys(code.FOLDS, "open"))
+    return partial(start, **dict.fromkeys(("code", "code_of_tab", "code_of_job"), "true"))
 
 
 def programs(at: AppTest) -> list[str]:
@@ -73,7 +72,7 @@ EXPLORE = {"text": HOSTILE, "kind": "decoder", "layer": "2", "head": "max", "ste
 
 
 def test_explore(start: Start, everything: Path, run_code: Any) -> None:
-    by_value, cause = {**EXPLORE, "measure": "value"}, {**EXPLORE, "measure": "cause", "without": "deleted"}
+    by_value, cause = {**EXPLORE, "measure": "value"}, {**EXPLORE, "measure": "cause", "cause_mode": "deleted"}
     for query in (EXPLORE, {"text": "hello", "checkpoint": "reverse-small", "device": "cpu"}, by_value, cause):
         at = start(**query)
         assert len(pictures(at)) == 4
@@ -83,10 +82,10 @@ def test_explore(start: Start, everything: Path, run_code: Any) -> None:
 @pytest.mark.parametrize(
     ("tab", "query"),
     [
-        ("What if", {"prefix": "x\t'"}),
-        ("What if", {"begin": "x'\""}),
-        ("What if", {"ban": "a\tb"}),
-        ("What if", {"target": "x\\y"}),
+        ("What if", {"what_if_prefix": '["x", "\'"]'}),
+        ("What if", {"what_if_how": "a beginning of your own", "what_if_begin": "x'\""}),
+        ("What if", {"what_if_how": "banned tokens", "what_if_ban": "a"}),
+        ("What if", {"what_if_how": "a target of your own", "what_if_target": "x\\y"}),
         ("Heads", {"tint": "entropy_share"}),
         ("Masks in force", {}),
     ],
@@ -94,44 +93,44 @@ def test_explore(start: Start, everything: Path, run_code: Any) -> None:
 def test_pictures_in_the_tabs_of_explore(
     start: Start, everything: Path, run_code: Any, tab: str, query: dict[str, str]
 ) -> None:
-    at = start(**EXPLORE, tables=tab, **query)
+    at = start(**EXPLORE, explore_tab=tab, **query)
     assert len(pictures(at)) > 4
     assert shown(run_code(programs(at)[1])) == on_page(at, 4)
 
 
 def test_by_length(start: Start, everything: Path, run_code: Any) -> None:
-    at = start(text="ab", tables="By length", samples="20", asked="lengths")
+    at = start(text="ab", explore_tab="By length", by_length_samples="20", by_length="true")
     again = run_code(programs(at)[1])
     assert shown(again) == on_page(at, 4)
     assert again["table"].equals(at.dataframe[0].value)
 
 
-@pytest.mark.parametrize("more", [{}, {"every": "head"}, {"lines_of_text": "ab\n'x\n"}])
+@pytest.mark.parametrize("more", [{}, {"trial_every": "true"}, {"trial_texts": "ab\n'x\n"}])
 def test_knocked_out(start: Start, everything: Path, run_code: Any, more: dict[str, str]) -> None:
-    at = start(text="hello", tables="On trial", question="knock-out", asked="knock-out", texts="20", instead="mean", **more)
+    more = {"trial_samples": "20", "trial_how": "mean", **more}
+    at = start(text="hello", explore_tab="On trial", question="Is it needed?", knock_out="true", **more)
     again = run_code(programs(at)[1])
-    assert again["texts"] == ["ab", "'x"] if "lines_of_text" in more else len(again["texts"]) == 20
-    found = again["found"]
-    if more != {"every": "head"}:
+    assert again["texts"] == ["ab", "'x"] if "trial_texts" in more else len(again["texts"]) == 20
+    found = again["knock_out"]
+    if "trial_every" not in more:
         assert f"{percent_words(found.heads[0].exact.value)} without this one" in said(at)
         return
-    (table,) = tables_of(at)
-    assert table.values["answers that stay"] == [
-        None if math.isnan(each.stays.value) else each.stays.value for each in found.heads
-    ]
+    np.testing.assert_array_equal(table_of(at, "log p lost")["answers that stay"], [each.stays.value for each in found.heads])
 
 
-@pytest.mark.parametrize("question", ["curves", "counter-proof"])
-def test_pictures_on_trial(start: Start, everything: Path, run_code: Any, question: str) -> None:
-    at = start(text="hello", tables="On trial", question=question, asked=question, together="layer", kind="decoder")
+@pytest.mark.parametrize(
+    ("question", "toggle"), [("Is its order faithful?", "curves"), ("Could it look elsewhere?", "counter_proof")]
+)
+def test_pictures_on_trial(start: Start, everything: Path, run_code: Any, question: str, toggle: str) -> None:
+    more = {"question": question, toggle: "true", "trial_together": "the heads of its layer"}
+    at = start(text="hello", explore_tab="On trial", kind="decoder", **more)
     assert shown(run_code(programs(at)[1])) == on_page(at, 4)
 
 
 def test_the_verdict(start: Start, everything: Path, run_code: Any) -> None:
-    at = start(text="hello", tables="On trial", asked="verdict", kind="decoder")
+    at = start(text="hello", explore_tab="On trial", verdict="true", kind="decoder")
     tops = run_code(programs(at)[1])["table"]["top"].tolist()
-    (table,) = tables_of(at)
-    assert table.values["at the cause, word"] == [None if math.isnan(top) else pytest.approx(top) for top in tops]
+    np.testing.assert_allclose(table_of(at, "map")["at the cause, word"], tops)
 
 
 def from_zero(table: pd.DataFrame) -> pd.DataFrame:
@@ -140,14 +139,14 @@ def from_zero(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def test_inside(start: Start, everything: Path, run_code: Any) -> None:
-    at = start(text="hello", tables="Inside", kind="decoder", layer="1", head="2", step="3", explain="weight.2")
+    at = start(text="hello", explore_tab="Inside", kind="decoder", layer="1", head="2", step="3", explained="weight.2")
     again = run_code(programs(at)[1])
     assert again["inside"].place == ("decoder", 0, 1, 2)
     assert "Explanation(address='weight.2'" in again["said"]
 
 
 def test_numbers(start: Start, everything: Path, run_code: Any) -> None:
-    at = start(text="hello", tables="Table", kind="encoder", layer="1", head="2")
+    at = start(text="hello", explore_tab="Table", kind="encoder", layer="1", head="2")
     again = run_code(programs(at)[1])["table"]
     assert again.to_csv(index=False) == from_zero(at.dataframe[0].value).to_csv(index=False)
 
@@ -161,7 +160,7 @@ def test_this_run(start: Start, everything: Path, run_code: Any) -> None:
 
 @pytest.mark.parametrize("format", ["npz", "csv", "html"])
 def test_export(start: Start, everything: Path, run_code: Any, tmp_path: Path, format: str) -> None:
-    at = start(**EXPLORE, tables="Export", file=format)
+    at = start(**EXPLORE, explore_tab="Export", export_format=format)
     if format == "html":
         at.button(key="export-prepare").click().run()
     run_code(programs(at)[1])
@@ -178,7 +177,7 @@ def test_export(start: Start, everything: Path, run_code: Any, tmp_path: Path, f
 def test_search(start: Start, everything: Path, run_code: Any, query: dict[str, str]) -> None:
     at = start("search", **query)
     assert shown(run_code(programs(at)[0])) == on_page(at)
-    at = start("search", **query, tables="Heads")
+    at = start("search", **query, search_tab="Heads")
     assert shown(run_code(programs(at)[1])) == on_page(at, 5)
 
 
@@ -203,14 +202,14 @@ def test_compare(start: Start, everything: Path, run_code: Any, query: dict[str,
 
 @pytest.mark.parametrize(
     ("page", "name", "title"),
-    [*((None, "tables", title) for title in tables.TABS), *(("masks", "tab", title) for title in masks_page.TABS)],
+    [*((None, "explore_tab", title) for title in tables.TABS), *(("masks", "masks_tab", title) for title in masks_page.TABS)],
 )
 def test_every_tab_shows_code_that_runs(
     start: Start, everything: Path, run_code: Any, page: str | None, name: str, title: str
 ) -> None:
     """Those that are added too; what is made by a button has its code below it."""
     fold = "code" if page else "code_of_tab"
-    at = start(page, **{**OPENINGS[page], name: title, fold: "open"})
+    at = start(page, **{**OPENINGS[page], name: title, fold: "true"})
     folds = [fold for fold in at.expander if fold.label == "Show the code"]
     is_on_demand = title in ("By length", "On trial")
     assert len(folds) == (2 if page is None else 1) - is_on_demand
@@ -226,7 +225,7 @@ TABS_OF_A_FILE = ("This run", "Heads", "Masks in force", "Table", "Export")
 def test_open(start: Start, everything: Path, run_code: Any, tmp_path: Path, name: str, tab: str) -> None:
     held = files(name)
     (tmp_path / f"{name}.npz").write_bytes(to_bytes(held[name].trace))
-    at = start("open", held, tables=tab, file="npz", kind="decoder", layer="2", head="1", node="2")
+    at = start("open", held, open_tab=tab, export_format="npz", kind="decoder", layer="2", head="1", node="2")
     of_page, of_tab = programs(at)
     n_charts = 4 if name == "run" else 5
     assert shown(run_code(of_page)) == on_page(at, 0, n_charts)
@@ -250,23 +249,23 @@ MASKS = {
     "layer": "2",
     "head": "3",
 }
-CHANGED = {"mask": "cross:1-2, decoder.1.2:zero", "mistake": "no-causal"}
+CHANGED = {"edits": "cross:1-2, decoder.1.2:zero", "mistake": "no-causal"}
 
 
 @pytest.mark.parametrize(
     ("tab", "query"),
     [
         ("Masks", {}),
-        ("Masks", {"show": "sentence", **CHANGED}),
+        ("Masks", {"masks_of": "sentence", **CHANGED}),
         ("Scores to weights", {"fill": "-1e9", "precision": "float16", "row": "3", **CHANGED}),
         ("Change and run again", CHANGED),
         ("Change and run again", {"head": "mean"}),
         ("Loss", CHANGED),
-        ("Loss", {"targets": "", "projector": "on"}),
+        ("Loss", {"targets": "", "projector": "true"}),
     ],
 )
 def test_pictures_of_masks(start: Start, everything: Path, run_code: Any, tab: str, query: dict[str, str]) -> None:
-    at = start("masks", **{**MASKS, **query}, tab=tab)
+    at = start("masks", **{**MASKS, **query}, masks_tab=tab)
     (program,) = programs(at)
     assert pictures(at)
     assert shown(run_code(program)) == on_page(at)
@@ -280,7 +279,7 @@ def test_the_one_mask_of_a_phone(start: Start, everything: Path, run_code: Any, 
 
 
 def test_the_effect_over_many_strings(start: Start, everything: Path, run_code: Any) -> None:
-    at = start("masks", sources="hello", tab="Change and run again", mask="cross:1-2", asked="effect")
+    at = start("masks", sources="hello", masks_tab="Change and run again", edits="cross:1-2", effect="true")
     again = run_code(programs(at)[0])
     assert "Effect(samples=500" in again["said"]
     changed = again["said"].split("changed=")[1].split(")")[0]
@@ -288,15 +287,15 @@ def test_the_effect_over_many_strings(start: Start, everything: Path, run_code: 
 
 
 def test_the_certificate(start: Start, everything: Path, run_code: Any) -> None:
-    at = start("masks", sources="hello", tab="Certificate", mistake="no-causal", asked="certificate")
+    at = start("masks", sources="hello", masks_tab="Certificate", mistake="no-causal", certificate="true")
     again = run_code(programs(at)[0])
     assert not again["report"].sound
     assert again["report"].headline in said(at)
 
 
 def test_the_gallery(start: Start, everything: Path, run_code: Any) -> None:
-    at = start("masks", **MASKS, tab="Mistakes", **CHANGED)
-    found = run_code(programs(at)[0])["found"]
+    at = start("masks", **MASKS, masks_tab="Mistakes", **CHANGED)
+    found = run_code(programs(at)[0])["changes"]
     cards = said(at)
     for name, numbers in found.items():
         assert f"{numbers['changed']} of 3 sentences come out differently" in cards, name
@@ -307,7 +306,7 @@ def test_the_gallery(start: Start, everything: Path, run_code: Any) -> None:
 
 
 def test_train_shows_the_command_of_the_form_and_of_the_job(start: Start, everything: Path) -> None:
-    at = start("train", task="sort", variant="post-norm", set="d_model=64,steps=300", name="mine")
+    at = start("train", train_task="sort", train_variant="post-norm", train_d_model="64", train_steps="300", train_name="mine")
     of_form, of_job = (" ".join(line.replace("\\\n", " ").split()) for line in programs(at))
     assert of_form.startswith("python -m transformer_viz train sort --variant post-norm")
     assert {"--d-model 64", "--steps 300", "-o trained/mine"} <= {
@@ -322,7 +321,7 @@ def _parts(line: str) -> list[str]:
 
 
 def test_the_projector_shows_maps_only(start: Start, everything: Path) -> None:
-    assert not programs(start(text="abc", projector="on"))
+    assert not programs(start(text="abc", projector="true"))
 
 
 def test_only_public_names_are_shown(start: Start, everything: Path) -> None:
@@ -340,7 +339,10 @@ def test_only_public_names_are_shown(start: Start, everything: Path) -> None:
 
 
 def test_survey(start: Start, everything: Path, run_code: Any) -> None:
-    for query in ({"number": "entropy_share", "kind": "decoder", "layer": "1", "head": "2"}, {"with": "reverse-small"}):
+    for query in (
+        {"survey_number": "entropy_share", "kind": "decoder", "layer": "1", "head": "2"},
+        {"survey_beside": "reverse-small"},
+    ):
         at = start("survey", **query)
         again = run_code(programs(at)[0])["figures"]
         there = on_page(at)[: len(again)]

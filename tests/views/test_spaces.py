@@ -12,8 +12,8 @@ TEXT = "two  words"
 """Its two spaces are one in Markdown and in a browser where they are not drawn as signs."""
 PAGES: list[tuple[str | None, dict[str, str]]] = [
     (None, {"text": TEXT}),
-    (None, {"text": TEXT, "tables": "Table"}),
-    (None, {"text": TEXT, "target": TEXT[::-1], "tables": "What if"}),
+    (None, {"text": TEXT, "explore_tab": "Table"}),
+    (None, {"text": TEXT, "target": TEXT[::-1], "explore_tab": "What if"}),
     ("search", {"text": TEXT, "checkpoint": "reverse"}),
     ("compare", {"text": TEXT, "b_text": "words  two", "checkpoint": "reverse", "b_checkpoint": "reverse"}),
     ("masks", {"sources": TEXT}),

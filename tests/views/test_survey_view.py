@@ -13,7 +13,7 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from tests.survey.made import survey
-from tests.views.drawn import charts, pictures, tables
+from tests.views.drawn import charts, pictures, table_of
 from tests.views.widgets import link_of
 from transformer_viz import places, serving
 from transformer_viz.analysis.survey import words
@@ -76,16 +76,15 @@ def test_every_text_is_a_link_to_explore_with_its_head(start: Start, folder: Pat
     for line in lines:
         (link,) = line["links"]
         query = {name: value for name, (value,) in parse_qs(urlsplit(link["href"]).query).items()}
-        assert query == {
-            "text": line["text"].replace("␣", " "), "checkpoint": "reverse", "kind": "encoder", "layer": "2", "head": "3"
-        }  # fmt: skip
+        place = {"kind": "encoder", "layer": "layer 2", "head": "head 3"}
+        assert query == {"text": line["text"].replace("␣", " "), "checkpoint": "reverse", **place}
     opened = start(**query)  # the last one; the tiny model has fewer layers than the survey
     assert opened.session_state.text == query["text"] and opened.session_state.kind == "encoder"
 
 
 @pytest.mark.parametrize("tab", ["This head", "Agreement", "Outputs", "On trial", "How it was made"])
 def test_a_tab_draws_and_says_what_the_survey_has(start: Start, tab: str) -> None:
-    at = start("survey", tables=tab)
+    at = start("survey", survey_tab=tab)
     assert not at.exception
     assert MADE.outputs is not None and MADE.verdict is not None
     if tab == "Agreement":
@@ -95,10 +94,10 @@ def test_a_tab_draws_and_says_what_the_survey_has(start: Start, tab: str) -> Non
         (section,) = lists(at)
         assert [link["tab"] for link in section["lines"][0]["links"]] == ["", "On trial"]
     if tab == "On trial":
-        (table,) = tables(at)
-        assert table.columns["map"] == [each.name for each in MADE.verdict.maps]
-        assert table.values["at the cause, word"] == pytest.approx([each.top.value for each in MADE.verdict.maps])
-        assert {*table.columns["by chance"]} == {"20.0 %"}
+        table = table_of(at, "map")
+        assert list(table["map"]) == [each.name for each in MADE.verdict.maps]
+        assert list(table["at the cause, word"]) == pytest.approx([each.top.value for each in MADE.verdict.maps])
+        assert {*table["by chance"]} == {0.2}
     if tab == "How it was made":
         assert literal(words.made_of(MADE)) in said(at)
         assert at.dataframe[0].value.iloc[0].to_list() == [17, "a⇥b", "it has a tab"]
@@ -108,7 +107,7 @@ def test_a_tab_draws_and_says_what_the_survey_has(start: Start, tab: str) -> Non
 def test_parts_that_a_survey_lacks_are_said(start: Start, surveys: Path) -> None:
     put(surveys, "less", replace(MADE, agreement={}, outputs=None, verdict=None).to_json())
     for tab, sentence in (("Agreement", "were not compared"), ("Outputs", "writes nothing"), ("On trial", "put on trial")):
-        assert sentence in said(start("survey", survey="surveys/less", tables=tab))
+        assert sentence in said(start("survey", survey="surveys/less", survey_tab=tab))
     empty = replace(MADE, kinds={}, heads=(), agreement={}, outputs=None, verdict=None)
     put(surveys, "empty", empty.to_json())
     assert literal(words.made_of(empty)) in said(start("survey", survey="surveys/empty"))
@@ -127,13 +126,13 @@ def test_others_see_no_survey_of_the_folder_that_the_app_was_started_in(
     at = start("survey", survey="surveys/merger-2027")
     assert not at.exception
     assert at.selectbox(key="survey").options == ["reverse"]
-    assert "survey=surveys/merger-2027 in the link is not possible here" in said(at).replace("\\", "")
+    assert "Not possible here, and left out of the link: survey=surveys/merger-2027" in said(at).replace("\\", "")
 
 
 def test_two_surveys_are_compared_and_models_of_other_sizes_are_not(start: Start, surveys: Path) -> None:
     put(surveys, "other", survey(1).to_json())
     put(surveys, "wide", survey(n_heads=4).to_json())
-    at = start("survey", **{"with": "surveys/other"}, number="role mirror")
+    at = start("survey", survey_beside="surveys/other", survey_number="role mirror")
     change = compare_surveys(MADE, survey(1), "role mirror")
     assert literal(words.changed(change, "reverse", "surveys/other")) in said(at) and change.largest is not None
     *maps, histogram = charts(at)
@@ -143,20 +142,23 @@ def test_two_surveys_are_compared_and_models_of_other_sizes_are_not(start: Start
         assert sum("no difference is seen" not in each for each in said_of) == len(clear)
         assert drawn.figure["layout"]["coloraxis"]["cmax"] == abs(change.largest.difference)
     assert any(trace.get("name") == "texts of the other survey" for trace in histogram.figure["data"])
-    at = start("survey", **{"with": "surveys/wide"})
+    at = start("survey", survey_beside="surveys/wide")
     assert not at.exception and "differ in their numbers of layers or heads" in said(at)
 
 
 def test_a_link_opens_the_same_and_names_no_path(start: Start, surveys: Path) -> None:
     put(surveys, "other", survey(1).to_json())
     place = {"kind": "decoder", "layer": "1", "head": "2"}
-    query = {"survey": "surveys/other", "number": "role mirror", "tables": "Outputs", **place}
+    query = {"survey": "surveys/other", "survey_number": "role mirror", "survey_tab": "Outputs", **place}
     at = start("survey", **query)
-    assert link_of(at) == query
+    assert link_of(at).keys() == query.keys() - {"layer"}, "the first layer is where the number is highest"
+    again = start("survey", **link_of(at))
+    assert (again.session_state.kind, again.session_state.layer, again.session_state.head) == ("decoder", 0, 1)
+    assert again.session_state.survey == "surveys/other" and again.session_state.survey_number == "role mirror"
     for name in ("../other", "surveys/../other", str(surveys / "other"), "/etc/passwd"):
         at = start("survey", survey=name)
         assert not at.exception and at.session_state.survey == "reverse"
-        assert "in the link is not possible here" in said(at)
+        assert "Not possible here" in said(at)
 
 
 HOSTILE = {
@@ -237,10 +239,10 @@ def test_without_a_survey_the_page_says_how_to_make_one(start: Start, own_folder
 
 
 def test_while_the_answer_is_hidden_nothing_is_told(start: Start) -> None:
-    at = start("survey", answer="hidden")
+    at = start("survey", hide_answer="true")
     assert not at.exception and not charts(at) and "are hidden while the answer is hidden" in said(at)
 
 
 def test_a_text_stays_one_value_of_its_link() -> None:
     link = texts.address("a b&c=<", "m/x", MADE.heads[0])
-    assert link == "./?text=a+b%26c%3D%3C&checkpoint=m%2Fx&kind=encoder&layer=1&head=1"
+    assert link == "./?text=a+b%26c%3D%3C&checkpoint=m%2Fx&kind=encoder&layer=layer+1&head=head+1"

@@ -103,8 +103,9 @@ def test_a_mistake_is_said_beside_the_settings_that_are_meant(start, begun):
 
 
 def test_a_link_opens_the_same_form(start, begun):
-    said = "d_model=64,steps=300,norm=pre,attention_bias=false,learning_rate=0.004"
-    first = start("train", task="numbers", variant="post-norm", set=said)
+    changed = {"d_model": "64", "steps": "300", "norm": "pre", "attention_bias": "false", "learning_rate": "0.004"}
+    said = {f"train_{name}": value for name, value in changed.items()}
+    first = start("train", train_task="numbers", train_variant="post-norm", **said)
     link = {key: value[0] if isinstance(value, list) else value for key, value in first.query_params.items()}
     second = start("train", **link)
     for at in (first, second):
@@ -112,16 +113,20 @@ def test_a_link_opens_the_same_form(start, begun):
     assert begun[0] == begun[1]
     assert begun[0][0].model["d_model"] == 64
     assert begun[0][0].learning_rate == 0.004
-    assert set(link["set"].split(",")) == set(said.split(","))
+    assert {key: link[key] for key in said} == said
 
 
 @pytest.mark.parametrize(
-    "given", ["d_model=x", "colour=red", "steps=0", "steps=1e99", "norm=sideways", "attention_bias=maybe", "warm_up=nan"]
+    ("name", "given"),
+    [
+        *(("d_model", "x"), ("steps", "0"), ("steps", "1e99"), ("norm", "sideways")),
+        *(("attention_bias", "maybe"), ("warm_up", "nan")),
+    ],
 )
-def test_impossible_settings_in_a_link_are_said(start, begun, given):
-    at = start("train", set=given)
+def test_impossible_settings_in_a_link_are_said(start, begun, name, given):
+    at = start("train", **{f"train_{name}": given})
     assert not at.exception
-    assert any("not possible" in warning.value for warning in at.warning)
+    assert any(f"train_{name}={given}" in warning.value.replace("\\", "") for warning in at.warning)
 
 
 def test_heads_that_do_not_divide_are_said_and_nothing_is_lost(start, begun):
@@ -133,7 +138,7 @@ def test_heads_that_do_not_divide_are_said_and_nothing_is_lost(start, begun):
 
 
 def test_a_model_that_is_too_large_for_a_page_is_refused(start, folder):
-    at = start("train", set="d_model=1024,d_ff=4096,n_encoder_layers=12,n_decoder_layers=12")
+    at = start("train", train_d_model="1024", train_d_ff="4096", train_n_encoder_layers="12", train_n_decoder_layers="12")
     press(at)
     assert any("at most 60,000,000" in error.value for error in at.error)
     assert jobs.jobs() == []
@@ -191,7 +196,7 @@ def test_another_browser_sees_the_progress_and_no_buttons(start, browser, annas,
     wanted = {"running": {"Pause", "Stop and keep"}, "finished": {"Discard annas"}}.get(state, {"Go on", "Discard annas"})
     for token, buttons in ((ANNA, wanted), (BORIS, set()), (None, set()), (ANNA, wanted)):
         browser(token)
-        at = start("train", job="annas")
+        at = start("train", train_job="annas")
         assert not at.exception
         assert "40.0 % of held-out texts right" in at.get("progress")[0].proto.text
         assert labels(at) == {"Start training", *buttons}
@@ -201,7 +206,7 @@ def test_another_browser_sees_the_progress_and_no_buttons(start, browser, annas,
 def test_what_is_discarded_can_be_put_back_by_its_starter(start, browser, annas, monkeypatch):
     monkeypatch.setattr(Job, "state", property(lambda self: "finished"))
     browser(ANNA)
-    at = start("train", job="annas")
+    at = start("train", train_job="annas")
     next(button for button in at.button if button.label == "Discard annas").click().run()
     at = start("train")
     assert jobs.jobs() == []
@@ -281,7 +286,7 @@ def matrix(rows: int, width: int) -> bytes:
 
 
 def with_file(start: Any, data: bytes, name: str = "mine.npy") -> Any:
-    at = start("train", task="german-toy", set="d_model=24,n_heads=2")
+    at = start("train", train_task="german-toy", train_d_model="24", train_n_heads="2")
     at.file_uploader(key="train_source_embedding").upload(name, data)
     return at.run()
 
@@ -295,7 +300,7 @@ def test_embeddings_of_the_right_shape_reach_the_training(start, begun):
     assert begun[0][0].frozen_embeddings
     assert list(given) == ["source"]
     assert given["source"].shape == (rows, 24)
-    assert "frozen_embeddings=true" in str(at.query_params["set"])
+    assert at.query_params["train_frozen_embeddings"] == "true"
 
 
 def test_embeddings_of_another_shape_are_refused_with_both_shapes(start, begun):
@@ -304,7 +309,7 @@ def test_embeddings_of_another_shape_are_refused_with_both_shapes(start, begun):
     said = at.error[0].value.replace("\\", "")
     assert f"({rows + 1}, 24)" in said and f"({rows}, 24)" in said
     assert not [button for button in at.button if button.label == "Start training"]
-    tied = start("train", task="german-toy", set="d_model=24,n_heads=2,tied_embeddings=all")
+    tied = start("train", train_task="german-toy", train_d_model="24", train_n_heads="2", train_tied_embeddings="all")
     tied.file_uploader(key="train_source_embedding").upload("mine.npy", matrix(rows, 24))
     assert "tied" in tied.run().error[0].value
 

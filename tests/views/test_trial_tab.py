@@ -12,19 +12,18 @@ import transformer_viz as tv
 from tests.attribution import planted
 from tests.needs import needs
 from tests.tiny_models import BERT, GPT2
-from tests.views.drawn import charts, tables, titles
+from tests.views.drawn import charts, table_of, titles
 from tests.views.widgets import link_of
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.verdict import left_out_words, words
 from transformer_viz.attribution.verdict import texts_of
 from transformer_viz.checkpoints import Checkpoint, save_checkpoint
-from transformer_viz.views.cache import watched
+from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.views.explore.trial import runs
-from transformer_viz.views.state.controls import QUESTIONS
+from transformer_viz.views.explore.trial_tab import QUESTIONS
 
 Start = Callable[..., AppTest]
-HERE = {"text": planted.TEXT, "tables": "On trial", "layer": "1", "head": "1"}
+HERE = {"text": planted.TEXT, "explore_tab": "On trial", "layer": "1", "head": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -51,59 +50,53 @@ def said(at: AppTest) -> str:
 
 
 def test_the_table_is_the_verdict_by_word_and_by_position(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
-    at = start(**HERE, checkpoint="one", asked="verdict")
+    at = start(**HERE, checkpoint="one", verdict="true")
     model = copiers("one")
     trace = tv.decode(model, planted.TEXT)
-    (table,) = tables(at)
+    table = table_of(at, "map")
     for mode in ("word", "position"):
         found = tv.verdict(model, trace, mode=mode)
         tops = [*(each.top.value for each in found.maps), found.chance.value]
-        assert table.values[f"at the cause, {mode}"] == tops and found.n_judged == 8
-        assert table.columns[f"at the cause, {mode}"] == [percent_words(top) for top in tops]
-        rhos = [*(each.rho.value for each in found.maps), 0.0]
-        assert table.values[f"ρ, {mode}"] == _sent(rhos)
+        np.testing.assert_array_equal(table[f"at the cause, {mode}"], tops)
+        assert found.n_judged == 8
+        np.testing.assert_array_equal(table[f"ρ, {mode}"], [*(each.rho.value for each in found.maps), 0.0])
         assert f"by {mode}, {words(found.at('L1 H1'), found)}" in said(at)
         assert f"by {mode}, 8 are judged and {left_out_words(found)}" in said(at)
     names = ["L1 H1", "L1 H2", "L1 H3", "L1 H4", "L1 mean", "L1 max", "value-weighted norm L1 H1"]
-    maps = table.columns["map"]
-    assert maps[:7] == names and table.go is not None
+    maps = list(table["map"])
+    assert maps[:7] == names
     assert {"gradient × attention", "rollout", "ALTI+", "value-weighted norm of all heads L1", "by chance"} <= {*maps}
-    ways = dict(zip(maps, table.go, strict=True))
-    assert all(ways[name] for name in names) and not ways["rollout"] and not ways["by chance"]
-    assert table.here == 0
+    assert list(at.session_state["verdict_table"]["selection"]["rows"]) == [0]
     assert "A single run has no interval" in said(at)
-
-
-def _sent(values: list[float]) -> list[float | None]:
-    """As a table has them, where nothing is None."""
-    return [None if np.isnan(value) else value for value in values]
 
 
 @pytest.mark.parametrize(("name", "stay"), [("one", "0 %"), ("two", "100 %")])
 def test_the_two_halves_are_apart(start: Start, copiers: Callable[[str], Checkpoint], name: str, stay: str) -> None:
     """Both heads point at the cause; only where there is no second one is the first needed."""
-    at = start(**HERE, checkpoint=name, asked="verdict")
+    at = start(**HERE, checkpoint=name, verdict="true")
     points = "L1 H1, by word, points where the cause is in 100 % of 8 judged steps (12 % by chance); by position, points"
     assert points in said(at)
     assert "Whether it is needed is another question." in said(at) and "without this head" not in said(at)
-    at = start(**HERE, checkpoint=name, question="knock-out", asked="knock-out", texts="20")
+    at = start(**HERE, checkpoint=name, question="Is it needed?", knock_out="true", trial_samples="20")
     # Wilson's of 0 and of 20 of 20: 1.96² / (20 + 1.96²) is 0.161.
     wilson = {"0 %": "0 % to 16 %", "100 %": "84 % to 100 %"}[stay]
     needed = f"without this head {stay} of 20 right answers stay (95 % interval {wilson})"
     assert f"L1 H1: {needed}. Whether it points where the cause is is another question." in said(at)
     assert "judged steps" not in said(at)
-    at = start(**HERE, checkpoint=name, asked="knock-out,verdict", question="knock-out", lines_of_text="abba\n\nhgfe\n")
+    needed_of = {"question": "Is it needed?", "knock_out": "true"}
+    at = start(**HERE, checkpoint=name, **needed_of, trial_texts="abba\n\nhgfe\n")
     assert f"without this head {stay} of 2 right answers stay" in said(at)
     model = copiers(name)
     found = tv.knock_out(model, [tv.decode(model, text) for text in ("abba", "hgfe")], heads=[HeadPlace("cross", 0, 0)])
     assert f"{found.heads[0].log_p.value:+.3f} nats".replace("-", "−").replace("−0.000", "0.000") in said(at)
     # The first half is there as soon as somebody has asked for it.
-    at.segmented_control(key="trial").set_value(QUESTIONS["verdict"]).run()
+    at.segmented_control(key="question").set_value(QUESTIONS[0]).run()
+    at.toggle(key="verdict").set_value(True).run()
     assert points in said(at) and f"; without this head {stay} of 2 right answers stay" in said(at)
 
 
 def test_the_proof_moves_the_head_alone_and_with_others(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
-    at = start(**HERE, checkpoint="two", question="counter-proof", asked="counter-proof")
+    at = start(**HERE, checkpoint="two", question="Could it look elsewhere?", counter_proof="true")
     model = copiers("two")
     trace = tv.decode(model, planted.TEXT)
     proofs = [tv.counter_proof(model, trace, scope=scope) for scope in ("cross.1.1", "cross.1", "cross")]
@@ -116,15 +109,17 @@ def test_the_proof_moves_the_head_alone_and_with_others(start: Start, copiers: C
 
 
 def test_others_are_those_of_the_kind_or_of_the_layer(start: Start) -> None:
-    at = start(text="hello", tables="On trial", layer="2", head="3", question="counter-proof", asked="counter-proof")
+    at = start(
+        text="hello", explore_tab="On trial", layer="2", head="3", question="Could it look elsewhere?", counter_proof="true"
+    )
     assert "with all of cross-attention" in str(charts(at)[-1].figure["layout"]["annotations"])
     at.segmented_control(key="trial_together").set_value("the heads of its layer").run()
     assert "with all of L2" in str(charts(at)[-1].figure["layout"]["annotations"])
-    assert link_of(at)["together"] == "layer"
+    assert link_of(at)["trial_together"] == "the heads of its layer"
 
 
 def test_curves_have_their_numbers_in_words(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
-    at = start(**HERE, checkpoint="one", question="curves", asked="curves")
+    at = start(**HERE, checkpoint="one", question="Is its order faithful?", curves="true")
     model = copiers("one")
     found = tv.faithfulness(model, tv.decode(model, planted.TEXT), ["L1 H1", "L1 mean", "gradient", "rollout", "alti"])
     own, random = found[0], found[-1]
@@ -141,53 +136,57 @@ def test_nothing_is_computed_or_drawn_unless_asked(start: Start, own_folder: Pat
         computed.append(words)
         return COMPUTED(words, *given, **named)
 
-    COMPUTED = watched.computed
-    monkeypatch.setattr(runs.watched, "computed", counted)
-    at = start(text="hello", asked="verdict,knock-out,curves,counter-proof")
-    assert not computed and not [each for each in at.segmented_control if each.key == "trial"]
+    COMPUTED = runs.compute
+    monkeypatch.setattr(runs, "compute", counted)
+    toggles = ("verdict", "knock_out", "curves", "counter_proof")
+    at = start(text="hello", **dict.fromkeys(toggles, "true"))
+    assert not computed and not [each for each in at.segmented_control if each.key == "question"]
     assert "On trial" in titles(at)
-    for question in QUESTIONS:
-        at = start(text="hello", tables="On trial", question=question)
-        assert at.button(key=f"trial-{question}")
+    for toggle, question in zip(toggles, QUESTIONS, strict=True):
+        at = start(text="hello", explore_tab="On trial", question=question)
+        assert not at.toggle(key=toggle).value
     assert not computed
-    at = start(text="hello", tables="On trial")
-    at.button(key="trial-verdict").click().run()
-    assert len(computed) == 2 and link_of(at)["asked"] == "verdict"
+    at = start(text="hello", explore_tab="On trial")
+    at.toggle(key="verdict").set_value(True).run()
+    assert len(computed) == 2 and link_of(at)["verdict"] == "true"
     # Another run has not been asked for.
     at.text_input(key="text").set_value("abc").run()
-    assert len(computed) == 2 and at.button(key="trial-verdict") and "asked" not in link_of(at)
+    assert len(computed) == 2 and not at.toggle(key="verdict").value and "verdict" not in link_of(at)
 
 
 @pytest.mark.parametrize(
     ("query", "why"),
     [
         ({"kind": "encoder"}, "no step is the effect of one of its rows"),
-        ({"kind": "encoder", "question": "curves", "asked": "curves"}, "no step is the effect of one of its rows"),
-        ({"head": "mean", "question": "knock-out"}, "Choose a head above"),
-        ({"head": "max", "question": "counter-proof", "asked": "counter-proof"}, "Choose a head above"),
-        ({"text": "a", "asked": "verdict"}, "has nothing to point at: "),
-        ({"text": "a", "question": "curves", "asked": "curves"}, "No step is judged"),
-        ({"question": "knock-out", "lines_of_text": "x\n" * 201}, "201 lines are too many; at most 200 texts are possible"),
-        ({"question": "knock-out", "lines_of_text": "héllo", "asked": "knock-out"}, "é"),
+        (
+            {"kind": "encoder", "question": "Is its order faithful?", "curves": "true"},
+            "no step is the effect of one of its rows",
+        ),
+        ({"head": "mean", "question": "Is it needed?"}, "Choose a head above"),
+        ({"head": "max", "question": "Could it look elsewhere?", "counter_proof": "true"}, "Choose a head above"),
+        ({"text": "a", "verdict": "true"}, "has nothing to point at: "),
+        ({"text": "a", "question": "Is its order faithful?", "curves": "true"}, "No step is judged"),
+        ({"question": "Is it needed?", "trial_texts": "x\n" * 201}, "201 lines are too many; at most 200 texts are possible"),
+        ({"question": "Is it needed?", "trial_texts": "héllo", "knock_out": "true"}, "é"),
     ],
 )
 def test_what_cannot_be_is_said(start: Start, query: dict[str, str], why: str) -> None:
     at = start(**{**HERE, "text": "hello", **query})
     assert why in said(at)
-    assert not at.dataframe and not tables(at)
+    assert not at.dataframe
 
 
 def test_every_head_is_taken_away(start: Start, copiers: Callable[[str], Checkpoint]) -> None:
-    at = start(**HERE, checkpoint="one", question="knock-out", every="head", texts="20", instead="mean", asked="knock-out")
+    how = {"trial_every": "true", "trial_samples": "20", "trial_how": "mean"}
+    at = start(**HERE, checkpoint="one", question="Is it needed?", knock_out="true", **how)
     model = copiers("one")
     found = tv.knock_out(model, [tv.decode(model, text) for text in texts_of(model, 20, 0)], how="mean")
-    (table,) = tables(at)
-    assert table.values["answers that stay"] == [each.stays.value for each in found.heads]
-    assert table.values["log p lost"] == pytest.approx([-each.log_p.value for each in found.heads])
-    assert not any(text.strip("−0.") == "" and "−" in text for text in table.columns["log p lost"]), "no −0.000"
+    table = table_of(at, "log p lost")
+    assert list(table["answers that stay"]) == [each.stays.value for each in found.heads]
+    assert list(table["log p lost"]) == pytest.approx([-each.log_p.value for each in found.heads])
     needed = found.at("cross", 0, 0)
     ends = needed.log_p.interval
-    assert ends and table.columns["log p lost, 95 %"][8] == f"{-ends[1]:.3f} to {-ends[0]:.3f}"
+    assert ends and table["log p lost, 95 %"][8] == f"{-ends[1]:.3f} to {-ends[0]:.3f}"
     drawn = [picture.figure for picture in charts(at)[-2:]]
     assert [figure["layout"]["meta"]["said"][0] for figure in drawn] == [
         f"{1 - needed.stays.value:.3f}",
@@ -200,15 +199,16 @@ def test_every_head_is_taken_away(start: Start, copiers: Callable[[str], Checkpo
 def test_other_models_are_judged_or_refused_by_name(start: Start) -> None:
     at = start(**{**HERE, "checkpoint": BERT, "text": "The house"})
     assert f"{BERT} is an encoder alone: it writes nothing" in said(at)
-    at = start(checkpoint=GPT2, text="The house", tables="On trial", asked="verdict,knock-out", question="knock-out")
+    at = start(checkpoint=GPT2, text="The house", explore_tab="On trial", knock_out="true", question="Is it needed?")
     model = tv.load_model(GPT2, "cpu")
     assert model.tokenizer.unknown_id is None
     found = tv.knock_out(model, [tv.decode(model, "The house")], heads=[HeadPlace("decoder", 0, 0)])
     assert f"without this head the answer {'stays' if found.heads[0].exact.value else 'does not stay'}" in said(at)
     assert "1 text, what was written: " in said(at)
-    at.segmented_control(key="trial").set_value(QUESTIONS["verdict"]).run()
+    at.segmented_control(key="question").set_value(QUESTIONS[0]).run()
+    at.toggle(key="verdict").set_value(True).run()
     assert f"{GPT2} has no token for what it does not know" in said(at)
-    (table,) = tables(at)
+    table = table_of(at, "map")
     assert "at the cause, word" not in table.columns
     found = tv.verdict(model, tv.decode(model, "The house"), mode="position")
-    assert table.values["at the cause, position"][:4] == _sent([each.top.value for each in found.maps[:4]])
+    np.testing.assert_array_equal(table["at the cause, position"][:4], [each.top.value for each in found.maps[:4]])

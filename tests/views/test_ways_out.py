@@ -15,6 +15,7 @@ from transformer_viz.tracing.decode import decode
 from transformer_viz.views.components.ways import readable_parts, readers
 
 Start = Callable[..., AppTest]
+BEGUN = {"what_if_how": "a beginning of your own", "what_if_begin": "xy"}
 REVERSE = tasks.make("reverse", {"alphabet": "abc", "max_length": 5, "trained_lengths": [1, 5]})
 
 
@@ -90,13 +91,13 @@ def test_another_model_opens_on_its_own_best_head(start: Start, shipped: Path, n
 def test_masks_has_examples_that_its_checkpoint_reads(start: Start, shipped: Path) -> None:
     """Compare, too, can leave another checkpoint behind; what somebody typed stays."""
     at = start("masks")
-    before = at.session_state.lab_sources
+    before = at.session_state.sources
     at.selectbox(key="checkpoint").set_value("dates").run()
     assert not at.error
-    assert at.session_state.lab_sources != before
-    at.text_area(key="lab_sources").set_value("3 March 2024").run()
+    assert at.session_state.sources != before
+    at.text_area(key="sources").set_value("3 March 2024").run()
     at.selectbox(key="checkpoint").set_value("reverse").run()
-    assert at.session_state.lab_sources == "3 March 2024"
+    assert at.session_state.sources == "3 March 2024"
 
 
 def test_a_head_that_somebody_chose_stays(start: Start, shipped: Path) -> None:
@@ -115,8 +116,8 @@ def test_the_best_head_is_a_click_away(start: Start, shipped: Path) -> None:
 @pytest.mark.parametrize(
     ("page", "link"),
     [
-        (None, {"text": "hello", "begin": "xy", "kind": "encoder"}),
-        ("masks", {"sources": "hello", "tab": "Change and run again", "mask": "cross.1.1:zero", "kind": "encoder"}),
+        (None, {"text": "hello", "kind": "encoder", "explore_tab": "What if", **BEGUN}),
+        ("masks", {"sources": "hello", "masks_tab": "Change and run again", "edits": "cross.1.1:zero", "kind": "encoder"}),
     ],
 )
 def test_an_empty_difference_says_so_and_where_the_largest_is(

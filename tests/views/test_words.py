@@ -6,13 +6,13 @@ from html import escape
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.views.drawn import tables
 from tests.views.rooms import OPENINGS
+from tests.views.widgets import controls
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.glossary import PAGES, TERMS, of_page, sentence
 from transformer_viz.model import variants
 from transformer_viz.views import pages
-from transformer_viz.views.state.controls import QUESTIONS
+from transformer_viz.views.explore.trial_tab import QUESTIONS
 
 Start = Callable[..., AppTest]
 EVERYDAY = {
@@ -46,32 +46,35 @@ EVERYDAY = {
         "key_token",
     ),
     *("written", "sentence", "show", "tokens", "name", "rule", "compared", "before", "after", "step", "file", "fit"),
+    *("judge this run", "take it away", "take tokens away", "move the weights", "measure", "patch a into b"),
+    *("… and over 500 strings", "check reverse"),
     *("line", "why", "the question", "fresh texts", "texts of your own, one a line", "every head", "map", "order", "k"),
 }
 """Labels and columns that say what they are in words that everybody knows."""
 WHAT_TO_DO = "give it a sentence in transformer_viz/glossary.py, or, if everybody knows it, put it into EVERYDAY here"
 ROOMS = {
     **{page: [{}] for page in PAGES},
-    "train": [{}, {"where": "open"}],
-    "survey": [{"tables": tab} for tab in ("This head", "Agreement", "Outputs", "On trial", "How it was made")],
+    "train": [{}, {"where": "true"}],
+    "survey": [{"survey_tab": tab} for tab in ("This head", "Agreement", "Outputs", "On trial", "How it was made")],
     "explore": [
         {"measure": "cause"},
         {"measure": "more"},
-        *({"tables": tab} for tab in ("This run", "What if", "Heads", "By length", "Table", "Export")),
-        *({"tables": "On trial", "question": name, "asked": name, "every": "head"} for name in QUESTIONS),
+        *({"explore_tab": tab} for tab in ("This run", "What if", "Heads", "By length", "Table", "Export")),
+        *(
+            {"explore_tab": "On trial", "question": name, toggle: "true", "trial_every": "true"}
+            for name, toggle in zip(QUESTIONS, ("verdict", "knock_out", "curves", "counter_proof"), strict=True)
+        ),
     ],
-    "masks": [{"tab": tab} for tab in ("Masks", "Scores to weights", "Change and run again", "Mistakes", "Loss")],
+    "masks": [{"masks_tab": tab} for tab in ("Masks", "Scores to weights", "Change and run again", "Mistakes", "Loss")],
 }
 
 
 def labels(at: AppTest) -> Iterator[str]:
     """Of every widget, and the columns of every table."""
-    for kind in ("selectbox", "number_input", "text_input", "text_area", "toggle", "button_group", "segmented_control"):
-        yield from filter(None, (getattr(widget, "label", "") for widget in at.get(kind)))
+    at_most = ("BidiComponent", "FileUploader", "Expandable")
+    yield from filter(None, (getattr(w.node, "label", "") for w in controls(at) if w.type not in at_most))
     for frame in at.dataframe:
         yield from map(str, frame.value.columns)
-    for table in tables(at):
-        yield from table.columns
 
 
 def test_the_glossary_is_short_and_names_pages() -> None:

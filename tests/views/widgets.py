@@ -9,21 +9,21 @@ from streamlit.proto.WidgetStates_pb2 import WidgetState
 from streamlit.testing.v1 import AppTest
 
 from tests.inside import tree
-from tests.views.drawn import is_chart, is_tabs, pictures, read
+from tests.views.drawn import is_chart, pictures, read
 
 ACTIONS = ("Button", "DownloadButton", "LinkButton", "PageLink", "MenuButton")
 """They do something once; what they did is in other controls."""
-_SENT = ("player", "compare-shown", "hypotheses")
+_SENT = ("player", "compare-shown")
 """Components of ours that are seen as what they were sent."""
-TABS, FOLD = "tabs", "Expandable"
+TABS, FOLD = "tab_container", "Expandable"
 TYPED = {
     "text": "abc",
     "b_text": "cab",
     "what_if_begin": "xy",
     "what_if_target": "cab",
-    "lab_sources": "hello\nab\nx<b>$y$",
-    "lab_targets": "olleh\n\nba",
-    "lab_edits": "cross:1-2, encoder.1.2:zero",
+    "sources": "hello\nab\nx<b>$y$",
+    "targets": "olleh\n\nba",
+    "edits": "cross:1-2, encoder.1.2:zero",
     "train_name": "mine-7",
     "train_probe": "olleh",
 }
@@ -38,6 +38,10 @@ class Widget:
     type: str
     node: Any
     options: tuple[str, ...] = ()
+    is_bound: bool = False
+    """Whether the link has its value."""
+    is_hidden: bool = False
+    """Whether it stands in a container that nobody sees."""
 
 
 def widgets(at: AppTest) -> list[Widget]:
@@ -46,27 +50,36 @@ def widgets(at: AppTest) -> list[Widget]:
 
 
 def controls(at: AppTest) -> list[Widget]:
-    """Without buttons: what has a value."""
-    return [widget for widget in widgets(at) if widget.type not in ACTIONS]
+    """Without buttons, and without what nobody sees: what has a value that a person sets."""
+    return [widget for widget in widgets(at) if widget.type not in ACTIONS and not widget.is_hidden]
 
 
-def _found(tree: Any) -> Iterator[Widget]:
-    for node in tree:
-        proto: Any = getattr(node, "proto", None)
-        kind = type(proto).__name__
-        if kind == "Block":
-            # A container may have a key; only folds and popovers that report themselves are widgets.
-            inner = getattr(proto, proto.WhichOneof("type") or "", None)
-            if inner is not None and getattr(inner, "id", ""):
-                yield Widget(_key(inner.id), proto.WhichOneof("type"), node)
-        elif is_chart(proto) and read(proto).clicks is None:
-            continue
-        elif is_tabs(proto):
-            sent = json.loads(proto.json)
-            yield Widget(sent["control"], TABS, node, tuple(sent["titles"]))
-        elif getattr(proto, "id", ""):
-            options = tuple(getattr(node, "options", ()))
-            yield Widget(getattr(node, "key", None) or _key(proto.id), kind, node, options)
+def hidden(at: AppTest) -> list[Widget]:
+    """Boxes that hold for the link what no widget has."""
+    return [widget for widget in widgets(at) if widget.is_hidden]
+
+
+def _found(node: Any, is_hidden: bool = False) -> Iterator[Widget]:
+    proto: Any = getattr(node, "proto", None)
+    kind = type(proto).__name__
+    is_hidden = is_hidden or (kind == "Block" and "in-link" in proto.id)
+    if kind == "Block" and proto.WhichOneof("type"):
+        # A container may have a key; only tabs and popovers that report themselves are widgets.
+        inner = getattr(proto, proto.WhichOneof("type"), None)
+        if inner is not None and getattr(inner, "id", ""):
+            titles = tuple(tab.label for tab in getattr(node, "children", {}).values() if type(tab).__name__ == "Tab")
+            yield Widget(_key(inner.id), proto.WhichOneof("type"), node, titles, _is_bound(inner), is_hidden)
+    elif is_chart(proto) and read(proto).clicks is None:
+        pass
+    elif getattr(proto, "id", "") and kind != "Block":
+        options = tuple(getattr(node, "options", ()))
+        yield Widget(getattr(node, "key", None) or _key(proto.id), kind, node, options, _is_bound(proto), is_hidden)
+    for child in getattr(node, "children", {}).values():
+        yield from _found(child, is_hidden)
+
+
+def _is_bound(proto: Any) -> bool:
+    return bool(getattr(proto, "query_param_key", ""))
 
 
 def _key(widget_id: str) -> str:
@@ -118,7 +131,9 @@ def _choose(node: Any, option: str) -> None:
 def seen(at: AppTest) -> dict[str, Any]:
     """What a person sees: every control's value, every chart, every text and table."""
     assert not at.exception, at.exception
-    values = {w.key: _value(at, w) for w in controls(at) if w.type not in ("BidiComponent", "FileUploader")}
+    values = {
+        w.key: _value(at, w) for w in controls(at) if w.type not in ("BidiComponent", "FileUploader", "Dataframe", "Arrow")
+    }
     texts = [
         str(getattr(e, "value", ""))
         for kind in ("markdown", "caption", "text", "warning", "error", "info", "success", "code")

@@ -1,6 +1,6 @@
 """A Trace in, a small result out: grades, losses, differences, sentences. Numpy only; nothing here needs torch."""
 
-from transformer_viz.addresses import HeadPlace
+from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignment
 from transformer_viz.analysis.inside_steps import Explanation, Term, explain
@@ -19,6 +19,7 @@ __all__ = [
     "MaskPart",
     "Measure",
     "Measures",
+    "Place",
     "Softmax",
     "Term",
     "alignment",

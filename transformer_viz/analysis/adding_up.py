@@ -4,13 +4,13 @@ Figures are correctly rounded. They begin with three digits after the point and 
 the shown terms make; where none does, `is_rounded` says so.
 """
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal, DecimalException, localcontext
 
 from transformer_viz.analysis.inside_numbers import NUMBERS, label_of, value_of
 from transformer_viz.analysis.sentences import Sentence
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.trace.inside import Inside
 
 LEAST_DIGITS, MOST_DIGITS = 3, 6
@@ -48,14 +48,6 @@ class Explanation:
     rows: tuple[tuple[Term, ...], ...]
     terms: tuple[Term, ...]
     is_rounded: bool
-
-
-def figure(value: float, digits: int = LEAST_DIGITS) -> str:
-    """A number correctly rounded, with a true minus sign, and no sign where it rounds to nothing."""
-    if not math.isfinite(value):
-        return "−∞" if value < 0 else "∞" if value > 0 else "not a number"
-    text = f"{value:.{digits}f}"
-    return (text.lstrip("-") if not text.strip("-0.") else text).replace("-", "−")
 
 
 Operand = str | tuple[float, str]
@@ -113,15 +105,15 @@ class Row:
         n_more = len(self.inside.key_tokens) - len(rows)
         others = []
         if rest is not None:
-            others = [(Term(f"{n_more} more", "the other keys"), *_EMPTY, Term(figure(rest, digits), "together"))]
-        total = Term(figure(value_of(self.inside, self.address), digits), "all products added up", None, "=")
+            others = [(Term(f"{n_more} more", "the other keys"), *_EMPTY, Term(number_words(rest, digits), "together"))]
+        total = Term(number_words(value_of(self.inside, self.address), digits), "all products added up", None, "=")
         return Explanation(self.address, self._label, _plain(words), heads, (*rows, *others), (total,), is_rounded)
 
     def _made(
         self, words: str, terms: Sequence[tuple[str, float, str, str | None]], digits: int, is_rounded: bool, end: str = ""
     ) -> Explanation:
-        shown = [Term(figure(value, digits), said, address, operator) for operator, value, said, address in terms]
-        result = Term(figure(value_of(self.inside, self.address), digits), self._label, None, f"{end} =".strip())
+        shown = [Term(number_words(value, digits), said, address, operator) for operator, value, said, address in terms]
+        result = Term(number_words(value_of(self.inside, self.address), digits), self._label, None, f"{end} =".strip())
         return Explanation(self.address, self._label, _plain(words), (), (), (*shown, result), is_rounded)
 
     def _operand(self, operand: Operand) -> tuple[float, str, str | None]:
@@ -153,8 +145,12 @@ class Product:
         return _computed([("", a), ("×", b)], of_factors, of_product) == _rounded(self.product, of_product)
 
     def terms(self, of_factors: int, of_product: int) -> tuple[Term, ...]:
-        shown = (Term(figure(value, of_factors), said, address) for value, said, address in self.factors)
-        return Term(self.name, self.name), *shown, Term(figure(self.product, of_product), f"product, {self.name}", self.address)
+        shown = (Term(number_words(value, of_factors), said, address) for value, said, address in self.factors)
+        return (
+            Term(self.name, self.name),
+            *shown,
+            Term(number_words(self.product, of_product), f"product, {self.name}", self.address),
+        )
 
 
 _CONTEXT = Context(prec=60)
@@ -162,7 +158,7 @@ _EMPTY = (Term("", ""), Term("", ""))
 
 
 def _rounded(value: float, digits: int) -> Decimal:
-    """What `figure` shows."""
+    """What `number_words` shows."""
     return Decimal(f"{value:.{digits}f}")
 
 

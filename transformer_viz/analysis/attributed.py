@@ -6,6 +6,7 @@ from transformer_viz.analysis.heads import Head, combined
 from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.analysis.words import noun
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import place_words
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -62,10 +63,9 @@ def step_words(trace: Trace, result: Attribution, layer: int, head: Head, step: 
     return (("plain", f"Most by {result.title}: "), *token, ("plain", f", {row[key]:.2g}."))
 
 
-def share_words(share: float) -> str:
+def source_words(share: float) -> str:
     """`83 % from the source, 17 % from the prefix`."""
-    source = round(100 * share)
-    return f"{source} % from the source, {100 - source} % from the prefix"
+    return f"{percent_words(share)} from the source, {percent_words(1 - share)} from the prefix"
 
 
 def norms_of_rows(trace: Trace, result: Attribution) -> np.ndarray:

@@ -6,10 +6,11 @@ from typing import Any
 
 from transformer_viz.analysis.answer import answer, answer_words, is_given
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
-from transformer_viz.analysis.sentences import Sentence, Style, of_run, percent_words, plain
+from transformer_viz.analysis.sentences import Sentence, Style, of_run, plain
 from transformer_viz.analysis.word_pairs import apart, by_position, by_text
 from transformer_viz.analysis.word_starts import word_starts
 from transformer_viz.analysis.words import Words, noun, word_label
+from transformer_viz.numbers_in_words import count_words, percent_words, rounded_words, signed_words
 from transformer_viz.terms import (
     KIND_TITLES,
     KINDS,
@@ -74,8 +75,8 @@ def size_words(size: float) -> str:
     if math.isinf(size):
         return "not a number"
     if size and abs(size) < 0.005:
-        return f"{size:+.1e}".replace("-", "−")
-    return f"{size:+.2f}".replace("-", "−")
+        return f"{'+' * (size > 0)}{rounded_words(size, 2)}"
+    return signed_words(size, 2)
 
 
 def model_words(run: Trace) -> str:
@@ -89,7 +90,7 @@ def how_words(run: Trace) -> str:
     """`beam, size 5`, with edits and a mistake."""
     known = [(name, run.made_by[name]) for name in _HOW if run.made_by.get(name) is not None]
     words = [str(value) if name == "strategy" else f"{_NAMES.get(name, name)} {_number(value)}" for name, value in known]
-    words += [f"{len(run.edits)} edit{'s' * (len(run.edits) != 1)}"] if run.edits else []
+    words += [count_words(len(run.edits), "edit")] if run.edits else []
     words += [f"mistake {run.mistake}"] if run.mistake else []
     return ", ".join(words) or "not recorded"
 
@@ -123,7 +124,7 @@ def lie_otherwise_by_words(a: Trace, b: Trace) -> bool:
 
 def writes_nothing(run: Trace) -> bool:
     """Whether it is an encoder's alone."""
-    return not run.target_tokens and "encoder" in run.kinds
+    return not run.writes and "encoder" in run.kinds
 
 
 def fills_words(run: Trace) -> str:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer_viz.addresses import HeadPlace
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import percent_words
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, get_args
 
 from transformer_viz.errors import shortened
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import KIND_TITLES, Kind, visible
 
 What = Literal[
@@ -111,7 +112,7 @@ class TraceDiff:
         """The verdict, and a line for each difference and note."""
         allowed = "to the last bit" if self.tolerance == 0 else f"within {self.tolerance:g}"
         n = len(self.differences)
-        first = f"Equal {allowed}." if self.equal else f"Different: {n} difference{'s' * (n != 1)} (not equal {allowed})."
+        first = f"Equal {allowed}." if self.equal else f"Different: {count_words(n, 'difference')} (not equal {allowed})."
         return "\n".join([first, *(f"  {found}" for found in self.differences), *(f"  note: {note}" for note in self.notes)])
 
     def to_json(self) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What the grades of a run say, in sentences."""
 
 from transformer_viz.analysis.grading import Grades, HeadGrade
-from transformer_viz.analysis.sentences import Sentence, Style, percent_words
+from transformer_viz.analysis.sentences import Sentence, Style
+from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import KIND_TITLES, head_title
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from transformer_viz.analysis.heads import Head, head_row
 from transformer_viz.analysis.sentences import Sentence, Style, look, of_run, shortened_code, so_far
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Kind, head_title, place_words
 from transformer_viz.trace.trace import Trace
 
@@ -70,7 +71,7 @@ def came(trace: Trace, kind: Kind, layer: int, head: Head, step: int, guess: Gue
 def tally(trace: Trace, guesses: Iterable[Guess]) -> str:
     """`3 of 4 guesses right`; empty before the first."""
     found = [is_right(trace, guess) for guess in guesses]
-    return f"{sum(found)} of {len(found)} {'guess' if len(found) == 1 else 'guesses'} right" if found else ""
+    return f"{sum(found)} of {count_words(len(found), 'guess', 'guesses')} right" if found else ""
 
 
 def _guessed(trace: Trace, guess: Guess) -> list[tuple[Style, str]]:

@@ -12,7 +12,6 @@ import numpy as np
 from transformer_viz.analysis.adding_up import Explanation as Explanation
 from transformer_viz.analysis.adding_up import Product, Row, Spec
 from transformer_viz.analysis.adding_up import Term as Term
-from transformer_viz.analysis.adding_up import figure as figure
 from transformer_viz.analysis.inside_numbers import LARGEST_KEYS, MOST_KEYS, NUMBERS, exact, normed, others, parsed, scaled
 from transformer_viz.analysis.inside_numbers import dots as dots
 from transformer_viz.analysis.inside_numbers import exps as exps

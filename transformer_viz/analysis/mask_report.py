@@ -4,6 +4,7 @@ import math
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 
 Rule = Literal["future", "target length", "source padding", "target padding", "company", "finite"]
@@ -105,7 +106,7 @@ class Finding:
 
     def _how(self) -> str:
         if self.rule == "finite":
-            return f"holds numbers that are not finite ({self.count} rows)."
+            return f"holds numbers that are not finite ({count_words(self.count, 'row')})."
         by = "by an amount that is not finite" if math.isinf(self.size) else f"by {self.size:.2g}"
         what = {
             "future": f"changed {by} when the later target token {_nth(self.key)} was replaced",
@@ -115,7 +116,7 @@ class Finding:
             "target padding": f"changed {by} when {_padding('target', self.key)}",
             "company": f"differs {by} between a padded batch and the sentence alone",
         }[self.rule]
-        return f"{what} (allowed {self.tolerance:.0e}; {self.count} rows)."
+        return f"{what} (allowed {self.tolerance:.0e}; {count_words(self.count, 'row')})."
 
 
 @dataclass(frozen=True)

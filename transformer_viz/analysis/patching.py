@@ -109,11 +109,11 @@ def parting(a: Trace, b: Trace) -> int:
     """
     if not (a.writes and b.writes):
         raise OptionError("patching asks what brings back what A writes, and an encoder alone writes nothing")
-    if bool(a.source_tokens) != bool(b.source_tokens):
+    if a.model_kind != b.model_kind:
         raise OptionError("one run has a source beside what it writes and the other has none: patching needs runs of one model")
-    n_a, n_b = (len(run.source_tokens) or run.n_given + 1 for run in (a, b))
+    n_a, n_b = (run.n_given + 1 if run.model_kind.has_prompt else len(run.source_tokens) for run in (a, b))
     if n_a != n_b:
-        side = "source" if a.source_tokens else "prompt"
+        side = "prompt" if a.model_kind.has_prompt else "source"
         raise OptionError(
             f"A read {n_a} {side} tokens and B {n_b}: patching needs as many, so that a place in one is a place in the other"
         )

@@ -4,7 +4,6 @@ A sentence is a tuple of pieces, (style, text): `plain` words, `code` for a piec
 and `strong`. The text is never markup; whoever draws it must draw it literally.
 """
 
-import math
 from collections.abc import Iterable
 from typing import Literal
 
@@ -14,6 +13,7 @@ from transformer_viz.analysis.heads import Head, head_row
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.words import is_by_words, noun
 from transformer_viz.errors import shortened
+from transformer_viz.numbers_in_words import percent_words, probability_words
 from transformer_viz.terms import Kind, head_label, head_title, place_words, visible_text
 from transformer_viz.trace.covered import spelt
 from transformer_viz.trace.trace import Trace
@@ -23,8 +23,6 @@ Style = Literal["plain", "code", "strong"]
 Sentence = tuple[tuple[Style, str], ...]
 _LONGEST_CODE = 120
 """Signs of a piece of the run."""
-_LARGE = ((1e9, " billion"), (1e6, " million"))
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def step_sentence(trace: Trace, kind: Kind, layer: int, head: Head, step: int, *, with_answer: bool = True) -> Sentence:
@@ -81,15 +79,6 @@ def of_run(text: str) -> tuple[Style, str]:
 def plain(sentence: Sentence) -> str:
     """The sentence as text, pieces of the run in backquotes."""
     return "".join(f"`{text}`" if style == "code" else text for style, text in sentence)
-
-
-def probability_words(p: float) -> str:
-    """`= 0.983`, or `> 0.999` and `< 0.001` where three places would round to certainty."""
-    if p < 1 and p >= 0.9995:
-        return "> 0.999"
-    if 0 < p < 0.0005:
-        return "< 0.001"
-    return f"= {p:.3f}"
 
 
 def best_head_words(trace: Trace) -> str | None:
@@ -171,34 +160,6 @@ def look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tu
         of_run(looked_at),
         ("plain", f" ({place_words(key, noun(trace))})"),
     ]
-
-
-def percent_words(share: float, places: int = 0) -> str:
-    """`96 %`; never `100 %` for less than everything, nor `0 %` for more than nothing. `places` stand behind the point."""
-    percent, least = 100 * share, 10.0**-places
-    if 100 - least / 2 <= percent < 100 - 1e-4:
-        return f"over {100 - least:.{places}f} %"
-    if 1e-4 < percent <= least / 2:
-        return f"under {least:.{places}f} %"
-    return f"{percent:.{places}f} %"
-
-
-def signed_words(value: float, places: int = 3) -> str:
-    """`−0.021`; what rounds to nothing has no sign."""
-    rounded = round(value, places)
-    return f"{rounded:+.{places}f}".replace("-", "−") if rounded else f"{0:.{places}f}"
-
-
-def times_words(gain: float) -> str:
-    """`12,000 times as probable`, of a gain in log-probability above 0: two digits, and from 10¹² on the power of ten."""
-    power = gain / math.log(10)
-    if power >= 12:
-        return f"10{str(math.floor(power)).translate(_RAISED)} times as probable"
-    times = float(f"{math.exp(gain):.2g}")
-    if times == 1:
-        return "hardly more probable"
-    size, name = next((each for each in _LARGE if times >= each[0]), (1, ""))
-    return f"{f'{times / size:,.1f}'.removesuffix('.0')}{name} times as probable"
 
 
 def _correction(trace: Trace, step: int) -> list[tuple[Style, str]]:

@@ -6,8 +6,9 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.sentences import Sentence, Style, of_run, percent_words, source_unit
+from transformer_viz.analysis.sentences import Sentence, Style, of_run, source_unit
 from transformer_viz.analysis.true_key import head_mass
+from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.terms import Kind, head_title
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
@@ -88,4 +89,4 @@ def when(step: int) -> str:
     """`After 128 steps of training`."""
     if step == 0:
         return "Before any training"
-    return "After 1 step of training" if step == 1 else f"After {step:,} steps of training"
+    return f"After {count_words(step, 'step')} of training"

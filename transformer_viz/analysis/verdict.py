@@ -14,9 +14,9 @@ import numpy as np
 
 from transformer_viz.analysis.intervals import bootstrap
 from transformer_viz.analysis.rows import real_queries
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import count_words, percent_words
 from transformer_viz.terms import Kind, head_label, layer_label
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -256,7 +256,7 @@ def words(found: MapVerdict, of: Verdicts, stays: float | None = None) -> str:
         said = f"has nothing to point at: {left_out_words(of)}"
     else:
         share, chance = percent_words(found.top.value), percent_words(of.chance.value)
-        said = f"points where the cause is in {share} of {of.n_judged} judged steps ({chance} by chance)"
+        said = f"points where the cause is in {share} of {count_words(of.n_judged, 'judged step')} ({chance} by chance)"
     return said if stays is None else f"{said}; without this head {percent_words(stays)} of answers stay"
 
 
@@ -267,7 +267,7 @@ def left_out_words(of: Verdicts) -> str:
     n_without_cause = of.n_left_out - of.n_without_choice
     why = [f"{n_without_cause} that no token matters to by {LEAST} nats"] if n_without_cause else []
     why += [f"{of.n_without_choice} with fewer than two tokens to choose from"] if of.n_without_choice else []
-    return f"{of.n_left_out} step{'s are' if of.n_left_out > 1 else ' is'} left out: {' and '.join(why)}"
+    return f"{count_words(of.n_left_out, 'step is', 'steps are')} left out: {' and '.join(why)}"
 
 
 def _by_head(result: Attribution) -> dict[str, np.ndarray]:

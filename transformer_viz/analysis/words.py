@@ -68,7 +68,7 @@ class Words:
 def has_pieces(trace: Trace) -> bool:
     """Whether a side of the run by words is another one than by tokens, and more than a single word between special tokens."""
     words = Words(trace)
-    sides = ((trace.source_tokens, words.source), (trace.target_tokens, words.columns if trace.target_tokens else []))
+    sides = ((trace.source_tokens, words.source), (trace.target_tokens, words.columns if trace.writes else []))
     return any(_is_pooled(tokens, places) for tokens, places in sides)
 
 
@@ -120,13 +120,13 @@ def by_words(trace: Trace) -> Trace:
 def step_of_words(trace: Trace, step: int) -> int:
     """Which row of the run by words a row of a run by tokens belongs to; the first for one that belongs to none."""
     words = Words(trace)
-    return _place(words.rows if trace.target_tokens else words.source, step)
+    return _place(words.rows if trace.writes else words.source, step)
 
 
 def step_of_tokens(trace: Trace, word: int) -> int:
     """The first row of the run by tokens that a row of its run by words is made of."""
     words = Words(trace)
-    rows = words.rows if trace.target_tokens else words.source
+    rows = words.rows if trace.writes else words.source
     return rows[min(word, len(rows) - 1)][0]
 
 
@@ -141,7 +141,7 @@ class _Pooled:
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.words = Words(trace)
-        has_decoder = bool(trace.target_tokens)
+        has_decoder = trace.writes
         self.rows, self.columns = (self.words.rows, self.words.columns) if has_decoder else ([], [])
 
     def run(self) -> Trace:

@@ -94,10 +94,9 @@ class Run:
         Raises:
             OptionError: nothing was written, or this model did not make the run.
         """
-        if not model.model.sizes.writes or not trace.n_steps or not trace.output_tokens:
+        if not model.model.kind.writes or not trace.n_steps or not trace.output_tokens:
             raise OptionError("nothing was written in this run, so that no token can be the cause of anything")
-        has_encoder = model.model.start_id is not None
-        if has_encoder != bool(trace.source_tokens):
+        if model.model.kind != trace.model_kind:
             raise _not_of(model, "one has a source beside what it writes, and the other has none")
         ids = {side: _ids(model, trace, side) for side in ("source", "target", "output")}
         masked = {"source": padding(trace, "source"), "target": padding(trace, "target")}
@@ -188,7 +187,7 @@ class Run:
         taps = [each for each in (changing, tap) if each is not None]
         both = compose(*taps) if taps else None
         source_padding, target_padding = (_or_none(each) for each in (read.source_padding, read.target_padding))
-        memory = None if reader.start_id is None else reader.encode(read.source, source_padding, tap=both)
+        memory = reader.encode(read.source, source_padding, tap=both) if reader.kind.has_encoder else None
         return reader.decode(read.target, memory, source_padding, target_padding, tap=both)
 
     @torch.inference_mode()

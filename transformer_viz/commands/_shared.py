@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from transformer_viz import edits
 from transformer_viz.errors import InputError, OptionError, TraceTooLargeHere, listed
+from transformer_viz.numbers_in_words import interval_words, number_words
 from transformer_viz.switches import Switches
 from transformer_viz.terms import DEVICES, KINDS, MISTAKES, MODES, STOPS, STRATEGIES, visible_text
 
@@ -455,18 +456,14 @@ def finite(part: Any) -> Any:
     return None if isinstance(part, float) and not math.isfinite(part) else part
 
 
-def number_words(value: float) -> str:
-    """A number in a table."""
-    return "-" if math.isnan(value) else f"{value:.3f}"
+def cell(value: float | None, places: int = 3) -> str:
+    """A number in a table of the terminal: its minus is the one that people type; `-` for none."""
+    return "-" if value is None or math.isnan(value) else number_words(value, places).replace("−", "-")
 
 
 def mean_words(mean: "Mean") -> str:
     """A mean and its interval, in a table."""
-    if math.isnan(mean.value):
-        return "-"
-    # What rounds to nothing has no sign.
-    value, *ends = (f"{round(each, 3) + 0.0:.3f}" for each in (mean.value, *(mean.ends or ())))
-    return f"{value} ({' to '.join(ends)})" if ends else value
+    return cell(mean.value) + (f" ({interval_words(mean.ends, cell)})" if mean.ends else "")
 
 
 def visible(text: str) -> str:

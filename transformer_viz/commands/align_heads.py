@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from transformer_viz.addresses import parse_head
 from transformer_viz.commands import _shared
 from transformer_viz.errors import FileError, InputError, OptionError
+from transformer_viz.numbers_in_words import count_words
 
 if TYPE_CHECKING:
     from transformer_viz.analysis.alignment_heads import AlignmentHeads
@@ -108,15 +109,16 @@ def _print(found: "AlignmentHeads") -> None:
     from transformer_viz.terms import head_label
 
     truth = {"links": "the links given", "task": "the task's own alignment", None: "none is known"}
-    judged = f"{found.n_words} {found.unit}s of {found.n_texts} texts; {found.n_links} links: {truth[found.truth]}"
-    print(f"{judged}; ranked by {'the row that writes a word' if found.truth else 'agreement'}")
+    judged = f"{count_words(found.n_words, found.unit)} of {count_words(found.n_texts, 'text')}"
+    links = f"{count_words(found.n_links, 'link')}: {truth[found.truth]}"
+    print(f"{judged}; {links}; ranked by {'the row that writes a word' if found.truth else 'agreement'}")
     columns = ("AER writing", "AER reading", "better row", "precision", "recall", f"as {head_label(*found.reference)}")
     print(f"{'head':10}{''.join(f'{name:>12}' for name in columns)}{'change of log p a token':>32}")
     for each in found.heads:
         errors, others = each.errors.values(), (each.precision, each.recall, each.agreement)
         effect = "-" if each.effect is None else _shared.mean_words(each.effect)
         row = each.row if found.truth else "-"
-        cells = "".join(f"{cell:>12}" for cell in (*map(_shared.number_words, errors), row, *map(_shared.number_words, others)))
+        cells = "".join(f"{cell:>12}" for cell in (*map(_shared.cell, errors), row, *map(_shared.cell, others)))
         print(f"{each!s:10}{cells}{effect:>32}")
     for average in found.averages:
         best, named = found.best(average.row), " + ".join(head_label(*head) for head in average.heads)

@@ -4,6 +4,7 @@ import argparse
 from typing import Any
 
 from transformer_viz.commands import _shared
+from transformer_viz.numbers_in_words import bytes_words
 
 HELP = "list the checkpoints"
 _COLUMNS = "{:20} {:10} {:20} {:>7} {:>10} {:>8} {:>7} {:>9}"
@@ -75,11 +76,7 @@ def _line(row: dict[str, Any]) -> str:
         row["variant"],
         f"{row['encoder_layers']}+{row['decoder_layers']}x{row['heads']}",
         f"{row['parameters']:,}",
-        f"{row['bytes'] / 1e6:.1f} MB",
-        _known(row["exact_match"]),
-        _known(row["best_head_mass"]),
+        bytes_words(row["bytes"]),
+        _shared.cell(row["exact_match"], 4),
+        _shared.cell(row["best_head_mass"], 4),
     )
-
-
-def _known(number: float | None) -> str:
-    return "-" if number is None else f"{number:.4f}"

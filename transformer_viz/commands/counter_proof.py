@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from transformer_viz.commands import _shared
+from transformer_viz.numbers_in_words import percent_words
 
 if TYPE_CHECKING:
     from transformer_viz.analysis.counter_proof import CounterProof
@@ -58,8 +59,6 @@ def _as_json(found: "CounterProof") -> dict[str, Any]:
 
 
 def _print(found: "list[CounterProof]") -> None:
-    from transformer_viz.analysis.sentences import percent_words
-
     targets = [each.target for each in found[0].moved]
     print(f"the largest λ found with which no output probability changes by more than {found[0].epsilon:g}, towards")
     print(f"{'':14}" + "".join(f"{target:>12}" for target in targets) + "  farthest found")

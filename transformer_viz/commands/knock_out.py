@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from transformer_viz.commands import _shared
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import INSTEAD
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print(found: "KnockOut") -> None:
     answers = "the true answer" if found.n_known == found.n_texts else "what was written" if not found.n_known else "the answer"
-    print(f"{found.n_texts} texts, {answers}; in the place of a head: {found.how}")
+    print(f"{count_words(found.n_texts, 'text')}, {answers}; in the place of a head: {found.how}")
     print(f"{'':14}{'still written':>28}{'change of log p a token':>32}")
     print(f"{'all heads':14}{_shared.mean_words(found.exact_before):>28}")
     for each in found.heads:

@@ -5,6 +5,7 @@ from typing import Any
 
 from transformer_viz import places
 from transformer_viz.commands import _shared
+from transformer_viz.numbers_in_words import bytes_words
 
 HELP = "list the models of this machine that are no checkpoints"
 _COLUMNS = "{:40} {:12} {:>14} {:>10} {:>10}"
@@ -47,5 +48,5 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
         if row["error"]:
             print(_shared.visible(f"{row['name']:40} cannot be used: {row['error']}"))
         else:
-            sizes = (f"{row[name] / 1e6:,.1f} MB" for name in ("bytes", "memory"))
+            sizes = (bytes_words(row[name]) for name in ("bytes", "memory"))
             print(_shared.visible(_COLUMNS.format(row["name"], row["family"], f"{row['parameters']:,}", *sizes)))

@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from transformer_viz.commands import _shared
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import KINDS
 
 if TYPE_CHECKING:
@@ -42,7 +43,10 @@ def run(arguments: argparse.Namespace) -> int:
     asked: dict[str, Any] = {"by": arguments.by, "kind": arguments.kind, "layers": arguments.put_layers}
     if not arguments.json:
         of = extent(model, a, b, **asked)
-        print(f"{of.n_places:,} places, of at most {of.most:,}; for each {of.n_tokens} tokens are read again", flush=True)
+        print(
+            f"{count_words(of.n_places, 'place')}, of at most {of.most:,}; for each {of.n_tokens} tokens are read again",
+            flush=True,
+        )
     found = patch(model, a, b, **asked)
     if arguments.json:
         _shared.print_json(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from transformer_viz.commands import _shared
 from transformer_viz.errors import OptionError, listed
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KINDS
 
 if TYPE_CHECKING:
@@ -185,5 +186,4 @@ def _put_plotly_beside(path: Path) -> None:
 
 
 def _say_size(path: Path) -> None:
-    n_bytes = path.stat().st_size
-    print(_shared.visible(f"{path}: {f'{n_bytes / 1e6:.1f} MB' if n_bytes >= 1e6 else f'{n_bytes / 1e3:.0f} kB'}"))
+    print(_shared.visible(f"{path}: {bytes_words(path.stat().st_size)}"))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from transformer_viz.commands import _shared
 from transformer_viz.errors import OptionError
+from transformer_viz.numbers_in_words import bytes_words, count_words, percent_words
 from transformer_viz.terms import head_label
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class _Bars:
 
 
 def _memory_words(progress: "Progress") -> str:
-    each = f"about {progress.worker_bytes / 1e9:.1f} GB"
+    each = f"about {bytes_words(progress.worker_bytes)}"
     if progress.n_workers is None:
         return f"each worker takes {each} of memory"
     return f"{progress.n_workers} workers, each {each} of memory" if progress.n_workers > 1 else f"it takes {each} of memory"
@@ -166,7 +167,8 @@ def _memory_words(progress: "Progress") -> str:
 
 def _print(found: "Survey", folder: Path) -> None:
     texts, outputs = found.texts, found.outputs
-    print(f"{texts.n_read} of {texts.n} texts were read ({_shared.visible(texts.source)})")
+    of_all = count_words(texts.n, "text was", "texts were")
+    print(f"{texts.n_read:,} of {of_all} read ({_shared.visible(texts.source)})")
     for each in texts.failed[:_SHOWN]:
         print(f"line {each.line} was not: {_shared.visible(each.why)}")
     if outputs is not None and outputs.n_known:
@@ -180,8 +182,6 @@ def _print(found: "Survey", folder: Path) -> None:
 
 def _print_best(kind: str, found: "Survey") -> None:
     """The head of a kind with the most of what its texts are chosen by."""
-    from transformer_viz.analysis.sentences import percent_words
-
     heads = [(each.statistics[each.by], each) for each in found.heads if each.kind == kind and each.by is not None]
     if not (known := [(of, head) for of, head in heads if of is not None]):
         return

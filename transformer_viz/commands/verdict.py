@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from transformer_viz.commands import _shared
+from transformer_viz.numbers_in_words import count_words
 
 if TYPE_CHECKING:
     from transformer_viz.analysis.faithfulness import MeanCurve
@@ -49,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _print(found: "Verdicts") -> None:
     from transformer_viz.analysis.verdict import FLOOR_WORDS, MAP_WORDS, left_out_words
 
-    taken = f"{found.n_judged} steps of {found.n_texts} texts; {left_out_words(found)}"
+    taken = f"{count_words(found.n_judged, 'step')} of {count_words(found.n_texts, 'text')}; {left_out_words(found)}"
     print(f"cause by {found.mode}, {found.kind}: {taken}")
     print(f"{MAP_WORDS}. Rank correlation is Spearman's; {FLOOR_WORDS}.")
     print(f"{'':24}{'points at the cause':>28}{'rank correlation':>26}")

@@ -15,7 +15,7 @@ from transformer_viz.errors import OptionError
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, ModelKind
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,13 @@ class Reader(Protocol):
     """A model in eval mode that reads a source and writes a target."""
 
     @property
+    def kind(self) -> ModelKind:
+        """What it is made of."""
+        ...
+
+    @property
     def start_id(self) -> int | None:
-        """The token before the first that is written; None where there is no encoder, and the source itself is read first."""
+        """The token before the first that is written, of an encoder-decoder; others have None: a decoder reads the prompt."""
         ...
 
     @property
@@ -142,4 +147,4 @@ def nothing_left() -> OptionError:
 
 def read_opening(reader: Reader, reading: Reading, tokens: Tensor, tap: Tap | None) -> Tensor:
     """Logits after each token of the opening, (batch, position, vocabulary)."""
-    return reading.read(tokens, tap=tap) if reader.start_id is None else reading.read(tokens[:, 0], tap=tap)[:, None]
+    return reading.read(tokens, tap=tap) if reader.kind.has_prompt else reading.read(tokens[:, 0], tap=tap)[:, None]

@@ -158,7 +158,7 @@ def _read(
         return reader.decode(torch.cat(tokens, 1), memory, source_padding, torch.cat(padding, 1), tap=tap)
 
     def begin(first: Tensor) -> Tensor:
-        is_prompt = reader.start_id is None and source_padding is not None
+        is_prompt = reader.kind.has_prompt and source_padding is not None
         return recompute(first, source_padding if is_prompt else torch.zeros_like(first, dtype=torch.bool))
 
     return begin, lambda token, ended: recompute(token[:, None], ended[:, None])[:, -1]

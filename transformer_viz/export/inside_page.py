@@ -13,6 +13,7 @@ from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.assets import asset
 from transformer_viz.export.content import PageTheme, page_title
 from transformer_viz.export.pages import THEMES
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, place_words, visible
 from transformer_viz.trace.inside import Inside
 from transformer_viz.trace.trace import Trace
@@ -118,7 +119,9 @@ def _weights(inside: Inside) -> str:
     table = _table(
         inside, (*(NUMBERS[name].said for name in names), ""), [(k, _numbers(inside, names, k) + bars[k]) for k in keys]
     )
-    rest = f"<p>All other keys together: {steps.figure(value_of(inside, 'rest'))}.</p>" if len(keys) < len(inside.keys) else ""
+    rest = (
+        f"<p>All other keys together: {number_words(value_of(inside, 'rest'), 3)}.</p>" if len(keys) < len(inside.keys) else ""
+    )
     ends = ["largest", "sum"] if inside.scores is not None else []
     words = "e to the power of each score, as a share of their sum: together they are 1."
     return _section("Weights", words, table + rest + _arithmetic(inside, ends) + _of_keys(inside, names))
@@ -166,10 +169,10 @@ def _lens(inside: Inside) -> str | None:
     rows = []
     for state, step in enumerate(inside.lens):
         found = "".join(
-            f"<td class='words'><code>{_token(token)}</code> {steps.figure(p, 2)}</td>" for token, p in step.candidates
+            f"<td class='words'><code>{_token(token)}</code> {number_words(p, 2)}</td>" for token, p in step.candidates
         )
         rank = "" if step.rank is None else str(step.rank + 1)
-        own = f"<td>{steps.figure(step.probability)}</td><td>{rank}</td>"
+        own = f"<td>{number_words(step.probability, 3)}</td><td>{rank}</td>"
         rows.append(f"<tr><th scope='row'>after {logit_lens.state_name(state)}</th>{own}{found}</tr>")
     most = max(len(step.candidates) for step in inside.lens)
     heads = "".join(f"<th class='words'>{n + 1}</th>" for n in range(most))
@@ -205,7 +208,7 @@ def _many(inside: Inside) -> str:
 
 
 def _numbers(inside: Inside, names: Iterable[str], key: int) -> str:
-    return "".join(f"<td>{steps.figure(value_of(inside, f'{name}.{key + 1}'))}</td>" for name in names)
+    return "".join(f"<td>{number_words(value_of(inside, f'{name}.{key + 1}'), 3)}</td>" for name in names)
 
 
 def _mask(inside: Inside, key: int) -> str:
@@ -231,9 +234,11 @@ def _strip(vector: np.ndarray, said: str, most: float | None = None) -> str:
     for place, value in enumerate(np.nan_to_num(vector.astype(float)), start=1):
         kind = " class='less'" if value < 0 else ""
         cells.append(
-            f"<i{kind} style='--p:{abs(value) / most:.0%}' title='{place}: {steps.figure(float(vector[place - 1]))}'></i>"
+            f"<i{kind} style='--p:{abs(value) / most:.0%}' title='{place}: {number_words(float(vector[place - 1]), 3)}'></i>"
         )
-    label = f"{said}: {len(vector)} numbers from {steps.figure(float(vector.min()))} to {steps.figure(float(vector.max()))}"
+    label = (
+        f"{said}: {len(vector)} numbers from {number_words(float(vector.min()), 3)} to {number_words(float(vector.max()), 3)}"
+    )
     return f"<span class='strip' role='img' aria-label='{escape(label)}'>{''.join(cells)}</span>"
 
 

@@ -59,7 +59,7 @@ def _source_tokens(trace: Trace) -> list[dict[str, Any]]:
 
 def prompt_token(trace: Trace) -> dict[str, Any] | None:
     """What a decoder without an encoder reads first, for before its output: it is a prompt's and was not written."""
-    if trace.source_tokens or not trace.target_tokens:
+    if not trace.model_kind.has_prompt:
         return None
     first = visible(trace.target_tokens[0])
     return {"text": first, "title": f"{place_words(0)}: {first}{_id_words(trace.target_ids, 0)}, given"}

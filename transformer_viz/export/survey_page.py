@@ -19,6 +19,7 @@ from transformer_viz.figures.survey_distribution import plain_survey_distributio
 from transformer_viz.figures.survey_heads import plain_survey_heads
 from transformer_viz.figures.survey_lengths import plain_survey_lengths
 from transformer_viz.figures.theme import ThemeName
+from transformer_viz.numbers_in_words import count_words, interval_words, number_words
 from transformer_viz.terms import KIND_TITLES, head_title, visible_text
 
 THEMES: tuple[ThemeName, ...] = ("light", "dark")
@@ -125,7 +126,7 @@ class _Page:
             found = estimate(head, name)
             if found is not None and (each.role is None or found.value):
                 ends = (found.value, found.low, found.high, found.even)
-                numbers = ["–" if end is None else words.number(end) for end in ends]
+                numbers = ["–" if end is None else number_words(end) for end in ends]
                 rows.append((each.title, *numbers, f"{found.n:,}"))
         return _table(("", "mean", "95 % from", "to", "uniform", "texts"), rows)
 
@@ -147,7 +148,7 @@ class _Page:
             self.figures["calibration"] = plain_survey_calibration(outputs.confidence, **self.looks)
             charts += _chart("calibration", "Right tokens by their probability")
         rows = [
-            (each.line, words.number(each.confidence), each.text, each.output, each.expected or "") for each in outputs.worst
+            (each.line, number_words(each.confidence), each.text, each.output, each.expected or "") for each in outputs.worst
         ]
         worst = _table(("line", "p", "text", "output", "expected"), rows, is_text=(2, 3, 4))
         return (
@@ -173,7 +174,7 @@ def _lists(survey: Survey, head: SurveyedHead) -> str:
 
 
 def _texts(found: Sequence[TextValue]) -> str:
-    rows = [(words.number(each.value), each.text) for each in found]
+    rows = [(number_words(each.value), each.text) for each in found]
     return _table(("value", "text"), rows, is_text=(1,))
 
 
@@ -181,14 +182,14 @@ def _verdict(found: Verdicts) -> str:
     rows = [(each.name, *_ends(each.top), *_ends(each.rho)) for each in found.maps]
     rows.append(("by chance", *_ends(found.chance), "", ""))
     heads = ("map", "at the cause", "95 %", "ρ", "95 %")
-    judged = f"{words.texts(found.n_texts)}, {found.n_judged:,} steps judged; {left_out_words(found)}."
+    judged = f"{count_words(found.n_texts, 'text')}, {count_words(found.n_judged, 'step')} judged; {left_out_words(found)}."
     said = f"{judged} {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}."
     return f"<h2>On trial: does it point at the cause?</h2><p>{escape(said)}</p>{_table(heads, rows)}"
 
 
 def _ends(mean: Mean) -> tuple[str, str]:
-    value = "–" if mean.value != mean.value else words.number(mean.value)
-    return value, "" if mean.interval is None else " to ".join(map(words.number, mean.interval))
+    value = "–" if mean.value != mean.value else number_words(mean.value)
+    return value, "" if mean.interval is None else interval_words(mean.interval)
 
 
 def _failed(survey: Survey) -> str:

@@ -12,6 +12,7 @@ from transformer_viz.figures import cells
 from transformer_viz.figures.maps import grey
 from transformer_viz.figures.plain import Plain, heatmap, scatter
 from transformer_viz.figures.theme import Theme, even
+from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 
@@ -135,7 +136,7 @@ class Beside:
         least = -self.full if self.result.is_signed else 0.0
         ticks = [least, (least + self.full) / 2, self.full]
         sign = "+" if self.result.is_signed else ""
-        names = [f"{least:.2g}".replace("-", "−"), f"{ticks[1]:.2g}", f"{sign}{self.full:.2g}"]
+        names = [rounded_words(least, 2), f"{ticks[1]:.2g}", f"{sign}{self.full:.2g}"]
         bar: dict[str, Any] = {
             "x": x, "xanchor": "left", "len": 0.6, "y": 1, "yanchor": "top", "thickness": 10, "outlinewidth": 0,
             "tickfont": words, "tickvals": ticks, "ticktext": names,

@@ -6,9 +6,9 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.length_report import AtLength, ByLength
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, see_through, theme_of
+from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
 from transformer_viz.terms import head_title
 
 _SHARES = (0, 0.25, 0.5, 0.75, 1)
@@ -145,12 +145,11 @@ def _mass(found: ByLength, mass: list[float | None], colours: Theme, size: int) 
 
 
 def _hover(found: ByLength, point: AtLength) -> str:
-    ends = " to ".join(percent_words(end, 1) for end in point.interval)
+    ends = interval_words(point.interval, percent_words, 1)
     mass = found.best_mass(point)
     lines = [
-        f"<b>{point.length} token{'' if point.length == 1 else 's'}</b>, "
-        + ("as in training" if point.is_trained else "outside training"),
-        f"whole output right: <b>{point.n_exact} of {point.n_strings}</b> (95 % interval {ends})",
+        f"<b>{count_words(point.length, 'token')}</b>, " + ("as in training" if point.is_trained else "outside training"),
+        f"whole output right: <b>{point.n_exact:,} of {point.n_strings:,}</b> (95 % interval {ends})",
         f"tokens right: {percent_words(point.token_accuracy, 1)}",
         "" if mass is None else f"weight on the true key: {mass:.3f}",
     ]

@@ -10,6 +10,7 @@ from transformer_viz.analysis.grading import Grades, HeadGrade, Measures, alignm
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, even, flat, theme_of
+from transformer_viz.numbers_in_words import count_words, share_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
@@ -185,7 +186,7 @@ class _Panel:
 def _words(head: HeadGrade, tint: str, room: float) -> str:
     """What a tile says: name and value, the value alone where there is little room, nothing where there is none."""
     value = getattr(head, tint)
-    number = "" if value is None else _number(value)
+    number = "" if value is None else share_words(value)
     if room >= _NAME_NEEDS:
         return "<br>".join(filter(None, (escape(head.name), number)))
     return number if room >= _VALUE_NEEDS else ""
@@ -218,12 +219,12 @@ def _parts(colour: str) -> list[float]:
 
 def _hover(head: HeadGrade) -> str:
     """Everything about a head, each grade beside its baselines."""
-    score = "" if head.score is None else f" {_number(head.score)}"
+    score = "" if head.score is None else f" {share_words(head.score)}"
     lines = [
         f"<b>{head_title(head.layer, head.head)}: {escape(head.name)}</b>{score}",
         escape(head.rule),
         *(_line(measure.title, name, head) for name, measure in MEASURES.items()),
-        f"{head.n_rows} rows judged" + (f", {head.n_left_out} left out" if head.n_left_out else ""),
+        f"{count_words(head.n_rows, 'row')} judged" + (f", {head.n_left_out} left out" if head.n_left_out else ""),
     ]
     return "<br>".join(line for line in lines if line)
 
@@ -235,19 +236,12 @@ def _line(words: str, name: str, head: HeadGrade) -> str:
     beside = [f"uniform {_of(head.even, name)}"]
     if head.untrained is not None:
         beside.append(f"untrained {_of(head.untrained, name)}")
-    return f"{words} <b>{_number(value)}</b> ({', '.join(beside)})"
+    return f"{words} <b>{share_words(value)}</b> ({', '.join(beside)})"
 
 
 def _of(measures: Measures, name: str) -> str:
     value = getattr(measures, name)
-    return "–" if value is None else _number(value)
-
-
-def _number(value: float) -> str:
-    """Three places; never 1.000 or 0.000 for what is not."""
-    if 0.9995 <= value < 1:
-        return "> 0.999"
-    return "< 0.001" if 0 < value < 0.0005 else f"{value:.3f}"
+    return "–" if value is None else share_words(value)
 
 
 def _span(column: int, n_columns: int, width: int, before: float) -> tuple[float, float]:

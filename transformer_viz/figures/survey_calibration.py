@@ -6,13 +6,13 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.survey.readings import Bin, calibration
 from transformer_viz.analysis.survey.result import Confidence
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.plain import Plain, PlainFigure, scatter
 from transformer_viz.figures.survey_parts import SHARES, axis, chart_layout, titled
 from transformer_viz.figures.theme import Theme, ThemeName, see_through, theme_of
+from transformer_viz.numbers_in_words import percent_words
 
 _UPPER, _LOWER = [0.36, 1.0], [0.0, 0.26]
 """Where accuracy and counts stand, as shares of the height."""

@@ -3,7 +3,6 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.compare import HeadChange, SurveyComparison
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.cells import hatch_outline
@@ -12,6 +11,7 @@ from transformer_viz.figures.overview import plain_overview
 from transformer_viz.figures.plain import Plain, PlainFigure, heatmap, scatter
 from transformer_viz.figures.survey_parts import HOVER, Tile, with_tiles
 from transformer_viz.figures.theme import Theme, ThemeName, escape, even, flat, theme_of
+from transformer_viz.numbers_in_words import interval_words, number_words, signed_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 
 
@@ -55,7 +55,7 @@ def plain_survey_difference(
         (clear if head.is_clear else unclear)[row, head.head] = head.difference
         hovers[row][head.head] = _hover(head, comparison.reading.title)
         ink = ink_on(0.5 + 0.5 * head.difference / most, colours, colours.diverging)
-        tiles += [Tile(row, head.head, words.signed(head.difference), ink)] if head.is_clear else []
+        tiles += [Tile(row, head.head, signed_words(head.difference), ink)] if head.is_clear else []
     drawn = plain_overview(kind, layers, clear, KIND_TITLES[kind], focus, theme=theme, large=large)
     axis, (cells, *outline) = _signed(drawn.layout["coloraxis"], most, colours), drawn.data
     below = _within(unclear, {"text": hovers, "hovertemplate": HOVER}, colours)
@@ -85,7 +85,7 @@ def _signed(axis: Plain, most: float, colours: Theme) -> Plain:
 def _hover(head: HeadChange, title: str) -> str:
     within = "" if head.is_clear else "<br>within the interval: no difference is seen"
     return (
-        f"<b>{head_title(head.layer, head.head)}</b><br>{escape(title)}: {words.number(head.a.value)} → "
-        f"{words.number(head.b.value)}, difference <b>{words.signed(head.difference)}</b><br>"
-        f"95 %: {words.signed(head.low)} to {words.signed(head.high)}{within}"
+        f"<b>{head_title(head.layer, head.head)}</b><br>{escape(title)}: {number_words(head.a.value)} → "
+        f"{number_words(head.b.value)}, difference <b>{signed_words(head.difference)}</b><br>"
+        f"95 %: {interval_words((head.low, head.high), signed_words)}{within}"
     )

@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.sentences import percent_words
-from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.result import Distribution, Survey, SurveyedStatistic
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.plain import Plain, PlainFigure, scatter
 from transformer_viz.figures.survey_parts import axis, chart_layout, titled
 from transformer_viz.figures.theme import Theme, ThemeName, escape, see_through, theme_of
+from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words
 from transformer_viz.terms import Kind, head_title
 
 _HEIGHT, _LARGE = 300, 380
@@ -148,14 +147,14 @@ def _mean(found: Distribution, scale: _Scale, top: float, colours: Theme) -> lis
         showlegend=False,
         hoverinfo="skip",
     )
-    said = f"mean {words.number(found.mean)}, 95 %: {words.number(found.low)} to {words.number(found.high)}"
+    said = f"mean {number_words(found.mean)}, 95 %: {interval_words((found.low, found.high))}"
     return [band, _upright(scale.at(found.mean), top, said, {"color": colours.accent, "width": 2.5}, "diamond")]
 
 
 def _even(found: Distribution, scale: _Scale, top: float, colours: Theme) -> list[Plain]:
     if found.even is None:
         return []
-    said, line = f"uniform attention {words.number(found.even)}", {"color": colours.muted, "width": 2.5, "dash": "dot"}
+    said, line = f"uniform attention {number_words(found.even)}", {"color": colours.muted, "width": 2.5, "dash": "dot"}
     return [_upright(scale.at(found.even), top, said, line, "diamond-open")]
 
 
@@ -174,7 +173,7 @@ def _bins(scale: _Scale, counts: list[int], n: int, colours: Theme) -> Plain:
         mode="markers",
         marker={"size": 4, "symbol": "circle", "color": colours.chosen},
         hovertext=[
-            f"{low:.4g} to {high:.4g}: <b>{words.texts(count)}</b>, {percent_words(count / n, 1)}"
+            f"{low:.4g} to {high:.4g}: <b>{count_words(count, 'text')}</b>, {percent_words(count / n, 1)}"
             for _, count, low, high in there
         ],
         hovertemplate="%{hovertext}<extra></extra>",

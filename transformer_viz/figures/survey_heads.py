@@ -3,8 +3,6 @@
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.sentences import percent_words
-from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.readings import Estimate, estimate, of_kind, reading, roles, values
 from transformer_viz.analysis.survey.result import Survey, SurveyedHead
 from transformer_viz.figures.grades import ink_on
@@ -12,6 +10,7 @@ from transformer_viz.figures.overview import plain_overview
 from transformer_viz.figures.plain import PlainFigure
 from transformer_viz.figures.survey_parts import Tile, with_tiles
 from transformer_viz.figures.theme import ThemeName, escape, theme_of
+from transformer_viz.numbers_in_words import interval_words, number_words, percent_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 
 
@@ -52,7 +51,7 @@ def plain_survey_heads(
         row, found = layers.index(head.layer), estimate(head, name)
         hovers[row][head.head] = _hover(head, compared.title, found)
         share = None if found is None else (found.value - low) / (high - low)
-        number = "–" if found is None else words.number(found.value)
+        number = "–" if found is None else number_words(found.value)
         tiles.append(Tile(row, head.head, number, ink_on(share, colours), escape(next(iter(roles(head)), ("",))[0])))
     drawn = plain_overview(kind, layers, numbers, KIND_TITLES[kind], focus, theme=theme, large=large)
     ticks = [low, (low + high) / 2, high]
@@ -74,7 +73,7 @@ def _hover(head: SurveyedHead, title: str, found: Estimate | None) -> str:
     if found is None:
         lines.append(f"{escape(title)}: no text has it")
     else:
-        lines.append(f"{escape(title)} <b>{words.number(found.value)}</b>, {words.interval(found)}")
-        lines += [f"uniform attention {words.number(found.even)}"] if found.even is not None else []
+        lines.append(f"{escape(title)} <b>{number_words(found.value)}</b>, 95 %: {interval_words((found.low, found.high))}")
+        lines += [f"uniform attention {number_words(found.even)}"] if found.even is not None else []
     lines += [f"{escape(role)} in {percent_words(share)} of the texts" for role, share in roles(head)[:3]]
     return "<br>".join(lines)

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.intervals import wilson
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.survey.result import CorrectAtLength, SurveyedOutputs
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.plain import Plain, PlainFigure, scatter
 from transformer_viz.figures.survey_parts import SHARES, axis, chart_layout, titled
 from transformer_viz.figures.theme import Theme, ThemeName, see_through, theme_of
+from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
 
 
 def survey_lengths(outputs: SurveyedOutputs, *, theme: ThemeName = "light", large: bool = False) -> go.Figure:
@@ -55,9 +55,9 @@ def _exact(points: Sequence[CorrectAtLength], colours: Theme) -> Plain:
 def _hover(point: CorrectAtLength) -> str:
     low, high = wilson(point.n_exact, point.n_known)
     lines = [
-        f"<b>{point.length} tokens</b>",
+        f"<b>{count_words(point.length, 'token')}</b>",
         f"{point.n_exact:,} of {point.n_known:,} texts right, {percent_words(point.n_exact / point.n_known, 1)}",
-        f"95 %: {percent_words(low, 1)} to {percent_words(high, 1)}",
+        f"95 %: {interval_words((low, high), percent_words, 1)}",
     ]
     lines += [f"{point.n_right:,} of {point.n_tokens:,} tokens right"] if point.n_tokens else []
     lines += [] if point.bleu is None else [f"BLEU {point.bleu:.1f}"]

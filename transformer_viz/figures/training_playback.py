@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.heads import check_place, head_map, layer_or_first, reasons_map
-from transformer_viz.analysis.sentences import percent_words, source_unit
+from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.analysis.snapshots import Course, course
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
@@ -19,6 +19,7 @@ from transformer_viz.figures.attention import colour_axes, map_traces
 from transformer_viz.figures.plain import Plain, PlainFigure, scatter
 from transformer_viz.figures.player import Looks
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
+from transformer_viz.numbers_in_words import compact_words, percent_words
 from transformer_viz.terms import Kind, head_label
 from transformer_viz.trace.snapshots import TrainingSnapshot
 
@@ -265,7 +266,7 @@ class _Playback:
         return [{"type": "rect", **edges, "line": {"color": self.theme.accent, "width": 3 if self.size > 13 else 2.5}}]
 
     def _time_axis(self, width: int) -> dict[str, Any]:
-        steps = [_short(moment.step) for moment in self.moments]
+        steps = [compact_words(moment.step) for moment in self.moments]
         ticks = _ticks(steps, width // (self.size - 2))
         return {
             "range": [-0.5, len(steps) - 0.5],
@@ -298,11 +299,6 @@ class _Playback:
             "ticks": "",
             "anchor": "x2",
         }
-
-
-def _short(step: int) -> str:
-    """`12.5k` from ten thousand on."""
-    return str(step) if step < 10_000 else f"{step / 1000:.3g}k" if step < 1_000_000 else f"{step / 1_000_000:.3g}M"
 
 
 def _ticks(words: Sequence[str], n_letters: int) -> list[int]:

@@ -69,8 +69,7 @@ class Strings:
     def __init__(self, model: LoadedModel, ids: Sequence[list[int]], answers: Sequence[Answer], max_length: int | None) -> None:
         """`ids` are what is read of each; `max_length` as in `decode`."""
         reader = model.model
-        self._has_prompts = reader.start_id is None and reader.sizes.writes
-        self._max_length = most_written(model, max_length, (max(map(len, ids)) - 1) * self._has_prompts)
+        self._max_length = most_written(model, max_length, (max(map(len, ids)) - 1) * reader.kind.has_prompt)
         self.samples, self.answers = len(ids), answers
         self.batches: list[list[int]] = []
         self._read: list[tuple[Tensor, Tensor]] = []
@@ -78,10 +77,10 @@ class Strings:
             counted = range(start, min(start + COUNTED, self.samples))
             # Among strings of all lengths most are padded, also where those that are decoded together are equally long.
             width = max(len(ids[i]) for i in counted)
-            for batch in _batches(sorted(counted, key=lambda i: len(ids[i])), ids, model, self._has_prompts):
+            for batch in _batches(sorted(counted, key=lambda i: len(ids[i])), ids, model):
                 rows = [ids[i] for i in batch]
                 self.batches.append(batch)
-                fits = len(rows[0]) if self._has_prompts else width
+                fits = len(rows[0]) if reader.kind.has_prompt else width
                 self._read.append(padded_batch(rows, reader.pad_id, fits, device=model.device))
         self._unchanged: dict[int, list[list[int]]] = {}
 
@@ -97,7 +96,7 @@ class Strings:
         """What it writes with a change; an encoder alone, what it puts in the places of mask tokens."""
         reader, (source, is_padding) = model.model, self._read[batch]
         tap, padding = changing_tap(edits, mistake, reader.sizes), is_padding if bool(is_padding.any()) else None
-        if not reader.sizes.writes:
+        if not reader.kind.writes:
             with torch.inference_mode():
                 filled = reader.encode(source, padding, tap=tap).argmax(-1)
             masked = torch.isin(source, torch.tensor(model.tokenizer.mask_id, device=source.device))
@@ -147,7 +146,7 @@ class GivenTexts(Strings):
             given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
             raise OptionError(f"texts are a list of 1 to {MOST_SAMPLES} texts; {given} cannot be decoded")
         ids, tokenizer = framed_sources(model, texts, None).rows, model.tokenizer
-        if not model.model.sizes.writes:
+        if not model.model.kind.writes:
             _check_fills(model, ids)
         known = (tokenizer.known(text, 0).expected_tokens for text in texts)
         super().__init__(model, ids, [None if tokens is None else list(tokens) for tokens in known], max_length)
@@ -165,9 +164,11 @@ def _check_fills(model: LoadedModel, ids: Sequence[list[int]]) -> None:
         raise InputError(f"{model.name} writes nothing, it fills mask tokens. Put {mask} into each text.")
 
 
-def _batches(ordered: Sequence[int], ids: Sequence[list[int]], model: LoadedModel, has_prompts: bool) -> Iterable[list[int]]:
+def _batches(ordered: Sequence[int], ids: Sequence[list[int]], model: LoadedModel) -> Iterable[list[int]]:
     """Numbers of strings that are decoded together, of these, which are ordered by length."""
-    groups = [list(group) for _, group in groupby(ordered, key=lambda i: len(ids[i]))] if has_prompts else [ordered]
+    groups = (
+        [list(group) for _, group in groupby(ordered, key=lambda i: len(ids[i]))] if model.model.kind.has_prompt else [ordered]
+    )
     for group in groups:
         n_logits = len(ids[group[-1]]) * model.model.sizes.vocabulary
         together = max(1, min(_TOGETHER, MOST_LOGITS // max(1, n_logits)))

@@ -114,7 +114,7 @@ class Passes:
         ids = (batch.source, batch.source_padding, batch.target, batch.target_padding)
         source, source_padding, target, target_padding = (each.to(self._model.device) for each in ids)
         memory = reader.encode(source, source_padding, tap=tap)
-        logits = reader.decode(target, memory, source_padding, target_padding, tap=tap) if sizes.writes else memory
+        logits = reader.decode(target, memory, source_padding, target_padding, tap=tap) if reader.kind.writes else memory
         if logits is None:  # an encoder that says nothing of its places
             logits = source.new_zeros(*source.shape, 1, dtype=torch.float64)
         weights, masked = ({kind: _gathered(recorder, kind, name) for kind in sizes.kinds} for name in ("weights", "mask"))

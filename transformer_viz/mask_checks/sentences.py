@@ -11,6 +11,7 @@ from torch import Tensor
 from transformer_viz.errors import OptionError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.tasks.task import Task
+from transformer_viz.terms import ModelKind
 from transformer_viz.tracing.framing import padded_batch
 from transformer_viz.vocabulary import SPECIAL_TOKENS, START
 
@@ -73,12 +74,9 @@ class Sentences:
             sources, targets = _of_task(task, rng)
         else:
             sources, targets = self._random(model)
-        has_both, is_prompt = (
-            reader.start_id is not None and reader.sizes.writes,
-            reader.start_id is None and reader.sizes.writes,
-        )
-        self.are: Literal["pairs", "texts"] = "pairs" if has_both else "texts"
-        self.batches = [_padded(model, sources, targets, on_left=side) for side in ((False, True) if is_prompt else (False,))]
+        self.are: Literal["pairs", "texts"] = "pairs" if reader.kind is ModelKind.ENCODER_DECODER else "texts"
+        sides = (False, True) if reader.kind.has_prompt else (False,)
+        self.batches = [_padded(model, sources, targets, on_left=side) for side in sides]
 
     @property
     def lengths(self) -> tuple[int, int]:
@@ -153,7 +151,7 @@ class Sentences:
             given = "one text" if isinstance(texts, str) else f"{len(texts)} texts"
             raise OptionError(f"texts are a list of 1 to {MOST_TEXTS} texts; {given} cannot be checked")
         sources, targets = [model.tokenizer.source(text) for text in texts], [_written(model, text) for text in texts]
-        read = [*sources, *targets] if model.model.start_id is not None else sources
+        read = [*sources, *targets] if model.model.kind is ModelKind.ENCODER_DECODER else sources
         if any(len(ids) > _most(model) for ids in read):
             self.notes.append(f"Note: of longer texts the first {_most(model)} tokens were read.")
         return _cut(sources, _most(model)), _cut(targets, _most(model))
@@ -210,9 +208,9 @@ def _of_task(task: Task, rng: np.random.Generator) -> tuple[list[list[int]], lis
 def _padded(model: LoadedModel, sources: list[list[int]], targets: list[list[int]], *, on_left: bool) -> Batch:
     """Every one of them is padded, as far as the model has positions. What is read of a prompt, the decoder reads."""
     reader, nothing = model.model, [[] for _ in sources]
-    if not reader.sizes.writes:
+    if not reader.kind.writes:
         targets = nothing
-    elif reader.start_id is None:
+    elif reader.kind.has_prompt:
         sources, targets = nothing, sources
     sides = ((sources, reader.sizes.longest_source), (targets, reader.sizes.longest_target))
     read, written = (_side(rows, reader.pad_id, most, on_left=on_left) for rows, most in sides)

@@ -11,6 +11,7 @@ from typing import Literal
 
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.sizes import Sizes
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import Kind
 
 Side = Literal["encoder", "decoder"]
@@ -124,7 +125,7 @@ def differing(architecture: Architecture, other: Architecture) -> set[str]:
 
 def summary(architecture: Architecture) -> str:
     """`encoder 2 layers → decoder 2 layers`."""
-    return " → ".join(f"{stack.side} {several(len(stack.layers), 'layer')}" for stack in architecture.stacks)
+    return " → ".join(f"{stack.side} {count_words(len(stack.layers), 'layer')}" for stack in architecture.stacks)
 
 
 def architecture_of(config: ModelConfig) -> Architecture:
@@ -239,7 +240,8 @@ class _OfConfig:
         config, heads = self.config, self.config.n_heads
         keys, values = heads * config.key_width, heads * config.value_width
         n = 2 * config.d_model * (keys + values) + config.attention_bias * (2 * keys + values + config.d_model)
-        widths = f"{several(heads, 'head')} × d_k {config.key_width}, d_v {config.value_width}, from d_model {config.d_model}"
+        widths = f"{count_words(heads, 'head')} × d_k {config.key_width}, d_v {config.value_width}"
+        widths += f", from d_model {config.d_model}"
         return Block(
             role="attention",
             title=TITLES[kind],
@@ -296,7 +298,7 @@ def _stack_of_sizes(sizes: Sizes, side: Side, kinds: tuple[Kind, ...]) -> Stack:
     n_read = sizes.vocabulary if side == "decoder" else sizes.source_vocabulary or sizes.vocabulary
     embedding = _plain("embedding", "Embedding", side, f"Each token becomes a vector, its row of a table of {n_read:,} tokens.")
     words = f"The vector becomes a logit for each of {sizes.vocabulary:,} tokens."
-    is_last = side == "decoder" or not sizes.writes
+    is_last = side == "decoder" or sizes.kinds == ("encoder",)
     end = (_plain("output", "Output projection", side, words),) if is_last and sizes.vocabulary else ()
     return Stack(side, (embedding,), numbers, layers, end)
 
@@ -311,7 +313,7 @@ def _attention_of_sizes(sizes: Sizes, side: Side, kind: Kind, number: int) -> Bl
     return Block(
         role="attention",
         title=TITLES[kind],
-        sentence=f"{LOOKS[kind]}{far}: {several(sizes.heads[kind], 'head')}.",
+        sentence=f"{LOOKS[kind]}{far}: {count_words(sizes.heads[kind], 'head')}.",
         place=f"{side}.{number}.{kind}",
         kind=kind,
         layer=number,
@@ -326,14 +328,9 @@ LOOKS: dict[Kind, str] = {
 }
 
 
-def several(n: int, what: str) -> str:
-    """`1 head`, `4 heads`."""
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
-
-
 def with_parameters(n_parameters: int) -> str:
     """`; 1,024 parameters`, or nothing."""
-    return f"; {n_parameters:,} parameters" if n_parameters else ""
+    return f"; {count_words(n_parameters, 'parameter')}" if n_parameters else ""
 
 
 def _biases(has: bool) -> str:

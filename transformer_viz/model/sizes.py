@@ -39,11 +39,6 @@ class Sizes:
         """The kinds of attention that the model has."""
         return tuple(self.layers)
 
-    @property
-    def writes(self) -> bool:
-        """Whether it has a decoder; one that is an encoder alone reads and writes nothing."""
-        return "decoder" in self.layers or "cross" in self.layers
-
 
 def sizes_of(config: ModelConfig) -> Sizes:
     """Of a model of ours."""

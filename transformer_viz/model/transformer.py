@@ -16,7 +16,7 @@ from transformer_viz.model.positions import Positions
 from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Tap, looking
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, ModelKind
 from transformer_viz.vocabulary import END_ID, PAD_ID, START_ID
 
 
@@ -27,7 +27,7 @@ class Transformer(nn.Module):
     """
 
     # What decoding asks for (`decoding/reader.py`).
-    start_id, end_ids, pad_id, rules = START_ID, (END_ID,), PAD_ID, None
+    kind, start_id, end_ids, pad_id, rules = ModelKind.ENCODER_DECODER, START_ID, (END_ID,), PAD_ID, None
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from transformer_viz.errors import ModelError
+from transformer_viz.numbers_in_words import bytes_words, percent_words
 
 if TYPE_CHECKING:
     import torch
@@ -55,7 +56,7 @@ def check_memory(found: Description, name: str, device: "torch.device") -> None:
         free = devices.free_memory(where)
         if free is not None and found.memory > _SHARE * free:
             raise ModelError(
-                f"{name} has {found.n_parameters:,} parameters, which take {found.memory / 2**30:.1f} GB as single-precision "
-                f"numbers; {devices.title(where)} has {free / 2**30:.1f} GB free, and {100 * _SHARE:.0f} % of that "
+                f"{name} has {found.n_parameters:,} parameters, which take {bytes_words(found.memory)} as single-precision "
+                f"numbers; {devices.title(where)} has {bytes_words(free)} free, and {percent_words(_SHARE)} of that "
                 "may be taken. Take a smaller model, or end what else takes memory."
             )

@@ -50,7 +50,7 @@ class Batch:
         weights: for each kind float32 (text, layer, head, query, key).
         masked: likewise bool (text or 1, layer, head or 1, query, key); None where nothing is but what was not written yet.
         is_growing: whether the keys of a decoder's row ended at its own position.
-        is_prompted: whether texts are read by the decoder, shorter ones behind padding.
+        has_prompts: whether texts are read by the decoder, shorter ones behind padding.
     """
 
     texts: Sequence[Text]
@@ -59,7 +59,7 @@ class Batch:
     weights: dict[Kind, np.ndarray]
     masked: dict[Kind, np.ndarray | None]
     is_growing: bool
-    is_prompted: bool
+    has_prompts: bool
 
     @classmethod
     def of(
@@ -81,7 +81,7 @@ class Batch:
                 kind: None if recorder.is_open(kind) else _numpy(recorder.gathered(kind, "mask", fill=True)) for kind in kinds
             },
             is_growing=recorder.is_growing("decoder"),
-            is_prompted=is_prompted(model),
+            has_prompts=model.model.kind.has_prompt,
         )
 
     def put(self, places: np.ndarray, others: "Batch") -> None:
@@ -112,12 +112,12 @@ class Batch:
 
     def n_rows(self, i: int) -> int:
         """How many rows the decoder has of a text."""
-        before = len(self.texts[i].ids) - 1 if self.is_prompted else 0
+        before = len(self.texts[i].ids) - 1 if self.has_prompts else 0
         return before + len(self.written[i])
 
     def n_before(self, kind: Kind, i: int) -> int:
         """How many rows of padding stand before a text's own."""
-        return self.width - len(self.texts[i].ids) if self.is_prompted and kind == "decoder" else 0
+        return self.width - len(self.texts[i].ids) if self.has_prompts and kind == "decoder" else 0
 
     @cached_property
     def _are_finite(self) -> bool:
@@ -146,7 +146,7 @@ class TooLarge(Exception):
 def batches(model: LoadedModel, texts: Sequence[Text]) -> Iterator[list[Text]]:
     """Texts of about one length together; which, depends on their lengths alone."""
     most = min(model.model.sizes.longest_target, model.model.sizes.longest_source)
-    with_prompts, has_rules = is_prompted(model), model.model.rules is not None
+    with_prompts, has_rules = model.model.kind.has_prompt, model.model.rules is not None
     batch: list[Text] = []
     limit = 0
     for text in sorted(texts, key=lambda text: len(text.ids)):
@@ -163,15 +163,10 @@ def batches(model: LoadedModel, texts: Sequence[Text]) -> Iterator[list[Text]]:
         yield batch
 
 
-def is_prompted(model: LoadedModel) -> bool:
-    """Whether texts are read by the decoder."""
-    return model.model.start_id is None and model.model.sizes.writes
-
-
 def fit(model: LoadedModel, n_texts: int, width: int, n_steps: int) -> bool:
     """Whether the attention of texts of this many tokens is held at once when so many tokens are written; of one text it is."""
     sizes = model.model.sizes
-    rows = n_steps + (width - 1 if is_prompted(model) else 0)
+    rows = n_steps + (width - 1 if model.model.kind.has_prompt else 0)
     cells: dict[Kind, int] = {"encoder": width * width, "decoder": rows * rows, "cross": rows * width}
     each = sum(len(sizes.layers[kind]) * sizes.heads[kind] * cells[kind] for kind in sizes.kinds)
     return n_texts == 1 or n_texts * each <= MOST_WEIGHTS

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformer_viz.errors import InputError
 from transformer_viz.loaded_model import Known, LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.surveying.batch import Batch, Text, TooLarge, fit, is_prompted
+from transformer_viz.surveying.batch import Batch, Text, TooLarge, fit
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.tracing.framing import padded_batch
 
@@ -27,7 +27,7 @@ _AHEAD = 1e-3
 def draft_of(model: LoadedModel, known: Known, limit: int) -> Sequence[int] | None:
     """The ids of an answer that a model is expected to write within its limit; None where nobody knows, or hardly any is so."""
     task, reader = model.task, model.model
-    is_plain = reader.sizes.writes and reader.rules is None and not is_prompted(model)
+    is_plain = reader.kind.writes and reader.rules is None and not model.model.kind.has_prompt
     if task is None or task.metric == "bleu" or known.expected is None or not is_plain:
         return None
     try:

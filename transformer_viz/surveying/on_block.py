@@ -52,7 +52,7 @@ class _Surveyed:
         self._why = {place: line.fault for place, line in enumerate(self._lines) if line.fault is not None}
         sizes, n = model.model.sizes, len(self._lines)
         self._heads = {kind: Heads(numbers, sizes.heads[kind], n) for kind, numbers in sizes.layers.items()}
-        self._outputs = Outputs(model, n) if sizes.writes else None
+        self._outputs = Outputs(model, n) if model.model.kind.writes else None
 
     def partial(self) -> Partial:
         """Runs it."""
@@ -76,15 +76,14 @@ class _Surveyed:
     def _text(self, place: int, line: Line) -> Text | None:
         if place in self._why:
             return None
-        model = self._model
+        model, has_prompt = self._model, self._model.model.kind.has_prompt
         try:
             (ids,) = framed_sources(model, [line.text], None).rows
-            is_prompt = model.model.start_id is None and model.model.sizes.writes
-            limit = most_written(model, self._options.max_length, len(ids) - 1 if is_prompt else 0)
+            limit = most_written(model, self._options.max_length, len(ids) - 1 if has_prompt else 0)
         except TransformerVizError as error:
             self._why[place] = str(error)
             return None
-        known = model.tokenizer.known(line.text, limit + (len(ids) if is_prompt else 0))
+        known = model.tokenizer.known(line.text, limit + (len(ids) if has_prompt else 0))
         return Text(place, line, ids, limit, known, draft_of(model, known, limit))
 
     def _run(self, texts: Sequence[Text]) -> None:
@@ -110,7 +109,7 @@ class _Surveyed:
         for kind, heads in self._heads.items():
             heads.add(batch, kind, labels)
         for i, text in enumerate(batch.texts):
-            read = (labels.target if batch.is_prompted else labels.source)[i][: len(text.ids)]
+            read = (labels.target if batch.has_prompts else labels.source)[i][: len(text.ids)]
             if not batch.is_finite(i):
                 self._why[text.place] = str(not_finite(self._model))
             elif self._outputs is not None:

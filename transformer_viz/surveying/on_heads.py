@@ -106,11 +106,11 @@ class Labels:
     """What the tokens of a batch are called, as far as statistics ask: of each text, of what an encoder and a decoder read."""
 
     def __init__(self, model: LoadedModel, batch: Batch) -> None:
-        tokenizer, sources = model.tokenizer, [[] if batch.is_prompted else text.ids for text in batch.texts]
+        tokenizer, sources = model.tokenizer, [[] if batch.has_prompts else text.ids for text in batch.texts]
         self.source = [tokenizer.source_labels(ids) for ids in sources]
         start = [] if model.model.start_id is None else [model.model.start_id]
         self.target = [
-            tokenizer.target_labels([*(text.ids if batch.is_prompted else start), *ids[:-1]]) if ids else []
+            tokenizer.target_labels([*(text.ids if batch.has_prompts else start), *ids[:-1]]) if ids else []
             for text, ids in zip(batch.texts, batch.written, strict=True)
         ]
         letters = (tokenizer.letters(labels) for labels in self.source)

@@ -10,7 +10,7 @@ from transformer_viz.decoding.greedy import greedy
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
 from transformer_viz.surveying import drafts
-from transformer_viz.surveying.batch import Batch, Text, TooLarge, fit, is_prompted
+from transformer_viz.surveying.batch import Batch, Text, TooLarge, fit
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.tracing.framing import padded_batch
 
@@ -33,14 +33,14 @@ def run(model: LoadedModel, texts: Sequence[Text]) -> list[Batch]:
 
 
 def _run(model: LoadedModel, texts: Sequence[Text]) -> Batch:
-    device, reader, on_left = model.device, model.model, is_prompted(model)
+    device, reader, on_left = model.device, model.model, model.model.kind.has_prompt
     rows = [text.ids for text in texts]
     width = max(map(len, rows))
     ids, padding = padded_batch(rows, reader.pad_id, width, on_left=on_left, device=device)
     recorder = Recorder(("weights", "mask"))
     given = ids, (padding if any(len(row) < width for row in rows) else None)
     with torch.inference_mode(), devices.memory_errors(device):
-        if reader.sizes.writes:
+        if reader.kind.writes:
             written, probabilities = _written(model, texts, given, recorder)
         else:
             reader.encode(*given, tap=recorder)

@@ -175,7 +175,7 @@ class _Run:
 
     def _draw(self, line: Line) -> None:
         """Keeps the lines whose numbers have the lowest hashes: the same ones in whatever order they would come."""
-        most = self._job.options.verdict_texts if self._model.model.sizes.writes else 0
+        most = self._job.options.verdict_texts if self._model.model.kind.writes else 0
         if line.fault is not None or not most:
             return
         drawn = hashlib.sha256(f"{self._job.options.seed} {line.number}".encode()).digest()

@@ -9,6 +9,7 @@ from transformer_viz import reading
 from transformer_viz.errors import OptionError, quoted
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.readers import load_model
 from transformer_viz.surveying import on_ray, processes
 from transformer_viz.surveying.options import check_whole
@@ -93,7 +94,7 @@ class Workers:
         free, needed = devices.memory_of_machine(), memory_of_worker(model)
         if free is not None and self.n * needed > free:
             raise OptionError(
-                f"{self.n} workers need about {self.n * needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free; "
+                f"{self.n} workers need about {bytes_words(self.n * needed)} of memory, and {bytes_words(free)} are free; "
                 f"take at most {max(1, free // needed)}"
             )
         return partial(processes.run, self.n)

@@ -15,7 +15,7 @@ import numpy as np
 
 import transformer_viz
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.terms import KINDS, Kind, ModelKind
 from transformer_viz.trace import attribution
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.checks import check
@@ -269,9 +269,16 @@ class Trace:
         return self.target_tokens if kind == "decoder" else self.source_tokens
 
     @property
+    def model_kind(self) -> ModelKind:
+        """What the model is made of, by what it read in this run."""
+        if not self.target_tokens:
+            return ModelKind.ENCODER
+        return ModelKind.ENCODER_DECODER if self.source_tokens else ModelKind.DECODER
+
+    @property
     def writes(self) -> bool:
         """Whether it has a decoder's rows; the run of an encoder alone reads and writes nothing."""
-        return bool(self.target_tokens)
+        return self.model_kind.writes
 
     @property
     def rows(self) -> tuple[str, ...]:

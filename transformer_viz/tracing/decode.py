@@ -168,7 +168,7 @@ def _collected(request: DecodeRequest, recorder: Recorder) -> TraceBuilder:
     ranked = RankedRows(request.n_candidates, tokenizer.label, most_rows, with_ids=not tokenizer.has_unique_labels)
     changing = changing_tap(request.edits, request.mistake, checkpoint.model.sizes, request.closed)
     tap = recorder if changing is None else compose(changing, recorder)
-    if not checkpoint.model.sizes.writes:
+    if not checkpoint.model.kind.writes:
         return TraceBuilder(recorder, read_sources(request, tap), ranked)
     return TraceBuilder(recorder, _decoded(request, tap, ranked), ranked)
 
@@ -213,8 +213,9 @@ def _source(request: DecodeRequest) -> tuple[Tensor, Tensor | None]:
     sources, device = request.sources, request.checkpoint.device
     if sources.is_even:
         return torch.tensor(sources.rows, device=device), None
-    has_prompts = any(each.prompt for each in request.sentences)
-    return padded_batch(sources.rows, sources.pad_id, sources.width, on_left=has_prompts, device=device)
+    return padded_batch(
+        sources.rows, sources.pad_id, sources.width, on_left=request.checkpoint.model.kind.has_prompt, device=device
+    )
 
 
 def _target(request: DecodeRequest, forced: Rows) -> tuple[Tensor, Tensor, Tensor | None]:

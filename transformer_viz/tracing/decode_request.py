@@ -136,7 +136,7 @@ class DecodeRequest:
         with_scores = "scores" in _recorded(asked["record"])
         n_candidates = whole("candidates", asked["candidates"], 1, 100_000)
         sources = framed_sources(checkpoint, texts, pad_to)
-        has_prompt = checkpoint.model.start_id is None and sizes.writes
+        has_prompt = checkpoint.model.kind.has_prompt
         n_given = sources.width - 1 if has_prompt else 0
         max_length = most_written(checkpoint, asked.get("max_length"), n_given)
         strategy = strategy_of(checkpoint, asked["strategy"], max_length, **_only(StrategyOptions, asked))
@@ -179,8 +179,8 @@ class DecodeRequest:
         if len(self.sentences) == 1:
             return frozenset()
         of_source, of_target = self.keeps_padding
-        in_passes, has_prompt = self.is_recomputed or self.forced is not None, self.checkpoint.model.start_id is None
-        of_decoder = not in_passes or (of_source if has_prompt else of_target)
+        in_passes = self.is_recomputed or self.forced is not None
+        of_decoder = not in_passes or (of_source if self.checkpoint.model.kind.has_prompt else of_target)
         kept: dict[Kind, bool] = {"encoder": of_source, "decoder": of_decoder, "cross": of_source}
         return frozenset(kind for kind, is_kept in kept.items() if not is_kept)
 

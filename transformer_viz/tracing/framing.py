@@ -8,6 +8,7 @@ from torch import Tensor
 
 from transformer_viz.errors import InputError, ModelError, OptionError
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.terms import ModelKind
 from transformer_viz.tracing.options import whole
 from transformer_viz.vocabulary import END, PAD_ID, START
 
@@ -60,10 +61,8 @@ def framed_sources(checkpoint: LoadedModel, texts: Sequence[str], pad_to: int | 
 
 def longest_source(checkpoint: LoadedModel) -> int:
     """The most tokens that may be read of a text. What writes after its prompt needs a place for what it writes."""
-    sizes = checkpoint.model.sizes
-    if checkpoint.model.start_id is not None and sizes.writes:
-        return sizes.longest_source
-    return min(LONGEST, sizes.longest_source) - sizes.writes
+    kind, longest = checkpoint.model.kind, checkpoint.model.sizes.longest_source
+    return longest if kind is ModelKind.ENCODER_DECODER else min(LONGEST, longest) - kind.has_prompt
 
 
 def framed_targets(
@@ -73,7 +72,7 @@ def framed_targets(
     if len(targets) != n_sources:
         raise InputError(f"There are {n_sources} sources and {len(targets)} targets; give one target for each source.")
     reader = checkpoint.model
-    if not reader.sizes.writes:
+    if not reader.kind.writes:
         raise OptionError(f"{checkpoint.name} is an encoder alone, which writes nothing: leave the target out")
     most = min(LONGEST, reader.sizes.longest_target) - n_given
     rows = [[*ids_of_target(checkpoint, target), reader.end_ids[0]] for target in targets]

@@ -174,10 +174,10 @@ def _last_layer(sizes: Sizes) -> int:
 
 def _request(reader: LoadedModel, trace: Trace) -> DecodeRequest:
     """The run's tokens, to be read as they were."""
-    n_given = trace.n_given if reader.model.start_id is None else 0
+    n_given = trace.n_given if reader.model.kind.has_prompt else 0
     n_own = trace.n_steps - int(padding(trace, "target")[n_given:].sum())
     read = (trace.target_ids or trace.target_tokens)[n_given + 1 : n_own]
-    writes = reader.model.sizes.writes
+    writes = reader.model.kind.writes
     try:
         request = DecodeRequest.of(
             reader,

@@ -73,7 +73,7 @@ def read_batch(
             f"{len(sources)} sources and {len(given)} targets are given. Give one target for each source, or None."
         )
     changed: Any = {"edits": edits, "mistake": mistake, "record": ("weights", "scores"), "max_trace_bytes": max_trace_bytes}
-    if not checkpoint.model.sizes.writes and not any(given):
+    if not checkpoint.model.kind.writes and not any(given):
         return decode(checkpoint, list(sources), pad_to=_width(checkpoint, sources), **changed)
     if any(target is None for target in given):
         written = decode_batch(checkpoint, sources, max_trace_bytes=max_trace_bytes)

@@ -141,7 +141,7 @@ class TraceBuilder:
             edits=made.edits,
             layers=made.layers,
             n_given=n_given,
-            fills=self._fills(i, sentence, tokenizer) if not checkpoint.model.sizes.writes else (),
+            fills=self._fills(i, sentence, tokenizer) if not checkpoint.model.kind.writes else (),
             source_ids=tuple(sentence.source_ids) if with_ids else None,
             target_ids=tuple(read) if with_ids else None,
             output_ids=tuple(ids) if with_ids else None,
@@ -171,7 +171,7 @@ class TraceBuilder:
     def _read(self, i: int, checkpoint: LoadedModel, sentence: Sentence) -> list[int]:
         """What was read in each row."""
         start, n_padded = checkpoint.model.start_id, sentence.n_padded_steps
-        if not checkpoint.model.sizes.writes:
+        if not checkpoint.model.kind.writes:
             return []
         opening = sentence.prompt[: None if self.n_given is not None else 1] if start is None else [start]
         return [*opening, *self.ids[i][: self.lengths[i] - 1], *[checkpoint.model.pad_id] * n_padded]
@@ -259,7 +259,7 @@ def made_by(
     """What a Trace says of its making, of an encoder alone nothing about what is written; `choosing` are the keywords of its
     strategy that were given."""
     given = {name: list(value) if name in ("prefix", "ban") else value for name, value in (choosing or {}).items()}
-    writes = {"strategy": strategy, **given, "max_length": max_length} if checkpoint.model.sizes.writes else {}
+    writes = {"strategy": strategy, **given, "max_length": max_length} if checkpoint.model.kind.writes else {}
     return {
         "checkpoint": checkpoint.name,
         "variant": checkpoint.variant,

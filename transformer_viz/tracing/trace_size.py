@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from transformer_viz.errors import OptionError, TraceTooLarge
 from transformer_viz.model.sizes import Sizes
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.recording_options import RecordingOptions
@@ -175,23 +176,15 @@ def _offers(plans: Sequence[Plan], most: int) -> tuple[tuple[dict[str, object], 
 
 def _refusal(plans: Sequence[Plan], size: TraceSize, most: int, offers: Sequence[tuple[dict[str, object], int]]) -> str:
     n_texts, is_search = len(plans[0].n_sources), plans[0].beam is not None
-    said = f"The trace{'' if n_texts == 1 else f' of {n_texts} texts'} would take up to {megabytes(size.total)}"
+    said = f"The trace{'' if n_texts == 1 else f' of {n_texts} texts'} would take up to {bytes_words(size.total)}"
     if size.total <= most:
-        said += f", and making it up to {megabytes(size.peak)}, of which {megabytes(most_peak(most))} are allowed"
-    said += f"; max_trace_bytes={most} allows {megabytes(most)}."
-    ways = [f"{', '.join(f'{k}={v!r}' for k, v in options.items())} ({megabytes(n)})" for options, n in offers[:3]]
+        said += f", and making it up to {bytes_words(size.peak)}, of which {bytes_words(most_peak(most))} are allowed"
+    said += f"; max_trace_bytes={most} allows {bytes_words(most)}."
+    ways = [f"{', '.join(f'{k}={v!r}' for k, v in options.items())} ({bytes_words(n)})" for options, n in offers[:3]]
     less = ["shorten the text", f"lower max_length{' or beam_size' if is_search else ''}"]
     less += ["decode fewer texts at once"] if n_texts > 1 else []
     fits = f" It fits with {'; or with '.join(ways)}. Or" if ways else " To make it smaller,"
     return f"{said}{fits} {', '.join(less)}, or raise max_trace_bytes."
-
-
-def megabytes(n_bytes: float) -> str:
-    """`0.214 MB` as `214 kB`; three digits."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6)):
-        if n_bytes >= 0.9995 * size:
-            return f"{n_bytes / size:,.0f} {unit}" if n_bytes >= 999.5 * size else f"{n_bytes / size:.3g} {unit}"
-    return f"{n_bytes / 1e3:.3g} kB"
 
 
 def checked_limit(value: int | None) -> int:

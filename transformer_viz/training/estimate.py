@@ -13,6 +13,7 @@ from transformer_viz.errors import ConfigError
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.model.devices import memory_of_machine
 from transformer_viz.model.transformer import Transformer
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.tasks import Task
 from transformer_viz.training.batches import batches
 from transformer_viz.training.in_progress import snapshot_steps
@@ -75,8 +76,8 @@ def check_memory(needed: Estimate, share: float = 0.8) -> None:
     available = memory_of_machine()
     if available is not None and needed.memory > share * available:
         raise ConfigError(
-            f"this training needs about {needed.memory / 2**30:.1f} GB of memory and the machine has "
-            f"{available / 2**30:.1f} GB. Take smaller widths, fewer layers or a smaller batch"
+            f"this training needs about {bytes_words(needed.memory)} of memory and the machine has "
+            f"{bytes_words(available)}. Take smaller widths, fewer layers or a smaller batch"
         )
 
 

@@ -26,6 +26,7 @@ from torch import Tensor
 from transformer_viz import locks, places, reading, serving
 from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
 from transformer_viz.errors import OptionError, TransformerVizError
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.training import estimate
 from transformer_viz.training.embeddings import SIDES, Side
 from transformer_viz.training.in_progress import STATE
@@ -200,8 +201,8 @@ def _check_room(more: int) -> None:
     most, used = serving.limits().trained_bytes, _bytes_in(trained_folder())
     if used + more > most:
         raise OptionError(
-            f"Trainings may take {most / 1e9:.2f} GB here; there are {used / 1e9:.2f} GB, and this one would write up to "
-            f"{more / 1e9:.2f} GB more. Remove one for good, or take a smaller model. Whoever runs the server sets the limit "
+            f"Trainings may take {bytes_words(most)} here; there are {bytes_words(used)}, and this one would write up to "
+            f"{bytes_words(more)} more. Remove one for good, or take a smaller model. Whoever runs the server sets the limit "
             "with --max-trained-bytes."
         )
 

@@ -1,35 +1,14 @@
 """What a survey says, in sentences of plain text."""
 
 from transformer_viz.analysis.survey.compare import SurveyComparison
-from transformer_viz.analysis.survey.readings import Estimate, best, calibration, estimate, reading, roles
+from transformer_viz.analysis.survey.readings import best, calibration, estimate, reading, roles
 from transformer_viz.analysis.survey.result import Survey, SurveyedHead, SurveyedOutputs
+from transformer_viz.numbers_in_words import count_words, interval_words, number_words, percent_words, signed_words
 from transformer_viz.terms import KIND_TITLES, head_title
 
 _MOST_ROLES = 4
 _IN_TWENTY = 0.05
 """Of heads that do not differ, the share whose 95 % interval leaves 0 out by chance."""
-
-
-def number(value: float) -> str:
-    """Three figures behind the point, fewer of what is large; what rounds to nothing has no sign."""
-    return (f"{round(value, 3) + 0.0:.3f}" if abs(value) < 10 else f"{value:.4g}").replace("-", "−")
-
-
-def signed(value: float) -> str:
-    """`+0.021`; what rounds to nothing has no sign."""
-    return ("+" if round(value, 3) > 0 else "") + number(value)
-
-
-def interval(found: Estimate) -> str:
-    """`95 %: 0.981 to 0.985`."""
-    return f"95 %: {number(found.low)} to {number(found.high)}"
-
-
-def percent(share: float) -> str:
-    """Never 100 % or 0 % of what is not."""
-    if 0.9995 <= share < 1:
-        return "more than 99.9 %"
-    return "less than 0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %".replace(".0 %", " %")
 
 
 def place(head: SurveyedHead) -> str:
@@ -42,21 +21,17 @@ def headline(survey: Survey, name: str) -> str:
     head = best(survey, name)
     found = None if head is None else estimate(head, name)
     if head is None or found is None:
-        return f"No head of {survey.model.name} was measured: none of {texts(survey.texts.n)} could be read."
+        return f"No head of {survey.model.name} was measured: none of {count_words(survey.texts.n, 'text')} could be read."
     compared = reading(survey, name)
     if compared.role is not None:
-        share = f"{percent(found.value)} of {texts(found.n)} (95 %: {percent(found.low)} to {percent(found.high)})"
+        ends = interval_words((found.low, found.high), percent_words, 1)
+        share = f"{percent_words(found.value, 1)} of {count_words(found.n, 'text')} (95 %: {ends})"
         return f"No head is named “{compared.role}” more often than {place(head)}: in {share}."
-    even = "" if found.even is None else f"; uniform attention would have {number(found.even)}"
+    even = "" if found.even is None else f"; uniform attention would have {number_words(found.even)}"
     return (
-        f"Over {texts(found.n)}, {compared.title} is highest in {place(head)}: {number(found.value)} on average "
-        f"({interval(found)}){even}."
+        f"Over {count_words(found.n, 'text')}, {compared.title} is highest in {place(head)}: {number_words(found.value)} "
+        f"on average (95 %: {interval_words((found.low, found.high))}){even}."
     )
-
-
-def texts(n: int) -> str:
-    """`2,000 texts`."""
-    return f"{n:,} text{'' if n == 1 else 's'}"
 
 
 def role_words(head: SurveyedHead) -> str:
@@ -65,10 +40,10 @@ def role_words(head: SurveyedHead) -> str:
     if not found:
         return "no text tells its role"
     (first, most), *others = found
-    parts = [f"{first} in {percent(most)} of {texts(head.n_texts)}"]
-    parts += [f"{role} in {percent(share)}" for role, share in others[: _MOST_ROLES - 1]]
+    parts = [f"{first} in {percent_words(most, 1)} of {count_words(head.n_texts, 'text')}"]
+    parts += [f"{role} in {percent_words(share, 1)}" for role, share in others[: _MOST_ROLES - 1]]
     rest = sum(share for _, share in others[_MOST_ROLES - 1 :])
-    return ", ".join([*parts, *([f"something else in {percent(rest)}"] if rest else [])])
+    return ", ".join([*parts, *([f"something else in {percent_words(rest, 1)}"] if rest else [])])
 
 
 def made_of(survey: Survey) -> str:
@@ -76,9 +51,9 @@ def made_of(survey: Survey) -> str:
     model, read = survey.model, survey.texts
     failed = "" if not read.n_failed else f"; {read.n_failed:,} of {read.n:,} could not be read"
     chosen = ", ".join(f"{name} {value}" for name, value in survey.options.items() if value is not None)
-    parameters = f"{model.parameters:,} parameters"
+    parameters, texts = count_words(model.parameters, "parameter"), count_words(read.n_read, "text")
     return (
-        f"Surveyed: {model.name} ({model.variant}, {parameters}) over {texts(read.n_read)} ({read.source}){failed}. "
+        f"Surveyed: {model.name} ({model.variant}, {parameters}) over {texts} ({read.source}){failed}. "
         f"Options: {chosen or 'none'}. Made by version {survey.version}."
     )
 
@@ -91,9 +66,9 @@ def changed(comparison: SurveyComparison, a: str, b: str) -> str:
         return f"From {a} to {b} no head's {title} differs by more than its 95 % interval."
     where = f"{head_title(largest.layer, largest.head)} of {KIND_TITLES[largest.kind]}"
     return (
-        f"From {a} to {b} {title} changed most in {where}: {number(largest.a.value)} → {number(largest.b.value)}, "
-        f"{signed(largest.difference)} (95 %: {signed(largest.low)} to {signed(largest.high)}). {n_clear} of {n} heads differ "
-        f"by more than their interval; by chance alone it would be about {_IN_TWENTY * n:.1g}."
+        f"From {a} to {b} {title} changed most in {where}: {number_words(largest.a.value)} → {number_words(largest.b.value)}, "
+        f"{signed_words(largest.difference)} (95 %: {interval_words((largest.low, largest.high), signed_words)}). {n_clear} "
+        f"of {n} heads differ by more than their interval; by chance alone it would be about {_IN_TWENTY * n:.1g}."
     )
 
 
@@ -101,9 +76,11 @@ def right(outputs: SurveyedOutputs) -> str:
     """How many outputs and tokens are right."""
     if not outputs.n_known:
         return f"Of none of the {outputs.n:,} outputs the right answer is known, so that none is counted as right."
-    words = f"{outputs.n_exact:,} of {outputs.n_known:,} outputs are right, {percent(outputs.n_exact / outputs.n_known)}"
+    words = (
+        f"{outputs.n_exact:,} of {outputs.n_known:,} outputs are right, {percent_words(outputs.n_exact / outputs.n_known, 1)}"
+    )
     if outputs.n_tokens:
-        words += f"; of the tokens at their place {percent(outputs.n_right / outputs.n_tokens)}"
+        words += f"; of the tokens at their place {percent_words(outputs.n_right / outputs.n_tokens, 1)}"
     return words + ("" if outputs.bleu is None else f"; BLEU {outputs.bleu:.1f}") + "."
 
 
@@ -115,8 +92,8 @@ def calibrated(outputs: SurveyedOutputs) -> str:
     n = sum(each.n for each in bins)
     sure, hits = (sum(getattr(each, name) * each.n for each in bins) / n for name in ("confidence", "accuracy"))
     return (
-        f"Of {n:,} tokens that were written after a right prefix {percent(hits)} are right, and their probability is "
-        f"{percent(sure)} on average. Expected calibration error: {error:.3f}."
+        f"Of {n:,} tokens that were written after a right prefix {percent_words(hits, 1)} are right, and their probability is "
+        f"{percent_words(sure, 1)} on average. Expected calibration error: {error:.3f}."
     )
 
 

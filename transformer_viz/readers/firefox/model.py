@@ -24,7 +24,7 @@ from transformer_viz.model.incremental import around_of, entries_of, feed_forwar
 from transformer_viz.model.sizes import Sizes, sizes_of
 from transformer_viz.model.surroundings import Surroundings
 from transformer_viz.model.tap import Look, Site, Tap, looking, unseen
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, ModelKind
 
 END_ID = 0
 EPSILON = 1e-9
@@ -86,7 +86,7 @@ class FirefoxReader(nn.Module):
     The decoder first reads a vector of zeros, as a token beyond the vocabulary, which is never written.
     """
 
-    end_ids, pad_id = (END_ID,), END_ID
+    kind, end_ids, pad_id = ModelKind.ENCODER_DECODER, (END_ID,), END_ID
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()

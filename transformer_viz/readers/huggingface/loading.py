@@ -61,7 +61,7 @@ class HuggingFaceModel:
     @property
     def generation(self) -> dict[str, Any]:
         """What of its generation config is in force, and its languages; nothing where it writes nothing."""
-        if not self.model.sizes.writes:
+        if not self.model.kind.writes:
             return {}
         named = {"source_language": self.source_language, "target_language": self.target_language}
         return {name: code for name, code in named.items() if code} | self.model.generation.in_force
@@ -108,7 +108,7 @@ class HuggingFaceModel:
     def switches(self) -> Switches:
         """How it reads and writes, as far as it has a choice."""
         generation, asked = self.model.generation, self.model.generation.target
-        has_rules = self.model.sizes.writes and (generation.settings or generation.refused)
+        has_rules = self.model.kind.writes and (generation.settings or generation.refused)
         return Switches(
             generation=generation.is_on if has_rules else None,
             chat=self.tokenizer.is_chat if self.tokenizer.tokenizer.chat_template else None,

@@ -3,6 +3,7 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
@@ -18,7 +19,7 @@ from transformer_viz.readers.huggingface.around import handed
 from transformer_viz.readers.huggingface.attention import Pass, Place
 from transformer_viz.readers.huggingface.generation import Generation
 from transformer_viz.readers.huggingface.probe import Found, failures, refused, tokens_of
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Kind, ModelKind
 
 _TOLERANCE = 1e-3
 """How far logits with a cache may be from those without, of the largest: sums in another order round differently."""
@@ -37,6 +38,13 @@ class HuggingFaceReader:
     model: Any
     found: Found
     generation: Generation
+
+    @cached_property
+    def kind(self) -> ModelKind:
+        """By its config; which of the two a model with one stack is, the probe found."""
+        if self.model.config.is_encoder_decoder:
+            return ModelKind.ENCODER_DECODER
+        return ModelKind.DECODER if self.found.decoder else ModelKind.ENCODER
 
     @property
     def start_id(self) -> int | None:
@@ -68,19 +76,14 @@ class HuggingFaceReader:
         """Of the model."""
         return self.model.training
 
-    @property
-    def has_encoder(self) -> bool:
-        """Whether there is one beside the decoder."""
-        return bool(self.model.config.is_encoder_decoder)
-
     def encode(self, source: Tensor, source_padding: Tensor | None = None, *, tap: Tap | None = None) -> Any:
         """Hidden states of an encoder; of an encoder alone the logits at each place; nothing of a decoder alone."""
-        if not self.has_encoder and self.sizes.writes:
+        if not self.kind.has_encoder:
             return None
-        module = self.model.get_encoder() if self.has_encoder else self.model
+        module = self.model.get_encoder() if self.kind.writes else self.model
         with self._seen_by(self.found.encoder, tap):
             returned = module(input_ids=source, attention_mask=_real(source, source_padding))
-        return returned.last_hidden_state if self.has_encoder else getattr(returned, "logits", None)
+        return returned.last_hidden_state if self.kind.writes else getattr(returned, "logits", None)
 
     def incremental(self, memory: Any, source_padding: Tensor | None = None) -> "HuggingFaceReading":
         """Begins to write, with a cache of keys and values."""
@@ -98,7 +101,7 @@ class HuggingFaceReader:
         """All rows at once, without a cache."""
         real = _real(target, target_padding)
         with self._seen_by(self.found.decoder, tap):
-            if self.has_encoder:
+            if self.kind.has_encoder:
                 given = self.of_encoder(memory, source_padding)
                 return self.model(**given, decoder_input_ids=target, decoder_attention_mask=real, use_cache=False).logits
             return self.model(input_ids=target, attention_mask=real, **self.positions(real, target), use_cache=False).logits
@@ -136,7 +139,7 @@ class HuggingFaceReading:
 
         self._reader, self._memory, self._padding = reader, memory, padding
         # Plain: one that knows of sliding windows returns the keys of the window alone.
-        self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache()) if reader.has_encoder else DynamicCache()
+        self._cache = EncoderDecoderCache(DynamicCache(), DynamicCache()) if reader.kind.has_encoder else DynamicCache()
         self._n_read = 0
         self._real: Tensor | None = None
 
@@ -144,7 +147,7 @@ class HuggingFaceReading:
         """One token of every sentence, (batch,), or at first a prompt, (batch, position)."""
         rows = tokens if tokens.dim() == 2 else tokens[:, None]
         with attention.seen_by(_pass(self._reader.found.decoder, tap, self._n_read)):
-            logits = self._with_encoder(rows) if self._reader.has_encoder else self._alone(rows)
+            logits = self._with_encoder(rows) if self._reader.kind.has_encoder else self._alone(rows)
         self._n_read += rows.shape[1]
         return logits if tokens.dim() == 2 else logits[:, -1]
 
@@ -174,17 +177,17 @@ def check_decoding(reader: HuggingFaceReader) -> None:
     Raises:
         ModelError: that fails, or the two differ.
     """
-    if not reader.sizes.writes:
+    if not reader.kind.writes:
         return
     with failures(reader.model, "a step of decoding"):
         tokens = tokens_of(reader.model, 3)
         whole = reader.decode(tokens, reader.encode(tokens))
         # As in a batch: a prompt is padded before, and a source after.
-        n_read = 3 if reader.has_encoder else 2
-        pads = torch.arange(n_read + 1, device=tokens.device)[None] == (n_read if reader.has_encoder else 0)
+        n_read = 3 if reader.kind.has_encoder else 2
+        pads = torch.arange(n_read + 1, device=tokens.device)[None] == (n_read if reader.kind.has_encoder else 0)
         padded = tokens.new_full(pads.shape, reader.pad_id).masked_scatter(~pads, tokens[:, :n_read])
         reading = reader.incremental(reader.encode(padded, pads), pads)
-        opening = tokens[:, :2] if reader.has_encoder else padded
+        opening = tokens[:, :2] if reader.kind.has_encoder else padded
         steps = torch.cat([reading.read(opening)[:, -2:], reading.read(tokens[:, 2])[:, None]], 1)
         # Logits of tokens that are never written may be −∞.
         largest = float(whole[whole.isfinite()].abs().max())

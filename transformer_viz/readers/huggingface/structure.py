@@ -25,10 +25,10 @@ from transformer_viz.model.architecture import (
     Stack,
     Sublayer,
     architecture_of_sizes,
-    several,
     with_parameters,
 )
 from transformer_viz.model.sizes import Sizes
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.readers.huggingface.attention import Call, Place
 from transformer_viz.readers.huggingface.watching import Seen, watched
 
@@ -239,7 +239,7 @@ class _OfLayer:
         window = self.sizes.windows.get(kind, {}).get(number)
         far = f", {window:,} positions far" if window else ""
         shared = f", {n_shared} heads to a key and value" if n_shared > 1 else ""
-        widths = f"{several(n_heads, 'head')} × d_k {call.query.shape[-1]}{shared}, from d_model {part.given.shape[-1]}"
+        widths = f"{count_words(n_heads, 'head')} × d_k {call.query.shape[-1]}{shared}, from d_model {part.given.shape[-1]}"
         return Block(
             role="attention",
             title=TITLES[kind],

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from transformer_viz.errors import OptionError, TraceTooLarge
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KIND_TITLES, KINDS
 from transformer_viz.trace.limits import MAX_TRACE_BYTES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.recording_options import RecordingKeywords, keep
-from transformer_viz.tracing.trace_size import held_bytes, megabytes
+from transformer_viz.tracing.trace_size import held_bytes
 from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def within(checkpoint: "LoadedModel", make: Callable[[Kept], R]) -> R:
 
 def refuse(error: TraceTooLarge) -> None:
     """Says what is too large, and has a button for each choice that is not."""
-    words = f"Everything of this run would take up to {megabytes(error.needed)}"
-    words += f"; the page allows {megabytes(error.allowed)}." if error.needed > error.allowed else ", and more to make it."
+    words = f"Everything of this run would take up to {bytes_words(error.needed)}"
+    words += f"; the page allows {bytes_words(error.allowed)}." if error.needed > error.allowed else ", and more to make it."
     if not error.offers:
         st.warning(f"{words} Shorten the text.", icon=":material/memory:")
         return
@@ -53,17 +54,17 @@ def refuse(error: TraceTooLarge) -> None:
     with st.container(horizontal=True, key="keep-offers"):
         for options, n_bytes in error.offers[:_MOST_OFFERED]:
             text = written(options)
-            title = f"{words_of(options)} ({megabytes(n_bytes)})"
+            title = f"{words_of(options)} ({bytes_words(n_bytes)})"
             st.button(title, key=f"keep-{text}", on_click=_choose, args=(text,), icon=":material/compress:")
 
 
 def caption(trace: Trace) -> None:
     """What the run takes, quietly; and where only a part is kept, which, with a way back to the choice."""
-    words = f"this trace: {megabytes(held_bytes(trace))} of at most {megabytes(MAX_TRACE_BYTES)}"
+    words = f"this trace: {bytes_words(held_bytes(trace))} of at most {bytes_words(MAX_TRACE_BYTES)}"
     part = words_of(trace.made_by)
     st.caption(words + (f"; kept: {part}" if part else ""))
     if part:
-        st.button("Choose again", key="keep-again", on_click=_choose, args=(None,), type="tertiary", icon=":material/undo:")
+        st.button("Choose again", key="keep-again", on_click=_choose, args=("",), type="tertiary", icon=":material/undo:")
 
 
 def kept(options: RecordingKeywords) -> Kept:
@@ -89,8 +90,18 @@ def words_of(options: Any) -> str:
 
 def _chosen(checkpoint: "LoadedModel") -> Kept:
     """What was chosen, from the link or by a button; what this checkpoint does not have is said once and forgotten."""
-    state = st.session_state
-    text = state.get("keep")
+    text = st.session_state.get("keep", "")
+    return _read(checkpoint, text) or ()
+
+
+def hidden_choice(checkpoint: "LoadedModel") -> None:
+    """What was chosen, in the link; what this checkpoint does not have is said once and forgotten."""
+    allowed = f"{', '.join(KINDS)}, {HALF}, and layers that this model has"
+    link.hidden("keep", lambda text: _read(checkpoint, text) is not None, allowed)
+
+
+def _read(checkpoint: "LoadedModel", text: str) -> Kept | None:
+    """None where this checkpoint does not have it."""
     if not text:
         return ()
     parts = text.split(",")
@@ -102,11 +113,9 @@ def _chosen(checkpoint: "LoadedModel") -> Kept:
     try:
         keep(checkpoint.model.sizes, **options)
     except OptionError:
-        link.complaints().add("keep", text, f"{', '.join(KINDS)}, {HALF}, and layers that this model has")
-        state.keep = None
-        return ()
-    return kept(options)
+        return None
+    return kept(options) or None
 
 
-def _choose(text: str | None) -> None:
+def _choose(text: str) -> None:
     st.session_state.keep = text

@@ -1,8 +1,7 @@
 """Compare: two runs side by side, and every map with its signed difference."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from types import MappingProxyType
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,15 +15,16 @@ from transformer_viz.export.strips import legend
 from transformer_viz.figures.difference_mosaic import plain_difference_mosaic
 from transformer_viz.figures.mosaic import plain_mosaic
 from transformer_viz.figures.overview import plain_overview
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import runs
-from transformer_viz.views.compare import patching, place, recipe, shown, side_runs, sides
+from transformer_viz.views.cache import model_list
+from transformer_viz.views.compare import patching, place, shown, side_runs, sides
 from transformer_viz.views.compare.sides import A, B
 from transformer_viz.views.components import bar, chart, clicks, code, deep_mosaic, figure_file, player, screen, style
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.open import opened
-from transformer_viz.views.snippets.compare import Patch, lines
 from transformer_viz.views.state import deep, display_options, link, words
 
 TITLE, ICON, ORDER = "Compare", ":material/compare:", 3
@@ -80,33 +80,34 @@ def show() -> None:
     _open_on_the_example()
     # The sides' boxes stand below the bar's, and are started by it.
     found: list[list[str]] = []
-    chosen = bar.show("compare", with_models=True, instead=_common(found.append), long_texts=sides.long_texts())
+    first = EXAMPLES[0]
+    opening = bar.Opening(first.a["checkpoint"], first.a["text"]) if _names().issuperset(first.needs) else None
+    chosen = bar.show("compare", with_models=True, opening=opening, instead=_common(found.append))
     if display_options.is_hidden("Two runs side by side"):
-        link.write(link.values())
         return
     (usable,) = found
     ran = _sides(usable, chosen.device)
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark"}
     if ran[0].trace is None or ran[1].trace is None:
-        _open_link()
         _alone(ran, chosen, looks)
         return
     given = ran[0].trace, ran[1].trace
     comparison = compare(*words.together(*given))
     if not comparison.kinds:
-        _open_link()
         shown.show(shown.of_both(comparison, **looks))
         _say_nothing_in_common(comparison)
         return
     place.start(comparison)
     pair = patching.Pair(given, (sides.asked(A), sides.asked(B)), chosen.device)
-    patching.start(pair)
-    _open_link(patching.link_values(pair))
     shown.show(shown.of_both(comparison, **looks), on_kind=lambda: place.go_to_farthest(shown.asked_kind(), comparison))
-    _maps(comparison, chosen, with_words=words.is_offered(*given))
-    patch = patching.show(pair, st.session_state.kind, large=chosen.is_large)
-    pooled = [run is not one for run, one in zip((comparison.a, comparison.b), given, strict=True)]
-    _code(comparison, chosen, pooled, patch)
+    figure = _maps(comparison, chosen, with_words=words.is_offered(*given))
+    patched = patching.show(pair, st.session_state.kind, large=chosen.is_large)
+    if not chosen.is_large:
+        where = {name: value for name, value in place.of_b().items() if value is not None}
+        in_b = "".join(f", {name}={{}}" for name in where)
+        difference = f"difference = {{}}.difference({{}}, {{}}, {{}}{in_b})"
+        compared = Call(compare, comparison.a, comparison.b)
+        code.show(*patched, Call(difference, compared, *_focus(), *where.values()), figure)
 
 
 # ---- the two sides
@@ -150,31 +151,31 @@ def _put(example: Example) -> None:
     """Both sides of an example; the place is then where it differs most."""
     sides.put(A, example.a)
     sides.put(B, example.b)
-    for key in ("kind", "layer", "head", "b_layer", "b_head"):
-        st.session_state.pop(key, None)
+    link.reset("kind", "layer", "head", "b_layer", "b_head")
 
 
 def _open_on_the_example() -> None:
     """A first visit without a link or a text of one's own opens on the first example; never on two equal runs."""
     state = st.session_state
-    link.read_once()
     if "compare_opened" in state:
         return
     state.compare_opened = True
-    asked = link.is_waiting(*A.all, *B.all)
     is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT
-    names = {entry.name for entry in runs.entries() if entry.error is None}
-    if asked or is_own or state.get("checkpoint", bar.DEFAULT_CHECKPOINT) != bar.DEFAULT_CHECKPOINT:
+    if link.is_touched() or is_own or state.get("checkpoint", bar.DEFAULT_CHECKPOINT) != bar.DEFAULT_CHECKPOINT:
         return
-    if names.issuperset(EXAMPLES[0].needs):
+    if _names().issuperset(EXAMPLES[0].needs):
         _put(EXAMPLES[0])
+
+
+def _names() -> set[str]:
+    return {entry.name for entry in model_list.entries() if entry.error is None}
 
 
 # ---- what differs
 
 
-def _maps(comparison: Comparison, chosen: bar.Bar, *, with_words: bool) -> None:
-    """The boxes, the three maps, and all heads' differences."""
+def _maps(comparison: Comparison, chosen: bar.Bar, *, with_words: bool) -> Any:
+    """The boxes, the three maps, which are returned, and all heads' differences."""
     theme = style.theme()
     place.controls(comparison, with_words=with_words)
     _say_sizes(comparison)
@@ -182,16 +183,17 @@ def _maps(comparison: Comparison, chosen: bar.Bar, *, with_words: bool) -> None:
     looks: dict[str, Any] = {"theme": theme, "large": chosen.is_large, "limit": limit}
     columns = 1 if screen.is_narrow() else 3
     with st.container(key="compare-maps"):
-        figure = figures.difference(comparison.a, comparison.b, *_focus(), columns=columns, **looks, **place.of_b())
+        figure = call(figures.difference, comparison.a, comparison.b, *_focus(), columns=columns, **looks, **place.of_b())
         chart.show(figure, "compare-chart", _alt(comparison), zooms=False, painted=True)
         figure_file.offer(figure, "difference")
     st.caption(_legend(comparison))
     if any(len(comparison.layers(kind)) > deep.LAYERS_A_PAGE for kind in comparison.kinds):
         _deep_mosaic(comparison, looks)
-        return
+        return figure
     for column, kind in zip(st.columns(len(comparison.kinds)), comparison.kinds, strict=True):
         with column:
             _mosaic(comparison, kind, looks)
+    return figure
 
 
 def _mosaic(comparison: Comparison, kind: Kind, looks: dict[str, Any], **some: Any) -> None:
@@ -275,7 +277,7 @@ def _say_sizes(comparison: Comparison) -> None:
             "A and B read the same text in other tokens: cells lie upon each other by position, and by words by these."
         )
     if shapes[0] != shapes[1]:
-        sizes = [f"{layers} layer{'s' * (layers != 1)} of {heads} heads" for layers, heads in shapes]
+        sizes = [f"{count_words(layers, 'layer')} of {count_words(heads, 'head')}" for layers, heads in shapes]
         words.append(
             f"A has {sizes[0]}, B {sizes[1]}. The small maps below show what both have; the boxes choose any head of each."
         )
@@ -307,21 +309,3 @@ def _alone(ran: tuple[side_runs.Ran, side_runs.Ran], chosen: bar.Bar, looks: dic
             figure = plain_mosaic(trace, kind, theme=style.theme(), large=chosen.is_large, height=420)
             words = f"All layers and heads of {name}'s {KIND_TITLES[kind]}"
             chart.show(figure, "compare-alone-chart", words, zooms=False)
-
-
-def _code(comparison: Comparison, chosen: bar.Bar, pooled: Sequence[bool], patch: Patch | None) -> None:
-    """The lines of Python that make the maps again."""
-    if chosen.is_large:
-        return
-    looks = {"theme": style.theme(), "columns": 1 if screen.is_narrow() else 3, "limit": _limit(comparison)}
-    found = recipe.of_sides(sides.asked(A), sides.asked(B), chosen.device)
-    a, b = (replace(side, by_words=is_pooled) for side, is_pooled in zip(found, pooled, strict=True))
-    b_layer, b_head = place.of_b().values()
-    code.show(lines(a, b, *_focus(), (b_layer, b_head), looks=looks, patch=patch))
-
-
-def _open_link(more: Mapping[str, str | None] = MappingProxyType({})) -> None:
-    """Says what was wrong with the link, and writes it, with what else the page has."""
-    state = st.session_state
-    link.say(tuple(state.get(key) for key in (*A.all, *B.all, "kind", "layer", "head", "b_layer", "b_head", "scale")))
-    link.write({**link.values(), **more})

@@ -1,5 +1,6 @@
 """Compare, on request: what of A, put into B at one place alone, brings back what A writes."""
 
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -15,18 +16,19 @@ from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.export.strips import output_strip
 from transformer_viz.figures.patching import places_of, plain_patching, strongest
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.numbers_in_words import count_words, signed_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title, place_words, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.compare import patch_runs, shown
 from transformer_viz.views.compare.sides import Asked
 from transformer_viz.views.components import chart, clicks, figure_file, style
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.snippets.compare import Patch
-from transformer_viz.views.state import link, on_demand
-from transformer_viz.views.state.controls import PATCHED
+from transformer_viz.views.components.recorded_calls import call
+from transformer_viz.views.state import link
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
-_NAME = "patching"
+_BY_WORDS = {"head": "heads of A", "layer": "layers of A"}
+_PLACE = re.compile(r"(encoder|decoder|cross)(\.[1-9]\d{0,3}){1,2}:[1-9]\d{0,3}", re.ASCII)
 _MOST_ROWS = 128
 """Heads of a map, of as many layers as that are; deeper models have a box for the others."""
 
@@ -38,16 +40,6 @@ class Pair:
     runs: tuple[Trace, Trace]
     asked: tuple[Asked, Asked]
     device: str
-
-    @property
-    def made_of(self) -> dict[str, object]:
-        """What patching is of; see `on_demand`."""
-        return {_NAME: (*self.asked, self.device)}
-
-    @property
-    def is_asked(self) -> bool:
-        """Whether somebody asked for it."""
-        return on_demand.is_asked(_NAME, self.made_of)
 
     def check(self) -> int:
         """The step where they part.
@@ -70,65 +62,40 @@ class Pair:
         return patch_runs.model_of(self.asked[0], self.device)
 
 
-def start(pair: Pair) -> None:
-    """Asks for it where a link does, and says which place of the link is not there; before the link is written."""
-    # Of a deep model all heads at once are more than a page has room for, and its layers say which heads to look at.
-    by = "layer" if max(prod(n_layers_heads(pair.runs[0], kind)) for kind in pair.runs[0].kinds) > _MOST_ROWS else "head"
-    link.start("patch_by", default=by)
-    on_demand.start(pair.made_of)
-    state = st.session_state
-    if not pair.is_asked or not state.patch_place:
-        return
+def show(pair: Pair, kind: Kind, *, large: bool) -> list[Any]:
+    """A toggle, and what it found; the map of the place that is chosen, and the run with it. `kind` is the one in focus."""
+    of = (*pair.asked, pair.device)
+    if not link.asking_toggle("Patch A into B", key="patching", of=of, help=glossary.sentence("patching")):
+        return []
     try:
-        step, sizes = pair.check(), pair.model().model.sizes
-    except TransformerVizError:
-        return  # the section says why
-    place, query = _read(state.patch_place)
-    n_rows = len(pair.runs[0].source_tokens) if place.kind == "encoder" else step + 1
-    has_head = place.head in range(sizes.heads.get(place.kind, 0)) if state.patch_by == "head" else place.head is None
-    if place.layer not in sizes.layers.get(place.kind, ()) or not has_head or query >= n_rows:
-        link.complaints().add("patch_at", state.patch_place, f"a {state.patch_by} and a position that both runs have")
-        state.patch_place = ""
-
-
-def link_values(pair: Pair) -> dict[str, str | None]:
-    """Whether a link asks for it."""
-    return on_demand.link_values(pair.made_of)
-
-
-def show(pair: Pair, kind: Kind, *, large: bool) -> Patch | None:
-    """A button, and what it found; as the lines of Python need it. `kind` is the one in focus."""
-    words = "Patch A into B"
-    asks: dict[str, Any] = {"on_click": on_demand.ask, "args": (_NAME, pair.made_of)}
-    if not pair.is_asked:
-        st.button(words, icon=":material/move_down:", key="patch", help=glossary.sentence("patching"), **asks)
-        return None
-    try:
-        pair.check()
-        return _found(pair, pair.model(), kind, large=large)
+        step = pair.check()
+        return _found(pair, pair.model(), kind, step, large=large)
     except TransformerVizError as error:
         said = literal(f"{error}".removesuffix("."))
         st.info(f"**Patching A into B** is not possible here: {said}.", icon=":material/move_down:")
-        return None
+        return []
 
 
-def _found(pair: Pair, model: LoadedModel, kind: Kind, *, large: bool) -> Patch:
+def _found(pair: Pair, model: LoadedModel, kind: Kind, step: int, *, large: bool) -> list[Any]:
     runs, state = pair.runs, st.session_state
+    # Of a deep model all heads at once are more than a page has room for, and its layers say which heads to look at.
+    by = "layer" if max(prod(n_layers_heads(pair.runs[0], kind)) for kind in pair.runs[0].kinds) > _MOST_ROWS else "head"
     with st.container(horizontal=True, vertical_alignment="center", key="patch-controls"):
-        st.markdown("**Patching A into B**", width="content", help=glossary.sentence("patching"))
-        words = {what: f"{word} of A" for word, what in PATCHED.items()}
-        st.segmented_control(
-            "What is put", [*words], key="patch_by", format_func=words.__getitem__, required=True, label_visibility="collapsed"
-        )
+        looks: Any = {"default": by, "words": _BY_WORDS.__getitem__, "label_visibility": "collapsed"}
+        link.segmented_control("What is put", list(_BY_WORDS), key="patch_by", **looks)
         of_kind, layers = _part(model, runs, kind)
     extent = patch_runs.extent(model, runs, state.patch_by, of_kind, layers)
     place = st.empty()
     place.caption(_extent_words(extent, model))
     one = pair.asked[0]
     found = patch_runs.patching(one, pair.device, model, runs, state.patch_by, of_kind, layers)
+    is_place = partial(_is_place, pair=pair, model=model, step=step)
+    allowed = f"a {state.patch_by} and a position that both runs have, as cross.1.2:3 or cross.1:3"
+    link.hidden_value("patch_place", is_place, allowed)
     chosen = _chosen(found)
+    link.hidden("patch_place", is_place, allowed)
     place.markdown(_sentence(pair, found))
-    _maps(pair, found, chosen, large=large)
+    effects = _maps(pair, found, chosen, large=large)
     st.caption(
         f"{_extent_words(extent, model)} · **blue**: B comes nearer to what A wrote · **orange**: farther away · framed: "
         "the place whose run is below; a click, or the arrow keys and Enter, choose another"
@@ -136,8 +103,7 @@ def _found(pair: Pair, model: LoadedModel, kind: Kind, *, large: bool) -> Patch:
     changed = patch_runs.patched(one, pair.device, model, runs, chosen.place, chosen.query)
     with st.container(key="patched-run"):
         shown.show(_content(pair, found, chosen, changed, large=large), key="compare-patched")
-    at = _read(state.patch_place) if state.patch_place else (None, 0)
-    return Patch(state.patch_by, of_kind, layers, *at)
+    return [effects, changed]
 
 
 def _part(model: LoadedModel, runs: tuple[Trace, Trace], kind: Kind) -> tuple[Kind | None, tuple[int, ...] | None]:
@@ -154,16 +120,10 @@ def _part(model: LoadedModel, runs: tuple[Trace, Trace], kind: Kind) -> tuple[Ki
     pages = {numbers[first]: tuple(numbers[first : first + n]) for first in range(0, len(numbers), n)}
     if len(pages) == 1:
         return kind, None
-    state.patch_layers = next((first for first, page in pages.items() if state.patch_layers in page), next(iter(pages)))
-    st.selectbox(
-        "Layers to patch",
-        [*pages],
-        key="patch_layers",
-        format_func=lambda first: _page_words(pages[first]),
-        width=170,
-        label_visibility="collapsed",
-    )
-    return kind, pages[state.patch_layers]
+    if "patch_layers" in state:
+        state.patch_layers = next((first for first, page in pages.items() if state.patch_layers in page), next(iter(pages)))
+    looks: Any = {"words": lambda first: _page_words(pages[first]), "width": 170, "label_visibility": "collapsed"}
+    return kind, pages[link.selectbox("Layers to patch", [*pages], key="patch_layers", **looks)]
 
 
 def _page_words(layers: tuple[int, ...]) -> str:
@@ -173,7 +133,7 @@ def _page_words(layers: tuple[int, ...]) -> str:
 
 def _extent_words(extent: Extent, model: LoadedModel) -> str:
     """`1,350 places, each a pass over 5 tokens; of SmolLM2 at most 1,486 at once`."""
-    passes = f"{extent.n_places:,} places, each a pass over {extent.n_tokens} tokens"
+    passes = f"{count_words(extent.n_places, 'place')}, each a pass over {extent.n_tokens} tokens"
     return f"{passes}; of {literal(model.name)} at most {extent.most:,} at once"
 
 
@@ -189,18 +149,20 @@ def _chosen(found: Patching) -> Effect:
     return found.largest(1)[0]
 
 
-def _maps(pair: Pair, found: Patching, chosen: Effect, *, large: bool) -> None:
-    limit = strongest(found)
+def _maps(pair: Pair, found: Patching, chosen: Effect, *, large: bool) -> Any:
+    """One a kind; that of the place that is chosen is returned."""
+    limit, of_place = strongest(found), None
     for kind, column in zip(found.effects, st.columns(len(found.effects)), strict=True):
-        figure = plain_patching(
-            found, *pair.runs, kind, (chosen.place, chosen.query), limit=limit, theme=style.theme(), large=large
-        )
+        looks: Any = {"limit": limit, "theme": style.theme(), "large": large}
+        figure = call(plain_patching, found, *pair.runs, kind, (chosen.place, chosen.query), **looks)
         with column, st.container(key=f"patch-map-{kind}"):
             heard = clicks.cells(partial(_go, kind, found))
             words = f"{KIND_TITLES[kind]}: how much each place of A brings back. {_largest_of(pair, found, kind)}"
             chart.show(figure, f"patch-chart-{kind}", words, clicks=heard, zooms=False, painted=True)
             if kind == chosen.place.kind:
                 figure_file.offer(figure, "patching")
+                of_place = figure
+    return of_place
 
 
 def _go(kind: Kind, found: Patching, row: int | None, column: int | None) -> None:
@@ -208,6 +170,18 @@ def _go(kind: Kind, found: Patching, row: int | None, column: int | None) -> Non
     places = places_of(found, kind)
     if row is not None and column is not None and row < len(places) and column < found.effects[kind].shape[-1]:
         st.session_state.patch_place = f"{places[row]}:{column + 1}"
+
+
+def _is_place(address: str, pair: Pair, model: LoadedModel, step: int) -> bool:
+    """Whether both runs have it."""
+    if _PLACE.fullmatch(address) is None:
+        return False
+    place, query = _read(address)
+    sizes = model.model.sizes
+    n_rows = len(pair.runs[0].source_tokens) if place.kind == "encoder" else step + 1
+    is_head = st.session_state.patch_by == "head"
+    has_head = place.head in range(sizes.heads.get(place.kind, 0)) if is_head else place.head is None
+    return place.layer in sizes.layers.get(place.kind, ()) and has_head and query < n_rows
 
 
 def _read(address: str) -> tuple[Place, int]:
@@ -220,7 +194,7 @@ def _read(address: str) -> tuple[Place, int]:
 def _sentence(pair: Pair, found: Patching) -> str:
     """Where the runs part, and which places bring back most."""
     ours, other = (f"**{of_run(token)}**" for token in found.tokens)
-    best = [f"**{_signed(each.value)}** ({_name(each.place)}, {_at(pair, each)})" for each in found.largest(3)]
+    best = [f"**{signed_words(each.value, 2)}** ({_name(each.place)}, {_at(pair, each)})" for each in found.largest(3)]
     return (
         f"At step {found.step + 1} A writes {ours} and B {other}. Of the difference between their logits one place of A, put "
         f"into B alone, brings back at most {', '.join(best)}. 0: nothing changes. 1: B is as sure of {ours} as A."
@@ -231,11 +205,7 @@ def _largest_of(pair: Pair, found: Patching, kind: Kind) -> str:
     """For who does not see the map."""
     [best] = replace(found, effects={kind: found.effects[kind]}).largest(1)
     read = visible(pair.runs[0].queries(kind)[best.query])
-    return f"The largest effect is {_signed(best.value)}, of {_name(best.place)} at {place_words(best.query)} {read}."
-
-
-def _signed(number: float) -> str:
-    return f"{number:+.2f}".replace("-", "−")
+    return f"The largest effect is {signed_words(best.value, 2)}, of {_name(best.place)} at {place_words(best.query)} {read}."
 
 
 def _name(place: Place) -> str:
@@ -269,7 +239,7 @@ def _content(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun, *
     cells = {
         f"p of {ours}": [f"{p:.3g}" for p, _ in changed.of_both],
         f"p of {other}": [f"{p:.3g}" for _, p in changed.of_both],
-        f"logit of {ours} less that of {other}": [_signed(lead) for lead in leads],
+        f"logit of {ours} less that of {other}": [signed_words(lead, 2) for lead in leads],
     }
     rows = [{"what": what, "cells": row, "kind": None, "isText": False} for what, row in cells.items()]
     return {
@@ -293,7 +263,7 @@ def _outcome(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun) -
         ["plain", f" is B with {_name(chosen.place)} of A at {place_words(chosen.query)} "],
         ["code", visible(read)],
         ["plain", ": it brings back "],
-        ["strong", _signed(chosen.value)],
+        ["strong", signed_words(chosen.value, 2)],
         ["plain", ", and at that step "],
         ["code", visible(wrote)],
         ["plain", f" is most probable, {'which neither wrote' if of is None else f'as in {of}'}."],

@@ -5,27 +5,29 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
-from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.analysis.heads import Head, n_layers_heads
+from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import focus, link
-from transformer_viz.views.state.controls import SAME
 
+SAME = "same"
+"""What B's boxes hold where no other layer or head is chosen: an empty box would hold None."""
 _ROUNDING = 1e-5
 """Of a weight."""
 _SCALE_WORDS = {"fixed": "colours up to 1", "largest": "colours up to the largest"}
 
 
 def start(comparison: Comparison) -> None:
-    """From the link, or where attention differs most; what one of the runs does not have is brought into range."""
+    """Before the boxes are drawn: where attention differs most; what one of the runs does not have is brought into range."""
     kinds, largest = comparison.kinds, _noticed(comparison.largest)
-    kind: Kind = link.start("kind", kinds, largest.kind if largest else kinds[-1], fallback=kinds[-1])
+    focus.start_kind(kinds, largest.kind if largest else kinds[-1])
+    kind = st.session_state.kind
     found = _noticed(comparison.farthest(kind))
     focus.start_head(comparison.a, kind, (found.layer, found.head) if found else (comparison.layers(kind)[0], 0))
-    _start_b(comparison.b, kind)
-    # Always said: their defaults depend on both runs.
-    for key in ("kind", "layer", "head"):
-        link.leave_out(key)
+    (layers, layer), (heads, head) = _of_b(comparison.b, kind)
+    link.option("b_layer", layers, layer, _b_layer_words)
+    link.option("b_head", heads, head, _b_head_words)
+    link.option("scale", list(_SCALE_WORDS), words=_SCALE_WORDS.__getitem__)
 
 
 def _noticed(found: LargestDifference | None) -> LargestDifference | None:
@@ -36,24 +38,19 @@ def _noticed(found: LargestDifference | None) -> LargestDifference | None:
 def controls(comparison: Comparison, *, with_words: bool) -> None:
     """Boxes for kind, layer and head of both sides: the keyboard's way to what a click on a tile does."""
     state = st.session_state
-    quiet: dict[str, Any] = {"label_visibility": "collapsed"}
-    kind: Kind = state.kind
-    runs = (comparison.a, comparison.b)
-    (_, n_heads), (_, b_heads) = (n_layers_heads(run, kind) for run in runs)
-    layers, b_layers = (run.layer_numbers(kind) for run in runs)
+    kind, a = state.kind, comparison.a
+    (b_layers, b_layer), (b_heads, b_head) = _of_b(comparison.b, kind)
+    layer, head = state.default_place
     with st.container(horizontal=True, vertical_alignment="center", key="compare-place"):
-        words = {name: KIND_TITLES[name] for name in comparison.kinds}
-        st.segmented_control("Attention", comparison.kinds, key="kind", format_func=words.__getitem__, required=True, **quiet)
+        focus.kind_box(comparison.kinds)
         # The small maps and the table choose among heads too. Behind a button that says what is chosen, since boxes are what
         # takes a page that opens longest.
         with st.popover(_words(), key="compare-heads"):
-            st.selectbox("A: layer", layers, key="layer", format_func=lambda n: f"A layer {n + 1}")
-            st.selectbox("A: head", [*range(n_heads), *COMBINED], key="head", format_func=_head_words)
-            same_layer = [SAME] if state.layer in b_layers else []
-            st.selectbox("B: layer", [*same_layer, *b_layers], key="b_layer", format_func=_b_layer_words)
-            same_head = [SAME] if isinstance(state.head, str) or state.head < b_heads else []
-            st.selectbox("B: head", [*same_head, *range(b_heads), *COMBINED], key="b_head", format_func=_b_head_words)
-            st.selectbox("Colours", list(_SCALE_WORDS), key="scale", format_func=_SCALE_WORDS.__getitem__)
+            link.selectbox("A: layer", a.layer_numbers(kind), key="layer", default=layer, words=focus.layer_words)
+            link.selectbox("A: head", focus.heads_of(a, kind), key="head", default=head, words=focus.head_words)
+            link.selectbox("B: layer", b_layers, key="b_layer", default=b_layer, words=_b_layer_words)
+            link.selectbox("B: head", b_heads, key="b_head", default=b_head, words=_b_head_words)
+            link.selectbox("Colours", list(_SCALE_WORDS), key="scale", words=_SCALE_WORDS.__getitem__)
         if with_words:
             focus.unit_box()
 
@@ -92,24 +89,18 @@ def is_same() -> bool:
     return chosen["b_layer"] in (None, state.layer) and chosen["b_head"] in (None, state.head)
 
 
-def _start_b(b: Trace, kind: Kind) -> None:
-    """The same as A's, where B has that and nothing else was chosen."""
-    state, layers, (_, n_heads) = st.session_state, b.layer_numbers(kind), n_layers_heads(b, kind)
-    has_layer, has_head = state.layer in layers, isinstance(state.head, str) or state.head < n_heads
-    link.start("b_layer", [*([SAME] if has_layer else ()), *layers], SAME if has_layer else layers[-1])
-    link.start("b_head", [*([SAME] if has_head else ()), *range(n_heads), *COMBINED], SAME if has_head else n_heads - 1)
-    link.leave_out("b_layer", SAME)
-    link.leave_out("b_head", SAME)
-
-
-def _head_words(head: Head) -> str:
-    return f"A head {head + 1}" if isinstance(head, int) else f"A {head}"
+def _of_b(b: Trace, kind: Kind) -> tuple[tuple[list[int | str], int | str], tuple[list[Head | str], Head | str]]:
+    """The layers and the heads that B's boxes offer, and what they have at first: the same as A's, where B has that."""
+    state, layers, heads = st.session_state, list(b.layer_numbers(kind)), focus.heads_of(b, kind)
+    has_layer, has_head = state.layer in layers, state.head in heads
+    of_layers = ([*([SAME] if has_layer else ()), *layers], SAME if has_layer else layers[-1])
+    return of_layers, ([*([SAME] if has_head else ()), *heads], SAME if has_head else n_layers_heads(b, kind)[1] - 1)
 
 
 def _words() -> str:
     """`A layer 2 head 1, B same head, colours up to 1`."""
     state = st.session_state
-    of_a = f"A layer {state.layer + 1} {_head_words(state.head).removeprefix('A ')}"
+    of_a = f"A {focus.layer_words(state.layer)} {focus.head_words(state.head)}"
     of_b = "same head" if is_same() else f"{_b_layer_words(state.b_layer)} {_b_head_words(state.b_head)}".replace("B ", "")
     return f"{of_a}, B {of_b}, {_SCALE_WORDS[state.scale]}"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from transformer_viz.errors import InputError, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import runs
+from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.compare.sides import Asked
 from transformer_viz.views.open import opened
 from transformer_viz.vocabulary import END
@@ -43,7 +43,7 @@ def target_of(other: Trace, model: LoadedModel) -> str | tuple[str, ...]:
 
 def _ran(asked: Asked, device: str, other: Trace | None) -> Ran:
     if asked.file is not None:
-        return Ran(opened.traces()[asked.file])
+        return Ran(opened.get(asked.file).trace)
     try:
         return Ran(_decoded(asked, device, other))
     except TransformerVizError as error:
@@ -51,7 +51,7 @@ def _ran(asked: Asked, device: str, other: Trace | None) -> Ran:
 
 
 def _decoded(asked: Asked, device: str, other: Trace | None) -> Trace:
-    model = runs.load_any(asked.checkpoint, device)
+    model = model_list.load_any(asked.checkpoint, device)
     how = asked.keywords()
     if asked.reads_the_other:
         # What is wrong with its own text is said first.

@@ -10,22 +10,17 @@ from transformer_viz import checkpoints
 from transformer_viz import edits as plain_edits
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.views.cache import runs
-from transformer_viz.views.components import bar, prompt_keys
+from transformer_viz.views.cache import model_list
+from transformer_viz.views.compare.place import SAME
+from transformer_viz.views.components import bar
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.open import opened
 from transformer_viz.views.state import link
-from transformer_viz.views.state.controls import (
-    A_RUN,
-    FINISHED,
-    HOTTEST,
-    LARGEST_SEED,
-    MOST_OF_EDITS,
-    SAME,
-    STRATEGIES,
-    WIDEST,
-)
 
+A_RUN, FINISHED = "", "finished"
+"""What boxes hold where no file and no snapshot is chosen: an empty box would hold None."""
+STRATEGIES = ("greedy", "beam", "sample", "forced")
+WIDEST, _HOTTEST, _LARGEST_SEED, _MOST_OF_EDITS = 64, 100.0, 2**31 - 1, 4_000
 Strategy = Literal["greedy", "beam", "sample", "forced"]
 _OWN = ("file", "snapshot", "strategy", "beam", "temperature", "seed", "edits")
 _MOST_EDITS_SHOWN = 18
@@ -47,6 +42,10 @@ class Keys:
     def of(self, name: str) -> str:
         """`a_snapshot`."""
         return self.prefix + name
+
+    def strategy_words(self, name: str) -> str:
+        """How this side writes."""
+        return _STRATEGY_WORDS[name].format(other=self.other)
 
     @property
     def all(self) -> tuple[str, ...]:
@@ -95,14 +94,17 @@ class Asked:
 
 
 def start(keys: Keys, usable: list[str]) -> None:
-    """First values of a side, from the link or by default; what cannot be is said and brought into range."""
+    """Values of a side before its boxes are drawn."""
     if keys is B:
         _start_b(usable)
-    link.start(keys.of("file"), (A_RUN, *opened.traces()))
-    link.start(keys.of("snapshot"), (FINISHED, *snapshots(st.session_state[keys.checkpoint])))
-    # Always said: their defaults depend on the other side.
-    link.leave_out(keys.text)
-    link.leave_out(keys.checkpoint)
+    else:
+        bar.start_text()
+    link.option(keys.of("file"), (A_RUN, *opened.traces()), words=_file_words)
+    link.option(keys.of("snapshot"), (FINISHED, *snapshots(st.session_state[keys.checkpoint])), words=_snapshot_words)
+    link.option(keys.of("strategy"), STRATEGIES, words=keys.strategy_words)
+    link.text(keys.of("edits"), most=_MOST_OF_EDITS)
+    for name, (least, most, default) in _NUMBERS.items():
+        link.number(keys.of(name), least, most, default)
 
 
 def asked(keys: Keys) -> Asked:
@@ -112,7 +114,7 @@ def asked(keys: Keys) -> Asked:
     values["file"] = values["file"] or None
     values["snapshot"] = None if values["snapshot"] == FINISHED else values["snapshot"]
     model = _model(keys)
-    if model is not None and not model.model.sizes.writes:
+    if model is not None and not model.model.kind.writes:
         values["strategy"] = "greedy"
     return Asked(keys.name, state[keys.text], state[keys.checkpoint], **values)
 
@@ -120,17 +122,17 @@ def asked(keys: Keys) -> Asked:
 def show(keys: Keys, usable: list[str]) -> None:
     """The boxes of a side; those that mean nothing to what is chosen are left out and keep what they hold."""
     state = st.session_state
-    quiet: dict[str, Any] = {"label_visibility": "collapsed"}
+    quiet: dict[str, Any] = {"label_visibility": "collapsed", "width": 150}
     files, model = list(opened.traces()), _model(keys)
     with st.container(horizontal=True, vertical_alignment="center", key=f"side-{keys.name}"):
         st.markdown(f"**{keys.name}**", width="content")
         if files:
-            options = [A_RUN, *files]
-            st.selectbox(f"{keys.name}: run or file", options, key=keys.of("file"), format_func=_file_words, width=150, **quiet)
+            link.selectbox(f"{keys.name}: run or file", [A_RUN, *files], key=keys.of("file"), words=_file_words, **quiet)
         if state[keys.of("file")]:
             return
-        _text(keys, model)
-        st.selectbox(f"{keys.name}: checkpoint", usable, key=keys.checkpoint, width=150, **quiet)
+        bar.text_box(f"{keys.name}: source text", keys.text, model, _text_of_b() if keys is B else None)
+        first = bar.default_checkpoint(usable) if keys is A else _checkpoint_of_b(usable)
+        link.selectbox(f"{keys.name}: checkpoint", usable, key=keys.checkpoint, default=first, **quiet)
         with st.popover(_how_words(keys, model), key=f"how-{keys.name}"):
             _how(keys, model)
 
@@ -140,11 +142,11 @@ def _how(keys: Keys, model: LoadedModel | None) -> None:
     opens does not mount three boxes a side for it."""
     if steps := snapshots(st.session_state[keys.checkpoint]):
         words = f"{keys.name}: step of training"
-        st.selectbox(words, [FINISHED, *steps], key=keys.of("snapshot"), format_func=_snapshot_words)
-    if model is None or model.model.sizes.writes:
+        link.selectbox(words, [FINISHED, *steps], key=keys.of("snapshot"), words=_snapshot_words)
+    if model is None or model.model.kind.writes:
         _decoding(keys)
     name, places = f"{keys.name}: edits", "edits, like cross:off"
-    st.text_input(name, key=keys.of("edits"), max_chars=MOST_OF_EDITS, placeholder=places)
+    link.text_input(name, key=keys.of("edits"), most=_MOST_OF_EDITS, placeholder=places)
 
 
 def _how_words(keys: Keys, model: LoadedModel | None) -> str:
@@ -153,47 +155,22 @@ def _how_words(keys: Keys, model: LoadedModel | None) -> str:
     edits, words = state[keys.of("edits")], []
     if snapshots(state[keys.checkpoint]):
         words.append(_snapshot_words(state[keys.of("snapshot")]))
-    if model is None or model.model.sizes.writes:
-        words.append(_STRATEGY_WORDS[state[keys.of("strategy")]].format(other=keys.other))
+    if model is None or model.model.kind.writes:
+        words.append(keys.strategy_words(state[keys.of("strategy")]))
     if edits:
         words.append(literal(edits if len(edits) <= _MOST_EDITS_SHOWN else f"{edits[: _MOST_EDITS_SHOWN - 1]}…"))
     return f"{keys.name}: {', '.join(words) or 'no edits'}"
 
 
-def _text(keys: Keys, model: LoadedModel | None) -> None:
-    """Of several lines where the model has no task."""
-    words = f"{keys.name}: source text"
-    if model is not None and model.task is None:
-        hint = "Type, then press Enter; Shift and Enter begin a new line"
-        st.text_area(words, key=keys.text, height="content", placeholder=hint, label_visibility="collapsed")
-        prompt_keys.listen(keys.name)
-        return
-    st.text_input(words, key=keys.text, placeholder="Type, then press Enter", label_visibility="collapsed")
-
-
 def _decoding(keys: Keys) -> None:
-    st.selectbox(
-        f"{keys.name}: decoding",
-        STRATEGIES,
-        key=keys.of("strategy"),
-        format_func=lambda name: _STRATEGY_WORDS[name].format(other=keys.other),
-    )
-    strategy = st.session_state[keys.of("strategy")]
+    strategy = link.selectbox(f"{keys.name}: decoding", STRATEGIES, key=keys.of("strategy"), words=keys.strategy_words)
     if strategy == "beam":
-        st.number_input(f"{keys.name}: beam size", 1, WIDEST, key=keys.of("beam"))
+        link.number_input(f"{keys.name}: beam size", *_NUMBERS["beam"], key=keys.of("beam"))
     if strategy == "sample":
         name, key, icon = f"{keys.name}: temperature", keys.of("temperature"), ":material/thermostat:"
-        st.number_input(name, 0.0, HOTTEST, step=0.1, key=key, icon=icon)
+        link.number_input(name, *_NUMBERS["temperature"], step=0.1, key=key, icon=icon)
         name, key, icon = f"{keys.name}: seed", keys.of("seed"), ":material/casino:"
-        st.number_input(name, 0, LARGEST_SEED, key=key, icon=icon)
-
-
-def long_texts() -> dict[str, str]:
-    """What may be too long for a link, by what it is called."""
-    state = st.session_state
-    sides = [keys for keys in (A, B) if not state.get(keys.of("file"))]
-    texts = {f"{keys.name}’s text": state.get(keys.text, "") for keys in sides}
-    return texts | {f"{keys.name}’s edits": state.get(keys.of("edits"), "") for keys in sides}
+        link.number_input(name, *_NUMBERS["seed"], key=key, icon=icon)
 
 
 def put(keys: Keys, values: dict[str, Any]) -> None:
@@ -202,9 +179,10 @@ def put(keys: Keys, values: dict[str, Any]) -> None:
     state[keys.text], state[keys.checkpoint] = values["text"], values["checkpoint"]
     state[f"{keys.text}_checkpoint"] = values["checkpoint"]
     for name in _OWN:
-        state.pop(keys.of(name), None)
         if name in values:
             state[keys.of(name)] = values[name]
+        else:
+            link.reset(keys.of(name))
 
 
 def swap() -> None:
@@ -258,25 +236,44 @@ _STRATEGY_WORDS: dict[str, str] = {
 }
 
 
+def _checkpoint_of_b(usable: list[str]) -> str:
+    """What a link leaves out: A's, where it may be chosen."""
+    name = st.session_state[A.checkpoint]
+    return name if name in usable else usable[0]
+
+
 def _start_b(usable: list[str]) -> None:
-    """B's checkpoint and text: the link's, or those of A with one sign changed."""
+    """B's checkpoint and text: those of A with one sign changed, where nothing else is said."""
     state = st.session_state
-    link.start(B.checkpoint, usable, state[A.checkpoint])
-    if runs.is_to_be_loaded(state[B.checkpoint], state.device):
+    link.option(B.checkpoint, usable, _checkpoint_of_b(usable))
+    if model_list.is_to_be_loaded(state[B.checkpoint], state.device):
         _model(B)  # says how far it is; A's is there by now
         st.rerun()
-    is_first = B.text not in state and not link.is_waiting(B.text)
-    bar.start_text(B.text, B.checkpoint)
-    if is_first:
-        with contextlib.suppress(TransformerVizError):  # its side says why
-            state[B.text] = neighbour(state[A.text], runs.load_any(state[B.checkpoint], state.device))
+    if state.pop("b_text_wanted", False):
+        link.reset(B.text)
+    bar.start_text(B.text, B.checkpoint, _text_of_b())
+
+
+def _text_of_b() -> str | None:
+    """What a link leaves out: A's text with one sign changed."""
+    with contextlib.suppress(TransformerVizError):  # its side says why
+        return neighbour(st.session_state[A.text], model_list.load_any(st.session_state[B.checkpoint], st.session_state.device))
+    return None
 
 
 def _model(keys: Keys) -> LoadedModel | None:
     """None where it cannot be loaded, of which the side says why."""
     with contextlib.suppress(TransformerVizError):
-        return runs.load_any(st.session_state[keys.checkpoint], st.session_state.device)
+        return model_list.load_any(st.session_state[keys.checkpoint], st.session_state.device)
     return None
+
+
+_NUMBERS: dict[str, tuple[Any, Any, Any]] = {
+    "beam": (1, WIDEST, 5),
+    "temperature": (0.0, _HOTTEST, 1.0),
+    "seed": (0, _LARGEST_SEED, 0),
+}
+"""Least, most, default."""
 
 
 def _file_words(name: str) -> str:

@@ -12,10 +12,9 @@ from transformer_viz.checkpoints import Checkpoint, Entry
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import devices
-from transformer_viz.tasks import Task
 from transformer_viz.tracing.framing import longest_source
-from transformer_viz.views.cache import limits, runs
-from transformer_viz.views.components import how_it_writes, mask_tokens, prompt_keys, ways
+from transformer_viz.views.cache import limits, model_list
+from transformer_viz.views.components import how_it_writes, mask_tokens, ways
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.state import display_options, link, switches
 from transformer_viz.views.state.display_options import DisplayOptions
@@ -23,6 +22,8 @@ from transformer_viz.views.state.display_options import DisplayOptions
 DEFAULT_CHECKPOINT = "reverse"
 DEFAULT_TEXT = "reversethis"
 AUTO = "auto"
+MOST_TYPED = 10_000
+"""A stranger's text is cut here; every real limit is the task's and is said in words."""
 _BEGINNING, _SENTENCE = "The capital of France is", "The house is small."
 """Texts for models without a task: one to go on from, and a whole one."""
 
@@ -31,10 +32,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Opening:
-    """What a page opens with when nobody says anything: that stays out of its links, all else is in them."""
+    """A checkpoint and a text; without one it is the model's own example."""
 
     checkpoint: str
-    text: str
+    text: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ def show(
     *,
     with_text: bool = True,
     with_models: bool = False,
+    with_colours: bool = False,
+    opening: Opening | None = None,
     instead: Callable[[list[str]], None] | None = None,
-    long_texts: Mapping[str, str] | None = None,
 ) -> Bar:
     """Draws the bar, with the text of the one sentence or without. A checkpoint that cannot be loaded is said, and is None.
 
@@ -66,35 +68,57 @@ def show(
         page: that has it.
         with_text: with the box for one source text.
         with_models: the page has models that are not ours too. Elsewhere one stays chosen, and the page says why it has none.
+        with_colours: whether *View* has a box for the colours of the maps.
+        opening: what the page opens with, where that is not what every page does.
         instead: draws what stands in the place of text and checkpoint, on a page that has more than one of each; it is
             given the names of those that may be chosen, and the page loads them itself.
-        long_texts: the page's own texts that may be too long for a link, by what they are called.
     """
-    link.open_page(page)
-    entries = runs.entries()
-    usable, others = _usable(entries), runs.models()
+    entries = model_list.entries()
+    usable, others = _usable(entries), model_list.models()
     listed = _listed(others)
-    _start([*usable, *listed])
+    names = [*usable, *listed]
+    st.session_state.opening = opening
+    link.option("checkpoint", names, default_checkpoint(names), _checkpoint_words(listed))
+    link.option("device", (AUTO, *devices.available()), words=_device_words)
     state = st.session_state
     is_served = with_models or state.checkpoint not in listed
-    if is_served and runs.is_to_be_loaded(state.checkpoint, state.device):
+    if is_served and model_list.is_to_be_loaded(state.checkpoint, state.device):
         _while_it_is_loaded(usable, listed)
+    if (chosen := _model_of(state.checkpoint)) is not None:
+        switches.start(chosen)
+        chosen = _model_of(state.checkpoint)
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         if instead is not None:
             instead([*usable, *(name for name in listed if with_models or name == state.checkpoint)])
         elif with_text:
-            _text()
+            _text(chosen)
         if instead is None:
             _choice(usable, listed)
-        if is_served and (chosen := _model_of(state.checkpoint)) is not None:
+        if is_served and chosen is not None:
             how_it_writes.popover(chosen)
-        own = {"the text": state.text} if with_text and instead is None else {}
-        display_options.popover({**own, **(long_texts or {})}, _device)
+        display_options.popover(page, _device, with_colours=with_colours)
+    if chosen is not None:
+        limits.hidden_choice(chosen)
     model = _loaded(state.checkpoint, state.device) if instead is None and is_served else None
     _say_damaged([*entries, *others.values()])
-    link.leave_out("text", default_text(model) if model else DEFAULT_TEXT)
     now = display_options.current()
-    return Bar(state.text, model, state.device, is_large=now.is_large, with_answer=now.with_answer, scale=now.scale)
+    text = state.get("text", "")
+    return Bar(text, model, state.device, is_large=now.is_large, with_answer=now.with_answer, scale=now.scale)
+
+
+def default_checkpoint(names: list[str]) -> str:
+    """What a link leaves out."""
+    opening: Opening | None = st.session_state.opening
+    name = DEFAULT_CHECKPOINT if opening is None else opening.checkpoint
+    return name if name in names else names[0]
+
+
+def _first_text(key: str, model: LoadedModel | None) -> str:
+    """Likewise of a text."""
+    opening: Opening | None = st.session_state.opening
+    if key == "text" and opening is not None and model is not None and model.name == opening.checkpoint and opening.text:
+        return opening.text
+    return default_text(model) if model else DEFAULT_TEXT
 
 
 def _while_it_is_loaded(usable: list[str], listed: dict[str, str]) -> None:
@@ -102,7 +126,6 @@ def _while_it_is_loaded(usable: list[str], listed: dict[str, str]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
         _choice(usable, listed)
         _device(label_visibility="collapsed", width=150)
-    link.write(link.values())
     if _loaded(st.session_state.checkpoint, st.session_state.device) is not None:
         st.rerun()
     st.stop()
@@ -119,20 +142,27 @@ def _usable(entries: list[Entry]) -> list[str]:
     return usable
 
 
-def _text() -> None:
+def _text(model: LoadedModel | None) -> None:
     """The box for one source text, how much the model reads of what it may, and examples."""
-    model = _model_of(st.session_state.checkpoint)
+    start_text()
+    text_box("Source text", "text", model)
+    _read_of_most(st.session_state.text, model)
     if model is not None and model.task is None:
-        words = "Type, then press Enter; Shift and Enter begin a new line"
-        st.text_area("Source text", key="text", height="content", placeholder=words, label_visibility="collapsed")
-        prompt_keys.listen()
-        _read_of_most(st.session_state.text, model)
         mask_tokens.popover(model)
         return
-    st.text_input("Source text", key="text", placeholder="Type, then press Enter", label_visibility="collapsed")
-    _read_of_most(st.session_state.text, model)
     with st.popover("Try", icon=":material/lightbulb:", help="Examples, a surprise, and one that goes wrong"):
         _examples()
+
+
+def text_box(label: str, key: str, model: LoadedModel | None, default: str | None = None) -> None:
+    """A box for a text, for which `start_text` has been called; of several lines where the model has no task. A link leaves
+    out `default`."""
+    looks: Any = {"key": key, "most": MOST_TYPED, "label_visibility": "collapsed"}
+    default = _first_text(key, model) if default is None else default
+    if model is not None and model.task is None:
+        link.text_area(label, default, height="content", placeholder="Type, then press Ctrl and Enter", **looks)
+    else:
+        link.text_input(label, default, placeholder="Type, then press Enter", **looks)
 
 
 def _read_of_most(text: str, model: LoadedModel | None) -> None:
@@ -144,76 +174,50 @@ def _read_of_most(text: str, model: LoadedModel | None) -> None:
             st.caption(f"{len(model.tokenizer.source(text))} of {longest_source(model)} tokens", width="content")
 
 
-def opens_with(opening: Opening | None) -> None:
-    """For a page that opens with a checkpoint and a text of its own: a link leaves these two out, and says every other."""
-    if opening is not None:
-        state = st.session_state
-        is_opening = opening == Opening(state.checkpoint, state.text)
-        link.leave_out("checkpoint", opening.checkpoint if is_opening else None)
-        if is_opening:
-            link.leave_out("text", opening.text)
-
-
 def default_text(model: LoadedModel) -> str:
     """What the text box begins with: the task's first example, or a text of the kind that the model reads."""
     if model.task is not None:
         return model.task.examples()[0].text
-    if model.tokenizer.mask_id is not None and not model.model.sizes.writes:
+    if model.tokenizer.mask_id is not None and not model.model.kind.writes:
         return f"{_BEGINNING} {model.tokenizer.source_labels([model.tokenizer.mask_id])[0]}."
-    return _BEGINNING if model.model.start_id is None else _SENTENCE
+    return _BEGINNING if model.model.kind.has_prompt else _SENTENCE
 
 
 def _device(**looks: Any) -> None:
-    st.selectbox("Device", [AUTO, *devices.available()], key="device", format_func=_device_words, **looks)
+    link.selectbox("Device", [AUTO, *devices.available()], key="device", words=_device_words, **looks)
 
 
 def _device_words(name: str) -> str:
     return f"auto ({devices.resolve('auto').type})" if name == "auto" else devices.title(devices.resolve(name))
 
 
-def _start(usable: list[str]) -> None:
-    """First values of the bar's widgets that depend on what is here."""
-    link.start("checkpoint", usable, DEFAULT_CHECKPOINT if DEFAULT_CHECKPOINT in usable else usable[0])
-    link.leave_out("checkpoint", DEFAULT_CHECKPOINT)
-    link.start("device", (AUTO, *devices.available()))
-    if (model := _model_of(st.session_state.checkpoint)) is not None:
-        switches.start(model)
-    start_text()
-
-
-def start_text(text: str = "text", checkpoint: str = "checkpoint") -> None:
+def start_text(text: str = "text", checkpoint: str = "checkpoint", default: str | None = None) -> None:
     """The link's text, or an example. Another checkpoint brings its own example, unless something else was typed or it knows
     the answer to this one.
 
     Args:
         text: the control's key.
         checkpoint: likewise of the checkpoint that reads it.
+        default: what it is at first, where that is no example of the checkpoint.
     """
     state, known = st.session_state, f"{text}_checkpoint"
     before = state.get(known)
-    if text in state and before == state[checkpoint]:
-        return
-    if runs.is_to_be_loaded(state[checkpoint], state.device):
+    if (text in state and before == state[checkpoint]) or model_list.is_to_be_loaded(state[checkpoint], state.device):
         return
     state[known] = state[checkpoint]
-    given = link.linked(text)
     model = _model_of(state[checkpoint])
-    task = None if model is None else model.task
-    if given is not None:
-        state[text] = given
-    elif (
-        text not in state
-        or not (before or state[text])
-        or (before and _is_example(state[text], before) and not _has_answer(state[text], task))
-    ):
-        state[text] = default_text(model) if model else DEFAULT_TEXT
+    default = _first_text(text, model) if default is None else default
+    if text not in state:
+        link.text(text, default, most=MOST_TYPED)
+    elif not (before or state[text]) or (before and _is_example(state[text], before) and not _has_answer(state[text], model)):
+        state[text] = default
 
 
 def _model_of(name: str) -> LoadedModel | None:
     """None where it cannot be loaded, and while that takes a while."""
     try:
         device = st.session_state.device
-        return None if runs.is_to_be_loaded(name, device) else runs.load_any(name, device)
+        return None if model_list.is_to_be_loaded(name, device) else model_list.load_any(name, device)
     except TransformerVizError:
         return None
 
@@ -226,8 +230,9 @@ def _is_example(text: str, name: str) -> bool:
     return text in {DEFAULT_TEXT, default_text(model), *examples}
 
 
-def _has_answer(text: str, task: Task | None) -> bool:
-    """Whether the task reads it and knows what is right: a string of letters may be read as a date and is none."""
+def _has_answer(text: str, model: LoadedModel | None) -> bool:
+    """Whether its task reads it and knows what is right: a string of letters may be read as a date and is none."""
+    task = None if model is None else model.task
     try:
         return task is not None and task.answer(task.read(text)) is not None
     except TransformerVizError:
@@ -236,19 +241,23 @@ def _has_answer(text: str, task: Task | None) -> bool:
 
 def _listed(models: Mapping[str, readers.Entry]) -> dict[str, str]:
     """Those that can be loaded, and how large each is."""
-    return {name: runs.size_words(entry) for name, entry in models.items() if entry.error is None}
+    return {name: model_list.size_words(entry) for name, entry in models.items() if entry.error is None}
 
 
-def _choice(checkpoints: list[str], models: Mapping[str, str]) -> None:
+def _choice(usable: list[str], listed: dict[str, str]) -> None:
     """Checkpoints first; of other models their sizes, before anybody loads one."""
-    more: Any = {} if not models else {"format_func": lambda name: f"{name} · {models[name]}" if name in models else name}
-    options, width = [*checkpoints, *models], 300 if models else 190
-    st.selectbox("Checkpoint", options, key="checkpoint", width=width, label_visibility="collapsed", **more)
+    names, width = [*usable, *listed], 300 if listed else 190
+    looks: Any = {"words": _checkpoint_words(listed), "width": width, "label_visibility": "collapsed"}
+    link.selectbox("Checkpoint", names, key="checkpoint", default=default_checkpoint(names), **looks)
+
+
+def _checkpoint_words(listed: Mapping[str, str]) -> Callable[[str], str]:
+    return lambda name: f"{name}{link.REMARK}{listed[name]}" if name in listed else name
 
 
 def _loaded(name: str, device: str) -> LoadedModel | None:
     try:
-        return runs.load_any(name, device)
+        return model_list.load_any(name, device)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return None
@@ -257,7 +266,7 @@ def _loaded(name: str, device: str) -> LoadedModel | None:
 def _examples() -> None:
     """Buttons that put a text into the box. They are callbacks, since a drawn widget's value is fixed for its run."""
     try:
-        checkpoint = runs.load(st.session_state.checkpoint, st.session_state.device)
+        checkpoint = model_list.load(st.session_state.checkpoint, st.session_state.device)
     except TransformerVizError:  # said below the bar
         return
     for number, example in enumerate(checkpoint.task.examples()):
@@ -284,11 +293,8 @@ def _examples() -> None:
 
 def made(chosen: Bar, checkpoint: LoadedModel, make: Callable[[], T]) -> T | None:
     """What a page shows of the text, or None after saying why it cannot be; what was typed stays in the box and in the link."""
-    is_made = False
     try:
-        found = make()
-        is_made = True
-        return found
+        return make()
     except InputError as error:
         say = st.error if chosen.text else st.info
         say(literal(str(error)), icon=":material/keyboard:")
@@ -299,11 +305,6 @@ def made(chosen: Bar, checkpoint: LoadedModel, make: Callable[[], T]) -> T | Non
         limits.refuse(error)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
-    finally:
-        # Also where the page ends here, since it takes a while.
-        if not is_made:
-            link.say(chosen.text)
-            link.write(link.values())
     return None
 
 
@@ -312,7 +313,7 @@ def _offer_ways(checkpoint: Checkpoint, text: str) -> None:
     if not text.strip():
         return
     parts = ways.readable_parts(checkpoint.task, text)
-    names = (entry.name for entry in runs.entries() if entry.error is None and entry.name != checkpoint.name)
+    names = (entry.name for entry in model_list.entries() if entry.error is None and entry.name != checkpoint.name)
     others = ((name, model.task) for name in names if (model := _model_of(name)) is not None and model.task is not None)
     with st.container(horizontal=True, key="ways"):
         for words, part in parts.items():
@@ -342,11 +343,11 @@ def _offer_examples(checkpoint: Checkpoint, most: int = 4) -> None:
 
 def _put(text: str) -> None:
     st.session_state.text = text
-    st.session_state.pop("step", None)
+    st.session_state.step = ""
 
 
 def _surprise(checkpoint: Checkpoint) -> None:
-    _put(runs.surprise(checkpoint))
+    _put(model_list.surprise(checkpoint))
 
 
 def _say_damaged(entries: list[Entry | readers.Entry]) -> None:

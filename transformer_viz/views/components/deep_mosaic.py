@@ -16,7 +16,7 @@ from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, player, screen, style
-from transformer_viz.views.state import deep
+from transformer_viz.views.state import deep, link
 from transformer_viz.views.state.display_options import DisplayOptions
 from transformer_viz.views.state.focus import Focus
 
@@ -27,6 +27,7 @@ _PHONE, _BESIDE, _LEAST_TILE, _LEAST_ROW, _HIGHEST_ROW = 350, 1000, 62, 76, 112
 
 def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, measure: Attribution | None = None) -> None:
     """Of the kind in focus alone. With the answer hidden there is no overview: its numbers are of the whole run."""
+    deep.start(trace)
     is_covered = deep.is_covered(trace)
     norms = measure if measure is not None and measure.kind == now.kind and is_of_heads(trace, measure) else None
     _controls(trace, is_covered, is_by_value=norms is not None)
@@ -64,9 +65,11 @@ def _controls(trace: Trace, is_covered: bool, *, is_by_value: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="deep-controls"):
         if not is_covered:
             if not is_by_value:
-                st.selectbox("Overview by", measures, key="overview_of", format_func=deep.ORDERS.__getitem__, width=270)
-            st.selectbox("Heads in the order of", orders, key="head_order", format_func=deep.ORDERS.__getitem__, width=270)
-        st.selectbox("Small maps of", [*pages], key="heads_page", format_func=pages.__getitem__, width=320)
+                of_all: dict[str, Any] = {"default": deep.overview(trace), "words": deep.ORDERS.__getitem__, "width": 270}
+                link.selectbox("Overview by", measures, key="overview_of", **of_all)
+            link.selectbox("Heads in the order of", orders, key="head_order", words=deep.ORDERS.__getitem__, width=270)
+        here = deep.page_of_focus(trace)
+        link.selectbox("Small maps of", [*pages], key="heads_page", default=here, words=pages.__getitem__, width=320)
 
 
 def _overview(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, norms: Attribution | None) -> None:

@@ -8,7 +8,8 @@ import streamlit as st
 from transformer_viz import export
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.plain import PlainFigure
-from transformer_viz.views.cache.run_cache import held
+from transformer_viz.numbers_in_words import bytes_words
+from transformer_viz.views.cache.store import store
 from transformer_viz.views.components.markdown import literal
 
 FORMATS = {
@@ -34,12 +35,13 @@ def offer(figure: Any, name: str) -> None:
         content = figure.to_json()
         try:
             with st.spinner("Making the file …"):
-                data = _made((chosen, hashlib.sha256(content.encode()).hexdigest()), _figure=figure, _title=name)
+                key = ("picture", chosen, name, hashlib.sha256(content.encode()).hexdigest())
+                data = store.get_or_make(key, lambda: _made(figure, chosen, name))
         except TransformerVizError as error:
             st.error(literal(str(error)), icon=":material/error:")
             return
         file = f"{name}.{chosen}"
-        words = f"Download {file} ({max(1, len(data) // 1000):,} kB)"
+        words = f"Download {file} ({bytes_words(len(data))})"
         mime = FORMATS[chosen][1]
         st.download_button(words, data, file, mime, key=f"picture-{name}-file", icon=":material/download:", on_click="ignore")
 
@@ -48,8 +50,7 @@ def _ask(asked: str, format: str) -> None:
     st.session_state[asked] = format
 
 
-@held
-def _made(place: tuple[str, str], *, _figure: Any, _title: str) -> bytes:
-    if place[0] == "html":
-        return export.figure_html(_figure, title=_title).encode()
-    return export.picture(_figure.to_plotly() if isinstance(_figure, PlainFigure) else _figure, place[0])
+def _made(figure: Any, format: str, title: str) -> bytes:
+    if format == "html":
+        return export.figure_html(figure, title=title).encode()
+    return export.picture(figure.to_plotly() if isinstance(figure, PlainFigure) else figure, format)

@@ -33,17 +33,18 @@ _HINTS: dict[Kind, str] = {
 
 
 def show(trace: Trace, at: focus.Focus, *, large: bool, dark: bool) -> None:
-    """The strips, what came, the question and the box of a run that is covered from `focus.revealed()` on."""
+    """The strips, what came, the question and the box of a run that is covered from the step on."""
     _component()(
         key=_KEY,
         data=_data(trace, at, _guesses(at.run, trace.n_given), large=large, dark=dark),
         on_reveal_change=lambda: _reveal((st.session_state.get(_KEY) or {}).get("reveal"), trace, at),
     )
+    focus.draw_hidden()
 
 
 def on_map(trace: Trace, at: focus.Focus) -> clicks.Clicks:
     """A click on a cell of the row that is to be guessed, or on a column's label."""
-    step = focus.revealed()
+    step = focus.step()
 
     def heard(query: int | None, key: int | None) -> None:
         if key is not None and query in (None, step):
@@ -53,7 +54,7 @@ def on_map(trace: Trace, at: focus.Focus) -> clicks.Clicks:
 
 
 def _data(trace: Trace, at: focus.Focus, guesses: dict[int, Guess], *, large: bool, dark: bool) -> dict[str, Any]:
-    step = focus.revealed()
+    step = focus.step()
     last = guesses.get(step - 1)
     words = came(trace, at.kind, at.layer, at.head, step - 1, last) if step > trace.n_given else _BEGINS
     judged = "" if last is None else "right" if is_right(trace, last) else "wrong"
@@ -84,7 +85,7 @@ def _written(trace: Trace) -> tuple[str, ...]:
 
 def _source(trace: Trace, at: focus.Focus, last: Guess | None) -> list[dict[str, Any]]:
     cells = source_strip(trace)
-    if at.kind == "cross" and focus.revealed() < trace.n_steps:
+    if at.kind == "cross" and focus.step() < trace.n_steps:
         cells = [{**cell, "title": f"{cell['title']} – guess that it looks here"} for cell in cells]
     if last is not None and last.key is not None and last.kind == "cross":
         cells[last.key]["class"] += " guessed"
@@ -113,7 +114,7 @@ def _looked_at(trace: Trace, at: focus.Focus, last: Guess | None, step: int) -> 
 def _guesses(run: str, n_given: int) -> dict[int, Guess]:
     """What this session has guessed of a run; forgotten where everything is covered again."""
     state = st.session_state
-    if state.get("guesses_of") != run or focus.revealed() <= n_given:
+    if state.get("guesses_of") != run or focus.step() <= n_given:
         state.guesses_of, state.guesses = run, {}
     return state.guesses
 
@@ -126,9 +127,9 @@ def _reveal(report: Any, trace: Trace, at: focus.Focus) -> None:
     if not isinstance(step, int) or step not in range(trace.n_given, trace.n_steps + 1):
         return
     guess = report.get("guess")
-    if isinstance(guess, dict) and step == focus.revealed() + 1:
+    if isinstance(guess, dict) and step == focus.step() + 1:
         _keep(guess, step - 1, trace, at)
-    st.session_state.step = step
+    focus.set_step(step)
 
 
 def _keep(said: dict[str, Any], step: int, trace: Trace, at: focus.Focus) -> None:

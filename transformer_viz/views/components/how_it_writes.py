@@ -6,7 +6,8 @@ from transformer_viz.analysis.generation_words import generation_words
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.switches import Switches
 from transformer_viz.views.components.markdown import said
-from transformer_viz.views.state.switches import OWN
+from transformer_viz.views.state import link
+from transformer_viz.views.state.switches import OWN, language_words
 
 
 def popover(model: LoadedModel) -> None:
@@ -18,14 +19,14 @@ def popover(model: LoadedModel) -> None:
         "How it writes", icon=":material/tune:", help="Its generation config, chat template, languages and shortlist"
     ):
         if has.generation is not None:
-            st.toggle("As its generation config says", key="generation", help="Off: only its logits decide")
+            link.toggle("As its generation config says", key="generation", default=True, help="Off: only its logits decide")
         if has.shortlist is not None:
             words = "Off: it may write any token. Probabilities are those over the whole vocabulary either way"
-            st.toggle("Only what its shortlist allows", key="shortlist", help=words)
+            link.toggle("Only what its shortlist allows", key="shortlist", default=True, help=words)
         _say_rules(model)
         if has.chat is not None:
             words = "What the template adds is seen as tokens of the prompt"
-            st.toggle("The text as a message in its chat template", key="chat", help=words)
+            link.toggle("The text as a message in its chat template", key="chat", help=words)
         if model.languages:
             _languages(model)
 
@@ -42,4 +43,4 @@ def _say_rules(model: LoadedModel) -> None:
 
 def _languages(model: LoadedModel) -> None:
     for which, does in (("source_language", "reads"), ("target_language", "writes")):
-        st.selectbox(f"It {does}", [OWN, *model.languages], key=which, format_func=lambda code: code or "its own")
+        link.selectbox(f"It {does}", [OWN, *model.languages], key=which, words=language_words)

@@ -16,13 +16,14 @@ import streamlit as st
 from transformer_viz import glossary
 from transformer_viz.analysis import inside_numbers as numbers
 from transformer_viz.analysis import logit_lens
-from transformer_viz.analysis.adding_up import figure
 from transformer_viz.analysis.inside_steps import explain
 from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.figures import shades
 from transformer_viz.figures.theme import ThemeName, theme_of
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, visible
 from transformer_viz.trace.inside import Inside
+from transformer_viz.views.state import focus
 
 KEY = "inside"
 _ALMOST_ALL = 0.98
@@ -44,7 +45,7 @@ class Looks:
 def show(inside: Inside, path: Sequence[str], looks: Looks, pinned: int | None, on_asked: Callable[[Any], None]) -> None:
     """Draws the row, and explains the number at the end of `path`: addresses, each a term of the one before it."""
     state = st.session_state
-    at = {"run": state.run, "step": state.step, "pin": list(state.pin)}
+    at = {"run": state.run, "step": focus.step(), "pin": list(focus.pinned())}
     data = {**picture(inside, looks, pinned), "explained": explained(inside, path), "at": at}
     _component()(key=KEY, data=data, on_asked_change=lambda: on_asked((st.session_state.get(KEY) or {}).get("asked")))
 
@@ -97,11 +98,11 @@ def _hint(inside: Inside) -> str:
 
 def _number(value: float, address: str | None, label: str, **more: Any) -> Cell:
     """What has no address has no arithmetic of its own."""
-    return {"address": address, "label": label, "text": figure(float(value)), **more}
+    return {"address": address, "label": label, "text": number_words(float(value), 3), **more}
 
 
 def _vector(values: np.ndarray, address: str | None, label: str, axis: str) -> Cell:
-    return {"address": address, "label": label, "values": [figure(float(value)) for value in values], "axis": axis}
+    return {"address": address, "label": label, "values": [number_words(float(value), 3) for value in values], "axis": axis}
 
 
 def _of_each(inside: Inside, name: str, keys: Sequence[int], axis: str = "") -> list[Cell]:
@@ -312,7 +313,7 @@ def _lens(inside: Inside) -> dict[str, Any] | None:
             "candidates": [
                 {
                     "token": visible(token),
-                    "text": figure(p, 2),
+                    "text": number_words(p, 2),
                     "share": float(np.nan_to_num(p)),
                     "written": token == step.token,
                 }

@@ -7,17 +7,30 @@ from typing import Any
 from transformer_viz import glossary
 from transformer_viz.analysis import attributed
 from transformer_viz.analysis.sentences import Sentence, of_run
+from transformer_viz.errors import listed
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.state import link
 from transformer_viz.views.state.focus import Focus
 
+MEASURES = ("weights", "value", "cause", "more")
+"""What the maps show; the last one stands for those that have a box of their own."""
+BY_VALUE, BY_CAUSE, BY_SHARES = "value_weighted", "occlusion", "alti"
+OF_SWITCH = {"value": BY_VALUE, "cause": BY_CAUSE}
+"""The measures that have a button of their own, and the one that bars above the written tokens are of."""
 _BUTTONS = {
     "weights": ("weights", "weight"),
     "value": ("by value", "value-weighted norm"),
     "cause": ("cause", "cause"),
     "more": ("more …", "measures"),
 }
+
+
+def switched() -> str:
+    """What is pressed."""
+    value = link.hidden_value("measure", MEASURES[1:].__contains__, listed(MEASURES[1:]))
+    return value or MEASURES[0]
 
 
 @dataclass(frozen=True)
@@ -58,7 +71,7 @@ class Measured:
         words = () if result is None else attributed.step_words(trace, result, at.layer, at.head, step)
         if self.shares is None:
             return words
-        said = attributed.share_words(float(attributed.source_shares(self.shares)[step]))
+        said = attributed.source_words(float(attributed.source_shares(self.shares)[step]))
         return (("plain", "What "), of_run(trace.output_tokens[step]), ("plain", f" is written from: {said}. "), *words)
 
     def _tokens(self, tokens: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -67,7 +80,7 @@ class Measured:
             return tokens
         shares = map(float, attributed.source_shares(self.shares))
         return [
-            {**token, "title": f"{token['title']}; {attributed.share_words(share)}", "share": round(share, 4)}
+            {**token, "title": f"{token['title']}; {attributed.source_words(share)}", "share": round(share, 4)}
             for token, share in zip(tokens, shares, strict=False)
         ]
 

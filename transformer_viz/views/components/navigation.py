@@ -4,30 +4,37 @@ Streamlit's own navigation becomes a drawer on a phone, which covers the page, s
 """
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from pathlib import Path
+from html import escape
 from types import ModuleType
 from typing import Any
 
 import streamlit as st
 
 from transformer_viz.views import pages
+from transformer_viz.views.state import link
 
 
-def show(views: list[ModuleType]) -> Callable[[], None]:
-    """Draws the links, and names the page that is open in its title and heading; what is returned draws it.
+def show(views: list[ModuleType]) -> tuple[str, Callable[[], None]]:
+    """Draws the links, and names the page that is open in its title and heading.
+
+    The page is not run as Streamlit's page but as a part of the main script: so a key that two pages have is one widget, and
+    what the address says of it is believed on both when somebody goes Back.
 
     Args:
         views: the pages' modules, in the order of their links.
+
+    Returns:
+        The title of the page that is open, and what draws it.
     """
     linked = list(map(_page, views))
     chosen = st.navigation(linked, position="hidden")
     st.set_page_config(page_title=f"{chosen.title} · Transformer Viz")
+    st.html(f'<h1 class="unseen">{escape(chosen.title)}</h1>')
     with st.container(horizontal=True, key="pages"):
         for page in linked:
-            st.page_link(page, width="content")
-    _component()(key="navigation", data={"title": chosen.title, "place": linked.index(chosen)}, height=1)
-    return chosen.run
+            with st.container(width="content", key="page-here" if page.title == chosen.title else f"page-{page.title.lower()}"):
+                st.page_link(page, width="content")
+    return chosen.title, next(view.show for view in views if chosen.title == view.TITLE)
 
 
 def links(titles: Sequence[str]) -> None:
@@ -39,16 +46,9 @@ def links(titles: Sequence[str]) -> None:
 
 
 def go(title: str) -> None:
-    """To another page; not from a callback, which has no page to leave."""
-    st.switch_page(_page(next(view for view in pages() if title == view.TITLE)))
+    """To another page, as a press on its link does; not from a callback, which has no page to leave."""
+    link.go_to(title)
 
 
 def _page(view: ModuleType) -> Any:
     return st.Page(view.show, title=view.TITLE, icon=view.ICON, url_path=view.TITLE.lower(), default=view.ORDER == 0)
-
-
-@cache
-def _component() -> Any:
-    """Registered once a process: the heading, for those who do not see the link that is marked, and what the row is."""
-    script = Path(__file__).with_name("navigation.js").read_text(encoding="utf-8")
-    return st.components.v2.component("transformer-viz-navigation", html="<h1></h1>", js=script, isolate_styles=False)

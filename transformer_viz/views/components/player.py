@@ -22,7 +22,7 @@ from transformer_viz.export.strips import answer_mark, output_strip, source_stri
 from transformer_viz.terms import Kind, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import plotly_js
-from transformer_viz.views.state.focus import Focus
+from transformer_viz.views.state.focus import Focus, Pin
 
 FOCUS_KEY = "focus"
 MOSAIC_KEY = "mosaic"
@@ -51,7 +51,7 @@ def data(trace: Trace, at: Focus, *, hint: str, large: bool, dark: bool, aligner
     }
 
 
-def linked(trace: Trace, kind: Kind, pin: tuple[int | None, ...], lines: str, aligner: Aligner | None) -> dict[str, Any]:
+def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: Aligner | None) -> dict[str, Any]:
     """What it takes to mark a token, a row and a column as one.
 
     Args:
@@ -73,7 +73,7 @@ def linked(trace: Trace, kind: Kind, pin: tuple[int | None, ...], lines: str, al
         "kind": kind,
         "strips": {"encoder": [encoder, encoder], "decoder": ["output", "output"], "cross": ["output", "source"]},
         "isStepped": stepped,
-        "isPrompt": trace.writes and not trace.source_tokens,
+        "isPrompt": trace.model_kind.has_prompt,
         "pin": list(pin),
         "lines": lines,
         "aligner": aligned(trace, aligner),

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.words import kind_title
+from transformer_viz.errors import listed
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.mosaic import plain_mosaic
 from transformer_viz.figures.player import Looks, plain_guess, plain_player, scale_words
@@ -16,36 +17,34 @@ from transformer_viz.trace.covered import covered
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, deep_mosaic, guess, player, screen, style
 from transformer_viz.views.components.deep_mosaic import OnTile, show_mosaic
-from transformer_viz.views.components.measured import Measured
+from transformer_viz.views.components.measured import MEASURES, Measured
+from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.state import aligner, deep, focus, link
-from transformer_viz.views.state.controls import MEASURES
 from transformer_viz.views.state.display_options import DisplayOptions
 
-Program = Callable[[focus.Focus], str]
 NOTHING = Measured()
 
 
 def show_with_code(
     trace: Trace,
     chosen: DisplayOptions,
-    program: Program,
+    above_it: Any = None,
     beside: Callable[[], None] = lambda: None,
     measured: Measured = NOTHING,
 ) -> None:
-    """`show`, and below it the lines of Python that make what is shown; not for a projector, nor where the answer is hidden."""
+    """`show`, and below it the lines of Python that make what is shown; not for a projector, nor where the answer is hidden.
+    `above_it` is a figure that stands above."""
     if chosen.is_large or not chosen.with_answer:
         show(trace, chosen, beside=beside, measured=measured)
         return
-    above, lines = st.container(), code.place()
+    above, lines = st.container(), code.fold()
 
     def rested(at: focus.Focus) -> None:
-        if lines is not None:
-            lines.code(program(at), language="python")
+        pictures = [_map_call(trace, chosen, at, measured), *mosaic_calls(trace, chosen, at, measured).values()]
+        code.write(lines, *([] if above_it is None else [above_it]), *pictures)
 
     with above:
         show(trace, chosen, rested, beside, measured)
-    if lines is None:
-        code.closed()
 
 
 def show(
@@ -55,13 +54,14 @@ def show(
     beside: Callable[[], None] = lambda: None,
     measured: Measured = NOTHING,
 ) -> None:
-    """Everything of one run that steps, for which `focus.start` has been called; `rested` hears where the player rests,
-    `beside` draws what else stands in the row of the focus, and `measured` is what is shown beside the weights or instead.
+    """Everything of one run that steps, for which `focus.start` and `aligner.start` have been called; `rested` hears where the
+    player rests, `beside` draws what else stands in the row of the focus, and `measured` is what is shown beside the weights or
+    instead.
 
     With the answer hidden all of it is of the run as far as it is revealed, and there is something to guess.
     """
     if not chosen.with_answer:
-        trace = covered(trace, focus.revealed())
+        trace = covered(trace, focus.step())
         if trace.n_steps:
             _show_hidden(trace, chosen, focus.current(), beside)
             return
@@ -73,7 +73,7 @@ def show(
 
 
 def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: Callable[[], None]) -> None:
-    theme, step = style.theme(), focus.revealed()
+    theme, step = style.theme(), focus.step()
     with st.container(key="player-area"):
         guess.show(trace, at, large=chosen.is_large, dark=theme == "dark")
     with _map_beside_boxes(trace, chosen, beside):
@@ -111,13 +111,16 @@ def _player(
     """
     if st.session_state.pop("measure_switched", False):
         st.rerun()
-    now = replace(at, step=st.session_state.step)
+    focus.draw_hidden()
+    lines = link.hidden("lines", ("on", "off").__contains__, "on, off") or "auto"
+    if measured.chosen:
+        link.hidden("measure", MEASURES[1:].__contains__, listed(MEASURES[1:]))
+    now = replace(at, step=min(focus.step(), st.session_state.last_step))
     aligns, looks = aligner.current(trace), {"large": chosen.is_large, "dark": style.theme() == "dark"}
     content = player.data(trace, now, hint=_hint(trace, now, chosen, measured), aligner=aligns, **looks)
-    content["linked"] = player.linked(trace, now.kind, st.session_state.pin, st.session_state.lines, aligns)
+    content["linked"] = player.linked(trace, now.kind, focus.pinned(), lines, aligns)
     heard = player.Heard(lambda: _step_rested(trace), lambda: _pinned(trace), _lines_switched, _measure_switched)
     player.show(measured.added_to(content, trace, now), heard)
-    link.update(link.values(("step", "pin", "lines")))
     rested(now)
 
 
@@ -149,15 +152,20 @@ def _lines_switched() -> None:
 
 def _measure_switched() -> None:
     if player.said("measure") in MEASURES:
-        st.session_state.measure, st.session_state.measure_switched = player.said("measure"), True
+        chosen = player.said("measure")
+        st.session_state.measure, st.session_state.measure_switched = "" if chosen == MEASURES[0] else chosen, True
 
 
 def _focus_map(trace: Trace, chosen: DisplayOptions, measured: Measured) -> None:
     now = focus.current()
+    figure = _map_call(trace, chosen, now, measured)()
+    chart.show(figure, player.FOCUS_KEY, _alt(trace, now.kind), run=now.run, zooms=False, painted=True)
+
+
+def _map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:
     looks: Looks = {"theme": style.theme(), "large": chosen.is_large, "with_answer": True, "narrow": screen.is_narrow()}
     looks["scale"], looks["measure"] = chosen.scale, measured.results.get(now.kind)
-    figure = plain_player(trace, now.kind, now.layer, now.head, now.step, **looks)
-    chart.show(figure, player.FOCUS_KEY, _alt(trace, now.kind), run=now.run, zooms=False, painted=True)
+    return Call(plain_player, trace, now.kind, now.layer, now.head, now.step, **looks)
 
 
 def _alt(trace: Trace, kind: Kind) -> str:
@@ -165,14 +173,27 @@ def _alt(trace: Trace, kind: Kind) -> str:
     return f"{kind_title(trace, kind)} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
-def mosaics(trace: Trace, chosen: DisplayOptions, now: focus.Focus, on_tile: OnTile, measured: Measured = NOTHING) -> None:
+def mosaics(
+    trace: Trace,
+    chosen: DisplayOptions,
+    now: focus.Focus,
+    on_tile: OnTile,
+    measured: Measured = NOTHING,
+    *,
+    in_pages: bool = True,
+) -> None:
     """All heads of every kind, side by side, or a page of those of a deep model; `on_tile` hears of a click on one."""
-    if deep.is_deep(trace) and deep.is_started():
+    if in_pages and deep.is_deep(trace):
         deep_mosaic.show(trace, chosen, now, on_tile, measured.of(now.kind))
         return
-    for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
+    calls = mosaic_calls(trace, chosen, now, measured)
+    for column, (kind, call) in zip(st.columns(len(calls)), calls.items(), strict=True):
         with column:
-            tile = (now.layer, now.head) if kind == now.kind else None
-            looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large, "scale": chosen.scale}
-            looks["measure"] = measured.of(kind)
-            show_mosaic(plain_mosaic(trace, kind, tile, **looks), kind, now, on_tile)
+            show_mosaic(call(), kind, now, on_tile)
+
+
+def mosaic_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> dict[Kind, Call]:
+    """What draws all heads of every kind."""
+    looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large, "scale": chosen.scale}
+    tiles = {kind: (now.layer, now.head) if kind == now.kind else None for kind in trace.kinds}
+    return {kind: Call(plain_mosaic, trace, kind, tile, measure=measured.of(kind), **looks) for kind, tile in tiles.items()}

@@ -17,7 +17,9 @@ _CSS = """
 .st-key-pages { gap: 0.2rem; flex-wrap: nowrap; margin-left: -0.5rem; }
 .st-key-pages a { min-height: 2.1rem; }
 /* For those who do not see the link that is marked. */
-.st-key-navigation { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+/* Boxes that hold for the link what no widget has. */
+[class*="st-key-in-link"], [data-testid="stLayoutWrapper"]:has(> [class*="st-key-in-link"]) { display: none; }
 /* Where nothing is opened yet, the place to drop a file is the page's largest thing. */
 .st-key-open-drop section {
   min-height: 180px; border-style: dashed; flex-direction: column; align-items: center; justify-content: center; gap: 0.6rem;
@@ -38,8 +40,6 @@ _CSS = """
   [class*="st-key-side-"] > :not(:first-child) { flex: 0 3 auto; min-width: 5.2rem; }
   [class*="st-key-side-"] > :is(.st-key-text, .st-key-b_text) { flex: 1 1 16rem; }
 }
-/* It draws nothing, and a row gives it room. */
-[class*="st-key-prompt-keys"] { position: absolute; }
 /* `:has()` on elements that any page has costs at every change of it: 11 of the 126 ms of an Enter, as `:has(> .st-key-…)`.
    The drawing of a model stays in sight while one goes through the switches beside it. */
 .st-key-train-columns :has(> * > .st-key-train-drawing) { position: sticky; top: 0.5rem; height: fit-content; flex: none; }
@@ -85,9 +85,9 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
   /* The names of the other pages are still read aloud. */
   /* Eight links in a row of 300 pixels, each at least 24 wide. */
   .st-key-pages { justify-content: space-between; margin: 0; gap: 0.1rem; }
-  .st-key-pages > :not([data-here]) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
+  .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) { flex: 1 1 0; min-width: 24px; max-width: 40px; }
   .st-key-pages a { padding-inline: clamp(1px, 1.6vw - 3px, 0.3rem); justify-content: center; }
-  .st-key-pages > :not([data-here]) p {
+  .st-key-pages > :not(:has(.st-key-page-here), .st-key-page-here) p {
     position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%);
   }
   /* All three kinds of attention at once, in two lines each, instead of a row that begins with half a word. */

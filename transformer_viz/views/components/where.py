@@ -11,7 +11,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.architecture import Architecture, summary
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import drawing
-from transformer_viz.views.state import focus
+from transformer_viz.views.state import focus, link
 
 _TITLE = "Where am I?"
 _WIDE, _LARGE = 372, 470
@@ -20,13 +20,13 @@ _WIDE, _LARGE = 372, 470
 
 def switch(model: LoadedModel) -> None:
     """Opens and closes it, in a row of controls."""
-    st.toggle(_TITLE, key="where", help=f"{glossary.sentence(_TITLE)}: {summary(model.architecture)}")
+    link.toggle(_TITLE, key="where", help=f"{glossary.sentence(_TITLE)}: {summary(model.architecture)}")
 
 
 @contextmanager
 def beside(trace: Trace, model: LoadedModel, *, large: bool) -> Generator[None]:
     """Where it is open, it stands left of what is drawn within; in a narrow window above it."""
-    if not st.session_state.where:
+    if not link.is_on("where"):
         yield
         return
     with st.container(horizontal=True, key="with-drawing"):

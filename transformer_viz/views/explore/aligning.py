@@ -10,6 +10,7 @@ from transformer_viz.analysis.aligner import Aligner
 from transformer_viz.analysis.alignment_heads import ROW_WORDS, ROWS, AlignmentHeads
 from transformer_viz.analysis.word_links import directions
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import head_label
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components.markdown import literal
@@ -23,35 +24,22 @@ _TASK, _EFFECT = "task", "effect"
 _WAYS = {_TASK: "the task's own alignment", _EFFECT: "its effect on this output"}
 
 
-def start(trace: Trace, model: "LoadedModel | None") -> None:
-    """Which head is chosen, and how another one would be found."""
-    aligner.start(trace, model)
-    if model is not None and st.session_state.link_page == "explore":
-        link.start("aligned_by", _ways(trace, model), _way(trace, model))
-
-
 def show(shown: Shown) -> None:
     """The boxes, and what was found."""
     trace, model = shown.trace, shown.model
-    if len(heads := aligner.options(trace)) == 1:
+    if len(aligner.options(trace)) == 1:
         return
-    is_asked = model is not None and st.session_state.link_page == "explore"
-    found = _found(shown, model) if is_asked and model is not None else None
+    found = None
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        help_ = glossary.sentence("Aligning head")
-        st.selectbox(
-            "Aligning head", heads, key=aligner.KEY, format_func=_head_words, on_change=_changed, help=help_, width=230
-        )
-        if is_asked and model is not None:
+        aligner.box(trace, on_change=_changed, help=glossary.sentence("Aligning head"), width=230)
+        if model is not None and shown.is_decoded:
             ways = _ways(shown.tokens, model)
-            st.selectbox("Found by", ways, key="aligned_by", format_func=_way_words, width=310)
-            st.button(
-                "Which head aligns?",
-                icon=":material/conversion_path:",
-                key="aligner-find",
-                on_click=_ask,
-                args=(_asked(shown),),
-            )
+            first = _way(shown.tokens, model)
+            link.selectbox("Found by", ways, key="aligned_by", default=first, words=_way_words, width=310)
+            icon = ":material/conversion_path:"
+            st.button("Which head aligns?", icon=icon, key="aligner-find", on_click=_ask, args=(_asked(shown),))
+    if model is not None and shown.is_decoded:
+        found = _found(shown, model)
     if found is not None:
         _show_found(found)
     if st.session_state.pop("aligner_changed", False):
@@ -72,10 +60,6 @@ def _way(trace: Trace, model: "LoadedModel") -> str:
 
 def _way_words(way: str) -> str:
     return _WAYS.get(way, f"{way}: pairs aligned by hand")
-
-
-def _head_words(address: str) -> str:
-    return str(Aligner.read(address) or "none")
 
 
 def _asked(shown: Shown) -> tuple[str, str, str, str]:
@@ -107,8 +91,8 @@ def _found(shown: Shown, model: "LoadedModel") -> AlignmentHeads | None:
         st.error(literal(str(error)), icon=":material/error:")
         return None
     if state.aligned_taken != asked:
-        state.aligned_taken = asked
-        aligner.choose(Aligner.of(found.best()))
+        # Its box stands on the page already.
+        state.aligned_taken, state.aligner_wanted = asked, Aligner.of(found.best())
         st.rerun()
     return found
 
@@ -132,7 +116,7 @@ def _show_found(found: AlignmentHeads) -> None:
 
 def summary(found: AlignmentHeads) -> str:
     """Which head, and how well."""
-    n, over = len(found.heads), f"{found.n_words} {found.unit}s of {found.n_texts} text{'s' * (found.n_texts > 1)}"
+    n, over = len(found.heads), f"{count_words(found.n_words, found.unit)} of {count_words(found.n_texts, 'text')}"
     if not found.averages:
         how = "Where it should look is not known; agreement says how often another head links as it does"
         return f"Without {found.best()} this output loses most, of {n} heads. {how}, over {over}."

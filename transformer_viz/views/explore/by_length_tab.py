@@ -8,33 +8,23 @@ from transformer_viz import figures
 from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import on_demand
-from transformer_viz.views.state.controls import SAMPLES
+from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
 
 TITLE, ORDER, NEEDS_MODEL = "By length", 3, True
+SAMPLES = (20, 50, 100, 200)
+"""Strings per length that a visitor may ask for."""
 
 
 def is_for(model: "LoadedModel") -> bool:
     """Whether there is a task, which makes strings of any length."""
     return model.task is not None
-
-
-def made_of(trace: Trace, model: "LoadedModel", device: str) -> dict[str, object]:
-    """What the measurement is of."""
-    return {"lengths": (model.name, device, st.session_state.by_length_samples)}
-
-
-def start(trace: Trace, model: "LoadedModel", device: str) -> None:
-    """Asks for the measurement where a link does."""
-    on_demand.start(made_of(trace, model, device))
 
 
 def show(shown: Shown) -> None:
@@ -43,43 +33,42 @@ def show(shown: Shown) -> None:
     from transformer_viz.evaluation.by_length import default_lengths, trained_lengths
     from transformer_viz.views.cache import runs
 
-    state, checkpoint, device = st.session_state, shown.checkpoint, shown.device
+    checkpoint, device = shown.checkpoint, shown.device
     assert checkpoint is not None
-    of = made_of(shown.trace, checkpoint, device)
     lengths = default_lengths(checkpoint)
     first, last = trained_lengths(checkpoint)
     st.markdown(
         f"Fresh strings of {lengths[0]} to {lengths[-1]} tokens, decoded greedily. "
         f"{literal(checkpoint.name)} was trained on {first} to {last}."
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox("Strings per length", SAMPLES, key="by_length_samples", width=170)
-        if st.button("Measure", icon=":material/straighten:", key="by-length-run", type="primary"):
-            on_demand.ask("lengths", of)
-    if not on_demand.is_asked("lengths", of):
-        n = len(lengths) * state.by_length_samples
-        st.caption(f"{n:,} strings. Some seconds on a CPU; a result is kept for the next visitor.")
+    with st.container(horizontal=True, vertical_alignment="center"):
+        samples = link.selectbox("Strings per length", SAMPLES, key="by_length_samples", default=50, width=170)
+        of = (checkpoint.name, device, samples)
+        is_asked = link.asking_toggle("Measure", key="by_length", of=of)
+    if not is_asked:
+        words = "Some seconds on a CPU; a result is kept for the next visitor."
+        st.caption(f"{len(lengths) * samples:,} strings. {words}")
         return
     try:
-        found = runs.by_length(checkpoint, device, state.by_length_samples)
+        found = runs.by_length(checkpoint, device, samples)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
     _show_found(found, shown.theme)
-    code.show(programs.by_length(checkpoint.name, device, state.by_length_samples, code.looks()), "code_of_tab")
 
 
 def _show_found(found: ByLength, theme: ThemeName) -> None:
     st.markdown(literal(summary(found)))
-    figure = figures.accuracy_by_length(found, theme=theme, narrow=screen.is_narrow())
+    figure = call(figures.accuracy_by_length, found, theme=theme, narrow=screen.is_narrow())
     chart.show(figure, "by-length-chart", f"Exact match by source length. {summary(found)}")
     figure_file.offer(figure, "by-length")
-    frame = found.to_frame()
+    frame = call(ByLength.to_frame, found)
     with st.expander("The numbers"):
         st.dataframe(frame, hide_index=True)
         st.download_button(
             "CSV of the lengths", frame.to_csv(index=False).encode(), "by-length.csv", "text/csv", key="by-length-csv"
         )
+    code.show(figure, frame, key="code_of_tab")
 
 
 def summary(found: ByLength) -> str:

@@ -12,10 +12,10 @@ from transformer_viz.edits import Edit, Force, HeadOff, MaskOff, written
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.compare.place import SAME
 from transformer_viz.views.compare.sides import A, B, put
 from transformer_viz.views.components import navigation
 from transformer_viz.views.state import focus
-from transformer_viz.views.state.controls import SAME
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def _put(text: str, checkpoint: str, way: Way) -> None:
     values: dict[str, Any] = {**both, **({"edits": written(way.edits)} if way.edits else {})}
     put(A, both)
     put(B, values)
-    if not way.has_text:  # Compare finds one
-        del state[B.text], state[f"{B.text}_checkpoint"]
+    if not way.has_text:
+        state.b_text_wanted = True
     state.compare_opened = True
     for key in ("b_layer", "b_head"):
         state[key] = way.place.get(key, SAME)

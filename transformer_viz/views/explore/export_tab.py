@@ -9,15 +9,16 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.export import saving
 from transformer_viz.export.content import View
 from transformer_viz.export.names import file_name
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import KIND_TITLES, head_title
 from transformer_viz.trace import limits
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache.run_cache import held
+from transformer_viz.views.cache.store import store
 from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import aligner, display_options, focus
+from transformer_viz.views.state import aligner, display_options, focus, link
 
 TITLE, ORDER = "Export", 6
 
@@ -46,7 +47,7 @@ _OF_EVERYTHING = ("html", "csv", "parquet")
 
 def show(shown: Shown) -> None:
     """The formats, a button that makes what takes time, and the code."""
-    trace, run, theme = shown.trace, shown.run, shown.theme
+    trace, theme = shown.trace, shown.theme
     at = focus.current()
     now = at.view
     looks = {
@@ -55,27 +56,20 @@ def show(shown: Shown) -> None:
         "with_answer": not st.session_state.get("hide_answer"),
         **({} if (scale := display_options.scale()) == "fixed" else {"colours": scale}),
     }
-    chosen: str = st.session_state.export_format
+    names: Any = {"words": lambda name: _FORMATS[name][0], "label_visibility": "collapsed"}
+    chosen = link.segmented_control("File", list(_FORMATS), key="export_format", **names)
     if chosen == "html" and (found := aligner.current(trace)) is not None:
         looks["aligner"] = found.address
-    st.segmented_control(
-        "File",
-        list(_FORMATS),
-        key="export_format",
-        required=True,
-        format_func=lambda name: _FORMATS[name][0],
-        label_visibility="collapsed",
-    )
     st.caption(_FORMATS[chosen][2])
+    saved = (shown.whole or shown.tokens) if chosen == "npz" else trace
     with st.container(horizontal=True, vertical_alignment="center"):
-        _offer((shown.whole or shown.tokens) if chosen == "npz" else trace, at.run, chosen, now, looks)
+        _offer(saved, at.run, chosen, now, looks)
         # This tab is drawn once; the player goes on without it.
         st.button("Take the player's step", icon=":material/refresh:", key="export-refresh", type="tertiary")
         st.text(f"on the screen: {KIND_TITLES[now.kind]}, {head_title(now.layer, now.head)}, {step_name(trace)} {now.step + 1}")
     is_table = chosen in saving.TABLE_FORMATS
     options = {} if is_table else {"kind": now.kind, "layer": now.layer, "head": now.head, "step": now.step, **looks}
-    made = run.whole() if chosen == "npz" else run
-    code.show(programs.file(made, file_name(trace, chosen, now), options), "code_of_tab")
+    code.show(Call(saving.save, saved, file_name(trace, chosen, now), **options), key="code_of_tab")
 
 
 def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]) -> None:
@@ -97,12 +91,12 @@ def _offer(trace: Trace, run: str, chosen: str, now: View, looks: dict[str, Any]
         return
     try:
         with st.spinner("Making the file …"):
-            data = _made(place, _trace=trace, _now=now, _looks=looks)
+            data = store.get_or_make(("file", place), lambda: _made(chosen, trace, now, looks))
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
     name, kind = file_name(trace, chosen, now), _FORMATS[chosen][1]
-    words = f"Download {literal(name)} ({_size(len(data))})"
+    words = f"Download {literal(name)} ({bytes_words(len(data))})"
     st.download_button(words, data, name, kind, icon=":material/download:", key="export-download", on_click="ignore")
 
 
@@ -110,14 +104,8 @@ def _want() -> None:
     st.session_state.export_wanted = True
 
 
-@held
-def _made(place: tuple[Any, ...], *, _trace: Trace, _now: View, _looks: dict[str, Any]) -> bytes:
-    """The file's bytes, shared by all sessions that look at the same thing."""
-    chosen = place[1]
+def _made(chosen: str, trace: Trace, now: View, looks: dict[str, Any]) -> bytes:
+    """The file's bytes."""
     if chosen in saving.TABLE_FORMATS:
-        return saving.made(_trace, chosen)
-    return saving.made(_trace, chosen, kind=_now.kind, layer=_now.layer, head=_now.head, step=_now.step, **_looks)
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e6:.1f} MB" if n_bytes >= 1e6 else f"{n_bytes / 1e3:.0f} kB"
+        return saving.made(trace, chosen)
+    return saving.made(trace, chosen, kind=now.kind, layer=now.layer, head=now.head, step=now.step, **looks)

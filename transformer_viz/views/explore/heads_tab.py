@@ -1,6 +1,6 @@
 """The tab Heads: every head of the run graded and named, as tinted tiles and as a ranked table."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -16,27 +16,19 @@ from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.analysis.words import by_words, is_by_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.grades import TINTS
+from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import aligning
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import link
 
-if TYPE_CHECKING:
-    from transformer_viz.loaded_model import LoadedModel
-
-TITLE, ORDER, OPENED_BY = "Heads", 2, ("tint", "aligned_by")
+TITLE, ORDER = "Heads", 2
 TELLS = "The grades of the heads"
 
 _BASELINES = {"": "", "even_": ", uniform", "untrained_": ", untrained"}
-
-
-def start(trace: Trace, model: "LoadedModel | None", device: str) -> None:
-    """The tint and the head that aligns, from the link or by default; before the link is written."""
-    link.start("tint", _tints(trace), default_tint(trace))
-    aligning.start(trace, model)
 
 
 def _tints(trace: Trace) -> tuple[str, ...]:
@@ -58,11 +50,12 @@ def show(shown: Shown) -> None:
     # No line break between a number and its sign.
     st.markdown(literal(plain(grades_sentence(grades)).replace(" %", "\u00a0%")))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.selectbox("Tinted by", _tints(shown.trace), key="tint", format_func=TINTS.__getitem__, width=270)
+        first = default_tint(shown.trace)
+        link.selectbox("Tinted by", _tints(shown.trace), key="tint", default=first, words=TINTS.__getitem__, width=270)
         with st.popover("What the names mean", icon=":material/help:"):
             _rules()
     narrow = screen.is_narrow()
-    figure = figures.grades(grades, st.session_state.tint, theme=theme, narrow=narrow)
+    figure = call(figures.grades, grades, st.session_state.tint, theme=theme, narrow=narrow)
     words = f"All heads, tinted by {TINTS[st.session_state.tint]}; the table below has the same numbers"
     chart.show(figure, "heads-chart", words)
     figure_file.offer(figure, "heads")
@@ -70,26 +63,25 @@ def show(shown: Shown) -> None:
     height = min(420, 38 + 35 * len(table))
     st.dataframe(table, hide_index=True, height=height, column_config=_config(table), placeholder="–")
     st.caption(_caption(grades, checkpoint is not None))
-    frame = grades.to_frame()
+    frame = call(Grades.to_frame, grades)
     st.download_button("CSV of all grades", frame.to_csv(index=False).encode(), "grades.csv", "text/csv", key="heads-csv")
-    with_untrained = any(grade.untrained is not None for grade in grades)
-    code.show(programs.heads(shown.run, st.session_state.tint, code.looks(), with_untrained=with_untrained), "code_of_tab")
+    code.show(figure, frame, key="code_of_tab")
 
 
 def _graded(shown: Shown) -> Grades:
     """With the untrained model where it can be run; without it after saying why not."""
     trace, checkpoint = shown.trace, shown.checkpoint
     if checkpoint is None:
-        return alignment(trace)
+        return call(alignment, trace)
     # Here, because a trace from a file is graded where there is no model.
     from transformer_viz.views.cache import runs
 
     try:
         untrained = runs.untrained(checkpoint, shown.device, shown.tokens)
-        return alignment(trace, by_words(untrained) if is_by_words(trace) else untrained)
+        return call(alignment, trace, call(by_words, untrained) if is_by_words(trace) else untrained)
     except TransformerVizError as error:
         st.warning(f"Without the untrained model: {literal(str(error))}", icon=":material/warning:")
-        return alignment(trace)
+        return call(alignment, trace)
 
 
 def _table(grades: Grades, has_model: bool) -> pd.DataFrame:
@@ -139,5 +131,5 @@ def _rules() -> None:
     st.markdown(f"A head is named after the keys that have most of its weight. Each row looks at …\n{places}")
     st.markdown(
         f"A rule counts from a mean weight of {THRESHOLD:g}, at least {MARGIN:g} above uniform attention, on at least "
-        f"{100 * COVERAGE:.0f}\u00a0% of the rows; the highest names the head. Where none counts:\n{widths}"
+        f"{percent_words(COVERAGE)} of the rows; the highest names the head. Where none counts:\n{widths}"
     )

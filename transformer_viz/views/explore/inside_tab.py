@@ -1,7 +1,7 @@
 """The tab Inside: one row of one head, from what enters to what leaves, and the arithmetic of every number."""
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import re
+from typing import Any
 
 import streamlit as st
 
@@ -15,22 +15,15 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
 from transformer_viz.views.components import inside as picture
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import display_options, link, persist_widgets, words
+from transformer_viz.views.state import display_options, focus, link, words
 
-if TYPE_CHECKING:
-    from transformer_viz.loaded_model import LoadedModel
-
-TITLE, ORDER, OPENED_BY, IN_LARGE = "Inside", 0.5, ("explain",), True
+TITLE, ORDER, IN_LARGE = "Inside", 0.5, True
 TELLS = "The numbers inside a head"
+_NUMBER = re.compile(r"[a-z_]{1,20}(\.[1-9]\d{0,4}){0,2}", re.ASCII)
 _LONGEST_WAY = 32
 """Terms that one goes on to before the first of them is forgotten."""
-
-
-def start(trace: Trace, model: "LoadedModel | None", device: str) -> None:
-    """What is explained, from the link; nothing stands for the weight of the key that is pinned, or that has most."""
-    link.start("explained", default="")
 
 
 def show(shown: Shown) -> None:
@@ -41,7 +34,6 @@ def show(shown: Shown) -> None:
 @st.fragment
 def _inside(shown: Shown) -> None:
     """A fragment, so that another number redraws no other tab."""
-    persist_widgets.keep({"code_of_tab"})
     state, trace = st.session_state, shown.tokens
     if not isinstance(state.head, int):
         st.info("All heads as one have no query, keys and values of their own. Choose a head above.", icon=":material/info:")
@@ -55,19 +47,22 @@ def _inside(shown: Shown) -> None:
     if found is None:
         return
     key = key if key is not None and key < len(found.key_tokens) else None
-    picture.show(found, _way(found, key), _looks(trace, found, shown), key, _asked)
-    link.update(link.values(("explained",)))
+    explained: Any = ("explained", _looks_like_a_number, "the name of a number and its place, as weight.5 or key.5.1")
+    link.hidden_value(*explained)
+    way = _way(found, key)
+    link.hidden(*explained)
+    picture.show(found, way, _looks(trace, found, shown), key, _asked)
     if display_options.current().is_large:
         return
-    run = replace(shown.run, by_words=False)
-    code.show(programs.inside(run, found.place, state.explained), "code_of_tab")
+    said = Call(inside_steps.explain, found, state.explained) if state.explained else Call("{}.weights", found)
+    code.show(Call("print({})", said), key="code_of_tab")
 
 
 def _in_focus(trace: Trace) -> tuple[int, int | None]:
     """The query row and the key that are pinned; without such a row the step, and of an encoder beside a decoder its first."""
     state = st.session_state
     # What is pinned among words is no token.
-    row, key = state.pin if state.pin and not words.is_on(trace) else (None, None)
+    row, key = (focus.pinned() or (None, None)) if not words.is_on(trace) else (None, None)
     if row is None:
         row = min(words.token_step(trace), len(trace.rows) - 1) if trace.is_stepped(state.kind) else 0
     return row, key
@@ -88,7 +83,7 @@ def _of_file(trace: Trace, row: int) -> Inside | None:
     place, held = (state.kind, state.layer, state.head, row), Inside.of(trace)
     found = next((inside for inside in held if inside.place == place), None)
     if found is not None:
-        return found
+        return record(found, Call("inside = next(inside for inside in tv.Inside.of({}) if inside.place == {})", trace, place))
     said = place_of(place)
     if not held:
         st.markdown("This file does not hold what happens inside a head. Record it with the run, for one head and one row:")
@@ -105,7 +100,13 @@ def _of_file(trace: Trace, row: int) -> Inside | None:
 def _go(inside: Inside) -> None:
     state = st.session_state
     state.kind, state.layer, state.head = inside.place[:3]
-    state.pin, state.pinned_in = (inside.row, None), (state.run, state.kind)
+    focus.set_pin((inside.row, None))
+    state.pinned_in = (state.run, state.kind)
+
+
+def _looks_like_a_number(address: str) -> bool:
+    """Whether it is in this row is seen where it is explained."""
+    return _NUMBER.fullmatch(address) is not None
 
 
 def _way(inside: Inside, key: int | None) -> list[str]:

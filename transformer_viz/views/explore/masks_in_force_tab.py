@@ -4,12 +4,11 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.heads import n_layers_heads
-from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code
+from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.snippets import explore as programs
 
 TITLE, ORDER = "Masks in force", 4
 TELLS = "The masks, with all tokens beside them,"
@@ -17,22 +16,16 @@ TELLS = "The masks, with all tokens beside them,"
 
 def show(shown: Shown) -> None:
     """A mask a kind, and the code."""
-    trace = shown.trace
-    _masks(trace, shown.theme)
-    is_by_head = any(trace.mask_reasons[kind].ndim == 4 for kind in trace.kinds)
-    places = {kind: _mask_place(trace, kind) for kind in trace.kinds} if is_by_head else {}
-    code.show(programs.masks_in_force(shown.run, code.looks(), places), "code_of_tab")
-
-
-def _masks(trace: Trace, theme: ThemeName) -> None:
+    trace, masks = shown.trace, []
     st.caption("What each query (row) may look at (column), and why not. Taken from the run, not drawn from the rule.")
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         layer, head = _mask_place(trace, kind)
-        figure = figures.mask(trace, kind, layer, head, theme=theme)
+        masks.append(call(figures.mask, trace, kind, layer, head, theme=shown.theme))
         with column:
-            chart.show(figure, f"mask-{kind}", f"Mask of the {KIND_TITLES[kind]}")
+            chart.show(masks[-1], f"mask-{kind}", f"Mask of the {KIND_TITLES[kind]}")
         if trace.mask_reasons[kind].ndim == 4:
             column.caption(f"Heads differ in their masks here; this is {head_title(layer, head)}.")
+    code.show(*masks, key="code_of_tab")
 
 
 def _mask_place(trace: Trace, kind: Kind) -> tuple[int, int]:

@@ -4,28 +4,24 @@ What is quick is there with the page. For another one the page is drawn with the
 be said, as for every long run. A measure that cannot be had is refused there by name.
 """
 
+from typing import Any
+
 import streamlit as st
 
 from transformer_viz.attribution.methods import METHODS
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, MODES, Kind
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, TITLES, Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.components.measured import Measured
-from transformer_viz.views.snippets.runs import Measure
+from transformer_viz.views.components.measured import BY_SHARES, BY_VALUE, OF_SWITCH, Measured, switched
+from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.state import link, words
-from transformer_viz.views.state.controls import BY_SHARES, BY_VALUE, MODES, OF_SWITCH
 
 OTHERS = tuple(name for name in METHODS if name not in OF_SWITCH.values())
 _TITLES = {BY_SHARES: f"source | prefix ({TITLES[BY_SHARES]})"}
-
-
-def start() -> None:
-    """The measure behind *more*, from the link."""
-    link.start("other_measure", OTHERS, BY_SHARES)
 
 
 class Measuring:
@@ -41,7 +37,9 @@ class Measuring:
     def __init__(self, trace: Trace, model: LoadedModel, device: str, *, is_offered: bool) -> None:
         state = st.session_state
         self._run = (model, device, trace)
-        self._is_offered, self._switch = is_offered, state.measure if is_offered else "weights"
+        self._is_offered, self._switch = is_offered, switched() if is_offered else "weights"
+        link.option("other_measure", OTHERS, BY_SHARES, _title, is_drawn=self._switch == "more")
+        link.option("cause_mode", MODES, is_drawn=self._switch == "cause")
         self._method = OF_SWITCH.get(self._switch, state.other_measure)
         self._mode = state.cause_mode if METHODS[self._method].modes else "word"
         self._found: dict[Kind, Attribution] = {}
@@ -89,16 +87,10 @@ class Measuring:
         shares = self._found.get("cross") if self._method == BY_SHARES else None
         return Measured(self._switch, dict(self._found), shares, self._row)
 
-    @property
-    def program(self) -> Measure | None:
-        """How it is computed again."""
-        mode = self._mode if METHODS[self._method].modes else None
-        return Measure(self._method, tuple(self._found), mode) if self._found and not self._missing else None
-
     def kept(self, trace: Trace) -> Trace:
         """The run with what was found, for its file."""
         for found in self._found.values():
-            trace = trace.with_attribution(found)
+            trace = call(Trace.with_attribution, trace, found)
         return trace
 
     def _row(self) -> None:
@@ -107,11 +99,10 @@ class Measuring:
             return
         with st.container(horizontal=True, vertical_alignment="center", key="measure-row"):
             if self._switch == "cause":
-                st.segmented_control("Without it", MODES, key="cause_mode", required=True, label_visibility="collapsed")
+                link.segmented_control("Without it", MODES, key="cause_mode", label_visibility="collapsed")
             if self._switch == "more":
-                st.selectbox(
-                    "Measure", OTHERS, key="other_measure", format_func=_title, width=260, label_visibility="collapsed"
-                )
+                looks: Any = {"width": 260, "label_visibility": "collapsed"}
+                link.selectbox("Measure", OTHERS, key="other_measure", default=BY_SHARES, words=_title, **looks)
             method = METHODS[self._method]
             st.markdown(f"{literal(method.help)}. **It cannot say** {literal(method.cannot)}.", width="stretch")
         if self._refused:

@@ -8,8 +8,8 @@ from transformer_viz import figures
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.views.components import chart, code, figure_file
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.snippets import explore as programs
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -41,7 +41,7 @@ def show(shown: Shown) -> None:
         return
     at = st.session_state.layer
     layer = at if at in found.layers else found.layers[-1]
-    figure = figures.remembered(found, layer, theme=shown.theme)
+    figure = call(figures.remembered, found, layer, theme=shown.theme)
     chart.show(figure, "memory-chart", "How much of each token is still in the decoder's memory after each step")
     figure_file.offer(figure, "memory")
     st.caption(
@@ -49,4 +49,4 @@ def show(shown: Shown) -> None:
         "row does not add up to 1. These are no weights of attention: nothing is compared with anything. All tokens' parts "
         f"add up to the memory itself, to {found.apart:.0e}."
     )
-    code.show(programs.remembered(shown.run, layer, shown.theme), "code_of_tab")
+    code.show(figure, Call("print({}.apart)", found), key="code_of_tab")

@@ -1,26 +1,23 @@
 """Explore: one run, step by step, with every layer's and head's attention and every mask."""
 
-from dataclasses import replace
-
 import streamlit as st
 
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import runs
-from transformer_viz.views.components import bar, code, mask_tokens, stepper, style, where
+from transformer_viz.views.cache import model_list, runs
+from transformer_viz.views.components import bar, mask_tokens, stepper, style, where
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.explore import compare_with, measures, memory_tab, tables
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import focus, link, words
+from transformer_viz.views.state import aligner, focus, link, words
 
 TITLE, ICON, ORDER = "Explore", ":material/grid_on:", 0
 
 
 def show() -> None:
     """The page."""
-    chosen = bar.show("explore", with_models=True)
+    chosen = bar.show("explore", with_models=True, with_colours=True)
     model = chosen.model
     if model is None:
         return
@@ -30,23 +27,14 @@ def show() -> None:
         return
     st.session_state.explore_last = (model.name, chosen.device, chosen.text)
     if link.is_bare():
-        st.session_state.step = trace.n_given
+        focus.set_step(trace.n_given)
     shown = words.shown(trace)
     focus.start(shown, model)
     # Without it, where the player rests at the last letter, the link would be the bare address, which opens at the first.
-    link.leave_out("step")
-    tables.start(trace, model, chosen.device)
-    measures.start()
-    now = focus.current()
-    link.say((now.run, now.kind, now.layer, now.head))
-    link.write({**link.values(), **tables.asked(trace, model, chosen.device)})
+    focus.set_step(focus.step())
+    aligner.start(trace, model)
 
     measuring = measures.Measuring(trace, model, chosen.device, is_offered=chosen.with_answer)
-    run = replace(code.run_of(shown, model, chosen.device), measure=measuring.program)
-
-    def program(at: focus.Focus) -> str:
-        return programs.player(run, at.view, code.looks())
-
     # What it does would tell a hidden answer.
     if model.task is not None and chosen.with_answer and not chosen.is_large:
         with st.container(key="title"):
@@ -56,8 +44,8 @@ def show() -> None:
     if memory_tab.is_for(model):
         st.caption(literal(memory_tab.why(model)))
     with where.beside(shown, model, large=chosen.is_large):
-        stepper.show_with_code(shown, chosen, program, lambda: _in_row(trace, model, chosen), measuring.measured)
-    _tables(Shown(shown, run, style.theme(), model, chosen.device, by_tokens=measuring.kept(trace)))
+        stepper.show_with_code(shown, chosen, None, lambda: _in_row(trace, model, chosen), measuring.measured)
+    tables.show(Shown(shown, style.theme(), model, chosen.device, by_tokens=measuring.kept(trace)), "explore_tab")
     measuring.finish()
 
 
@@ -75,19 +63,12 @@ def _last(chosen: bar.Bar) -> None:
         return
     name, device, text = last
     try:
-        model = runs.load_any(name, device)
+        model = model_list.load_any(name, device)
         trace = words.shown(runs.run(model, device, text))
     except TransformerVizError:  # its checkpoint has gone meanwhile
         return
     focus.start(trace, model)
+    aligner.start(trace, model)
     st.caption(f"The last picture, of {of_run(text)}:")
     with st.container(key="last-picture"):
         stepper.show(trace, chosen)
-
-
-@st.fragment
-def _tables(shown: Shown) -> None:
-    """A fragment, so that another tab redraws no picture above."""
-    assert shown.model is not None
-    tables.show(shown)
-    link.update({**link.values(tables.KEYS), **tables.asked(shown.tokens, shown.model, shown.device)})

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.snippets.runs import AnyRun
 
 if TYPE_CHECKING:
     from transformer_viz.checkpoints import Checkpoint
@@ -18,8 +17,6 @@ class Shown:
 
     trace: Trace
     """As it is shown: perhaps by words."""
-    run: AnyRun
-    """How the trace comes about, for “Show the code”."""
     theme: ThemeName
     model: "LoadedModel | None" = None
     """None for a file: it is looked at without the model."""
@@ -29,6 +26,11 @@ class Shown:
     """Where the trace is by words: what it was made of, for what goes on from tokens."""
     whole: Trace | None = None
     """The search that the trace is a branch of."""
+
+    @property
+    def is_decoded(self) -> bool:
+        """Whether it is what its model wrote by itself, which can be decoded again: no file, and no branch of a search."""
+        return self.model is not None and self.whole is None
 
     @property
     def tokens(self) -> Trace:

@@ -10,8 +10,8 @@ from transformer_viz.trace.frame import to_frame
 from transformer_viz.trace.limits import n_weights
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
+from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.snippets import explore as programs
 
 TITLE, ORDER = "Table", 5
 TELLS = "The weights of all steps"
@@ -24,8 +24,11 @@ _MOST_OF_A_LAYER = 300_000
 def show(shown: Shown) -> None:
     """The table, two downloads, and the code."""
     _numbers(shown.trace)
-    state = st.session_state
-    code.show(programs.numbers(shown.run, state.kind, state.layer, state.head), "code_of_tab")
+    state, everything = st.session_state, Call(Trace.to_frame, shown.trace)
+    table = Call("table = {0}[({0}.kind == {1}) & ({0}.layer == {2})]", everything, state.kind, state.layer)
+    if isinstance(state.head, int):
+        table = Call('table = {0}[{0}["head"] == {1}]', table, state.head)
+    code.show(table, key="code_of_tab")
 
 
 def _numbers(trace: Trace) -> None:

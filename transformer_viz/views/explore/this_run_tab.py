@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from transformer_viz.analysis.sentences import percent_words, step_name
+from transformer_viz.analysis.sentences import step_name
+from transformer_viz.numbers_in_words import count_words, duration_words, percent_words
 from transformer_viz.terms import KIND_TITLES, Kind, visible_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.cache import limits
 from transformer_viz.views.components import code
+from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.explore.shown import Shown
-from transformer_viz.views.snippets import explore as programs
 from transformer_viz.views.state import display_options
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ def show(shown: Shown) -> None:
         about = _model(shown.checkpoint) if shown.checkpoint is not None else _sizes_of(shown.model)
         # Together: each further text is 1.5 ms of an Enter.
         st.text("\n".join([_run(shown.tokens), *about]))
-    with_metrics = shown.model is not None and bool(shown.model.metrics)
-    code.show(programs.this_run(shown.run, with_metrics=with_metrics), "code_of_tab")
+    metrics = [Call("print({}.metrics)", shown.model)] if shown.model is not None and shown.model.metrics else []
+    code.show(Call("print({}.made_by)", shown.trace), *metrics, key="code_of_tab")
 
 
 def _run(trace: Trace) -> str:
@@ -44,10 +45,11 @@ def _run(trace: Trace) -> str:
     seconds = made_by.get("seconds")
     what = f", task {made_by['task']}" if "task" in made_by else ""
     did = f"{made_by.get('strategy')} decoding" if trace.writes else "read"
+    is_known = isinstance(seconds, int | float)
+    time = f", {duration_words(seconds)} for {count_words(len(trace.rows), step_name(trace))}" if is_known else ""
     return (
         f"{'checkpoint' if what else 'model'} {made_by.get('checkpoint')} ({made_by.get('variant')}){what}, "
-        f"{did} on {made_by.get('device')}"
-        + (f", {1000 * seconds:.0f} ms for {len(trace.rows)} {step_name(trace)}s" if isinstance(seconds, int | float) else "")
+        f"{did} on {made_by.get('device')}{time}"
     )
 
 
@@ -95,9 +97,9 @@ def _sizes_of(model: "LoadedModel") -> Iterator[str]:
     sizes = model.model.sizes
     layers = ", ".join(f"{len(sizes.layers[kind])} of {KIND_TITLES[kind]}" for kind in sizes.layers)
     in_force = ", ".join(f"{name} {json.dumps(value, ensure_ascii=False)}" for name, value in model.generation.items())
-    if sizes.writes:
+    if model.model.kind.writes:
         yield f"what decides beside its logits: {in_force or 'nothing'}"
-    yield f"model: layers {layers}; {model.n_parameters:,} parameters, a vocabulary of {sizes.vocabulary:,}"
+    yield f"model: layers {layers}; {count_words(model.n_parameters, 'parameter')}, a vocabulary of {sizes.vocabulary:,}"
 
 
 def _model(checkpoint: "Checkpoint") -> Iterator[str]:
@@ -105,7 +107,7 @@ def _model(checkpoint: "Checkpoint") -> Iterator[str]:
     config, metrics = checkpoint.model.config, checkpoint.metrics
     yield (
         f"model: {config.n_encoder_layers}+{config.n_decoder_layers} layers, {config.n_heads} heads, "
-        f"d_model {config.d_model}, {checkpoint.n_parameters:,} parameters"
+        f"d_model {config.d_model}, {count_words(checkpoint.n_parameters, 'parameter')}"
     )
     if "exact_match" in metrics:
         yield (

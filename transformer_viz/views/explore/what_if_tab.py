@@ -1,5 +1,6 @@
 """What if it had written this instead? Another token at a step, another beginning, banned tokens, or a whole target."""
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -14,10 +15,10 @@ from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file, jump, screen
 from transformer_viz.views.components.markdown import literal, of_run
+from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.vocabulary import Token, Vocabulary
-from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import controls, display_options, link, words
+from transformer_viz.views.state import display_options, link, words
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
@@ -25,33 +26,32 @@ if TYPE_CHECKING:
 TITLE, ORDER, NEEDS_MODEL = "What if", 1, True
 TELLS = "Other runs"
 
-HOWS = tuple(controls.HOWS.values())
+HOWS = ("another token", "a beginning of your own", "banned tokens", "a target of your own")
 TOKEN, BEGINNING, BAN, TARGET = HOWS
-_LONGEST_SOUGHT = 64
-OPENED_BY = ("change", "at", "prefix", "begin", "ban", "target")
+_LONGEST_SOUGHT, _LONGEST_CHANGE = 64, 512
 
 
 def show(shown: Shown) -> None:
     """The controls, and both runs side by side."""
     trace, model, device = shown.tokens, shown.model, shown.device
     assert model is not None
-    start(trace, model, device)
+    _forget(trace, model)
     state = st.session_state
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.segmented_control("What if it had …", HOWS, key="what_if_how", required=True)
+        link.segmented_control("What if it had …", HOWS, key="what_if_how")
+        _prefix(Vocabulary(model))
         if state.what_if_how == TOKEN:
             _token_controls(_so_far(trace, model, device), Vocabulary(model))
         elif state.what_if_how == BEGINNING:
             words = "what the output begins with"
-            st.text_input("begins with", key="what_if_begin", width=300, placeholder=words)
+            link.text_input("begins with", key="what_if_begin", most=_LONGEST_CHANGE, width=300, placeholder=words)
         elif state.what_if_how == BAN:
             _ban_controls(trace, Vocabulary(model))
         else:
-            st.text_input("to read", key="what_if_target", width=360, placeholder="any target text")
+            words = "any target text"
+            link.text_input("to read", key="what_if_target", most=_LONGEST_CHANGE, width=360, placeholder=words)
         st.button("Undo", icon=":material/undo:", on_click=_undo, key="what-if-undo")
-    change: dict[str, Any] = {}
     try:
-        change = _change(model)
         other = _run(trace, model, device)
     except TraceTooLarge:
         st.warning("The other run would take more than the page allows. Shorten it.", icon=":material/memory:")
@@ -59,38 +59,43 @@ def show(shown: Shown) -> None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    if other is not None:
-        _compare(trace, other, shown.theme)
-    place = (state.kind, state.layer, state.head, _columns())
-    code.show(programs.what_if(code.run_of(trace, model, device), change, *place, code.looks()), "code_of_tab")
+    if other is None:
+        code.show(trace, key="code_of_tab")
+        return
+    figure, parted = _compare(trace, other, shown.theme), Call(compare, trace, other)
+    code.show(Call("print({}.text, {}.text, {}.parted)", trace, other, parted), figure, key="code_of_tab")
 
 
 def is_for(model: "LoadedModel") -> bool:
     """Whether it writes anything."""
-    return model.model.sizes.writes
+    return model.model.kind.writes
 
 
-def start(trace: Trace, model: "LoadedModel", device: str) -> None:
-    """First values, from the link where it has any; another run forgets a forced beginning, which was its own."""
-    state, tokens = st.session_state, Vocabulary(model).tokens
+def _forget(trace: Trace, model: "LoadedModel") -> None:
+    """Another run forgets a forced beginning, which was its own."""
+    state = st.session_state
     # An id means something else to another model.
     run = trace.source if model.tokenizer.has_unique_labels else (trace.source, model.name)
-    if state.get("what_if_of", run) != run:
-        state.what_if_prefix = []
-    state.what_if_of = run
-    link.start("what_if_prefix", tokens, [])
-    link.start("what_if_ban", tokens, [], fallback=[token for token in state.get("what_if_ban", []) if token in tokens])
-    link.start("what_if_begin", default="")
-    link.start("what_if_target", default="")
-    asked = {TARGET: state.what_if_target, BAN: state.what_if_ban, BEGINNING: state.what_if_begin, TOKEN: state.what_if_prefix}
-    link.start("what_if_how", default=next((how for how, what in asked.items() if what), TOKEN))
-    # A change says by itself what kind it is.
-    link.leave_out("what_if_how", state.what_if_how if asked[state.what_if_how] else TOKEN)
-    if state.tables == "What if" and state.what_if_how == TOKEN:
-        n, least = len(_so_far(trace, model, device).steps), trace.n_given + 1
-        # It begins as the player's step, so a link says it wherever it is seen.
-        link.start("what_if_step", range(least, n + 1), max(least, min(words.token_step(trace) + 1, n)), fallback=n)
-        link.leave_out("what_if_step")
+    if state.setdefault("what_if_of", run) != run:
+        state.what_if_of, state.what_if_prefix = run, ""
+
+
+def _prefix(vocabulary: Vocabulary) -> None:
+    """The forced beginning in the link."""
+
+    def is_possible(word: str) -> bool:
+        return _tokens(word) is not None and all(token in vocabulary.tokens for token in _tokens(word) or ())
+
+    link.hidden("what_if_prefix", is_possible, "tokens of this model, as JSON")
+
+
+def _tokens(word: str) -> list[Token] | None:
+    """`["a", "b"]`, or ids; None for what is no list of them."""
+    try:
+        found = json.loads(word or "[]")
+    except ValueError:
+        return None
+    return found if isinstance(found, list) and all(type(each) in (str, int) for each in found) else None
 
 
 def _so_far(trace: Trace, model: "LoadedModel", device: str) -> Trace:
@@ -103,8 +108,12 @@ def _so_far(trace: Trace, model: "LoadedModel", device: str) -> Trace:
 
 def _token_controls(trace: Trace, vocabulary: Vocabulary) -> None:
     state = st.session_state
-    n = len(trace.steps)
-    st.number_input("at step", trace.n_given + 1, n, key="what_if_step", width=120)
+    n, least = len(trace.steps), trace.n_given + 1
+    if state.get("what_if_step", 0) > n:
+        state.what_if_step = n
+    if "what_if_step" not in state and "what_if_step" not in st.query_params:
+        state.what_if_step = max(least, min(words.token_step(trace) + 1, n))
+    link.number_input("at step", least, n, least, key="what_if_step", width=120)
     step = trace.steps[state.what_if_step - 1]
     options = ["", *vocabulary.others(step, _sought(vocabulary))]
     probabilities, written = vocabulary.candidates(step), vocabulary.label(vocabulary.own(step))
@@ -123,12 +132,12 @@ def _token_controls(trace: Trace, vocabulary: Vocabulary) -> None:
 
 
 def _ban_controls(trace: Trace, vocabulary: Vocabulary) -> None:
-    state, tokens = st.session_state, vocabulary.tokens
+    tokens = vocabulary.tokens
     if vocabulary.is_searched:
         likely = vocabulary.written(trace)
         found = vocabulary.found(sought) if (sought := _sought(vocabulary)) else likely
-        tokens = list(dict.fromkeys([*state.what_if_ban, *found]))
-    st.multiselect("never write", tokens, key="what_if_ban", width=360, format_func=vocabulary.label)
+        tokens = list(dict.fromkeys([*link.chosen("what_if_ban", vocabulary.tokens, vocabulary.label), *found]))
+    link.multiselect("never write", tokens, key="what_if_ban", width=360, words=vocabulary.label)
 
 
 def _sought(vocabulary: Vocabulary) -> str:
@@ -149,13 +158,13 @@ def _option(token: Token, written: str, probabilities: dict[Token, float], vocab
 def _force(trace: Trace, vocabulary: Vocabulary) -> None:
     state = st.session_state
     token, n_before = state.what_if_token, state.what_if_step - 1 - trace.n_given
-    state.what_if_prefix = [*vocabulary.written(trace)[:n_before], token] if token != "" else []
+    state.what_if_prefix = json.dumps([*vocabulary.written(trace)[:n_before], token]) if token != "" else ""
 
 
 def _undo() -> None:
     state = st.session_state
-    state.what_if_prefix, state.what_if_ban, state.what_if_token = [], [], ""
-    state.what_if_begin = state.what_if_target = ""
+    state.what_if_ban = []
+    state.what_if_prefix = state.what_if_token = state.what_if_begin = state.what_if_target = ""
 
 
 def _run(trace: Trace, model: "LoadedModel", device: str, *, waits: bool = True) -> Trace | None:
@@ -174,8 +183,8 @@ def _change(model: "LoadedModel") -> dict[str, Any]:
     """The keywords of `decode` that make the other run; empty where nothing is asked for."""
     state = st.session_state
     how = state.what_if_how
-    if how == TOKEN and state.what_if_prefix:
-        return {"prefix": list(state.what_if_prefix)}
+    if how == TOKEN and (prefix := _tokens(state.what_if_prefix)):
+        return {"prefix": prefix}
     if how == BEGINNING and state.what_if_begin:
         typed = state.what_if_begin
         return {"prefix": list(model.task.read_target(typed)) if model.task else model.tokenizer.target(typed)}
@@ -186,7 +195,8 @@ def _change(model: "LoadedModel") -> dict[str, Any]:
     return {}
 
 
-def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
+def _compare(before: Trace, after: Trace, theme: ThemeName) -> Any:
+    """Says what differs, and draws it; the figure."""
     comparison = compare(before, after)
     texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (before, after)]
     where = "They are the same." if comparison.parted is None else f"They diverge at step {comparison.parted + 1}."
@@ -197,13 +207,15 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> None:
         jump.to_largest(comparison, words, "what-if-largest")
     state = st.session_state
     columns = _columns()
-    figure = figures.before_and_after(before, after, state.kind, state.layer, state.head, theme=theme, columns=columns)
+    place = (state.kind, state.layer, state.head)
+    figure = call(figures.before_and_after, before, after, *place, theme=theme, columns=columns)
     words = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference"
     chart.show(figure, "what-if-chart", words)
     figure_file.offer(figure, "what-if")
     st.download_button(
         "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
     )
+    return figure
 
 
 def _columns() -> int:

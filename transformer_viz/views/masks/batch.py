@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -27,39 +28,32 @@ class Typed:
 def show(model: LoadedModel) -> None:
     """The boxes. Another model brings its own examples, unless something else was typed."""
     state, examples = st.session_state, default_sources(model)
-    if state.get("lab_sources") is not None and state.lab_sources == state.get("lab_examples"):
-        state.lab_sources = examples
-    state.lab_examples = examples
-    link.start("lab_sources", default=examples)
+    if state.get("sources") is not None and state.sources == state.get("examples_of_sources"):
+        state.sources = examples
+    state.examples_of_sources = examples
     side = side_of_padding(model)
     help_words = f"A batch of up to {MOST_LINES}. Shorter ones are padded to the longest, {side} their own tokens."
-    if not model.model.sizes.writes:
-        st.text_area("Texts, one a line", key="lab_sources", height=112, help=help_words)
+    looks: Any = {"most": bar.MOST_TYPED, "height": 112}
+    if not model.model.kind.writes:
+        link.text_area("Texts, one a line", examples, key="sources", help=help_words, **looks)
         return
     left, right = st.columns(2)
-    left.text_area(
-        "Texts, one a line" if model.task is None else "Source strings, one a line",
-        key="lab_sources",
-        height=112,
-        help=f"{help_words} Only so does padding appear.",
-    )
-    right.text_area(
-        "Targets, one a line (optional)" if model.task is None else "Target strings, one a line (optional)",
-        key="lab_targets",
-        height=112,
-        placeholder="Empty: what the model writes by itself",
-        help="One for each source; an empty line stands for what the model writes by itself.",
-    )
-
-
-def has_prompts(model: LoadedModel) -> bool:
-    """Whether what is typed is a beginning, which the model goes on with."""
-    return model.model.start_id is None and model.model.sizes.writes
+    with left:
+        words = "Texts, one a line" if model.task is None else "Source strings, one a line"
+        link.text_area(words, examples, key="sources", help=f"{help_words} Only so does padding appear.", **looks)
+    with right:
+        link.text_area(
+            "Targets, one a line (optional)" if model.task is None else "Target strings, one a line (optional)",
+            key="targets",
+            placeholder="Empty: what the model writes by itself",
+            help="One for each source; an empty line stands for what the model writes by itself.",
+            **looks,
+        )
 
 
 def side_of_padding(model: LoadedModel) -> str:
     """`before` a prompt, and `behind` what an encoder reads."""
-    return "before" if has_prompts(model) else "behind"
+    return "before" if model.model.kind.has_prompt else "behind"
 
 
 def default_sources(model: LoadedModel) -> str:
@@ -84,8 +78,8 @@ def typed(model: LoadedModel) -> Typed:
         InputError: no line, an empty one among others, too many, not one target for each source, or one that the model
             cannot read.
     """
-    sources = _lines(st.session_state.lab_sources)
-    targets = _lines(st.session_state.lab_targets, keep=len(sources)) if model.model.sizes.writes else []
+    sources = _lines(st.session_state.sources)
+    targets = _lines(st.session_state.targets, keep=len(sources)) if model.model.kind.writes else []
     if not sources:
         raise InputError(f"There is no source text. Type 1 to {MOST_LINES}, each on a line of its own.")
     if len(sources) > MOST_LINES:

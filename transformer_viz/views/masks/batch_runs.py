@@ -1,5 +1,6 @@
 """The runs behind the Masks page, shared by all sessions, and the queue in which the long ones stand."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import streamlit as st
@@ -9,13 +10,12 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.mask_checks.check_masks import check_masks
 from transformer_viz.mask_checks.effect import EffectInProgress, FreshStrings, GivenTexts, Strings
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.framing import Target
 from transformer_viz.tracing.padded import decode_batch, own_target, read_batch
-from transformer_viz.tracing.watching import OnProgress, OnToken
-from transformer_viz.views.cache import watched
+from transformer_viz.views.cache import computing
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
-from transformer_viz.views.cache.run_cache import held
-from transformer_viz.views.cache.runs import Identity, cost_of, identity
+from transformer_viz.views.cache.model_list import identity
+from transformer_viz.views.cache.runs import cost_of
+from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.masks.batch import Typed
 
 _EFFECTS, _STRINGS = 128, 6
@@ -27,31 +27,43 @@ MOST_WRITTEN = 20
 
 def decoded(model: LoadedModel, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
     """What the model writes for each source, decoded as one padded batch with its padding kept."""
-    cost = cost_of(model, typed.sources)
-    return watched.decoded(_decoded, cost, _name(model), typed.sources, edits, mistake, MAX_TRACE_BYTES, _model=model)
+    changed: Any = {"edits": edits, "mistake": mistake, "max_trace_bytes": MAX_TRACE_BYTES}
+    traces = computing.decode(cost_of(model, typed.sources), decode_batch, model, typed.sources, **changed)
+    return record(traces, Call(decode_batch, model, sources_of(typed), **changed))
 
 
 def forced(model: LoadedModel, typed: Typed, edits: tuple[str, ...] = (), mistake: str | None = None) -> list[Trace]:
     """One pass over sources and targets, with scores and with the padding of both sides kept."""
     # What `read_batch` would decode for itself, from the cache.
     written = decoded(model, typed)
-    given = tuple(own_target(one) if target is None else target for one, target in zip(written, typed.targets, strict=True))
-    cost = cost_of(model, typed.sources, (("target", given),) if model.model.sizes.writes else ())
-    changed, words = (edits, mistake, MAX_TRACE_BYTES), "Reading the texts"
-    return watched.computed(words, _forced, cost, _name(model), typed.sources, given, *changed, _model=model)
+    targets = tuple(own_target(one) if target is None else target for one, target in zip(written, typed.targets, strict=True))
+    cost = cost_of(model, typed.sources, (("target", targets),) if model.model.kind.writes else ())
+    changed: Any = {"edits": edits, "mistake": mistake, "max_trace_bytes": MAX_TRACE_BYTES}
+    traces = computing.compute("Reading the texts", cost, read_batch, model, typed.sources, targets, **changed)
+    return record(traces, Call(read_batch, model, sources_of(typed), targets_of(typed), **changed))
+
+
+def sources_of(typed: Typed) -> Call:
+    """As “Show the code” has them: in a variable."""
+    return Call("sources = {}", [*typed.sources])
+
+
+def targets_of(typed: Typed) -> Call | None:
+    """Likewise; what a model writes by itself is `read_batch`'s own default."""
+    return Call("targets = {}", [*typed.targets]) if any(typed.targets) else None
 
 
 def report(model: LoadedModel, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None) -> MaskReport:
     """The certificate."""
     words, cost = "Replacing what must not be seen", float(_CHECKED[model.task is not None] * model.n_parameters)
-    return watched.computed(words, _report, cost, _name(model), texts, edits, mistake, _model=model)
+    return computing.compute(words, cost, check_masks, model, texts=texts, edits=edits, mistake=mistake)
 
 
 def over_many(
     model: LoadedModel, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None
 ) -> EffectInProgress:
     """The effect over many strings, fresh ones of the task or a person's texts, as far as somebody has decoded them."""
-    return _over_many(_name(model), texts, edits, mistake, model)
+    return _over_many(identity(model), texts, edits, mistake, model)
 
 
 def most_written(model: LoadedModel) -> int:
@@ -59,62 +71,15 @@ def most_written(model: LoadedModel) -> int:
     return min(MOST_WRITTEN, model.default_max_length)
 
 
-def _name(model: LoadedModel) -> Identity:
-    return identity(model, model.device.type)
-
-
-@held
-def _decoded(
-    name: Identity,
-    sources: tuple[str, ...],
-    edits: tuple[str, ...],
-    mistake: str | None,
-    most: int,
-    *,
-    _model: LoadedModel,
-    max_length: int | None = None,
-    _on_token: OnToken | None = None,
-) -> list[Trace]:
-    options: Any = {"max_length": max_length, "max_trace_bytes": most, "on_token": _on_token}
-    return decode_batch(_model, sources, edits=edits, mistake=mistake, **options)
-
-
-@held
-def _forced(
-    name: Identity,
-    sources: tuple[str, ...],
-    targets: tuple[Target, ...],
-    edits: tuple[str, ...],
-    mistake: str | None,
-    most: int,
-    *,
-    _model: LoadedModel,
-) -> list[Trace]:
-    return read_batch(_model, sources, targets, edits=edits, mistake=mistake, max_trace_bytes=most)
-
-
-@held
-def _report(
-    name: Identity,
-    texts: tuple[str, ...] | None,
-    edits: tuple[str, ...],
-    mistake: str | None,
-    *,
-    _model: LoadedModel,
-    _on_progress: OnProgress | None = None,
-) -> MaskReport:
-    return check_masks(_model, texts=texts, edits=edits, mistake=mistake, on_progress=_on_progress)
-
-
 @st.cache_resource(max_entries=_EFFECTS, show_spinner=False)
 def _over_many(
-    name: Identity, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None, _model: LoadedModel
+    name: Hashable, texts: tuple[str, ...] | None, edits: tuple[str, ...], mistake: str | None, _model: LoadedModel
 ) -> EffectInProgress:
     return EffectInProgress(_model, _strings(name, texts, _model), edits=edits, mistake=mistake)
 
 
 @st.cache_resource(max_entries=_STRINGS, show_spinner=False)
-def _strings(name: Identity, texts: tuple[str, ...] | None, _model: LoadedModel) -> Strings:
+def _strings(name: Hashable, texts: tuple[str, ...] | None, _model: LoadedModel) -> Strings:
     if texts is None:
         return FreshStrings(_model)
     return GivenTexts(_model, texts, most_written(_model))

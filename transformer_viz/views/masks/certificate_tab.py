@@ -7,43 +7,46 @@ import streamlit as st
 
 from transformer_viz.analysis.mask_report import RULES, MaskReport
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.mask_checks.check_masks import check_masks
 from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.setup import Setup
-from transformer_viz.views.snippets import masks as programs
-from transformer_viz.views.state import on_demand
+from transformer_viz.views.state import link
 
 TITLE, ORDER = "Certificate", 4
+
+
+def has_focus(setup: Setup) -> bool:
+    """Whether it shows boxes for the focus."""
+    return False
 
 
 def show(setup: Setup) -> None:
     """A button, and the verdict."""
     st.markdown(_words(setup.model))
     with_change = f" with {setup.change_words()}" if setup.is_changed else ""
-    st.button(
-        f"Check {literal(setup.model.name)}{with_change}",
-        icon=":material/verified_user:",
-        type="primary",
-        key="lab-check",
-        on_click=on_demand.ask,
-        args=("certificate", setup.made_of),
-    )
-    if on_demand.is_asked("certificate", setup.made_of):
+    words = f"Check {literal(setup.model.name)}{with_change}"
+    if link.asking_toggle(words, key="certificate", of=setup.made_of["certificate"]):
         _report(batch_runs.report(setup.model, setup.texts, setup.edits, setup.mistake))
-    code.show(programs.certificate(setup.batch))
+    report = Call(check_masks, setup.model, texts=setup.texts, edits=setup.edits, mistake=setup.mistake)
+    code.show(Call("print({})", report))
 
 
 def _words(model: LoadedModel) -> str:
     """What is replaced, of the sides that this model has, and in which texts."""
-    sizes, tried = model.model.sizes, "" if model.task is not None else " It is done with the texts above, 16 tokens of each."
-    if not sizes.writes:
+    writes, tried = (
+        model.model.kind.writes,
+        "" if model.task is not None else " It is done with the texts above, 16 tokens of each.",
+    )
+    if not writes:
         what = "all padding"
     elif model.task is not None:
         what = "later target tokens and all padding, one position after the other"
     else:
         what = "later tokens and all padding"
-    cut = " The end is cut off, too: how long the text is must not show." if sizes.writes else ""
+    cut = " The end is cut off, too: how long the text is must not show." if writes else ""
     return (
         f"Every token that a query must not see is replaced by random others: {what}.{cut} "
         f"If any row of attention or any logit changes, something leaks.{tried}"

@@ -12,25 +12,30 @@ from transformer_viz.analysis.compare_words import change_words, fills_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.edits import Edit, Flip, Force, HeadOff, MaskOff
 from transformer_viz.errors import OptionError
-from transformer_viz.mask_checks.effect import SAMPLES
+from transformer_viz.mask_checks.effect import SAMPLES, effect
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, code, figure_file, jump
+from transformer_viz.views.components import bar, chart, clicks, code, figure_file, jump
 from transformer_viz.views.components.markdown import of_run
+from transformer_viz.views.components.recorded_calls import Call, call, record
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.over_many import OverMany
-from transformer_viz.views.masks.setup import Setup
-from transformer_viz.views.snippets import masks as programs
+from transformer_viz.views.masks.setup import MOST_OF_EDITS, Setup
 from transformer_viz.views.state import focus, link
-from transformer_viz.views.state.controls import CLICKS, MOST_OF_EDITS, REACHES
 
 TITLE, ORDER = "Change and run again", 2
 
 _CHART = "lab-edit"
 _ON_SCREEN, _HIGHEST = 395, 560
 """Pixels of the mask: what a window of 900 has left below the controls, and what more rows may take to stay legible."""
-_REACHES, _CLICKS = tuple(REACHES.values()), tuple(CLICKS.values())
+_CLICKS = ("flips the cell", "flips the row", "flips the column", "forces the row onto the key")
+_REACHES = ("all layers and heads", "this layer", "this head")
+
+
+def has_focus(setup: Setup) -> bool:
+    """Whether it shows boxes for the focus."""
+    return True
 
 
 def show(setup: Setup) -> None:
@@ -41,26 +46,25 @@ def show(setup: Setup) -> None:
         focus.controls(after, with_best=False)
         _switches()
     # Two columns again in each row: the mask's rows stand beside those of what it changes, and below them on a phone.
-    cause, effect = st.columns(2)
+    cause, result = st.columns(2)
     with cause:
         _clicks()
-    with effect:
+    with result:
         _outcome(setup, before, after)
-    cause, effect = st.columns(2)
+    cause, result = st.columns(2)
     with cause:
-        _mask(setup, before, after)
-    with effect:
-        _difference(setup, before, after)
-    cause, effect = st.columns(2)
+        mask = _mask(setup, before, after)
+    with result:
+        change = _difference(setup, before, after)
+    cause, result = st.columns(2)
     with cause:
         _text()
-    with effect:
+    with result:
         _further(setup, after, many)
-    _both_runs(setup, before, after)
+    both = _both_runs(setup, before, after)
     _steps(before, after)
-    state = st.session_state
-    at, height = programs.Focus(setup.sentence, state.kind, state.layer, state.head), _height(after, state.kind)
-    code.show(programs.change(setup.batch, at, height, setup.looks, with_effect=many.is_asked))
+    said = Call("print({0}.text, {1}.text, {2}.largest)", before, after, Call(compare, before, after))
+    code.show(said, mask, change, *both, *([Call("print({})", _effect_call(setup))] if many.is_asked else []))
     many.go_on()
 
 
@@ -68,10 +72,10 @@ def _clicks() -> None:
     """What a click on the mask does, and how far that reaches."""
     with st.container(horizontal=True):
         for label, options, key, words in (
-            ("A click on the mask", _CLICKS, "lab_click", "a click {}"),
-            ("and reaches", _REACHES, "lab_reach", "in {}"),
+            ("A click on the mask", _CLICKS, "click", "a click {}"),
+            ("and reaches", _REACHES, "reach", "in {}"),
         ):
-            st.selectbox(label, options, key=key, width=230, format_func=words.format, label_visibility="collapsed")
+            link.selectbox(label, options, key=key, words=words.format, width=230, label_visibility="collapsed")
 
 
 def _switches() -> None:
@@ -92,43 +96,46 @@ def _switches() -> None:
             st.button(label, icon=f":material/{icon}:", on_click=_toggle, args=(edit,), help=words)
 
 
-def _mask(setup: Setup, before: Trace, after: Trace) -> None:
-    """The mask as it is now, to be clicked."""
+def _effect_call(setup: Setup) -> Call:
+    """The effect over many texts, which is computed a few at a time, in one go."""
+    change: Any = {"edits": setup.edits, "mistake": setup.mistake}
+    if setup.many is None:
+        return Call(effect, setup.model, **change)
+    return Call(effect, setup.model, [*setup.many], max_length=batch_runs.most_written(setup.model), **change)
+
+
+def _mask(setup: Setup, before: Trace, after: Trace) -> Any:
+    """The mask as it is now, to be clicked; it is returned."""
     kind, layer, head = _one_head()
-    figure = figures.mask(
-        after,
-        kind,
-        layer,
-        head,
-        theme=setup.theme,
-        height=_height(after, kind),
-        # Of the sound model: one for all layers and heads.
-        before=before.masks[kind],
-    )
+    # Of the sound model: one for all layers and heads.
+    mask = record(before.masks[kind], Call("{}.masks[{}]", before, kind))
+    figure = call(figures.mask, after, kind, layer, head, theme=setup.theme, height=_height(after, kind), before=mask)
     with st.container(key=_CHART):
         heard = clicks.cells(lambda query, key: _clicked(query, key, after))
         chart.show(figure, "lab-edit-chart", "The mask; the field below edits it by text", clicks=heard)
         figure_file.offer(figure, "mask")
+    return figure
 
 
 def _text() -> None:
-    st.text_input(
+    link.text_input(
         "Edits as text",
-        key="lab_edits",
-        max_chars=MOST_OF_EDITS,
+        key="edits",
+        most=MOST_OF_EDITS,
         placeholder="cross:3-5, decoder:off, cross.2.4:zero, cross.1.1:3=5",
         help="kind:query-key flips a cell, 3-\\* a row, \\*-5 a column; kind:off turns the mask off; kind.layer.head:zero "
         "switches a head off; kind.layer.head:3=5 forces row 3 onto key 5. An edit holds for every sentence of the batch.",
     )
 
 
-def _difference(setup: Setup, before: Trace, after: Trace) -> None:
+def _difference(setup: Setup, before: Trace, after: Trace) -> Any:
     state = st.session_state
     place = (state.kind, state.layer, state.head)
-    figure = figures.change(before, after, *place, theme=setup.theme, height=_height(after, state.kind))
+    figure = call(figures.change, before, after, *place, theme=setup.theme, height=_height(after, state.kind))
     words = f"{KIND_TITLES[state.kind]} of the focus head, after the change minus before it"
     chart.show(figure, "lab-change", words)
     figure_file.offer(figure, "change")
+    return figure
 
 
 def _further(setup: Setup, after: Trace, many: OverMany) -> None:
@@ -138,31 +145,33 @@ def _further(setup: Setup, after: Trace, many: OverMany) -> None:
     if setup.many is None:
         words = f"The effect over {SAMPLES} strings"
     else:
-        st.text_area(
+        link.text_area(
             "The effect over many texts, one a line",
-            key="lab_many",
+            key="many",
+            most=bar.MOST_TYPED,
             height=90,
             placeholder="Empty: the texts above",
             help=f"At most {batch_runs.MOST_WRITTEN} tokens are written for each; edits count from a text's own first token.",
         )
         words = f"The effect over {len(setup.many)} texts"
-    many.controls(words, "lab-many")
+    many.controls(words)
     many.result("effect")
     st.download_button(
         "This run as a file", to_bytes(after), "edited.npz", "application/octet-stream", icon=":material/download:"
     )
-    if words := link.too_long({"the edits": st.session_state.lab_edits}):
-        st.warning(f"{words} The file has them.", icon=":material/link_off:")
 
 
-def _both_runs(setup: Setup, before: Trace, after: Trace) -> None:
-    state = st.session_state
+def _both_runs(setup: Setup, before: Trace, after: Trace) -> list[Any]:
+    state, maps = st.session_state, []
+    looks: Any = {"theme": setup.theme, "large": setup.is_large}
     for place, name, run in zip(st.columns(2), ("before", "after"), (before, after), strict=True):
         with place:
-            figure = figures.attention(run, state.kind, state.layer, state.head, theme=setup.theme, large=setup.is_large)
+            figure = call(figures.attention, run, state.kind, state.layer, state.head, **looks)
+            maps.append(figure)
             st.markdown(f"**{name.capitalize()}**")
             chart.show(figure, f"lab-{name}", f"{KIND_TITLES[state.kind]} of the focus head, {name} the change")
             figure_file.offer(figure, name)
+    return maps
 
 
 def _one_head() -> tuple[Kind, int, int]:
@@ -250,11 +259,11 @@ def _fills(before: Trace, after: Trace) -> None:
 
 
 def _table(rows: list[dict[str, Any]]) -> None:
-    bar = {
+    bars = {
         name: st.column_config.ProgressColumn(name, min_value=0.0, max_value=1.0, format="%.4f")
         for name in ("p before", "p after")
     }
-    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bar, height=min(440, 38 + 35 * len(rows)))
+    st.dataframe(pd.DataFrame(rows), hide_index=True, column_config=bars, height=min(440, 38 + 35 * len(rows)))
 
 
 def _clicked(query: int | None, key: int | None, trace: Trace) -> None:
@@ -263,7 +272,7 @@ def _clicked(query: int | None, key: int | None, trace: Trace) -> None:
     kind: Kind = state.kind
     if (query is not None and query >= len(trace.queries(kind))) or (key is not None and key >= len(trace.keys(kind))):
         return
-    what = state.get("lab_click", _CLICKS[0])
+    what = state.get("click", _CLICKS[0])
     if query is None or key is None:
         _toggle(Flip(_reach(), query, key))
     elif what == _CLICKS[3]:
@@ -276,13 +285,13 @@ def _clicked(query: int | None, key: int | None, trace: Trace) -> None:
 def _reach() -> Place:
     kind, layer, head = _one_head()
     places = {_REACHES[0]: Place(kind), _REACHES[1]: Place(kind, layer), _REACHES[2]: Place(kind, layer, head)}
-    return places[st.session_state.get("lab_reach", _REACHES[0])]
+    return places[st.session_state.get("reach", _REACHES[0])]
 
 
 def _toggle(edit: Edit) -> None:
     """Adds an edit; the same one a second time takes it back."""
     try:
-        known = list(plain_edits.parse(st.session_state.lab_edits))
+        known = list(plain_edits.parse(st.session_state.edits))
     except OptionError:
         known = []
     if edit in known:
@@ -291,4 +300,4 @@ def _toggle(edit: Edit) -> None:
         if isinstance(edit, Force):
             known = [e for e in known if not (isinstance(e, Force) and (e.place, e.query) == (edit.place, edit.query))]
         known.append(edit)
-    st.session_state.lab_edits = ", ".join(map(str, known[: plain_edits.MOST_EDITS]))
+    st.session_state.edits = ", ".join(map(str, known[: plain_edits.MOST_EDITS]))

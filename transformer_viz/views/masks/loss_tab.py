@@ -1,28 +1,32 @@
 """The loss of every token, with padding left out, and what it would wrongly be with it."""
 
-import math
-
 import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.loss import losses
+from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.views.components import chart, code, figure_file
+from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.masks.setup import Setup
-from transformer_viz.views.snippets import masks as programs
 
 TITLE, ORDER = "Loss", 5
 
 
+def has_focus(setup: Setup) -> bool:
+    """Whether it shows boxes for the focus."""
+    return False
+
+
 def show(setup: Setup) -> None:
     """One figure and the two sums."""
-    if not setup.model.model.sizes.writes:
+    if not setup.model.model.kind.writes:
         st.info(
             "This model is an encoder alone: it writes nothing that could be compared with a target.", icon=":material/info:"
         )
         return
     traces = setup.forced()
-    found = losses(traces)
-    figure = figures.token_losses(traces, found, theme=setup.theme, large=setup.is_large, narrow=setup.is_narrow)
+    found = call(losses, traces)
+    figure = call(figures.token_losses, traces, found, theme=setup.theme, large=setup.is_large, narrow=setup.is_narrow)
     chart.show(figure, "lab-loss-chart", "The loss of each target token; padding is left out")
     figure_file.offer(figure, "losses")
     n_padding = int((~found.counted).sum())
@@ -40,10 +44,10 @@ def show(setup: Setup) -> None:
     with as_right, st.container(border=True):
         st.markdown("**Wrong:** every padded position counted as right")
         _numbers(None, found.accuracy_padding_right)
-    code.show(programs.loss(setup.batch, setup.looks | {"narrow": setup.is_narrow}))
+    code.show(figure, Call("print({0}.loss, {0}.loss_with_padding)", found))
 
 
 def _numbers(loss: float | None, accuracy: float) -> None:
     if loss is not None:
-        st.markdown(f"loss {'NaN' if math.isnan(loss) else f'{loss:.4g}'}")
+        st.markdown(f"loss {rounded_words(loss, 4)}")
     st.markdown(f"accuracy {accuracy:.4f}")

@@ -1,5 +1,7 @@
 """Every mask of the batch, or of one sentence, by its reasons."""
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -8,13 +10,18 @@ from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
 from transformer_viz.terms import place_words, visible_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, code, figure_file
+from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.masks.setup import Setup
-from transformer_viz.views.snippets import masks as programs
-from transformer_viz.views.state import focus
+from transformer_viz.views.state import focus, link
 
 TITLE, ORDER = "Masks", 0
 
 _VIEW_WORDS = {"batch": "the whole batch", "sentence": "this sentence, large"}
+
+
+def has_focus(setup: Setup) -> bool:
+    """On a phone, or where the masks depend on it."""
+    return setup.is_narrow or _differ_by_layer(setup.forced())
 
 
 def show(setup: Setup) -> None:
@@ -22,23 +29,18 @@ def show(setup: Setup) -> None:
     traces = setup.forced()
     with st.container(horizontal=True, vertical_alignment="center", key="mask-controls"):
         if not setup.is_narrow:
-            st.segmented_control(
-                "Show",
-                list(_VIEW_WORDS),
-                key="lab_view",
-                required=True,
-                format_func=_VIEW_WORDS.__getitem__,
-                label_visibility="collapsed",
-            )
-        if setup.is_narrow or _differ_by_layer(traces):
+            words: Any = {"words": _VIEW_WORDS.__getitem__, "label_visibility": "collapsed"}
+            link.segmented_control("Show", list(_VIEW_WORDS), key="masks_of", **words)
+        if has_focus(setup):
             focus.controls(traces[setup.sentence], combined=False, with_best=False)
-    is_batch = st.session_state.lab_view == "batch" and not setup.is_narrow
+    is_batch = not setup.is_narrow and st.session_state.masks_of == "batch"
     chosen = range(len(traces)) if is_batch else [setup.sentence]
     layer, head = st.session_state.layer, st.session_state.head
     head = head if isinstance(head, int) else 0
     parts = [_parts(setup, traces[i], layer, head) for i in chosen]
     columns = 1 if setup.is_narrow else max(3, len(parts[0])) if is_batch else 3
-    figure = figures.mask_grid(
+    figure = call(
+        figures.mask_grid,
         parts,
         [f"{i + 1}: {visible_text(traces[i].source)}" for i in chosen],
         columns=columns,
@@ -55,9 +57,7 @@ def show(setup: Setup) -> None:
         "row = the query, which looks · column = the key, looked at · taken from the run, not drawn from the rule. "
         f"A padded query is left alone: nobody reads its row.{notes}"
     )
-    looks = {**setup.looks, "large": setup.is_large or not is_batch}
-    only = st.session_state.kind if setup.is_narrow else None
-    code.show(programs.masks(setup.batch, None if is_batch else setup.sentence, (layer, head), columns, looks, only))
+    code.show(figure)
 
 
 def _differ_by_layer(traces: list[Trace]) -> bool:
@@ -82,5 +82,5 @@ def _of_the_future(trace: Trace) -> str:
 
 def _parts(setup: Setup, trace: Trace, layer: int, head: int) -> tuple[MaskPart, ...]:
     """Of a sentence; on a phone the one that is in force in the kind of attention in focus."""
-    parts = mask_parts(trace, layer, head)
+    parts = call(mask_parts, trace, layer, head)
     return tuple(part for part in parts if part.kind == st.session_state.kind)[-1:] if setup.is_narrow else parts

@@ -1,26 +1,43 @@
 """The gallery of classic mistakes: what is wrong, what it does to this batch, and the line that puts it right."""
 
-import math
-
 import streamlit as st
 
 from transformer_viz.analysis.forbidden import forbidden_weight
 from transformer_viz.analysis.loss import losses
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.mask_checks.effect import SAMPLES
 from transformer_viz.model.mistakes import MISTAKES, Mistake
+from transformer_viz.numbers_in_words import percent_words, rounded_words
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code
 from transformer_viz.views.components.markdown import literal, of_run
+from transformer_viz.views.components.recorded_calls import Call
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.over_many import OverMany
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
-from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import display_options
 from transformer_viz.vocabulary import PAD
 
 TITLE, ORDER = "Mistakes", 3
+
+
+_PROGRAM = """changes = {{}}
+for name in tv.MISTAKES:
+    wrong = tv.decode_batch({0}, {1}, mistake=name)
+    wrong_read = tv.read_batch({0}, {1}, {4}, mistake=name)
+    changes[name] = {{
+        "changed": sum(a.output_tokens != b.output_tokens for a, b in zip({2}, wrong)),
+        "forbidden": tv.analysis.forbidden_weight({3}, wrong_read),
+        "loss": (tv.analysis.losses({3}).loss, tv.analysis.losses(wrong_read).loss),
+    }}
+    print(tv.MISTAKES[name].title, changes[name])"""
+_WITH_EFFECT = """
+    print("over 500 strings:", tv.effect({0}, mistake=name))"""
+
+
+def has_focus(setup: Setup) -> bool:
+    """Whether it shows boxes for the focus."""
+    return False
 
 
 def show(setup: Setup) -> None:
@@ -35,14 +52,15 @@ def show(setup: Setup) -> None:
     right = batch_runs.decoded(setup.model, setup.typed), batch_runs.forced(setup.model, setup.typed)
     many = OverMany("gallery", setup, {name: ((), name) for name in MISTAKES})
     with st.container(horizontal=True, vertical_alignment="center"):
-        many.controls(f"… and over {SAMPLES} strings", "lab-gallery-many")
+        many.controls(f"… and over {SAMPLES} strings")
         st.caption("Each mistake is really made by this model, on this batch, now; the numbers are from those runs.")
     cards = list(MISTAKES.values())
     for start in range(0, len(cards), 2):
         for column, mistake in zip(st.columns(2), cards[start : start + 2], strict=False):
             with column, st.container(border=True, key=f"mistake-{mistake.name}"):
                 _card(setup, mistake, many, *right)
-    code.show(programs.mistakes(setup.batch, with_effect=many.is_asked))
+    batch = (setup.model, batch_runs.sources_of(setup.typed), *right, batch_runs.targets_of(setup.typed))
+    code.show(Call(_PROGRAM + (_WITH_EFFECT if many.is_asked else ""), *batch))
     many.go_on()
 
 
@@ -80,17 +98,15 @@ def _effect(setup: Setup, mistake: Mistake, decoded: list[Trace], forced: list[T
     looked = forbidden_weight(forced, wrong_forced)
     if looked is not None and looked[1] > 0:
         words.append(f"Forbidden keys get {percent_words(looked[1], 1)} of the weight in {KIND_TITLES[looked[0]]}.")
-    words.append(f"Loss on the targets: {_number(losses(forced).loss)} → {_number(losses(wrong_forced).loss)}.")
+    words.append(
+        f"Loss on the targets: {rounded_words(losses(forced).loss, 2)} → {rounded_words(losses(wrong_forced).loss, 2)}."
+    )
     return " ".join(words)
 
 
 def _text(trace: Trace, most: int = 24) -> str:
     text = trace.text if len(trace.text) <= most else trace.text[: most - 1] + "…"
     return of_run(text)
-
-
-def _number(loss: float) -> str:
-    return "NaN" if math.isnan(loss) else f"{loss:.2g}"
 
 
 def _make(name: str) -> None:

@@ -1,23 +1,25 @@
-"""What changes do over many strings, as far as it is decoded: how far that is, a Stop, and a way to go on.
+"""What changes do over many strings, as far as it is decoded: how far that is, and a toggle that begins, stops and goes on.
 
 It is decoded in a run of the page, after all else is drawn: a few strings at a time, each time at its turn among all long runs.
 So whatever is clicked meanwhile is answered at once, the run that answers goes on where the one before was, nothing goes on for
 somebody who has left, and others come in between.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import streamlit as st
 
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.mask_checks.effect import COUNTED, EffectInProgress
-from transformer_viz.views.cache import watched
+from transformer_viz.numbers_in_words import count_words, duration_words, percent_words
+from transformer_viz.views.cache import long_jobs
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.masks import batch_runs
 from transformer_viz.views.masks.setup import Setup
-from transformer_viz.views.state import on_demand, visitor
+from transformer_viz.views.state import link
 
+_BEGUN = "begun"
+"""In the session: what each toggle was switched on for last."""
 _PATIENCE = 0.2
 """Seconds after which a page that waits looks whether something was clicked."""
 
@@ -29,28 +31,28 @@ class OverMany:
     """One change or several, and the places on the page where it is said what they do."""
 
     def __init__(self, name: str, setup: Setup, changes: Mapping[str, Change]) -> None:
-        """Nothing is decoded yet. `name` is that of `on_demand`; `changes` have names by which `result` asks for them."""
-        self._name, self._made_of, self._places = name, setup.made_of, {}
+        """Nothing is decoded yet. `name` is the toggle's key; `changes` have names by which `result` asks for them."""
+        self._name, self._of, self._places = name, setup.made_of[name], {}
         self._model, self._wrong, self._runs = setup.model, "", {}
-        self.is_asked = on_demand.is_asked(name, self._made_of)
+        # Switched off again, what there is of it stays.
+        begun = st.session_state.setdefault(_BEGUN, {})
+        self._is_on = self._of is not None and link.is_on(name) and link.asked(name, self._of)
+        if self._is_on:
+            begun[name] = self._of
+        self.is_asked = self._of is not None and begun.get(name) == self._of
         try:
             for key, change in changes.items() if self.is_asked else ():
                 self._runs[key] = batch_runs.over_many(setup.model, setup.many, *change)
         except TransformerVizError as error:
             self._wrong, self.is_asked = str(error), False
 
-    def controls(self, words: str, key: str) -> None:
-        """The button that can be pressed now, of which the first says `words`, and how far it is."""
+    def controls(self, words: str) -> None:
+        """The toggle, which says `words`, and how far it is."""
         if self._wrong:
             st.error(literal(self._wrong), icon=":material/keyboard:")
-        with st.container(horizontal=True, vertical_alignment="center", key=f"{key}-row"):
-            self._button, self._bar = st.empty(), st.empty()
-        if not self.is_asked:
-            self._offer(words, "query_stats", on_demand.ask, key)
-        elif self._is_stopped:
-            self._offer("Go on", "play_arrow", on_demand.ask, key)
-        elif not self._is_done:
-            self._offer("Stop", "stop", on_demand.stop, key)
+        with st.container(horizontal=True, vertical_alignment="center", key=f"{self._name}-row"):
+            link.asking_toggle(words, key=self._name, of=self._of)
+            self._bar = st.empty()
         self._say_how_far()
 
     def result(self, key: str) -> None:
@@ -66,24 +68,19 @@ class OverMany:
                 self._step(run)
                 self._say(key)
                 self._say_how_far()
-        if self._is_done:
-            self._button.empty()
 
     def _step(self, run: EffectInProgress) -> None:
-        turn = watched.line().join(self._name, visitor.of_session().mark, lambda _: run.step(self._model))
+        job = long_jobs.queue().submit(self._name, lambda _: run.step(self._model))
         try:
-            while not turn.wait(_PATIENCE):
-                self._say_how_far(watched.place_words(turn) if turn.ask() == "waiting" else "")
-            turn.take()
+            while not job.wait_for_news(_PATIENCE):
+                self._say_how_far(long_jobs.place_words(job) if job.touch() == "waiting" else "")
+            job.result()
         finally:
-            turn.give_up()
-
-    def _offer(self, words: str, icon: str, then: Callable[[str, Mapping[str, object]], None], key: str) -> None:
-        self._button.button(words, key, icon=f":material/{icon}:", on_click=then, args=(self._name, self._made_of))
+            job.cancel()
 
     @property
     def _is_stopped(self) -> bool:
-        return not self._is_done and on_demand.is_stopped(self._name, self._made_of)
+        return self.is_asked and not self._is_done and not self._is_on
 
     @property
     def _is_done(self) -> bool:
@@ -99,8 +96,9 @@ class OverMany:
         if self._is_stopped:
             words = "stopped"
         elif not words and any(run.found for run in runs):
-            words = f"about {sum(run.seconds for run in runs) / decoded * (samples - decoded):.0f} s left"
-        text = f"{decoded:,} of {samples:,} {'strings' if self._model.task is not None else 'texts'}"
+            left = sum(run.seconds for run in runs) / decoded * (samples - decoded)
+            words = f"about {duration_words(max(1.0, left))} left"
+        text = f"{decoded:,} of {count_words(samples, 'text' if self._model.task is None else 'string')}"
         self._bar.progress(decoded / samples, f"{text} · {words}" if words else text)
 
     def _say(self, key: str) -> None:

@@ -1,5 +1,7 @@
 """Masks: see every mask of a batch, break it, and prove that nothing leaks."""
 
+from typing import Any
+
 import streamlit as st
 
 from transformer_viz.analysis.compare_words import fills_words
@@ -7,80 +9,62 @@ from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.errors import InputError, TraceTooLarge, TransformerVizError
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.trace.trace import Trace
-from transformer_viz.tracing.trace_size import megabytes
 from transformer_viz.views.components import bar, screen, style, tabs
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.masks import batch, setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
-from transformer_viz.views.state import display_options, focus, link, on_demand
+from transformer_viz.views.state import display_options, focus, link
 
 TITLE, ICON, ORDER = "Masks", ":material/grid_off:", 1
 
 TABS = tabs.found("transformer_viz.views.masks")
+"""Beside what every tab has: `has_focus`, which says whether it shows boxes for kind, layer and head."""
 
 
 def show() -> None:
     """The page."""
-    chosen = bar.show("masks", with_text=False, with_models=True, long_texts=setup.long_texts())
+    chosen = bar.show("masks", with_text=False, with_models=True)
     model = chosen.model
     if model is None:
         return
     if display_options.is_hidden("Masks, with the tokens beside them,"):
-        link.write(link.values())
         return
     batch.show(model)
     try:
         _lab(chosen, model, batch.typed(model))
     except InputError as error:
-        link.say(None)
-        link.write(link.values())
         st.error(literal(str(error)), icon=":material/keyboard:")
         st.button("Use examples", on_click=_examples, args=(model,), icon=":material/lightbulb:")
     except TraceTooLarge as error:
-        words = f"These runs would take up to {megabytes(error.needed)}, more than the page allows."
+        words = f"These runs would take up to {bytes_words(error.needed)}, more than the page allows."
         st.warning(f"{words} Shorten the sentences, or take fewer.", icon=":material/memory:")
     except TransformerVizError as error:
-        link.say(None)
         st.error(literal(str(error)), icon=":material/error:")
         st.button("Reset", on_click=setup.reset, icon=":material/restart_alt:", key="lab-reset-error")
 
 
 def _lab(chosen: bar.Bar, model: LoadedModel, typed: batch.Typed) -> None:
     now = setup.start(chosen, model, typed, style.theme(), screen.is_narrow())
-    focus.start_place(now.forced(changed=False)[now.sentence], chosen.checkpoint)
-    for tab in TABS.values():
-        if hasattr(tab, "start"):
-            tab.start(now)
-    on_demand.start(now.made_of)
-    link.start("lab_tab", tuple(TABS))
-    link.say((typed, now.sentence, now.edits, now.mistake))
-    link.write({**link.values(), **on_demand.link_values(now.made_of)})
+    trace = now.forced(changed=False)[now.sentence]
+    focus.start_place(trace, chosen.checkpoint)
     _header(now)
-    tabs.show(TABS, "lab_tab", now)
+    title = tabs.show(TABS, "masks_tab", now)
+    if not TABS[title].has_focus(now):
+        focus.draw_hidden_boxes(trace)
 
 
 def _header(now: Setup) -> None:
     """The sentence in focus, the mistake, the way back, and in words what happens to it."""
     sources = now.typed.sources
     with st.container(horizontal=True, vertical_alignment="center", key="lab-header"):
-        st.segmented_control(
-            "Sentence",
-            range(len(sources)),
-            key="sentence",
-            required=True,
-            format_func=lambda i: f"{i + 1}: {of_run(_short(sources[i]))}",
-            label_visibility="collapsed",
+        link.segmented_control(
+            "Sentence", range(len(sources)), key="sentence", words=setup.sentence_words(now.typed), label_visibility="collapsed"
         )
         if now.model.task is not None:
-            st.selectbox(
-                "Mistake",
-                [NO_MISTAKE, *MISTAKES],
-                key="mistake",
-                width=280,
-                format_func=lambda name: "no mistake" if name == NO_MISTAKE else MISTAKES[name].title,
-                label_visibility="collapsed",
-            )
+            mistakes: Any = {"words": setup.mistake_words, "width": 280, "label_visibility": "collapsed"}
+            link.selectbox("Mistake", [NO_MISTAKE, *MISTAKES], key="mistake", **mistakes)
         if now.is_changed:
             st.button("Reset all", icon=":material/restart_alt:", on_click=setup.reset, key="lab-reset-all")
     before = now.decoded(changed=False)[now.sentence]
@@ -96,9 +80,9 @@ def _header(now: Setup) -> None:
 
 def _becomes(trace: Trace, model: LoadedModel) -> str:
     """What the model makes of a sentence: a text, how it goes on, or what it puts at the mask tokens; with a full stop."""
-    if not model.model.sizes.writes:
+    if not model.model.kind.writes:
         return f"is filled with **{of_run(fills_words(trace))}**." if trace.fills else "is read."
-    verb, answer = "goes on with" if batch.has_prompts(model) else "becomes", display_options.answer_of(trace)
+    verb, answer = "goes on with" if model.model.kind.has_prompt else "becomes", display_options.answer_of(trace)
     is_ended = not answer and trace.text.endswith((".", "!", "?", "…"))
     return f"{verb} **{of_run(trace.text)}**{answer}{'' if is_ended else '.'}"
 
@@ -115,9 +99,5 @@ def _size(trace: Trace, model: LoadedModel) -> str:
 
 
 def _examples(model: LoadedModel) -> None:
-    st.session_state.lab_sources = batch.default_sources(model)
-    st.session_state.lab_targets = ""
-
-
-def _short(source: str, most: int = 18) -> str:
-    return source if len(source) <= most else source[: most - 1] + "…"
+    st.session_state.sources = batch.default_sources(model)
+    st.session_state.targets = ""

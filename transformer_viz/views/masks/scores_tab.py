@@ -1,5 +1,7 @@
 """One head's way from scores to weights, and one row of it in numbers."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -8,11 +10,12 @@ from transformer_viz import figures
 from transformer_viz.analysis.heads import head_map, reasons_map, scores_map
 from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, row_labels, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import chart, clicks, code, figure_file
+from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.masks.setup import Setup
-from transformer_viz.views.snippets import masks as programs
 from transformer_viz.views.state import focus, link
 
 TITLE, ORDER = "Scores to weights", 1
@@ -20,35 +23,33 @@ TITLE, ORDER = "Scores to weights", 1
 _CHART = "lab-scores"
 
 
+def has_focus(setup: Setup) -> bool:
+    """Whether it shows boxes for the focus."""
+    return True
+
+
 def show(setup: Setup) -> None:
     """Controls, three maps, the row, and the fate of a fully masked row."""
     trace = setup.forced()[setup.sentence]
     focus.controls(trace, combined=False, with_best=False)
-    kind, layer, head, row = _place(trace)
+    kind, layer, head = st.session_state.kind, st.session_state.layer, st.session_state.head
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.segmented_control("Fill", FILLS, key="lab_fill", required=True, label_visibility="collapsed")
-        st.segmented_control("Precision", PRECISIONS, key="lab_precision", required=True, label_visibility="collapsed")
+        fill = link.segmented_control("Fill", FILLS, key="fill", label_visibility="collapsed")
+        precision = link.segmented_control("Precision", PRECISIONS, key="precision", label_visibility="collapsed")
         names = row_labels(trace.queries(kind), None if kind == "encoder" else trace.output_tokens)
-        st.selectbox(
-            "Row",
-            range(len(names)),
-            key="lab_row",
-            format_func=lambda i: f"row {names[i]}",
-            width=190,
-            label_visibility="collapsed",
-        )
-        st.markdown(f"{FILL_WORDS[st.session_state.lab_fill]}, in {st.session_state.lab_precision}")
+        rows = range(len(names))
+        looks: Any = {"words": lambda i: f"row {names[i]}", "width": 190, "label_visibility": "collapsed"}
+        row = link.selectbox("Row", rows, key="row", default=_first_row(setup, kind), fallback=rows[-1], **looks)
+        st.markdown(f"{FILL_WORDS[fill]}, in {precision}")
     if kind not in trace.scores:
         st.info(f"The scores of the {KIND_TITLES[kind]} cannot be had from this model.", icon=":material/info:")
         return
     if not setup.is_changed and not _is_softmax(trace, kind, layer, head):
         st.warning("The weights of this run are not the softmax of these scores alone: this model does more.")
-    fill, precision = st.session_state.lab_fill, st.session_state.lab_precision
-    computed = head_softmax(trace, kind, layer, head, fill, precision)
+    computed = call(head_softmax, trace, kind, layer, head, fill, precision)
     with st.container(key=_CHART):
-        figure = figures.softmax_maps(
-            trace, kind, layer, head, computed, row, theme=setup.theme, large=setup.is_large, columns=setup.columns
-        )
+        looks: Any = {"theme": setup.theme, "large": setup.is_large, "columns": setup.columns}
+        figure = call(figures.softmax_maps, trace, kind, layer, head, computed, row, **looks)
         words = "Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers."
         heard = clicks.cells(lambda query, key: _go_to_row(query, trace, kind))
         chart.show(figure, "lab-scores-chart", words, clicks=heard)
@@ -58,22 +59,14 @@ def show(setup: Setup) -> None:
         _row(trace, (kind, layer, head), row, computed)
     with fates:
         _fates(scores_map(trace, kind, layer, head)[row], setup.model)
-    at = programs.Focus(setup.sentence, kind, layer, head)
-    code.show(programs.scores(setup.batch, at, row, fill, precision, setup.columns, setup.looks))
+    code.show(figure, Call("print({}.weights[{}])", computed, row))
 
 
-def start(setup: Setup) -> None:
-    """The row, from the link or by default; before the link is written."""
-    trace, kind = setup.forced(changed=False)[setup.sentence], st.session_state.kind
-    rows = range(len(trace.queries(kind)))
-    # Padding before a prompt looks at nothing.
-    looks = (trace.mask_reasons[kind] == 0).any(-1).reshape(-1, len(rows)).any(0)
-    link.start("lab_row", rows, int(looks.argmax()), fallback=rows[-1])
-
-
-def _place(trace: Trace) -> tuple[Kind, int, int, int]:
-    state = st.session_state
-    return state.kind, state.layer, state.head, min(state.lab_row, len(trace.queries(state.kind)) - 1)
+def _first_row(setup: Setup, kind: Kind) -> int:
+    """The first that looks at anything: padding before a prompt does not."""
+    trace = setup.forced(changed=False)[setup.sentence]
+    looks = (trace.mask_reasons[kind] == 0).any(-1).reshape(-1, len(trace.queries(kind))).any(0)
+    return int(looks.argmax())
 
 
 def _is_softmax(trace: Trace, kind: Kind, layer: int, head: int) -> bool:
@@ -85,7 +78,7 @@ def _is_softmax(trace: Trace, kind: Kind, layer: int, head: int) -> bool:
 
 def _go_to_row(query: int | None, trace: Trace, kind: Kind) -> None:
     if query is not None and query < len(trace.queries(kind)):
-        st.session_state.lab_row = query
+        st.session_state.row = query
 
 
 def _row(trace: Trace, place: tuple[Kind, int, int], row: int, computed: Softmax) -> None:
@@ -100,7 +93,7 @@ def _row(trace: Trace, place: tuple[Kind, int, int], row: int, computed: Softmax
             "token": [visible(token) for token in trace.keys(kind)],
             "score": scores,
             "mask": [REASON_WORDS[int(code)] for code in reasons],
-            "after the mask": [_number(value) for value in computed.filled[row]],
+            "after the mask": [rounded_words(value, 4) for value in computed.filled[row]],
             "weight": computed.weights[row],
         }
     )
@@ -119,9 +112,3 @@ def _fates(scores: np.ndarray, model: LoadedModel) -> None:
         else "This model: −3.4·10³⁸ is added to what is masked, so such a row would look at everything alike; here it is zeros."
     )
     st.caption(f"{own} In float16 −10⁹ is −∞.")
-
-
-def _number(value: float) -> str:
-    if np.isneginf(value):
-        return "−∞"
-    return f"{value:.4g}"

@@ -4,19 +4,26 @@ Nothing is measured here, since that takes the model. What a link asks for and t
 """
 
 from collections.abc import Iterable
+from typing import Any
 
 import streamlit as st
 
 from transformer_viz import glossary
 from transformer_viz.errors import TraceError
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import KIND_TITLES, MODES, Kind
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES, TITLES, Attribution
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.components.measured import Measured
-from transformer_viz.views.snippets.runs import Kept
+from transformer_viz.views.components.measured import (
+    BY_CAUSE,
+    BY_SHARES,
+    MEASURES,
+    OF_SWITCH,
+    Measured,
+    switched,
+)
+from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.state import link, words
-from transformer_viz.views.state.controls import BY_CAUSE, BY_SHARES, MEASURES, OF_SWITCH
 
 _MEASURED_BY = "Explore measures it, and so does `tv.attribute`, with the model"
 
@@ -33,21 +40,21 @@ class Held:
         self._trace, self._why = trace, ""
         self._is_offered = is_offered
         try:
-            self._held = list(trace.attributions.values())
+            made = "measure = {}.attributions[{}]"
+            self._held = [record(each, Call(made, trace, name)) for name, each in trace.attributions.items()]
         except TraceError as error:
             self._held, self._why = [], str(error)
-        others = self._others()
-        if others:
-            link.start("other_measure", others, BY_SHARES if BY_SHARES in others else others[0])
+        self.switch = switched() if is_offered else MEASURES[0]
+        link.option("cause_mode", MODES)
+        if others := self._others():
+            link.option("other_measure", others, _first(others), self._titles().__getitem__)
         self._found = {} if self.switch == "weights" or self._why else self._results()
-
-    @property
-    def switch(self) -> str:
-        """What is pressed."""
-        return st.session_state.measure if self._is_offered else "weights"
 
     def _others(self) -> list[str]:
         return list(dict.fromkeys(each.method for each in self._held if each.method not in OF_SWITCH.values()))
+
+    def _titles(self) -> dict[str, str]:
+        return {each.method: TITLES.get(each.method, each.title) for each in self._held}
 
     def _modes(self) -> list[str]:
         return list(dict.fromkeys(each.mode for each in self._held if each.method == BY_CAUSE and each.mode is not None))
@@ -86,29 +93,18 @@ class Held:
         offered = tuple(each for each in MEASURES if each in held)
         return Measured(self.switch, results, shares, self._row, offered)
 
-    @property
-    def program(self) -> Kept | None:
-        """How it is taken from the file."""
-        kinds = sorted(self._found, key=lambda kind: kind != st.session_state.kind)
-        return Kept(tuple((kind, self._found[kind].name) for kind in kinds)) if kinds and not self._why else None
-
     def _row(self) -> None:
         """Which of several it is, what it is, and what is in its way."""
         if self.switch == "weights":
             return
         with st.container(horizontal=True, vertical_alignment="center", key="measure-row"):
+            quiet: Any = {"label_visibility": "collapsed"}
             if self.switch == "cause" and (modes := list(dict.fromkeys((*self._modes(), st.session_state.cause_mode)))):
-                st.segmented_control("Without it", modes, key="cause_mode", required=True, label_visibility="collapsed")
+                first = MODES[0] if MODES[0] in modes else modes[0]
+                link.segmented_control("Without it", modes, key="cause_mode", default=first, **quiet)
             if self.switch == "more" and (others := self._others()):
-                title = {each.method: TITLES.get(each.method, each.title) for each in self._held}
-                st.selectbox(
-                    "Measure",
-                    others,
-                    key="other_measure",
-                    format_func=title.__getitem__,
-                    width=260,
-                    label_visibility="collapsed",
-                )
+                words = self._titles().__getitem__
+                link.selectbox("Measure", others, key="other_measure", default=_first(others), words=words, width=260, **quiet)
             if self._found:
                 one = next(iter(self._found.values()))
                 st.markdown(
@@ -116,6 +112,10 @@ class Held:
                 )
         if self._why:
             st.info(literal(self._why), icon=":material/block:")
+
+
+def _first(others: list[str]) -> str:
+    return BY_SHARES if BY_SHARES in others else others[0]
 
 
 def _title(method: str) -> str:

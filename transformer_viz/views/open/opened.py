@@ -19,6 +19,7 @@ from transformer_viz.trace import limits
 from transformer_viz.trace.store import load_trace
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call, record
 
 _MB = 2**20
 MOST_TRACES, MOST_HELD = 8, 256 * _MB
@@ -91,7 +92,9 @@ def traces() -> dict[str, Trace]:
 
 def get(name: str) -> Opened:
     """One of them, by its name in `traces()`."""
-    return _all()[name]
+    file = _all()[name]
+    record(file.trace, Call(load_trace, file.file_name))
+    return file
 
 
 def latest() -> str | None:

@@ -1,21 +1,20 @@
 """Open: a trace file, looked at as a run is. Needs no model."""
 
+from typing import Any
+
 import streamlit as st
 
-from transformer_viz.analysis.words import is_by_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.terms import visible
-from transformer_viz.trace.hypotheses import at_node
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import code, stepper, style, word_list
+from transformer_viz.views.components import stepper, style, word_list
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.open import measures, opened
 from transformer_viz.views.search import hypotheses
-from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.snippets.runs import File
-from transformer_viz.views.state import display_options, focus, link, words
+from transformer_viz.views.state import aligner, display_options, focus, link, words
 
 TITLE, ICON, ORDER = "Open", ":material/folder_open:", 9
 
@@ -36,7 +35,6 @@ trace.save("mine.npz")"""
 
 def show() -> None:
     """The page."""
-    link.open_page("open")
     if opened.traces():
         _loaded()
     else:
@@ -80,26 +78,20 @@ _WAYS: tuple[tuple[str, ...], ...] = (
 
 
 def _say_link() -> None:
-    file = st.session_state.get("want_opened")
-    if file is not None:
-        st.info(
-            literal(
-                f"This link was made with the trace file {file[:_LONGEST_WORDS]}. A link cannot hold a file: "
-                "drop it here, and what the link says of layer, head and step applies."
-            ),
-            icon=":material/link:",
-        )
+    if link.address():
+        words = "A link cannot hold a file: drop it here, and what the link says of layer, head and step applies."
+        st.info(words, icon=":material/link:")
 
 
 def _open_example() -> None:
     """A run of the shipped checkpoint, through the bytes of its file like any other."""
     # Here, because the page itself needs neither model nor torch.
     from transformer_viz.trace.store import to_bytes
-    from transformer_viz.views.cache import runs
+    from transformer_viz.views.cache import model_list, runs
 
     opened.hush()
     try:
-        trace = runs.run(runs.load(_EXAMPLE_CHECKPOINT, "cpu"), "cpu", _EXAMPLE)
+        trace = runs.run(model_list.load(_EXAMPLE_CHECKPOINT, "cpu"), "cpu", _EXAMPLE)
         opened.add(f"{_EXAMPLE}.npz", to_bytes(trace))
     except TransformerVizError as error:
         st.session_state.opened_said = [(True, str(error))]
@@ -109,42 +101,31 @@ def _open_example() -> None:
 
 
 def _loaded() -> None:
-    file, now = opened.get(_chooser()), display_options.current()
-    link.take("opened")
+    file = opened.get(_chooser())
+    now = display_options.current()
     by_tokens, node = file.trace, None
     search = file.trace.search
     if search is not None:
         node = hypotheses.start(search, file.run)
         try:
-            by_tokens = at_node(file.trace, node)
+            by_tokens = call(Trace.at_node, file.trace, node)
         except TransformerVizError as error:
             st.error(literal(str(error)), icon=":material/error:")
             return
     run = file.run if node is None else f"{file.run}n{node}"
     shown = words.shown(by_tokens, run)
     focus.start(shown, None, run)
-    tables.start(by_tokens)
+    aligner.start(by_tokens, None)
     held = measures.Held(by_tokens, is_offered=now.with_answer)
-    at = focus.current()
-    link.say((at.run, at.kind, at.layer, at.head))
-    # No other page has this name, which is the file's and not the one in the box; a run that is no search has no node.
-    link.write({"opened": file.file_name, "node": None, **link.values()})
+    tree = None
     if search is not None and node is not None and now.with_answer:
-        hypotheses.show(file.trace, node, now)
+        tree = hypotheses.show(file.trace, node, now)
         hypotheses.say(by_tokens, search, node)
-    made = File(file.file_name, node=node, by_words=is_by_words(shown), measure=held.program)
-    _look(Shown(shown, made, style.theme(), by_tokens=by_tokens, whole=file.trace), now, held)
-
-
-def _look(shown: Shown, now: display_options.DisplayOptions, held: measures.Held) -> None:
-    """The player, the code and the tabs of a run, or of the node of a search."""
-
-    def program(at: focus.Focus) -> str:
-        write = programs.player if shown.run.node is None else programs.search
-        return write(shown.run, at.view, code.looks())
-
-    stepper.show_with_code(shown.trace, now, program, measured=held.measured)
-    _tables(shown)
+    stepper.show_with_code(shown, now, tree, measured=held.measured)
+    tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace), "open_tab")
+    whole = file.trace
+    if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
+        st.caption(f"Left out, since they run the model, which a file does not hold: {', '.join(left_out)}.")
 
 
 def _chooser() -> str:
@@ -154,10 +135,11 @@ def _chooser() -> str:
         state.open_name = opened.latest() if opened.latest() in names else names[-1]
         state.open_seen = opened.latest()
     with st.container(horizontal=True, vertical_alignment="center", key="bar"):
-        st.selectbox("Opened file", names, key="open_name", label_visibility="collapsed", width=320, on_change=opened.hush)
+        looks: Any = {"label_visibility": "collapsed", "width": 320, "persist_state": "session"}
+        st.selectbox("Opened file", names, key="open_name", on_change=opened.hush, **looks)
         with st.popover("Open another", icon=":material/folder_open:"):
             opened.box("open", with_messages=False)
-        display_options.popover()
+        display_options.popover("open", with_colours=True)
         st.button("Close", icon=":material/close:", key="open-close", on_click=_close, type="tertiary", help="Close this file")
         st.markdown(_words(opened.get(state.open_name).trace))
     opened.say()
@@ -184,14 +166,3 @@ def _short(words: str) -> str:
     """On one line, cut where it is long."""
     line = " ".join(words[: 2 * _LONGEST_WORDS].split())
     return line if len(line) <= _LONGEST_WORDS else line[: _LONGEST_WORDS - 1] + "…"
-
-
-@st.fragment
-def _tables(shown: Shown) -> None:
-    """A fragment, so that another tab redraws no picture above."""
-    tables.show(shown)
-    whole = shown.whole
-    assert whole is not None
-    if left_out := [*(["What if"] if whole.writes else []), *(_OF_A_TASK if "task" in whole.made_by else [])]:
-        st.caption(f"Left out, since they run the model, which a file does not hold: {', '.join(left_out)}.")
-    link.update(link.values(tables.KEYS))

@@ -2,25 +2,23 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
 from transformer_viz.analysis.snapshots import when
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import InputError, TransformerVizError
+from transformer_viz.errors import InputError, TransformerVizError, listed
 from transformer_viz.figures.player import Looks
 from transformer_viz.figures.training_playback import plain_training_playback
 from transformer_viz.terms import KIND_TITLES, row_labels
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import runs
+from transformer_viz.views.cache import model_list, runs
 from transformer_viz.views.components import bar, chart, code, figure_file, player, screen, stepper, style
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call, record
 from transformer_viz.views.replay import snapshots
-from transformer_viz.views.snippets import replay as programs
-from transformer_viz.views.snippets.runs import Run
 from transformer_viz.views.state import display_options, focus, link
 
 TITLE, ICON, ORDER = "Replay", ":material/history:", 5
@@ -34,21 +32,16 @@ _MOVED = "replay_moved"
 def show() -> None:
     """The page."""
     _open_where_there_is_something()
-    chosen = bar.show("replay")
+    chosen = bar.show("replay", opening=_opening())
     checkpoint = chosen.checkpoint
     if checkpoint is None:
-        if st.session_state.checkpoint in runs.models():
+        if st.session_state.checkpoint in model_list.models():
             _offer_others(st.session_state.checkpoint)
-            link.write(link.values())
         return
-    bar.opens_with(_opening())
     if display_options.is_hidden("The moments of a training"):
-        link.write(link.values())
         return
-    if not runs.has_snapshots(checkpoint):
-        link.say(checkpoint.name)
+    if not model_list.has_snapshots(checkpoint):
         _offer_others(checkpoint.name, checkpoint.task.name)
-        link.write(link.values())
         return
     found = bar.made(chosen, checkpoint, lambda: runs.replay(checkpoint, chosen.device, chosen.text))
     if found is not None:
@@ -59,20 +52,13 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
     last = found[-1].forced
     _start(found, checkpoint)
     now, position = _now(found), st.session_state.position
-    link.say((now.run, now.kind, now.layer, now.head, now.step, position))
-    link.write(link.values())
 
     above = st.container()
-    lines = None if chosen.is_large else code.place()
-
-    def program(at: focus.Focus) -> str:
-        run = Run(last.source, checkpoint.name, chosen.device)
-        return programs.training_playback(run, replace(at.view, step=found[at.step].step), position, code.looks())
+    lines = None if chosen.is_large else code.fold()
 
     def rested(at: focus.Focus) -> None:
-        link.update(link.values(("moment",)))
-        if lines is not None:
-            lines.code(program(at), language="python")
+        mosaics = stepper.mosaic_calls(_forced(found, at.step), chosen, at)
+        code.write(lines, _playback_call(found, at, position, chosen), *mosaics.values())
 
     with above:
         player_place = st.container(key="player-area")
@@ -83,39 +69,46 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
         mosaics_place = st.empty()
     with player_place:
         _player(found, chosen, now, position, mosaics_place, rested)
-    if lines is None and not chosen.is_large:
-        code.closed()
 
 
 def _start(found: Moments, checkpoint: Checkpoint) -> None:
     """Kind, layer, head, moment and position, from the link or by default; what is not there is brought into range."""
-    last, steps = found[-1].forced, [moment.step for moment in found]
+    last = found[-1].forced
     focus.start_place(last, checkpoint, combined=False)
-    link.start("moment", steps, steps[-1])
-    link.start("position", range(len(last.steps)))
+    link.hidden_value("moment", *_moments(found))
+    link.option("position", range(len(last.steps)), words=_position_words(last))
     st.session_state.replay_run = _fingerprint(found, checkpoint)
+
+
+def _moments(found: Moments) -> tuple[Callable[[str], bool], str]:
+    """Which are possible, and all in words."""
+    steps = [str(moment.step) for moment in found]
+    return steps.__contains__, listed(steps)
+
+
+def _place(found: Moments) -> int:
+    """Of the moment in focus among all; the last one where none is said."""
+    said = st.session_state.moment
+    return next((place for place, moment in enumerate(found) if str(moment.step) == said), len(found) - 1)
+
+
+def _position_words(trace: Trace) -> Callable[[int], str]:
+    rows = row_labels(trace.target_tokens, trace.output_tokens)
+    return lambda t: f"candidates at {rows[t]}"
 
 
 def _now(found: Moments) -> focus.Focus:
     """The focus; its step is the place among the moments."""
     state = st.session_state
-    place = [moment.step for moment in found].index(state.moment)
-    return focus.Focus(state.replay_run, state.kind, state.layer, state.head, place)
+    return focus.Focus(state.replay_run, state.kind, state.layer, state.head, _place(found))
 
 
 def _boxes(trace: Trace) -> None:
     """Kind, layer, head, and the row whose candidates are shown; on a phone the latter has a line of its own."""
-    rows = row_labels(trace.target_tokens, trace.output_tokens)
     with st.container(horizontal=not screen.is_narrow(), vertical_alignment="center", key="replay-boxes"):
         focus.controls(trace, combined=False)
-        st.selectbox(
-            "Candidates of position",
-            range(len(trace.steps)),
-            key="position",
-            width=230,
-            format_func=lambda t: f"candidates at {rows[t]}",
-            label_visibility="collapsed",
-        )
+        looks: Any = {"words": _position_words(trace), "width": 230, "label_visibility": "collapsed"}
+        link.selectbox("Candidates of position", range(len(trace.steps)), key="position", **looks)
 
 
 @st.fragment
@@ -133,20 +126,29 @@ def _player(
     """
     if st.session_state.pop(_MOVED, False):
         st.rerun()
-    place = [moment.step for moment in found].index(st.session_state.moment)
+    link.hidden("moment", *_moments(found))
+    place = _place(found)
     now = focus.Focus(at.run, at.kind, at.layer, at.head, place)
     content = snapshots.data(found, now, position, large=chosen.is_large, dark=style.theme() == "dark")
     player.show(content, player.Heard(lambda: _moment_rested(found)))
     with mosaics_place.container():
         st.caption(f"All heads. {when(found[place].step)}, reading the same target:")
-        stepper.mosaics(found[place].forced, chosen, now, lambda tile: _go_to_tile(tile, found))
+        stepper.mosaics(_forced(found, place), chosen, now, lambda tile: _go_to_tile(tile, found), in_pages=False)
     rested(now)
 
 
-def _playback(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
+def _forced(found: Moments, place: int) -> Trace:
+    """The run of one moment."""
+    return record(found[place].forced, Call("trace = {}.forced", found[place]))
+
+
+def _playback_call(found: Moments, now: focus.Focus, position: int, chosen: bar.Bar) -> Call:
     looks: Looks = {"theme": style.theme(), "large": chosen.is_large, "with_answer": True, "narrow": screen.is_narrow()}
-    assert isinstance(now.head, int)
-    figure = plain_training_playback(found, now.kind, now.layer, now.head, now.step, st.session_state.position, **looks)
+    return Call(plain_training_playback, found, now.kind, now.layer, now.head, now.step, position, **looks)
+
+
+def _playback(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
+    figure = _playback_call(found, now, st.session_state.position, chosen)()
     words = (
         f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
         "and the candidates of one position. The sentence above says it."
@@ -172,7 +174,7 @@ def _go_to_tile(tile: dict[str, Any], found: Moments) -> None:
 def _go_to(place: object, found: Moments) -> None:
     """Moves to a moment that the browser reports; what is none of this run is passed over."""
     if isinstance(place, int) and place in range(len(found)):
-        st.session_state.moment = found[place].step
+        st.session_state.moment = str(found[place].step)
 
 
 def _fingerprint(found: Moments, checkpoint: Checkpoint) -> str:
@@ -188,28 +190,19 @@ def _fingerprint(found: Moments, checkpoint: Checkpoint) -> str:
 def _open_where_there_is_something() -> None:
     """A first visit without a link or a text of one's own opens on a checkpoint with snapshots, if there is one."""
     state = st.session_state
-    link.read_once()
     if "replay_opened" in state:
         return
     state.replay_opened = True
-    is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or "want_text" in state or "want_checkpoint" in state
-    name = _opening_name()
-    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and name:
-        _switch(name)
-
-
-def _opening_name() -> str | None:
-    """The checkpoint that a first visit opens with, where it is not the usual one."""
-    names = runs.replayable()
-    return names[0] if names and bar.DEFAULT_CHECKPOINT not in names else None
+    is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or link.is_touched()
+    is_usual = state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT
+    if not is_own and is_usual and (opening := _opening()) is not None:
+        _switch(opening.checkpoint)
 
 
 def _opening() -> bar.Opening | None:
-    name = _opening_name()
-    try:
-        return None if name is None else bar.Opening(name, bar.default_text(runs.load(name, st.session_state.device)))
-    except TransformerVizError:
-        return None
+    """The checkpoint that a first visit opens with, where it is not the usual one."""
+    names = runs.replayable()
+    return bar.Opening(names[0]) if names and bar.DEFAULT_CHECKPOINT not in names else None
 
 
 def _switch(name: str) -> None:
@@ -217,7 +210,7 @@ def _switch(name: str) -> None:
     state = st.session_state
     state.checkpoint = name
     try:
-        task = runs.load(name, state.get("device", "auto")).task
+        task = model_list.load(name, state.get("device", "auto")).task
     except TransformerVizError:
         return  # the bar says why
     try:

@@ -1,27 +1,27 @@
 """Search: a beam search as a tree whose branches own their attention, beside greedy decoding."""
 
 import math
+from collections.abc import Callable
 from typing import Any, get_args
 
 import streamlit as st
 
 from transformer_viz import glossary
 from transformer_viz.analysis.comparison import compare
-from transformer_viz.analysis.sentences import times_words
 from transformer_viz.decoding.beam import Stop
 from transformer_viz.loaded_model import LoadedModel
-from transformer_viz.trace.hypotheses import at_node
+from transformer_viz.numbers_in_words import times_words
 from transformer_viz.trace.search import Search
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import limits, runs
-from transformer_viz.views.components import bar, code, navigation, stepper, style
+from transformer_viz.views.cache import limits, model_list, runs
+from transformer_viz.views.compare.sides import WIDEST
+from transformer_viz.views.components import bar, navigation, stepper, style
 from transformer_viz.views.components.markdown import literal, of_run
+from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import tables
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.search import hypotheses
-from transformer_viz.views.snippets import explore as programs
-from transformer_viz.views.state import display_options, focus, link, words
-from transformer_viz.views.state.controls import AUTO_LENGTH, LENGTHS, WIDEST
+from transformer_viz.views.state import aligner, display_options, focus, link, words
 
 TITLE, ICON, ORDER = "Search", ":material/account_tree:", 2
 
@@ -31,7 +31,10 @@ _WORDS = (
     "**Greedy decoding** takes the most probable token at each step, and cannot take it back. **Beam search** keeps several "
     "beginnings alive, and may find a text that is more probable as a whole."
 )
-_OF_A_PROMPT = 20
+_OF_A_PROMPT, _AUTO_LENGTH = 20, 0
+_LENGTHS = (_AUTO_LENGTH, 5, 10, 20, 50, 100, 200)
+"""The most tokens that a search writes; the first is what suits the model."""
+_ALPHA = (-10.0, 10.0, 0.6)
 _STOPS: tuple[Stop, ...] = get_args(Stop)
 _STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": "enough are finished", "never": "at the limit"}
 
@@ -39,16 +42,14 @@ _STOP_WORDS: dict[Stop, str] = {"bound": "nothing better is possible", "first": 
 def show() -> None:
     """The page."""
     _open_on_the_example()
-    chosen = bar.show("search", with_models=True)
+    chosen = bar.show("search", with_models=True, with_colours=True, opening=_opening())
     model = chosen.model
     if model is None:
         return
-    bar.opens_with(_opening())
-    if not model.model.sizes.writes:
+    if not model.model.kind.writes:
         _say_that_nothing_is_written(model)
         return
     if display_options.is_hidden("The branches of a search"):
-        link.write(link.values())
         return
     st.markdown(_WORDS)
     _controls(model)
@@ -64,7 +65,6 @@ def _say_that_nothing_is_written(model: LoadedModel) -> None:
         icon=":material/info:",
     )
     navigation.links(("Explore", "Masks"))
-    link.write(link.values())
 
 
 def _searched(chosen: bar.Bar, model: LoadedModel) -> tuple[Trace, Trace]:
@@ -89,62 +89,51 @@ def _length(model: LoadedModel) -> dict[str, int]:
 
 def _suits(model: LoadedModel) -> int | None:
     """A decoder alone seldom ends by itself, and of a long tree nothing can be read; others have their own limit."""
-    return min(_OF_A_PROMPT, model.default_max_length) if model.model.start_id is None else None
+    return min(_OF_A_PROMPT, model.default_max_length) if model.model.kind.has_prompt else None
 
 
 def _show_search(chosen: bar.Bar, model: LoadedModel, greedy: Trace, trace: Trace) -> None:
     search = trace.search
     assert search is not None
-    node = hypotheses.start(search, (runs.identity(model, chosen.device), trace.source, *_how(model).values()))
-    by_tokens = at_node(trace, node)
+    node = hypotheses.start(search, (model_list.identity(model), trace.source, *_how(model).values()))
+    by_tokens = call(Trace.at_node, trace, node)
     shown = words.shown(by_tokens)
     focus.start(shown, model)
-    tables.start(by_tokens)
-    now = focus.current()
-    link.say((st.session_state.chosen_in, node, now.kind, now.layer, now.head))
-    link.write(link.values())
+    aligner.start(by_tokens, model)
     st.markdown(_comparison(greedy, trace, search))
-    hypotheses.show(trace, node, chosen, greedy=greedy)
+    tree = hypotheses.show(trace, node, chosen, greedy=greedy)
     limits.caption(trace)
     hypotheses.say(by_tokens, search, node)
-    run, by_greedy = (
-        code.run_of(shown, model, chosen.device, _how(model), node),
-        code.run_of(greedy, model, chosen.device, _length(model)),
-    )
-    stepper.show_with_code(shown, chosen, lambda at: programs.search(run, at.view, code.looks(), by_greedy))
-    _tables(Shown(shown, run, style.theme(), model, chosen.device, by_tokens, trace))
-
-
-@st.fragment
-def _tables(shown: Shown) -> None:
-    """A fragment, so that another tab redraws no picture above."""
-    tables.show(shown)
-    link.update(link.values(tables.KEYS))
-
-
-def _opening() -> bar.Opening | None:
-    """What a first visit opens with, where its checkpoint is there."""
-    names = {entry.name for entry in runs.entries() if entry.error is None}
-    return bar.Opening(EXAMPLE_CHECKPOINT, EXAMPLE) if EXAMPLE_CHECKPOINT in names else None
+    stepper.show_with_code(shown, chosen, tree)
+    tables.show(Shown(shown, style.theme(), model, chosen.device, by_tokens, trace), "search_tab")
 
 
 def _open_on_the_example() -> None:
     """A first visit without a link or a text of one's own opens where greedy and beam really differ."""
     state = st.session_state
-    link.read_once()
     if "search_opened" in state:
         return
     state.search_opened = True
-    is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or "want_text" in state or "want_checkpoint" in state
-    opening = _opening()
-    if not is_own and state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT and opening:
-        state.text, state.checkpoint = opening.text, opening.checkpoint
+    is_own = state.get("text", bar.DEFAULT_TEXT) != bar.DEFAULT_TEXT or link.is_touched()
+    is_usual = state.get("checkpoint", bar.DEFAULT_CHECKPOINT) == bar.DEFAULT_CHECKPOINT
+    if not is_own and is_usual and (opening := _opening()) is not None:
+        state.text, state.checkpoint, state.text_checkpoint = opening.text, opening.checkpoint, opening.checkpoint
+
+
+def _opening() -> bar.Opening | None:
+    """What a first visit opens with, where its checkpoint is there."""
+    names = {entry.name for entry in model_list.entries() if entry.error is None}
+    return bar.Opening(EXAMPLE_CHECKPOINT, EXAMPLE) if EXAMPLE_CHECKPOINT in names else None
 
 
 def _controls(model: LoadedModel) -> None:
     suits = _suits(model) or model.default_max_length
+    link.number("alpha", *_ALPHA)
+    link.option("stop", _STOPS, words=_STOP_WORDS.__getitem__)
+    link.option("search_length", _LENGTHS, words=_length_words(suits))
+    link.is_on("refill")
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.number_input("Beam size", 1, WIDEST, key="beam", width=150, help=glossary.sentence("Beam size"))
+        link.number_input("Beam size", 1, WIDEST, 5, key="beam", width=150, help=glossary.sentence("Beam size"))
         with st.popover(_how_words(suits), key="search-how"):
             _stopping(suits)
 
@@ -152,12 +141,15 @@ def _controls(model: LoadedModel) -> None:
 def _stopping(suits: int) -> None:
     """What else a search may be asked: behind a button that says what is chosen, since boxes are what takes a page that opens
     longest."""
-    st.number_input("Length penalty α", -10.0, 10.0, step=0.1, key="alpha", help=glossary.sentence("Length penalty α"))
+    link.number_input("Length penalty α", *_ALPHA, step=0.1, key="alpha", help=glossary.sentence("Length penalty α"))
     words = glossary.sentence("Stop when")
-    st.selectbox("Stop when", _STOPS, key="stop", format_func=_STOP_WORDS.__getitem__, help=words)
-    lengths = {AUTO_LENGTH: f"{suits} tokens (auto)"}
-    st.selectbox("At most", LENGTHS, key="search_length", format_func=lambda n: lengths.get(n, f"{n} tokens"))
-    st.toggle("As transformers does it", key="refill", help=glossary.sentence("As transformers does it"))
+    link.selectbox("Stop when", _STOPS, key="stop", words=_STOP_WORDS.__getitem__, help=words)
+    link.selectbox("At most", _LENGTHS, key="search_length", words=_length_words(suits))
+    link.toggle("As transformers does it", key="refill", help=glossary.sentence("As transformers does it"))
+
+
+def _length_words(suits: int) -> Callable[[int], str]:
+    return lambda n: f"{n} tokens" if n != _AUTO_LENGTH else f"{suits} tokens (auto)"
 
 
 def _how_words(suits: int) -> str:

@@ -1,1 +1,1 @@
-"""What is on the screen, and how a link says it: every control of every page, its check and its default."""
+"""What is on the screen: the widgets in the page's link, the focus, and how every page looks."""

@@ -1,6 +1,6 @@
 """The head that aligns, where one is chosen or was found: it belongs to a model, and every run of that model has it."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
@@ -15,22 +15,28 @@ KEY, NONE = "aligner", ""
 
 
 def start(trace: Trace, model: "LoadedModel | None") -> None:
-    """The link's, or what this session knows of the model."""
+    """The link's, or what this session knows of the model; before its box is drawn."""
     state, name = st.session_state, _name(trace, model)
     if state.setdefault("aligner_of", name) != name:
         state.aligner_of, state[KEY] = name, _known().get(name, NONE)
-    link.start(KEY, options(trace), NONE)
-    _known()[name] = state[KEY]
+    if (wanted := state.pop("aligner_wanted", None)) in possible(trace):
+        state[KEY] = wanted.address
+    _known()[name] = link.option(KEY, options(trace), NONE, words)
+
+
+def box(trace: Trace, **looks: Any) -> None:
+    """Chooses it."""
+    link.selectbox("Aligning head", options(trace), key=KEY, words=words, **looks)
+
+
+def words(address: str) -> str:
+    """As the box has it: the head, or none."""
+    return str(Aligner.read(address) or "none")
 
 
 def options(trace: Trace) -> tuple[str, ...]:
     """None, and every head of cross-attention in either row."""
     return NONE, *(each.address for each in possible(trace))
-
-
-def choose(found: Aligner) -> None:
-    """Makes this the head that aligns, before its box is drawn."""
-    st.session_state[KEY] = found.address
 
 
 def current(trace: Trace) -> Aligner | None:

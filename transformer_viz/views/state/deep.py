@@ -12,7 +12,7 @@ from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import link
 
 LAYERS_A_PAGE = 6
-_MOST_PAGES = 200
+_OVERVIEW = "entropy_share"
 ORDERS = {LAYERS: "layer", **{name: measure.title for name, measure in MEASURES.items()}, ROLE: "role"}
 """What an order is called, and an overview."""
 
@@ -25,29 +25,26 @@ def is_deep(trace: Trace) -> bool:
 def start(trace: Trace) -> None:
     """Order, page and overview, after the focus. The page is the one that has the focus, until another is asked for."""
     state = st.session_state
-    if not is_deep(trace):
-        _say_impossible()
-        return
     measures = known_measures(trace)
-    link.start("head_order", (LAYERS, *measures, ROLE), LAYERS)
-    link.start("overview_of", measures, "entropy_share")
-    here = next((page for page in range(n_pages(trace)) if (state.layer, _one(state.head)) in heads(trace, page)), 0)
+    link.option("head_order", (LAYERS, *measures, ROLE), LAYERS, ORDERS.__getitem__)
+    link.option("overview_of", measures, overview(trace), ORDERS.__getitem__)
+    here = page_of_focus(trace)
     at = (state.run, state.kind, state.layer, state.head, _order(trace))
     if state.get("heads_at", at) != at:
         state.heads_page = here
     state.heads_at = at
-    link.start("heads_page", range(n_pages(trace)), here)
+    link.option("heads_page", range(n_pages(trace)), here, lambda page: page_words(trace, page))
 
 
-def _say_impossible() -> None:
-    """Of a run without these controls, what in a link no run has."""
-    for key, options in (("head_order", ORDERS), ("overview_of", ORDERS), ("heads_page", range(_MOST_PAGES))):
-        link.linked(key, options)
+def overview(trace: Trace) -> str:
+    """The number by which the overview is at first."""
+    return _OVERVIEW if _OVERVIEW in known_measures(trace) else known_measures(trace)[0]
 
 
-def is_started() -> bool:
-    """Whether the page has these controls."""
-    return "heads_page" in st.session_state.link_started
+def page_of_focus(trace: Trace) -> int:
+    """The page that has the head in focus."""
+    state = st.session_state
+    return next((page for page in range(n_pages(trace)) if (state.layer, _one(state.head)) in heads(trace, page)), 0)
 
 
 def known_measures(trace: Trace) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
-"""How every page looks: letters for a projector, whether the right answer is shown; and the link. Needs no model."""
+"""How every page looks: letters for a projector, whether the right answer is shown. Needs no model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import streamlit as st
@@ -9,7 +9,7 @@ from transformer_viz import glossary
 from transformer_viz.analysis.answer import answer_words
 from transformer_viz.figures.shades import SCALES, Scale
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import copy_link, word_list
+from transformer_viz.views.components import word_list
 from transformer_viz.views.components.markdown import said
 from transformer_viz.views.state import link
 
@@ -33,7 +33,7 @@ def current() -> DisplayOptions:
 def scale() -> Scale:
     """What has the strongest colour; on a page that does not offer it, a weight of 1."""
     state = st.session_state
-    return state.colours if "colours" in state.link_started else "fixed"
+    return state.colours if state.get("has_colours") else "fixed"
 
 
 def is_hidden(what: str) -> bool:
@@ -52,7 +52,7 @@ def is_hidden(what: str) -> bool:
 def _begin_anew() -> None:
     """Whoever hides the answer of a run has seen it to the end: it begins with nothing revealed."""
     if st.session_state.hide_answer:
-        st.session_state.step = 0
+        st.session_state.step = ""
 
 
 def answer_of(trace: Trace) -> str:
@@ -61,35 +61,33 @@ def answer_of(trace: Trace) -> str:
     return f" ({said(words)})" if words else ""
 
 
-def popover(texts: Mapping[str, str] | None = None, device: Callable[[], None] | None = None) -> None:
-    """The two switches and the button that copies the link, in a row of controls.
+def popover(page: str, device: Callable[[], None] | None = None, *, with_colours: bool = False) -> None:
+    """The two switches in a row of controls, and the words of the page.
 
     Args:
-        texts: of the page, that may be too long for a link, by what they are called.
+        page: that has it.
         device: draws the box of the device, on a page that runs a model. Seldom touched, it would cost each page as much to
             mount as any other box.
+        with_colours: whether maps of weights may be coloured otherwise.
     """
-    words = (
-        "Projector, hide the answer, copy the link" if device is None else "Projector, hide the answer, device, copy the link"
-    )
+    st.session_state.has_colours = with_colours
+    words = "Projector, hide the answer" if device is None else "Projector, hide the answer, device"
     with st.popover("View", icon=":material/visibility:", help=words):
-        st.toggle("Projector: large letters, maps only", key="projector")
-        st.toggle(
+        link.toggle("Projector: large letters, maps only", key="projector")
+        link.toggle(
             "Hide the answer",
             key="hide_answer",
             help="Nothing tells what the model writes and where it looks, until a step is guessed or revealed",
             on_change=_begin_anew,
         )
-        if "colours" in st.session_state.link_started:
-            st.segmented_control(
+        if with_colours:
+            link.segmented_control(
                 "Colours of the maps",
                 list(SCALES),
                 key="colours",
-                format_func=SCALES.__getitem__,
-                required=True,
+                words=SCALES.__getitem__,
                 help=glossary.sentence("Colours of the maps"),
             )
         if device is not None:
             device()
-        copy_link.show(link.too_long(texts or {}))
-    word_list.popover(st.session_state.link_page)
+    word_list.popover(page)

@@ -1,6 +1,7 @@
 """The focus: which kind, layer, head and step the page shows. It lives in the session under these names."""
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,17 @@ from transformer_viz.analysis.words import has_pieces, is_by_words
 from transformer_viz.export.content import View, default_step
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.state import deep, link
-from transformer_viz.views.state.controls import BY_KEY, UNITS
+from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
 
-_OF_WORDS = " by words"
+UNITS = ("tokens", "words")
+Pin = tuple[int | None, int | None] | tuple[()]
+"""A row and a column of a map, None for the one that is not pinned; nothing is neither."""
+_OF_WORDS, _MOST_KEPT = " by words", 16
+_CELL = re.compile(r"(\d{0,9})(?:,(\d{1,9}))?", re.ASCII)
+_QUIET: dict[str, Any] = {"label_visibility": "collapsed"}
 
 
 @dataclass(frozen=True)
@@ -42,20 +47,25 @@ class Focus:
 
 
 def start_place(trace: Trace, model: "LoadedModel | None", *, combined: bool = True) -> None:
-    """Kind, layer and head from the session, the link or by default; what this run does not have is brought back into range.
+    """Kind, layer and head before their boxes are drawn; what this run does not have is brought back into range.
 
     Args:
         trace: the run.
         model: that made it, or None for a file.
         combined: the mean and the maximum of a layer's heads are possible too.
     """
-    first = "cross" if "cross" in trace.kinds else trace.kinds[0]
-    kind = link.start("kind", trace.kinds, first, fallback=trace.kinds[-1])
-    link.leave_out("kind", "cross")
+    start_kind(trace.kinds, "cross" if "cross" in trace.kinds else trace.kinds[0])
+    kind = st.session_state.kind
     layer, head = default_head(trace, model, kind)
     layers = trace.layer_numbers(kind)
     _follow_best(trace, model, kind)
     start_head(trace, kind, (layer if layer in layers else layers[-1], head), combined=combined)
+
+
+def start_kind(kinds: tuple[Kind, ...], default: Kind, fallback: Kind | None = None) -> None:
+    """The kind before its box is drawn."""
+    st.session_state.default_kind = default
+    link.option("kind", kinds, default, KIND_TITLES.__getitem__, fallback=fallback or kinds[-1])
 
 
 def _follow_best(trace: Trace, model: "LoadedModel | None", kind: Kind) -> None:
@@ -69,36 +79,76 @@ def _follow_best(trace: Trace, model: "LoadedModel | None", kind: Kind) -> None:
 
 
 def start_head(trace: Trace, kind: Kind, default: tuple[int, Head], *, combined: bool = True) -> None:
-    """Layer and head of a kind; where a run does not have one of them, both are those of `default`."""
-    state, layers, (_, n_heads) = st.session_state, trace.layer_numbers(kind), n_layers_heads(trace, kind)
-    heads = [*range(n_heads), *(COMBINED if combined else ())]
+    """Layer and head of a kind before their boxes are drawn; where a run does not have one of them, both are those of
+    `default`."""
+    state, layers, heads = st.session_state, trace.layer_numbers(kind), heads_of(trace, kind, combined=combined)
     if not combined and state.get("head") in COMBINED:
         state.head = 0
     if state.get("layer", layers[0]) not in layers or state.get("head", 0) not in heads:
         state.layer, state.head = default
-    link.start("layer", layers, default[0])
-    link.start("head", heads, default[1])
+    start_layer_and_head(layers, heads, default)
 
 
-def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> None:
-    """As `start_place`, and the step. `run` tells this run from others where its words alone do not, as those of a file."""
+def start_layer_and_head(layers: tuple[int, ...] | range, heads: list[Head], default: tuple[int, Head]) -> None:
+    """Their values before their boxes are drawn, with what a link leaves out."""
+    st.session_state.default_place = default
+    link.option("layer", layers, default[0], layer_words)
+    link.option("head", heads, default[1], head_words)
+
+
+def heads_of(trace: Trace, kind: Kind, *, combined: bool = True) -> list[Head]:
+    """What the box of heads offers."""
+    return [*range(n_layers_heads(trace, kind)[1]), *(COMBINED if combined else ())]
+
+
+def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> Focus:
+    """As `start_place`, and the step and the pin. `run` tells this run from others where its words alone do not, as those of a
+    file."""
     start_place(trace, model)
     state = st.session_state
     run = run_of(trace, run)
     # With the answer hidden a step is how many are revealed: at first none, and all of them after the last.
     is_hidden = state.hide_answer and trace.writes
-    least = trace.n_given if is_hidden else 0
-    first = least if is_hidden else default_step(trace)
-    if state.get("run", run) != run:
-        state.step = first
-    last = max(0, len(trace.rows) - 1)
-    link.start("step", range(least, last + 1 + is_hidden), first, fallback=max(least, min(state.get("step", first), last)))
+    least, last = trace.n_given if is_hidden else 0, max(0, len(trace.rows) - 1)
+    most = last + is_hidden
+    state.first_step = least if is_hidden else default_step(trace)
+    if (before := state.get("run", run)) != run:
+        # Each page has a run of its own, and comes back to it.
+        kept = state.setdefault("places_of_runs", {})
+        kept[before] = (state.step, state.pin, state.pinned_in)
+        while len(kept) > _MOST_KEPT:
+            kept.pop(next(iter(kept)))
+        state.step, state.pin, state.pinned_in = kept.pop(run, ("", "", (run, state.kind)))
+    elif (said := state.get("step", "")).isdigit() and not least < int(said) <= most + 1:
+        state.step = str(max(least, min(int(said) - 1, most)) + 1)
     state.run, state.last_step = run, last
     # A row of another run, or of another kind, is another row.
     if state.setdefault("pinned_in", (run, state.kind)) != (run, state.kind):
-        state.pinned_in, state.pin = (run, state.kind), ()
-    link.start("pin", _size(trace), ())
-    deep.start(trace)
+        state.pinned_in, state.pin = (run, state.kind), ""
+    state.step_range, state.pin_range = (least, most), _size(trace)
+    _step(link.hidden_value), _pin(link.hidden_value)
+    return current()
+
+
+def draw_hidden() -> None:
+    """Step and pin in the link, where they are decided: in the fragment of the player, or beside the guesses."""
+    _step(link.hidden)
+    _pin(link.hidden)
+
+
+def _step(hidden: Callable[..., str]) -> None:
+    least, most = st.session_state.step_range
+    hidden("step", lambda word: _is_number(word) and least < int(word) <= most + 1, f"{least + 1} to {most + 1}")
+
+
+def _pin(hidden: Callable[..., str]) -> None:
+    rows, columns = st.session_state.pin_range
+    hidden("pin", lambda word: bool(_cell(word, (rows, columns))), f"row,column up to {rows},{columns}")
+
+
+def _is_number(word: str) -> bool:
+    # str.isdigit is true of superscripts and other digits that int() cannot read.
+    return word.isascii() and word.isdigit() and len(word) < 10
 
 
 def run_of(trace: Trace, run: str | None = None) -> str:
@@ -114,12 +164,28 @@ def is_of_words(run: str) -> bool:
 def current() -> Focus:
     """The focus as it stands."""
     state = st.session_state
-    return Focus(state.run, state.kind, state.layer, state.head, min(state.step, state.last_step))
+    return Focus(state.run, state.kind, state.layer, state.head, min(step(), state.last_step))
 
 
-def revealed() -> int:
-    """How many steps are revealed where the answer is hidden."""
-    return st.session_state.step
+def step() -> int:
+    """The step, from 0; where the answer is hidden, how many steps are revealed."""
+    state = st.session_state
+    return int(state.step) - 1 if _is_number(state.get("step", "")) else state.get("first_step", 0)
+
+
+def set_step(number: int) -> None:
+    """The step, from 0, before its box is drawn."""
+    st.session_state.step = str(number + 1)
+
+
+def pinned() -> Pin:
+    """What is pinned; numbers from 0."""
+    return _cell(st.session_state.get("pin", ""), st.session_state.pin_range)
+
+
+def set_pin(place: Pin) -> None:
+    """Pins a row and a column, before their box is drawn."""
+    st.session_state.pin = ",".join("" if each is None else str(each + 1) for each in place).removesuffix(",")
 
 
 def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
@@ -139,16 +205,27 @@ def go_to_attention(kind: Any, layer: Any, trace: Trace) -> None:
         st.session_state.kind, st.session_state.layer = kind, layer
 
 
-def go_to_step(step: Any, trace: Trace) -> None:
+def go_to_step(number: Any, trace: Trace) -> None:
     """Moves to a step that the browser reports; what is no step of this run is passed over."""
-    if isinstance(step, int) and step in range(len(trace.rows)):
-        st.session_state.step = step
+    if isinstance(number, int) and number in range(len(trace.rows)):
+        set_step(number)
 
 
 def pin(place: Any, trace: Trace) -> None:
     """Pins a row and a column that the browser reports, or lets go; what is no cell of this map is passed over."""
-    if isinstance(place, list) and BY_KEY["pin"].value.holds(tuple(place), _size(trace)):
-        st.session_state.pin = tuple(place)
+    if not isinstance(place, list) or len(place) not in (0, 2):
+        return
+    sizes = _size(trace)
+    if all(each is None or (type(each) is int and 0 <= each < n) for each, n in zip(place, sizes, strict=False)):
+        set_pin((place[0], place[1]) if place else ())
+
+
+def _cell(word: str, sizes: tuple[int, int]) -> Pin:
+    """`3,5`, `3` or `,5`; nothing where there is no such row and column."""
+    found = _CELL.fullmatch(word)
+    row, column = (int(each) - 1 if each else None for each in found.groups()) if found else (None, None)
+    is_there = all(each is None or 0 <= each < n for each, n in zip((row, column), sizes, strict=True))
+    return (row, column) if is_there and (row, column) != (None, None) else ()
 
 
 def _size(trace: Trace) -> tuple[int, int]:
@@ -186,14 +263,10 @@ def controls(
     """
     if not combined and not isinstance(st.session_state.head, int):
         st.session_state.head = 0
-    layers, (_, n_heads) = trace.layer_numbers(st.session_state.kind), n_layers_heads(trace, st.session_state.kind)
-    quiet: dict[str, Any] = {"label_visibility": "collapsed"}
+    kind = st.session_state.kind
     with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
-        st.segmented_control("Attention", trace.kinds, key="kind", format_func=KIND_TITLES.__getitem__, required=True, **quiet)
-        st.selectbox("Layer", layers, key="layer", format_func=lambda n: f"layer {n + 1}", width=110, **quiet)
-        st.selectbox(
-            "Head", [*range(n_heads), *(COMBINED if combined else ())], key="head", format_func=_head_words, width=130, **quiet
-        )
+        kind_box(trace.kinds)
+        layer_and_head_boxes(trace.layer_numbers(kind), heads_of(trace, kind, combined=combined))
         if with_words and (is_by_words(trace) or has_pieces(trace)):
             unit_box()
         if with_best and (words := best_head_words(trace)) is not None and (best := best_head(trace)) is not None:
@@ -201,10 +274,33 @@ def controls(
         beside()
 
 
+def kind_box(kinds: tuple[Kind, ...]) -> None:
+    """For which `start_kind` has been called."""
+    default = st.session_state.default_kind
+    link.segmented_control("Attention", kinds, key="kind", default=default, words=KIND_TITLES.__getitem__, **_QUIET)
+
+
+def layer_and_head_boxes(layers: tuple[int, ...] | range, heads: list[Head]) -> None:
+    """For which `start_layer_and_head` has been called."""
+    layer, head = st.session_state.default_place
+    head = head if head in heads else heads[0]
+    link.selectbox("Layer", layers, key="layer", default=layer, words=layer_words, width=110, **_QUIET)
+    link.selectbox("Head", heads, key="head", default=head, words=head_words, width=130, **_QUIET)
+
+
+def draw_hidden_boxes(trace: Trace, *, combined: bool = True) -> None:
+    """For which `start_place` has been called, on a page that shows them at times: a link has them always."""
+    with st.container(key="in-link-focus"):
+        kind_box(trace.kinds)
+        layer_and_head_boxes(
+            trace.layer_numbers(st.session_state.kind), heads_of(trace, st.session_state.kind, combined=combined)
+        )
+
+
 def unit_box() -> None:
     """Tokens or words."""
     about = glossary.sentence("Tokens or words")
-    st.segmented_control("Tokens or words", UNITS, key="unit", required=True, help=about, label_visibility="collapsed")
+    link.segmented_control("Tokens or words", UNITS, key="unit", help=about, **_QUIET)
 
 
 def go_to_head_button(words: str, key: str, place: tuple[Kind, int, int]) -> None:
@@ -217,7 +313,13 @@ def _go_to_head(kind: Kind, layer: int, head: int) -> None:
     st.session_state.kind, st.session_state.layer, st.session_state.head = kind, layer, head
 
 
-def _head_words(head: Head) -> str:
+def layer_words(layer: int) -> str:
+    """`layer 2`."""
+    return f"layer {layer + 1}"
+
+
+def head_words(head: Head) -> str:
+    """`head 3`, `mean of heads`."""
     return f"head {head + 1}" if isinstance(head, int) else f"{head} of heads"
 
 

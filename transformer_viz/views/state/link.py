@@ -1,186 +1,399 @@
-"""What a link holds: every control of every page. Counting from 1, as a person reads.
+"""Streamlit's widgets, bound to the page's link, and the little that `bind` leaves to a page.
 
-Read once, when a session opens; written in every run, defaults left out. A value that is not
-possible is said and then left out, never silently replaced. Which widget has which key is in `controls.py`.
-
-A whole run writes everything that its page has. A fragment that runs again writes its own keys alone: the
-boxes outside it come from the browser as they were when it was asked, which may be from before a click.
+Streamlit writes a bound widget's value into the address, and reads it from there where a session opens and where somebody goes
+Back or Forward. It drops what is not possible without a word, knows no length, and gives a widget its value where it is drawn.
+So each function here decides the value first: the session's, brought into range, or the address's, or the default; a page may
+ask for it before the box is drawn (`option`). What was wrong is said in one sentence above the page.
 """
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+import math
+import re
+from collections.abc import Callable, Generator, Hashable, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from transformer_viz.errors import listed, shortened
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.state import persist_widgets
-from transformer_viz.views.state.controls import BY_KEY, KEYS, TABLE, Control
-from transformer_viz.views.state.values import LONGEST_TEXT, Options
+
+REMARK = " · "
+"""Behind this an option may say more of itself, as its size; a link is understood without."""
+LONGEST = 1_500
+"""Characters of a text that a link holds."""
+_WRONG, _NOW, _CUT = "link_wrong", "link_wrong_now", "link_cut"
+"""In the session: what was not possible, by key; that of this run alone; and texts that are too long."""
+_BARE, _TOUCHED, _SEEN, _RESET, _SWITCHED = "link_bare", "link_touched", "link_seen", "link_reset", "link_switched"
+"""Likewise: whether the first address said nothing; whether anything was changed since; the page and the address of the run
+before; what is to have its default; and whether this is another page than that of the run before."""
+_OF_FRAGMENTS = "link_of_fragments"
+"""Likewise: the keys of what fragments draw, whose runs are not the page's."""
 
 
-@dataclass
-class Complaints:
-    """What was wrong with a link, in sentences, and how many of them the person has seen already."""
+@contextmanager
+def sentence(page: str) -> Generator[None]:
+    """Around a page: above it stands what of its link is not possible, until something else is looked at."""
+    # One press of Back leaves a page: see the script.
+    with st.container(key="in-link-history"):
+        _history()(key="history", data={"to": None}, height=1)
+    state, place = st.session_state, st.empty()
+    before, here = state.get(_SEEN, (page, address())), (page, address())
+    if before != here:
+        state.pop(_WRONG, None)
+    state.setdefault(_BARE, not address())
+    state[_TOUCHED] = state.get(_TOUCHED, bool(address())) or before[1] != here[1]
+    state[_NOW], state[_SWITCHED] = set(), before[0] != page
+    # Before the page, which may end at any place; and below it, with what it has found.
+    _say(place)
+    state[_CUT], to = {}, None
+    try:
+        yield
+    except _GoTo as asked:
+        to = asked.title
+    finally:
+        state[_SEEN], state[_SWITCHED] = (page, address()), False
+    _say(place)
+    if to is not None:
+        _history()(key="history-go", data={"to": to}, height=1)
 
-    said: list[str] = field(default_factory=list)
-    n_seen: int = 0
 
-    def add(self, key: str, given: object, allowed: str) -> None:
-        """`head=9 in the link is not possible …`."""
-        self.said.append(f"{key}={str(given)[:60]} in the link is not possible here; possible is {allowed}.")
-
-
-def read_once() -> None:
-    """Puts what the link says into the session, as `want_*`, when the session opens."""
-    if "link_read" in st.session_state:
-        return
-    st.session_state.link_read = True
-    st.session_state.complaints = Complaints()
-    for key in KEYS:
-        if key in st.query_params:
-            st.session_state[f"want_{key}"] = st.query_params[key]
-    st.session_state.is_bare = not is_waiting(*KEYS)
+def go_to(page: str) -> None:
+    """To another page, by its title: this run ends, and the browser presses the page's link. `st.switch_page` would have to
+    clear the address, which it may not while widgets are bound to it."""
+    raise _GoTo(page)
 
 
-def take(key: str) -> str | None:
-    """What the link said for a key, once."""
-    return st.session_state.pop(f"want_{key}", None)
+class _GoTo(BaseException):
+    """As Streamlit's own way to end a run, not for anybody on the way to catch."""
+
+    def __init__(self, title: str) -> None:
+        self.title = title
+
+
+def _say(place: Any) -> None:
+    state = st.session_state
+    if words := [*state.get(_WRONG, {}).values()]:
+        place.warning(f"Not possible here, and left out of the link: {'; '.join(words)}.", icon=":material/link_off:")
+    elif cut := [f"{key} ({n:,} characters)" for key, n in state.get(_CUT, {}).items()]:
+        place.caption(f"A link holds {LONGEST:,} characters of a text. Too long for it: {literal(', '.join(cut))}.")
+
+
+def address() -> dict[str, str]:
+    """The address's query."""
+    return st.query_params.to_dict()
 
 
 def is_bare() -> bool:
     """Whether the session was opened by an address that says nothing; once."""
-    return st.session_state.pop("is_bare", False)
+    state = st.session_state
+    was_bare, state[_BARE] = state[_BARE], False
+    return was_bare
 
 
-def is_waiting(*names: str) -> bool:
-    """Whether the link has one of these that nobody has taken yet."""
-    return any(f"want_{name}" in st.session_state for name in names)
+def is_touched() -> bool:
+    """Whether somebody came by a link that says something, or has chosen or typed anything since."""
+    return st.session_state[_TOUCHED]
 
 
-def complaints() -> Complaints:
-    """The session's complaints about its link."""
-    return st.session_state.complaints
-
-
-def say(seen: object) -> None:
-    """Shows what was wrong with the link, until the person goes on to something else than `seen`."""
-    state, wrong = st.session_state, complaints()
-    if state.setdefault("complained_at", seen) != seen:
-        del wrong.said[: wrong.n_seen]
-        state.complained_at = seen
-    wrong.n_seen = len(wrong.said)
-    for said in wrong.said:
-        st.warning(literal(said), icon=":material/link_off:")
-
-
-def open_page(page: str) -> None:
-    """First in every whole run: what was on the screen is kept, and the page's controls are started that need nothing of it."""
-    persist_widgets.keep()
-    read_once()
-    st.session_state.link_page, st.session_state.link_started = page, {}
-    for control in TABLE:
-        if page in control.pages and control.is_fixed:
-            start(control.key)
-
-
-def start(key: str, options: Options = None, default: Any = None, *, fallback: Any = None) -> Any:
-    """Gives a control its value before it is drawn: the session's, the link's or the default.
+def option(
+    key: str,
+    options: Sequence[Any],
+    default: Any = None,
+    words: Callable[[Any], str] = str,
+    *,
+    fallback: Any = None,
+    is_drawn: bool = True,
+) -> Any:
+    """The value of a box of options, before it is drawn.
 
     Args:
-        key: of the control.
-        options: what is possible here; those of the table where None.
-        default: likewise; the first option where there is none. The link leaves it out.
+        key: of the box, and its name in the link.
+        options: what is possible now.
+        default: what the link leaves out; the first option where there is none.
+        words: an option as the box and the link have it. A link that somebody writes may have the option itself, where that is
+            a text, and the number alone, where its words have one.
         fallback: takes the place of a session's value that is not possible any more; the default where None.
-
-    Returns:
-        The value.
+        is_drawn: False where its box may be drawn later, and not in this run: the address does not say then that it has its
+            default.
     """
-    control, state = BY_KEY[key], st.session_state
-    options = control.options if options is None else options
-    default = control.default if default is None else default
-    if default is None:
-        assert options
-        default = next(iter(options.values() if isinstance(options, Mapping) else options))
-    if key not in state:
-        given = linked(key, options)
-        state[key] = default if given is None else given
-    elif state[key] != default and not control.value.holds(state[key], options):
-        state[key] = default if fallback is None else fallback
-    leave_out(key, default)
+    default = options[0] if default is None else default
+    allowed = partial(listed, map(words, options))
+    if not is_drawn and key in st.session_state and key not in st.query_params:
+        kept = st.session_state[key]
+        return kept if kept in options else default
+    return _value(key, default, partial(_option, options, words), lambda value: value in options, allowed, words, fallback)
+
+
+def _option(options: Sequence[Any], words: Callable[[Any], str], word: str) -> Any:
+    named = {words(each): each for each in options}
+    if word not in named:
+        word = word.partition(REMARK)[0]
+        named = {each: each for each in options if isinstance(each, str)}
+        named |= {number[0]: each for each in options if len(number := re.findall(r"\d+", words(each))) == 1}
+    return named.get(word)
+
+
+def reset(*keys: str) -> None:
+    """Gives these their defaults, whatever the session and the address have; for a callback, or before they are drawn."""
+    st.session_state.setdefault(_RESET, set()).update(keys)
+
+
+def selectbox(
+    label: str,
+    options: Sequence[Any],
+    *,
+    key: str,
+    default: Any = None,
+    words: Callable[[Any], str] = str,
+    fallback: Any = None,
+    **looks: Any,
+) -> Any:
+    """`st.selectbox`, of which `words` is `format_func`, in the link."""
+    option(key, options, default, words, fallback=fallback)
+    index = 0 if default is None else list(options).index(default)
+    return st.selectbox(label, options, index, key=key, format_func=words, **_bind(key), **looks)
+
+
+def segmented_control(
+    label: str,
+    options: Sequence[Any],
+    *,
+    key: str,
+    default: Any = None,
+    words: Callable[[Any], str] = str,
+    fallback: Any = None,
+    **looks: Any,
+) -> Any:
+    """`st.segmented_control` of one option, of which `words` is `format_func`, in the link."""
+    option(key, options, default, words, fallback=fallback)
+    first = options[0] if default is None else default
+    return st.segmented_control(label, options, default=first, required=True, key=key, format_func=words, **_bind(key), **looks)
+
+
+def multiselect(label: str, options: Sequence[Any], *, key: str, words: Callable[[Any], str] = str, **looks: Any) -> list[Any]:
+    """`st.multiselect`, in the link; what is not possible any more is left out."""
+    chosen(key, options, words)
+    return st.multiselect(label, options, key=key, format_func=words, **_bind(key), **looks)
+
+
+def chosen(key: str, options: Sequence[Any], words: Callable[[Any], str] = str) -> list[Any]:
+    """The value of a box of several options, before it is drawn."""
+    state, said = st.session_state, st.query_params.get_all(key)
+    if key not in state or _went_through_history():
+        named = {words(each): each for each in options} if said else {}
+        for word in said:
+            if word not in named:
+                _say_wrong(key, word, "tokens of this model")
+        state[key] = [named[word] for word in said if word in named]
+    elif (possible := [each for each in state[key] if each in options]) != state[key] or list(map(words, possible)) != said:
+        state[key] = possible
     return state[key]
 
 
-def linked(key: str, options: Options = None) -> Any:
-    """What the link says of a control, once; None where it says nothing, or what is not possible and is said to be so."""
-    control = BY_KEY[key]
-    given = take(control.name)
-    if given is None:
-        return None
-    options = control.options if options is None else options
-    return control.value.read(given, options, lambda possible: complaints().add(control.name, given, possible))
+def is_on(key: str, default: bool = False) -> bool:
+    """The value of a toggle, before it is drawn."""
+    read = {"true": True, "false": False}
+    return _value(key, default, lambda word: read.get(word.lower()), lambda value: True, lambda: "true, false", _lower)
 
 
-def leave_out(key: str, value: Any = None) -> None:
-    """The link says nothing of a control while it has this value, which is what the page opens with; None: always something."""
-    st.session_state.link_started[key] = value
+def toggle(label: str, *, key: str, default: bool = False, **looks: Any) -> bool:
+    """`st.toggle`, in the link."""
+    is_on(key, default)
+    return st.toggle(label, default, key=key, **_bind(key), **looks)
 
 
-def values(keys: Collection[str] | None = None) -> dict[str, str | None]:
-    """What the link says of the page's controls that have been started, or of some of them; None is a default."""
-    state = st.session_state
-    # Streamlit looks into several places for each value of a session.
-    page, started = state.link_page, state.link_started
-    words: dict[str, str | None] = {}
-    defaults: dict[str, tuple[str, ...]] = {}
-    for control in TABLE:
-        if page not in control.pages or (keys is not None and control.key not in keys):
-            continue
-        if not _is_in_use(control):
-            words[control.name] = None
-        elif control.key in started:
-            value = state.get(control.key)
-            words[control.name] = None if value is None else control.value.written(value, control.options)
-            if value == started[control.key]:
-                defaults[control.name] = control.said_with
-    said = {name for name, word in words.items() if word is not None and name not in defaults}
-    return {name: None if name in defaults and not said & {*defaults[name]} else word for name, word in words.items()}
+def number(key: str, least: Any, most: Any, default: Any) -> Any:
+    """The value of a box for a number, before it is drawn."""
+
+    def read(word: str) -> Any:
+        try:
+            value = float(word)
+        except ValueError:
+            return None
+        return type(least)(value) if math.isfinite(value) and least <= value <= most else None
+
+    return _value(key, default, read, lambda value: least <= value <= most, lambda: f"{least:,} to {most:,}", str)
 
 
-def _is_in_use(control: Control) -> bool:
-    state = st.session_state
-    return all(state.get(key) == value for key, value in control.when.items() if key in state.link_started)
+def number_input(label: str, least: Any, most: Any, default: Any, *, key: str, **looks: Any) -> Any:
+    """`st.number_input`, in the link."""
+    number(key, least, most, default)
+    return st.number_input(label, least, most, default, key=key, **_bind(key), **looks)
 
 
-def write(values: Mapping[str, str | None]) -> None:
-    """Makes the URL say `values`, in a whole run; None is a default and stays out.
+def text(key: str, default: str = "", *, most: int = LONGEST) -> str:
+    """The value of a box for text, before it is drawn; of a longer one the beginning."""
+    state, word = st.session_state, st.query_params.get(key, "")
+    if key not in state and len(word) > min(most, LONGEST):
+        state[key] = word
+        del st.query_params[key]
+        if len(word) > most:
+            _say_wrong(key, word, f"a text of at most {most:,} characters; it is cut there")
+    is_kept = key not in state.get(_RESET, ()) and key not in st.query_params
+    if is_kept and len(state.get(key, "")) > min(most, LONGEST):
+        # What is too long for the address is not in it: here nothing does not stand for the default.
+        if len(state[key]) > most:
+            state[key] = state[key][:most]
+        return state[key]
+    return _value(key, default, lambda word: word[:most], lambda value: len(value) <= most, str, str, most=most)
 
-    What is no control's is left alone. A control of other pages alone is left out: who goes back while a page still runs
-    comes with that page's link.
+
+def text_input(label: str, default: str = "", *, key: str, most: int = LONGEST, **looks: Any) -> str:
+    """`st.text_input`, in the link as far as a link holds it."""
+    text(key, default, most=most)
+    return st.text_input(label, default, key=key, **_bind(key), **looks)
+
+
+def text_area(label: str, default: str = "", *, key: str, most: int = LONGEST, **looks: Any) -> str:
+    """`st.text_area`, in the link as far as a link holds it."""
+    text(key, default, most=most)
+    return st.text_area(label, default, key=key, **_bind(key), **looks)
+
+
+def hidden(key: str, is_possible: Callable[[str], bool], allowed: str) -> str:
+    """The value of what no widget of Streamlit's has, such as the step of the player: a text in the link, "" is the default.
+
+    A box that nobody sees has it: so the address follows it, and Back brings it back, as with any other.
+
+    Args:
+        key: its name in the link.
+        is_possible: whether the session or the link may have this value now.
+        allowed: what may be, in words.
     """
-    page = st.session_state.link_page
-    own = {control.name for control in TABLE if page in control.pages}
-    there = {key: value for key, value in st.query_params.to_dict().items() if key in own or key not in KEYS}
-    _say({**there, **values})
+    _settle(key)
+    value = hidden_value(key, is_possible, allowed)
+    with st.container(key=f"in-link-{key}"):
+        st.text_input(key, key=key, label_visibility="collapsed", **_bind(key))
+    return value
 
 
-def update(values: Mapping[str, str | None]) -> None:
-    """Makes the URL say `values` too, in a fragment: the rest stays what was written last, whatever the browser sent."""
-    _say({**st.session_state.get("link_written", {}), **values})
+def hidden_value(key: str, is_possible: Callable[[str], bool], allowed: str) -> str:
+    """The value of `hidden`, before it is drawn."""
+
+    def read(word: str) -> str | None:
+        return word if is_possible(word) else None
+
+    return _value(key, "", read, lambda value: not value or is_possible(value), lambda: allowed, str)
 
 
-def _say(values: Mapping[str, str | None]) -> None:
-    after, state = {key: value for key, value in values.items() if value is not None}, st.session_state
-    last, state["link_written"] = state.get("link_written", after), after
-    # What the browser sent may be from before what it was told last, which it shows as soon as that arrives, on a page that it
-    # has come back to as well: where the two differ it is told again, though this run began with the very same link.
-    if after != last or after != st.query_params.to_dict():
-        # All at once: every change is a message to the browser.
-        st.query_params.from_dict(after)
+def tabs(titles: Sequence[str], *, key: str) -> tuple[str, Any]:
+    """`st.tabs`, in the link: the title of the one that is open, and its container."""
+    option(key, titles)
+    containers = st.tabs(titles, key=key, on_change="rerun", bind=_bind(key).get("bind"))
+    place = next((place for place, tab in enumerate(containers) if tab.open), 0)
+    return titles[place], containers[place]
 
 
-def too_long(texts: Mapping[str, str]) -> str:
-    """In words, which of these texts (by what they are called) a link cannot hold; empty where it holds all."""
-    left_out = [f"{name} ({len(typed):,} characters)" for name, typed in texts.items() if len(typed) > LONGEST_TEXT]
-    words = f"This is too long for a link, which holds {LONGEST_TEXT:,} characters of each text: {', '.join(left_out)}."
-    return words if left_out else ""
+def expander(label: str, *, key: str, **looks: Any) -> Any:
+    """`st.expander`, in the link; it has `open`."""
+    is_on(key)
+    return st.expander(label, key=key, on_change="rerun", bind=_bind(key).get("bind"), **looks)
+
+
+def asked(key: str, of: Hashable) -> bool:
+    """Whether the toggle of this key is on, and was switched on for this."""
+    state = st.session_state
+    return bool(state.get(key)) and state.get(f"{key}_of", of) == of
+
+
+def asking_toggle(label: str, *, key: str, of: Hashable, **looks: Any) -> bool:
+    """A toggle that asks for what takes long; of anything else than `of` it has not been asked for, and is off again."""
+    state = st.session_state
+    if state.setdefault(f"{key}_of", of) != of:
+        state[key], state[f"{key}_of"] = False, of
+    return toggle(label, key=key, **looks)
+
+
+def _value(
+    key: str,
+    default: Any,
+    read: Callable[[str], Any],
+    is_possible: Callable[[Any], bool],
+    allowed: Callable[[], str],
+    words: Callable[[Any], str],
+    fallback: Any = None,
+    *,
+    most: int | None = None,
+) -> Any:
+    """Decides a value, and gives it to the session and the address where these have another one."""
+    state, word = st.session_state, st.query_params.get(key)
+    in_address = default if word is None else read(word)
+    if key in state.get(_RESET, ()):
+        state[_RESET].discard(key)
+        value = default
+    elif key not in state or _went_through_history():
+        if in_address is None and word is not None:
+            _say_wrong(key, word, allowed())
+        value = default if in_address is None else in_address
+        if word is not None and (in_address is None or words(value) != word):
+            state.setdefault(_NOW, set()).add(key)
+    elif is_possible(state[key]):
+        value = state[key]
+    elif most is not None:
+        value = state[key][:most]
+    else:
+        value = default if fallback is None else fallback
+    # A box that two pages have stands elsewhere on the second one, where it is mounted anew and may have lost its value.
+    if key not in state or state[key] != value or in_address != value or state.get(_SWITCHED):
+        state[key] = value
+    # Streamlit keeps the address of a bound box, but not before that is drawn for the first time.
+    said = None if value == default or len(words(value)) > LONGEST else words(value)
+    if said != word and (word is None or key in state.get(_NOW, ()) or said is None):
+        with suppress(StreamlitAPIException, KeyError):
+            if said is None:
+                del st.query_params[key]
+            else:
+                st.query_params[key] = said
+    return value
+
+
+def _lower(value: bool) -> str:
+    return str(value).lower()
+
+
+def _went_through_history() -> bool:
+    """Whether this run is of a page that somebody went Back or Forward to: then the address has the last word."""
+    context = get_script_run_ctx()
+    return context is not None and context.is_history_navigation
+
+
+def _settle(key: str) -> None:
+    """The address in a fragment's request may be older than the page's last run, and Streamlit would write it again: then the
+    whole page runs, which puts the address right."""
+    context, state = get_script_run_ctx(), st.session_state
+    if context is None or not context.fragment_ids_this_run:
+        return
+    own = state.setdefault(_OF_FRAGMENTS, set())
+    own.add(key)
+    (_, before), here = state.get(_SEEN, ("", {})), address()
+    if any(before.get(each) != here.get(each) for each in {*before, *here} - own):
+        st.rerun()
+
+
+def _say_wrong(key: str, word: str, allowed: str) -> None:
+    words = f"{literal(shortened(f'{key}={word}', 60))} (possible: {literal(shortened(allowed, 200))})"
+    st.session_state.setdefault(_WRONG, {})[key] = words
+    st.session_state.setdefault(_NOW, set()).add(key)
+
+
+def _bind(key: str) -> dict[str, Any]:
+    """What is too long for a link is the session's alone. So is, for a run, what the address says otherwise or what is not
+    possible: Streamlit believes the address where a box is drawn for the first time."""
+    state = st.session_state
+    n = len(state[key]) if isinstance(state.get(key), str) else 0
+    if n > LONGEST:
+        state.setdefault(_CUT, {})[key] = n
+    if n > LONGEST or key in state.get(_NOW, ()):
+        state.setdefault(_NOW, set()).discard(key)
+        return {"persist_state": "session"}
+    return {"bind": "query-params", "persist_state": "session"}
+
+
+@cache
+def _history() -> Any:
+    script = Path(__file__).with_name("history.js").read_text(encoding="utf-8")
+    return st.components.v2.component("transformer-viz-history", js=script)

@@ -19,13 +19,23 @@ OWN = ""
 
 
 def start(model: "LoadedModel") -> None:
-    """First values, from the link or by default; of a choice that this model does not have, the default."""
+    """The choices that this model has, before their boxes are drawn."""
     has, languages = model.switches, (OWN, *model.languages)
-    link.start("generation", {} if has.generation is None else None, True)
-    link.start("chat", {} if has.chat is None else None, False)
-    link.start("shortlist", {} if has.shortlist is None else None, True)
-    link.start("source_language", languages)
-    link.start("target_language", languages)
+    for key, is_there, default in (
+        ("generation", has.generation, True),
+        ("chat", has.chat, False),
+        ("shortlist", has.shortlist, True),
+    ):
+        if is_there is not None:
+            link.is_on(key, default)
+    if model.languages:
+        for key in ("source_language", "target_language"):
+            link.option(key, languages, OWN, language_words)
+
+
+def language_words(code: str) -> str:
+    """As the box has it."""
+    return code or "its own"
 
 
 def asked() -> Switches:

@@ -1,8 +1,7 @@
-"""The settings of a training as the form of the Train page has them: names, limits, and the one name in a link for all."""
+"""The settings of a training as the form of the Train page has them: their names and limits."""
 
 import math
-from collections.abc import Callable
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.training.recipe import Recipe
@@ -47,41 +46,8 @@ FIELDS = (*MODEL, *NUMBERS, *CHOICES, "frozen_embeddings")
 HINTS = {**get_type_hints(ModelConfig), **get_type_hints(Recipe)}
 
 
-def from_link(given: str | None, complain: Callable[[str], None]) -> dict[str, Any]:
-    """`d_model=64,steps=500`; `complain` is told each part that is not possible."""
-    found = {}
-    for part in (given or "").split(","):
-        name, _, text = part.partition("=")
-        if not part:
-            continue
-        value = _read(name, text)
-        if value is None:
-            complain(part)
-        else:
-            found[name] = value
-    return found
-
-
-def _read(name: str, text: str) -> Any:
-    limits = SIZES.get(name) or NUMBERS.get(name) or FLOATS.get(name)
-    if limits is not None:
-        _, least, most = limits
-        try:
-            value = float(text)
-        except ValueError:
-            return None
-        if not math.isfinite(value) or not least <= value <= most or (isinstance(least, int) and value != int(value)):
-            return None
-        return int(value) if isinstance(least, int) else value
-    if name not in FIELDS:
-        return None
-    if HINTS[name] is bool:
-        return {"true": True, "false": False}.get(text)
-    return text if text in get_args(HINTS[name]) else None
-
-
 def written(value: Any) -> str:
-    """As a link has it."""
+    """As a file of settings has it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

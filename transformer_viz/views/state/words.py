@@ -7,7 +7,8 @@ import streamlit as st
 from transformer_viz.analysis.compare_words import lie_otherwise_by_words
 from transformer_viz.analysis.words import by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.state import focus
+from transformer_viz.views.components.recorded_calls import Call, record
+from transformer_viz.views.state import focus, link
 
 _pooled: weakref.WeakKeyDictionary[Trace, Trace] = weakref.WeakKeyDictionary()
 """By words, as long as somebody holds the run by tokens."""
@@ -21,21 +22,24 @@ def shown(trace: Trace, run: str | None = None) -> Trace:
         run: as `focus.start` has it.
     """
     state = st.session_state
+    link.option("unit", focus.UNITS)
     is_now, at = is_on(trace), state.get("run", "")
     if not is_now and not focus.is_of_words(at):
         return trace
     pooled = pooled_of(trace)
     tokens, words = focus.run_of(trace, run), focus.run_of(pooled, run)
     if is_now and at == tokens:
-        state.step, state.run = step_of_words(trace, state.step), words
+        focus.set_step(step_of_words(trace, focus.step()))
+        state.run = words
     elif not is_now and at == words:
-        state.step, state.run = step_of_tokens(trace, state.step), tokens
+        focus.set_step(step_of_tokens(trace, focus.step()))
+        state.run = tokens
     return pooled if is_now else trace
 
 
 def together(*runs: Trace) -> list[Trace]:
     """Runs that are compared: all by words where that is chosen and changes something, or one is by words in its file."""
-    if st.session_state.unit != "words" or not is_offered(*runs):
+    if link.option("unit", focus.UNITS) != "words" or not is_offered(*runs):
         return list(runs)
     return [run if is_by_words(run) else pooled_of(run) for run in runs]
 
@@ -47,7 +51,7 @@ def is_offered(*runs: Trace) -> bool:
 
 def token_step(trace: Trace) -> int:
     """The player's step as one of the run by tokens."""
-    step = st.session_state.step
+    step = focus.step()
     return step_of_tokens(trace, step) if is_on(trace) else step
 
 
@@ -60,4 +64,4 @@ def pooled_of(trace: Trace) -> Trace:
     """The run by words, made once."""
     if trace not in _pooled:
         _pooled[trace] = by_words(trace)
-    return _pooled[trace]
+    return record(_pooled[trace], Call(by_words, trace))

@@ -17,7 +17,7 @@ from transformer_viz import places, reading
 from transformer_viz.analysis.survey.file import NAME, load_survey
 from transformer_viz.analysis.survey.result import Survey
 from transformer_viz.errors import SurveyError, shortened
-from transformer_viz.views.cache import runs
+from transformer_viz.views.cache import model_list
 from transformer_viz.views.components.markdown import literal
 
 FOLDER = "surveys"
@@ -92,8 +92,8 @@ def _read(path: str, changed: float, size: int) -> Survey:
 
 def surveys() -> dict[str, Source]:
     """All by the names by which they are chosen: those of models, of the folder, and what was opened."""
-    of_models = {entry.name: entry.folder for entry in runs.entries() if entry.error is None}
-    of_models |= {name: entry.folder for name, entry in runs.models().items() if name not in of_models}
+    of_models = {entry.name: entry.folder for entry in model_list.entries() if entry.error is None}
+    of_models |= {name: entry.folder for name, entry in model_list.models().items() if name not in of_models}
     files = {name: folder / _OF_A_MODEL / NAME for name, folder in of_models.items()}
     files |= {f"{FOLDER}/{folder.name}": folder / NAME for folder in _in_folder()}
     found = {name: Source(path=path) for name, path in files.items() if reading.is_file(path)}

@@ -7,6 +7,7 @@ from transformer_viz.analysis.survey.readings import best, estimate
 from transformer_viz.analysis.survey.result import Distribution, SurveyedStatistic
 from transformer_viz.export.survey_page import LISTS
 from transformer_viz.figures.survey_distribution import plain_survey_distribution
+from transformer_viz.numbers_in_words import count_words, interval_words, number_words
 from transformer_viz.views.components import chart
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey import texts
@@ -23,7 +24,7 @@ def show(shown: Shown) -> None:
     if drawn is not None:
         of, found = drawn
         figure = plain_survey_distribution(of, found, _beside(shown, of), theme=shown.theme, large=shown.is_large)
-        said = f"{words.texts(found.n)} by {of.title} of {words.place(head)}: mean {words.number(found.mean)}"
+        said = f"{count_words(found.n, 'text')} by {of.title} of {words.place(head)}: mean {number_words(found.mean)}"
         chart.show(figure, "survey-distribution", said, zooms=False, painted=True)
     if head.by is None:
         st.caption("No text tells this head's number, so that no text stands out.")
@@ -34,7 +35,7 @@ def show(shown: Shown) -> None:
             f"{literal(shown.survey.model.name)} is not among the models of this machine, so that no text can be opened."
         )
     lists = {
-        title.capitalize(): [texts.Line(words.number(each.value), each.text) for each in getattr(head, name)]
+        title.capitalize(): [texts.Line(number_words(each.value), each.text) for each in getattr(head, name)]
         for name, title in LISTS.items()
     }
     texts.show(lists, shown, "survey-texts")
@@ -47,9 +48,9 @@ def _sentence(shown: Shown) -> str:
     # Of the best head the page's own sentence has said it.
     if found is None or shown.number.role is not None or shown.head == best(shown.survey, shown.number.name):
         return said
-    even = "" if found.even is None else f"; uniform attention {words.number(found.even)}"
+    even = "" if found.even is None else f"; uniform attention {number_words(found.even)}"
     title = f"{shown.number.title[0].upper()}{shown.number.title[1:]}"
-    return f"{said} {title}: {words.number(found.value)} on average ({words.interval(found)}){even}."
+    return f"{said} {title}: {number_words(found.value)} on average (95 %: {interval_words((found.low, found.high))}){even}."
 
 
 def _statistic(shown: Shown) -> tuple[SurveyedStatistic, Distribution] | None:

@@ -8,10 +8,10 @@ import streamlit as st
 from transformer_viz import export
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.result import Survey
-from transformer_viz.figures.theme import ThemeName
+from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import visible_text
-from transformer_viz.views.cache import runs
-from transformer_viz.views.cache.run_cache import held
+from transformer_viz.views.cache import model_list
+from transformer_viz.views.cache.store import store
 from transformer_viz.views.components.markdown import sentence
 from transformer_viz.views.survey.found import FOLDER
 from transformer_viz.views.survey.shown import Shown
@@ -36,7 +36,7 @@ def show(shown: Shown) -> None:
 def command(survey: Survey) -> str:
     """What makes a survey of the same model."""
     name = survey.model.name
-    option = "--model" if name in runs.models() else "--checkpoint"
+    option = "--model" if name in model_list.models() else "--checkpoint"
     # The name is the file's, which anybody may have written.
     return f"python -m transformer_viz survey {option} {shlex.quote(name)} --texts my-texts.txt -o {FOLDER}/mine"
 
@@ -58,11 +58,7 @@ def _files(shown: Shown) -> None:
             st.session_state.survey_report = asked
         if st.session_state.get("survey_report") == asked:
             with st.spinner("Making the file …"):
-                data = _report((*shown.identity, shown.theme), _survey=shown.survey, _theme=shown.theme)
-            words_on = f"Download report.html ({len(data) / 1e6:.1f} MB)"
+                key = ("survey report", *shown.identity, shown.theme)
+                data = store.get_or_make(key, lambda: export.survey_html(shown.survey, theme=shown.theme).encode())
+            words_on = f"Download report.html ({bytes_words(len(data))})"
             st.download_button(words_on, data, "report.html", "text/html", key="survey-report-file", on_click="ignore")
-
-
-@held
-def _report(identity: tuple[object, ...], *, _survey: Survey, _theme: ThemeName) -> bytes:
-    return export.survey_html(_survey, theme=_theme).encode()

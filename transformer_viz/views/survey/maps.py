@@ -12,36 +12,38 @@ from transformer_viz.figures.survey_difference import plain_survey_difference
 from transformer_viz.figures.survey_heads import plain_survey_heads
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.views.components import chart, clicks, screen
+from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.survey.shown import Shown
 
 _WIDEST = 920
 """Pixels of a single map: one as wide as the page would be all tile."""
 
 
-def show(shown: Shown, comparison: SurveyComparison | None) -> None:
-    """The maps that have a number; a click makes a head the focus."""
+def show(shown: Shown, comparison: SurveyComparison | None) -> list[PlainFigure]:
+    """The maps that have a number, which are returned; a click makes a head the focus."""
     there = kinds(shown.survey, shown.number.name)
     if comparison is not None:
         there = tuple(kind for kind in shown.survey.kinds if any(comparison.of(kind)))
     if not there:
-        return
+        return []
+    maps = [_figure(shown, comparison, kind) for kind in there]
     alone = [st.container(width=_WIDEST, key="survey-map")] if len(there) == 1 else []
-    for kind, column in zip(there, alone or screen.columns(len(there), "survey-maps"), strict=True):
+    for figure, kind, column in zip(maps, there, alone or screen.columns(len(there), "survey-maps"), strict=True):
         with column:
             what = shown.number.title if comparison is None else f"difference of {shown.number.title}"
             words = f"Every head of the {KIND_TITLES[kind]} by {what}. A click makes it the focus."
             heard = clicks.tiles(lambda tile: _go(shown, tile))
-            figure = _figure(shown, comparison, kind)
             chart.show(figure, f"survey-chart-{kind}", words, clicks=heard, zooms=False, painted=True)
     st.caption(_caption(shown, comparison, there))
+    return maps
 
 
 def _figure(shown: Shown, comparison: SurveyComparison | None, kind: Kind) -> PlainFigure:
     looks: dict[str, Any] = {"theme": shown.theme, "large": shown.is_large}
     focus = (shown.head.layer, shown.head.head) if shown.head.kind == kind else None
     if comparison is not None:
-        return plain_survey_difference(comparison, kind, focus, **looks)
-    return plain_survey_heads(shown.survey, kind, shown.number.name, focus, **looks)
+        return call(plain_survey_difference, comparison, kind, focus, **looks)
+    return call(plain_survey_heads, shown.survey, kind, shown.number.name, focus, **looks)
 
 
 def _caption(shown: Shown, comparison: SurveyComparison | None, there: tuple[Kind, ...]) -> str:

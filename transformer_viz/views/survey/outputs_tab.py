@@ -8,6 +8,7 @@ from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.result import SurveyedOutputs, WorstOutput
 from transformer_viz.figures.survey_calibration import plain_survey_calibration
 from transformer_viz.figures.survey_lengths import plain_survey_lengths
+from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import visible_text
 from transformer_viz.views.components import chart, screen
 from transformer_viz.views.survey import texts
@@ -48,4 +49,4 @@ def _of_what(outputs: SurveyedOutputs) -> str:
 def _line(each: WorstOutput) -> texts.Line:
     expected = "" if each.expected is None else f", expected {visible_text(each.expected) or 'nothing'}"
     wrote = f"wrote {visible_text(each.output) or 'nothing'}{expected}"
-    return texts.Line(words.number(each.confidence), each.text, wrote, has_trial=True)
+    return texts.Line(number_words(each.confidence), each.text, wrote, has_trial=True)

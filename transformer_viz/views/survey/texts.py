@@ -12,8 +12,9 @@ import streamlit as st
 from transformer_viz.analysis.survey.partial import CUT
 from transformer_viz.analysis.survey.result import SurveyedHead
 from transformer_viz.terms import visible_text
-from transformer_viz.views.cache import runs
+from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import navigation
+from transformer_viz.views.state import focus
 from transformer_viz.views.survey.shown import Shown
 
 _FOLDER = Path(__file__).parent
@@ -58,7 +59,7 @@ def show(lists: Mapping[str, Sequence[Line]], shown: Shown, key: str) -> None:
 
 def is_there(name: str) -> bool:
     """Whether a model of this name can be chosen on Explore."""
-    entries = {entry.name: entry.error for entry in [*runs.entries(), *runs.models().values()]}
+    entries = {entry.name: entry.error for entry in [*model_list.entries(), *model_list.models().values()]}
     return name in entries and entries[name] is None
 
 
@@ -82,9 +83,10 @@ def _data(line: Line, place: int, shown: Shown, *, has_model: bool) -> dict[str,
 
 
 def address(text: str, model: str, head: SurveyedHead, tab: str = "") -> str:
-    """Explore's link, from this page: counts from 1."""
-    said = {"text": text, "checkpoint": model, "kind": head.kind, "layer": head.layer + 1, "head": head.head + 1}
-    return f"./?{urlencode({**said, **({'tables': tab} if tab else {})})}"
+    """Explore's link, from this page."""
+    place = {"kind": head.kind, "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}
+    said = {"text": text, "checkpoint": model, **place, **({"explore_tab": tab} if tab else {})}
+    return f"./?{urlencode(said)}"
 
 
 def _open(lines: Sequence[Line], shown: Shown, asked: Any) -> None:
@@ -95,9 +97,9 @@ def _open(lines: Sequence[Line], shown: Shown, asked: Any) -> None:
     state, model, head = st.session_state, shown.survey.model.name, shown.head
     state.text, state.checkpoint, state.text_checkpoint = lines[place].text, model, model
     state.kind, state.layer, state.head = head.kind, head.layer, head.head
-    state.pop("step", None)
+    state.step = ""
     if tab == TRIAL:
-        state.tables = TRIAL
+        state.explore_tab = TRIAL
     state[_GO] = True
 
 

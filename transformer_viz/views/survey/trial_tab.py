@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import streamlit as st
 
-from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, Mean, Verdicts, left_out_words
+from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.views.components import table
 from transformer_viz.views.components.markdown import literal
@@ -24,19 +24,19 @@ def show(shown: Shown) -> None:
     mode = found.mode or "word"
     top, rho = f"at the cause, {mode}", f"ρ, {mode}"
     columns = {
-        "map": [table.words(each.name) for each in found.maps],
-        top: [_share(each.top.value) for each in found.maps],
-        "at the cause, 95 %": [table.words(_ends(each.top, _shares)) for each in found.maps],
-        "by chance": [_share(found.chance.value)] * len(found.maps),
-        rho: [table.number(each.rho.value) for each in found.maps],
-        "ρ, 95 %": [table.words(_ends(each.rho, _numbers)) for each in found.maps],
+        "map": [each.name for each in found.maps],
+        top: [each.top.value for each in found.maps],
+        "at the cause, 95 %": [_ends(each.top, _shares) for each in found.maps],
+        "by chance": [found.chance.value] * len(found.maps),
+        rho: [each.rho.value for each in found.maps],
+        "ρ, 95 %": [_ends(each.rho, _numbers) for each in found.maps],
     }
-    table.show("survey-verdict-table", "Every map beside the cause", columns)
+    table.show(columns, "Every map beside the cause", percents=(top, "by chance"))
     st.caption(
         literal(
-            f"{KIND_TITLES[found.kind].capitalize()}, over {words.texts(found.n_texts)} of the survey. Judged are "
-            f"{found.n_judged:,} steps to which some token matters by {LEAST} nats or more; {left_out_words(found)}. "
-            f"{MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
+            f"{KIND_TITLES[found.kind].capitalize()}, over {count_words(found.n_texts, 'text')} of the survey. Judged "
+            f"are {count_words(found.n_judged, 'step')} to which some token matters by {LEAST} nats or more; "
+            f"{left_out_words(found)}. {MAP_WORDS}. ρ is Spearman's rank correlation; {FLOOR_WORDS}. "
             "Intervals resample the texts; where all are alike, that cannot say how far it holds."
         )
     )
@@ -49,13 +49,9 @@ def _sentence(found: Verdicts) -> str:
         return f"No map was judged: {left_out_words(found)}."
     best = max(known, key=lambda each: each.top.value)
     return (
-        f"{best.name} points where the cause is in {words.percent(best.top.value)} of the steps; by chance it would be in "
-        f"{words.percent(found.chance.value)}."
+        f"{best.name} points where the cause is in {percent_words(best.top.value, 1)} of the steps; by chance it would be in "
+        f"{percent_words(found.chance.value, 1)}."
     )
-
-
-def _share(value: float) -> table.Cell:
-    return table.percent(value, 1)
 
 
 def _ends(mean: Mean, written: Callable[[tuple[float, float]], str]) -> str:
@@ -65,8 +61,8 @@ def _ends(mean: Mean, written: Callable[[tuple[float, float]], str]) -> str:
 
 
 def _shares(ends: tuple[float, float]) -> str:
-    return " to ".join(map(words.percent, ends))
+    return interval_words(ends, percent_words, 1)
 
 
 def _numbers(ends: tuple[float, float]) -> str:
-    return " to ".join(table.number(end).text for end in ends)
+    return " to ".join(f"{end + 0.0:.2f}" for end in ends)

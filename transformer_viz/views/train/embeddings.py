@@ -11,6 +11,7 @@ from transformer_viz.training import embeddings
 from transformer_viz.training.embeddings import SIDES, SUFFIXES, Side
 from transformer_viz.training.recipe import Recipe, model_config
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.state import link
 
 Files = Mapping[Side, UploadedFile]
 _MOST_MEGABYTES = 64
@@ -30,7 +31,7 @@ def show() -> Files:
             )
             if file is not None:
                 files[side] = file
-        st.toggle("Frozen: training does not change embeddings", key="train_frozen_embeddings")
+        link.toggle("Frozen: training does not change embeddings", key="train_frozen_embeddings")
     return files
 
 

@@ -1,13 +1,13 @@
 """The form of the Train page: what to learn, the switchboard, the recipe."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 import streamlit as st
 
 from transformer_viz import glossary, tasks
-from transformer_viz.errors import TransformerVizError, listed
+from transformer_viz.errors import TransformerVizError
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
 from transformer_viz.training.defaults import recipe_for
@@ -23,9 +23,7 @@ from transformer_viz.views.state.training_fields import (
     NUMBERS,
     SIZES,
     SWITCHES,
-    from_link,
     same,
-    written,
 )
 
 
@@ -40,6 +38,8 @@ class Preset:
     changes: Mapping[str, Any] = field(default_factory=dict)
 
 
+_TASK, _VARIANT = "reverse", "pre-norm"
+_LIMITS: dict[str, tuple[str, Any, Any]] = {**SIZES, **NUMBERS, **FLOATS}
 _TINY = {"n_encoder_layers": 1, "n_decoder_layers": 1, "d_model": 64, "d_ff": 128}
 PRESETS = (
     Preset(
@@ -66,8 +66,6 @@ PRESETS = (
 
 def show() -> Recipe | None:
     """Draws the form; the recipe, or None after saying what is not possible. What was chosen stays."""
-    _start()
-    state = st.session_state
     st.caption("Begin with one of these, or choose for yourself:")
     with st.container(gap="xsmall"):
         for preset in PRESETS:
@@ -81,28 +79,38 @@ def show() -> Recipe | None:
                 width="stretch",
             )
     left, right = st.columns(2)
-    left.selectbox("Task", tasks.names(), key="train_task", on_change=_reset, help=_help("Task"))
-    right.selectbox("Variant", variants.names(), key="train_variant", on_change=_reset, help=_help("Variant"))
-    summary, _, more = variants.description(state.train_variant).partition("\n\n")
+    names: dict[str, Any] = {"on_change": _reset}
+    with left:
+        task = link.selectbox("Task", tasks.names(), key="train_task", default=_TASK, help=_help("Task"), **names)
+    with right:
+        first: dict[str, Any] = {"default": _VARIANT, **names}
+        variant = link.selectbox("Variant", variants.names(), key="train_variant", help=_help("Variant"), **first)
+    summary, _, more = variants.description(variant).partition("\n\n")
     right.caption(literal(summary), help=literal(more))
-    if "train_n_heads" not in state and not _fill({}):
+    try:
+        base = _effective(recipe_for(task, variant))
+    except TransformerVizError as error:
+        st.error(literal(str(error)), icon=":material/error:")
         return None
-    return _advanced()
+    for name in FIELDS:
+        _value(name, base[name])
+    return _advanced(base)
 
 
-def _advanced() -> Recipe | None:
+def _advanced(base: Mapping[str, Any]) -> Recipe | None:
     """Every setting, and beside those that are meant what is not possible; the recipe, where it is."""
     parts = (
         ("Sizes", SIZES, _sizes),
         ("Switchboard: norms, biases, scaling, positions", {**SWITCHES, **FLOATS}, _switchboard),
         ("Recipe: steps, optimizer, schedule, loss", {**NUMBERS, **CHOICES}, _recipe_fields),
     )
-    is_changed = settings_in_link()["set"] is not None
+    state = st.session_state
+    is_changed = any(not same(state[f"train_{name}"], value) for name, value in base.items())
     said = []
     with st.expander("Advanced: all settings", expanded=is_changed, icon=":material/tune:"):
         for title, names, draw in parts:
             st.markdown(f"**{title}**")
-            draw()
+            draw(base)
             said.append((names, st.container()))
     try:
         return _recipe()
@@ -118,48 +126,23 @@ def _advanced() -> Recipe | None:
 def _choose(preset: Preset) -> None:
     state = st.session_state
     state.train_task, state.train_variant = preset.task, preset.variant
-    _reset()
-    _fill(preset.changes)
+    for name, value in preset.changes.items():
+        state[f"train_{name}"] = value
+    _reset(preset.changes)
 
 
-def settings_in_link() -> dict[str, str | None]:
-    """The settings that are not the recipe's own: one name has all of them, so no line of the table can say it."""
-    state = st.session_state
-    try:
-        base = _effective(recipe_for(state.train_task, state.train_variant))
-    except TransformerVizError:
-        return {"set": None}
-    changed = {name: state[f"train_{name}"] for name in FIELDS if f"train_{name}" in state}
-    said = [f"{name}={written(value)}" for name, value in changed.items() if not same(value, base[name])]
-    return {"set": ",".join(said) or None}
+def _reset(changes: Collection[str] = ()) -> None:
+    """Another task or variant brings its own settings, but for those that are changed."""
+    link.reset(*(f"train_{name}" for name in FIELDS if name not in changes), "train_name")
 
 
-def _start() -> None:
-    is_first = "train_task" not in st.session_state
-    link.start("train_task", tasks.names(), "reverse")
-    link.start("train_variant", variants.names(), "pre-norm")
-    if is_first:
-        _fill(from_link(link.take("set"), lambda part: link.complaints().add("set", part, f"NAME=VALUE of {listed(FIELDS)}")))
-
-
-def _reset() -> None:
-    """Another task or variant brings its own settings."""
-    for name in FIELDS:
-        st.session_state.pop(f"train_{name}", None)
-    st.session_state.pop("train_name", None)
-
-
-def _fill(changes: Mapping[str, Any]) -> bool:
-    """The form's fields from the task's and variant's own recipe; whether there is one."""
-    state = st.session_state
-    try:
-        base = _effective(recipe_for(state.train_task, state.train_variant))
-    except TransformerVizError as error:
-        st.error(literal(str(error)), icon=":material/error:")
-        return False
-    for name in FIELDS:
-        state[f"train_{name}"] = changes.get(name, base[name])
-    return True
+def _value(name: str, default: Any) -> Any:
+    """Of a setting, before its box is drawn."""
+    key = f"train_{name}"
+    if (limits := _LIMITS.get(name)) is not None:
+        _, least, most = limits
+        return link.number(key, least, most, default)
+    return link.is_on(key, default) if HINTS[name] is bool else link.option(key, get_args(HINTS[name]), default)
 
 
 def _effective(recipe: Recipe) -> dict[str, Any]:
@@ -200,28 +183,43 @@ def config(recipe: Recipe) -> ModelConfig:
     return model_config(recipe, tasks.make(recipe.task, recipe.task_options))
 
 
-def _sizes() -> None:
-    for column, (name, (label, least, most)) in zip(st.columns(len(SIZES)), SIZES.items(), strict=True):
-        column.number_input(label, least, most, key=f"train_{name}", help=_help(label))
+def _sizes(base: Mapping[str, Any]) -> None:
+    for column, name in zip(st.columns(len(SIZES)), SIZES, strict=True):
+        with column:
+            _number(name, base)
 
 
-def _switchboard() -> None:
+def _switchboard(base: Mapping[str, Any]) -> None:
     bools = [name for name in SWITCHES if HINTS[name] is bool]
     choices = [name for name in SWITCHES if name not in bools]
     for column, name in zip(st.columns(2) * 4, choices, strict=False):
-        column.selectbox(SWITCHES[name], get_args(HINTS[name]), key=f"train_{name}", help=_help(SWITCHES[name]))
+        with column:
+            _choice(name, SWITCHES[name], base)
     for column, name in zip(st.columns(2) * 4, bools, strict=False):
-        column.toggle(SWITCHES[name], key=f"train_{name}", help=_help(SWITCHES[name]))
-    for column, (name, (label, least, most)) in zip(st.columns(2), FLOATS.items(), strict=False):
-        column.number_input(label, least, most, key=f"train_{name}", format="%g", help=_help(label))
+        with column:
+            link.toggle(SWITCHES[name], key=f"train_{name}", default=base[name], help=_help(SWITCHES[name]))
+    for column, name in zip(st.columns(2), FLOATS, strict=False):
+        with column:
+            _number(name, base, format="%g")
 
 
-def _recipe_fields() -> None:
+def _recipe_fields(base: Mapping[str, Any]) -> None:
     for column, (name, label) in zip(st.columns(3), CHOICES.items(), strict=True):
-        column.selectbox(label, get_args(HINTS[name]), key=f"train_{name}", help=_help(label))
-    for column, (name, (label, least, most)) in zip(st.columns(2) * 4, NUMBERS.items(), strict=True):
+        with column:
+            _choice(name, label, base)
+    for column, (name, (_, least, _)) in zip(st.columns(2) * 4, NUMBERS.items(), strict=True):
         form: dict[str, Any] = {"format": "%g", "step": 0.001} if isinstance(least, float) else {}
-        column.number_input(label, least, most, key=f"train_{name}", help=_help(label), **form)
+        with column:
+            _number(name, base, **form)
+
+
+def _number(name: str, base: Mapping[str, Any], **form: Any) -> None:
+    label, least, most = _LIMITS[name]
+    link.number_input(label, least, most, base[name], key=f"train_{name}", help=_help(label), **form)
+
+
+def _choice(name: str, label: str, base: Mapping[str, Any]) -> None:
+    link.selectbox(label, get_args(HINTS[name]), key=f"train_{name}", default=base[name], help=_help(label))
 
 
 def _help(label: str) -> str:

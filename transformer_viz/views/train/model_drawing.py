@@ -24,11 +24,11 @@ _NOT_DRAWN = ("dropout", "dropout_in", "initialization")
 
 def show(recipe: Recipe | None) -> None:
     """Nothing but the switch while it is closed, and where the form makes no model."""
-    link.start("train_beside", (_NONE, *variants.names()))
     with st.container(horizontal=True, vertical_alignment="bottom", key="train-drawing-bar"):
-        st.toggle(_TITLE, key="where", help=glossary.sentence(_TITLE))
+        link.toggle(_TITLE, key="where", help=glossary.sentence(_TITLE))
         if st.session_state.where:
-            st.selectbox(_BESIDE, (_NONE, *variants.names()), key="train_beside", width=220, help=glossary.sentence(_BESIDE))
+            help_ = glossary.sentence(_BESIDE)
+            link.selectbox(_BESIDE, (_NONE, *variants.names()), key="train_beside", width=220, help=help_)
     if recipe is None or not st.session_state.where:
         return
     with st.container(key="train-drawing"):

@@ -7,26 +7,24 @@ import streamlit as st
 
 from transformer_viz import figures, places
 from transformer_viz.errors import TransformerVizError
+from transformer_viz.numbers_in_words import bytes_words, count_words, duration_words
 from transformer_viz.training import estimate, jobs
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
-from transformer_viz.views.cache import runs
+from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, code, navigation, screen, style, word_list
 from transformer_viz.views.components.markdown import literal
-from transformer_viz.views.snippets import training as programs
 from transformer_viz.views.state import link, visitor
-from transformer_viz.views.state.controls import LONGEST_NAME
-from transformer_viz.views.train import embeddings, form, model_drawing, progress
+from transformer_viz.views.train import embeddings, form, model_drawing, progress, training_command
 
 TITLE, ICON, ORDER = "Train", ":material/model_training:", 4
 
-_EVERY_SECONDS = 2.0
+_EVERY_SECONDS, _LONGEST_NAME, _LONGEST_PROBE = 2.0, 100, 200
 _EXAMPLE = "numbers"
 
 
 def show() -> None:
     """The page."""
-    link.open_page("train")
     state = st.session_state
     if state.pop("train_open", False):
         navigation.go("Explore")
@@ -44,19 +42,14 @@ def show() -> None:
         if job is None:
             _nothing_yet()
         else:
-            st.text_input(
-                "A string to watch",
-                key="train_probe",
-                placeholder="an example of the task, or type your own",
-            )
+            words = "an example of the task, or type your own"
+            link.text_input("A string to watch", key="train_probe", most=_LONGEST_PROBE, placeholder=words)
             _live(job.name)
             matrices: dict[str, str] = {
                 side: f"{places.trained_as_typed()}/.jobs/{file.name}" for side, file in job.embeddings().items()
             }
             _show_command(job.recipe, job.name, matrices, "code_of_job")
         progress.show_trash()
-    link.say((state.train_task, state.train_variant, state.get("train_job")))
-    link.write({**link.values(), **form.settings_in_link()})
 
 
 @st.fragment(run_every=_EVERY_SECONDS)
@@ -70,7 +63,7 @@ def _live(name: str) -> None:
     before = st.session_state.get("train_seen")
     st.session_state.train_seen = (name, job.state)
     if before is not None and before != (name, job.state):
-        runs.entries.clear()
+        model_list.entries.clear()
         st.rerun()
     if st.session_state.get("train_open"):
         st.rerun()
@@ -82,16 +75,14 @@ def _start_box(recipe: Recipe, files: embeddings.Files) -> None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    minutes = needed.seconds / 60
     st.markdown(
-        f"**{needed.parameters:,} parameters**, about {needed.memory / 2**20:,.0f} MB of memory, "
-        f"roughly {'under a minute' if minutes < 1 else f'{minutes:,.0f} min'} on one core."
+        f"**{count_words(needed.parameters, 'parameter')}**, about {bytes_words(needed.memory)} of memory, "
+        f"roughly {duration_words(needed.seconds)} on one core."
     )
     if needed.seconds > jobs.MOST_SECONDS:
         st.caption(f"A training from this page ends after {jobs.MOST_SECONDS // 60} minutes; what there is by then is kept.")
     state = st.session_state
-    link.start("train_name", default=_free_name(recipe))
-    st.text_input("Name of the checkpoint", key="train_name", max_chars=LONGEST_NAME)
+    link.text_input("Name of the checkpoint", _free_name(recipe), key="train_name", most=_LONGEST_NAME)
     try:
         jobs.check_open()
         st.button("Start training", type="primary", icon=":material/play_arrow:", on_click=_begin, args=(recipe, files))
@@ -110,7 +101,7 @@ def _show_command(recipe: Recipe, name: str, matrices: dict[str, str], fold: str
         "samples": jobs.SAMPLES,
         "embeddings": matrices,
     }
-    code.show(programs.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold, language="bash")
+    code.show_command(training_command.command(recipe.task, recipe.variant, form.changes(recipe), **how), fold)
 
 
 def _begin(recipe: Recipe, files: embeddings.Files) -> None:
@@ -121,7 +112,7 @@ def _begin(recipe: Recipe, files: embeddings.Files) -> None:
         state.train_refused = str(error)
         return
     state.train_job = job.name
-    state.pop("train_name", None)
+    link.reset("train_name")
     state.pop("train_seen", None)
 
 
@@ -131,11 +122,7 @@ def _chosen_job() -> Job | None:
     names = [job.name for job in known]
     if not known:
         return None
-    chosen = link.start("train_job", names)
-    # The newest, too: tomorrow another one is.
-    link.leave_out("train_job")
-    if len(known) > 1:
-        st.selectbox("Training", names, key="train_job")
+    chosen = link.selectbox("Training", names, key="train_job") if len(known) > 1 else link.option("train_job", names)
     return next(job for job in known if job.name == chosen)
 
 
@@ -165,7 +152,7 @@ def _shipped_history() -> list[dict[str, Any]]:
 
 
 def _free_name(recipe: Recipe) -> str:
-    taken = {job.name for job in jobs.jobs()} | {entry.name for entry in runs.entries()}
+    taken = {job.name for job in jobs.jobs()} | {entry.name for entry in model_list.entries()}
     base = f"{recipe.task}-{recipe.variant}"
     return next(name for n in range(1, 1000) if (name := f"{base}-{n}") not in taken)
 

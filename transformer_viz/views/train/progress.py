@@ -9,18 +9,18 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import checkpoints, figures, serving
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.training import head_columns
+from transformer_viz.numbers_in_words import duration_words, percent_words
 from transformer_viz.terms import head_title, visible_text
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.training import jobs, trash
 from transformer_viz.training.jobs import Job
-from transformer_viz.views.cache import runs
+from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import chart, figure_file, screen, style
 from transformer_viz.views.components.markdown import literal, of_run
-from transformer_viz.views.state import visitor
+from transformer_viz.views.state import link, visitor
 
 _MOST_MOMENTS = 12
 _STATE_WORDS: dict[jobs.State, tuple[str, str, Literal["gray", "blue", "orange", "green", "red"]]] = {
@@ -68,7 +68,7 @@ def _header(job: Job, state: jobs.State, rows: list[dict]) -> None:
         st.caption(literal(f"{job.recipe.task}, {job.recipe.variant}"))
     text = f"step {step:,} of {job.recipe.steps:,}"
     if state == "running" and (left := _seconds_left(rows, job.recipe.steps)) is not None:
-        text += f" · about {_duration(left)} left"
+        text += f" · about {duration_words(max(1.0, left))} left"
     held_out = [row["held_out"] for row in rows if row.get("held_out") is not None]
     if held_out:
         text += f" · {percent_words(held_out[-1], 1)} of held-out texts right"
@@ -143,7 +143,7 @@ def _attention(job: Job, rows: list[dict]) -> None:
         return
     steps = _spread(list(known), _MOST_MOMENTS)
     try:
-        trained = runs.load(job.name, "cpu")
+        trained = model_list.load(job.name, "cpu")
         state = st.session_state
         probe = (state.get("train_probe") or "").strip() or trained.task.examples()[0].text
         moments = [(step, _moment(job.name, step, probe)) for step in steps]
@@ -163,7 +163,7 @@ def _attention(job: Job, rows: list[dict]) -> None:
 @st.cache_resource(max_entries=256, show_spinner=False)
 def _moment(name: str, step: int, text: str) -> tuple[Trace, Trace]:
     """What the model writes after a step, and its attention while it reads the right answer, if there is one."""
-    then = checkpoints.load_snapshot(runs.load(name, "cpu"), step)
+    then = checkpoints.load_snapshot(model_list.load(name, "cpu"), step)
     run = decode(then, text, max_length=min(64, then.task.max_target_length + 1))
     known = run.expected_tokens
     return run, run if known is None else decode(then, text, target=known[:-1])
@@ -192,22 +192,19 @@ def _seconds_left(rows: list[dict], steps: int) -> float | None:
     return max(0.0, pace * (steps - recent[-1]["step"]) - (time.time() - recent[-1]["at"]))
 
 
-def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
-
-
 def _do(act: Callable[..., None], *arguments: object) -> None:
     """Does it for whoever looks at the page, or keeps what is said against it."""
     try:
         act(*arguments, visitor.of_session())
     except TransformerVizError as error:
         st.session_state.train_said = str(error)
-    runs.entries.clear()
+    model_list.entries.clear()
 
 
 def _open(job: Job) -> None:
     state = st.session_state
     state.checkpoint = job.name
-    state.pop("text", None)
-    runs.entries.clear()
+    link.reset("text")
+    state.text_checkpoint = job.name
+    model_list.entries.clear()
     state.train_open = True

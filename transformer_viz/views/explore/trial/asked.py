@@ -1,57 +1,64 @@
 """What each question of the tab is about, and what was found of the head in focus in words: its two halves are never one."""
 
-from dataclasses import replace
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.knock_out import HeadEffect, KnockOut
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.analysis.verdict import Mean, words
 from transformer_viz.errors import OptionError
-from transformer_viz.terms import Head, head_label, layer_label
+from transformer_viz.numbers_in_words import interval_words, percent_words
+from transformer_viz.terms import INSTEAD, Head, head_label, layer_label
 from transformer_viz.trace.attribution import KINDS_WITH_CAUSES
 from transformer_viz.trace.trace import Trace
+from transformer_viz.views.components.bar import MOST_TYPED
+from transformer_viz.views.explore.by_length_tab import SAMPLES
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.trial import runs
 from transformer_viz.views.explore.trial.runs import Texts
-from transformer_viz.views.snippets.runs import AnyRun
-from transformer_viz.views.state import on_demand
+from transformer_viz.views.state import link
 
 if TYPE_CHECKING:
     from transformer_viz.loaded_model import LoadedModel
 
-VERDICT, KNOCK_OUT, CURVES, COUNTER_PROOF = "verdict", "knock-out", "curves", "counter-proof"
-"""The questions, as a link has them."""
-_MOST_LINES = 200
+VERDICT, KNOCK_OUT, CURVES, COUNTER_PROOF = "verdict", "knock_out", "curves", "counter_proof"
+"""The keys of the toggles that ask the questions."""
+_MOST_LINES, _FIRST_SAMPLES = 200, 50
 
 
-def made_of(trace: Trace, model: "LoadedModel", device: str) -> dict[str, object]:
+def made_of(trace: Trace, model: "LoadedModel", device: str) -> dict[str, Hashable]:
     """What the answer to each question is made of."""
     state = st.session_state
+    how, every = link.option("trial_how", INSTEAD), link.is_on("trial_every")
     name = (model.name, model.switches, device)
     run = (*name, trace.source, trace.output_tokens, state.kind)
     place = (state.kind, state.layer, state.head)
-    texts = (state.trial_texts, trace.source if model.task is None else state.trial_samples)
+    texts = (link.text("trial_texts", most=MOST_TYPED), trace.source if model.task is None else samples())
     return {
         VERDICT: run,
         CURVES: (*run, *place),
         COUNTER_PROOF: (*run, *place),
-        KNOCK_OUT: (*name, texts, state.trial_how, None if state.trial_every else place),
+        KNOCK_OUT: (*name, texts, how, None if every else place),
     }
 
 
-def is_asked(name: str, shown: Shown, button: str) -> bool:
-    """Whether the answer is asked for; until then a button asks."""
+def samples() -> int:
+    """How many fresh texts."""
+    return link.option("trial_samples", SAMPLES, _FIRST_SAMPLES)
+
+
+def samples_box() -> None:
+    """Chooses how many."""
+    link.selectbox("Fresh texts", SAMPLES, key="trial_samples", default=_FIRST_SAMPLES, width=130)
+
+
+def is_asked(name: str, shown: Shown, words: str) -> bool:
+    """Whether the answer is asked for, by a toggle."""
     assert shown.model is not None
-    of = made_of(shown.tokens, shown.model, shown.device)
-    if on_demand.is_asked(name, of):
-        return True
-    if st.button(button, key=f"trial-{name}", type="primary", icon=":material/gavel:"):
-        on_demand.ask(name, of)
-        return True
-    return False
+    of = made_of(shown.tokens, shown.model, shown.device)[name]
+    return link.asking_toggle(words, key=name, of=of)
 
 
 def has_causes() -> bool:
@@ -92,11 +99,6 @@ def no_word(model: "LoadedModel") -> str:
     return f"{model.name} has no token for what it does not know, so a token can be taken away by position alone."
 
 
-def run_of(shown: Shown) -> AnyRun:
-    """How the run by tokens is made, for “Show the code”."""
-    return replace(shown.run, by_words=False)
-
-
 def texts_of(model: "LoadedModel") -> Texts:
     """Over which texts heads are taken away.
 
@@ -107,7 +109,7 @@ def texts_of(model: "LoadedModel") -> Texts:
     lines = tuple(line for line in state.trial_texts.splitlines() if line.strip())
     if len(lines) > _MOST_LINES:
         raise OptionError(f"{len(lines)} lines are too many; at most {_MOST_LINES} texts are possible here. Leave some out.")
-    return Texts(lines, 0 if lines or model.task is None else state.trial_samples)
+    return Texts(lines, 0 if lines or model.task is None else samples())
 
 
 def sentence(shown: Shown) -> str:
@@ -130,24 +132,24 @@ def stays_words(effect: HeadEffect, found: KnockOut) -> str:
     right = round(found.exact_before.value * found.n_texts)
     if not right:
         return f"none of {found.n_texts} answers is right with all heads, so none can stay without this one"
-    return f"without this head {percent_words(effect.stays.value)} of {right} right answers stay{interval_words(effect.stays)}"
+    return f"without this head {percent_words(effect.stays.value)} of {right} right answers stay{with_interval(effect.stays)}"
 
 
-def interval_words(mean: Mean) -> str:
+def with_interval(mean: Mean) -> str:
     """` (95 % interval 93 % to 100 %)`; nothing where there is none."""
     return "" if mean.ends is None else f" (95 % interval {percents(mean.ends)})"
 
 
 def percents(ends: tuple[float, float]) -> str:
     """`93 % to 100 %`."""
-    return " to ".join(map(percent_words, ends))
+    return interval_words(ends, percent_words)
 
 
 def _pointing(shown: Shown) -> str:
     """The first half, by word and by position."""
     state, model, trace = st.session_state, shown.model, shown.tokens
     assert model is not None
-    if not on_demand.is_asked(VERDICT, made_of(trace, model, shown.device)):
+    if not link.asked(VERDICT, made_of(trace, model, shown.device)[VERDICT]):
         return ""
     found = {mode: runs.verdict_found(model, shown.device, trace, state.kind, mode) for mode in modes(model)}
     name = name_of(state.layer, state.head)
@@ -157,8 +159,8 @@ def _pointing(shown: Shown) -> str:
 def _need(shown: Shown) -> str:
     state, model, trace = st.session_state, shown.model, shown.tokens
     assert model is not None
-    of = made_of(trace, model, shown.device)
-    if not isinstance(state.head, int) or not on_demand.is_asked(KNOCK_OUT, of):
+    of = made_of(trace, model, shown.device)[KNOCK_OUT]
+    if not isinstance(state.head, int) or not link.asked(KNOCK_OUT, of):
         return ""
     place = HeadPlace(state.kind, state.layer, state.head)
     head = None if state.trial_every else place

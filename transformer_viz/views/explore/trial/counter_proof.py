@@ -1,21 +1,24 @@
 """Could it look elsewhere? How far weights can be moved without the output noticing: the head alone, and with others."""
 
+from typing import Any
+
 import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.counter_proof import CounterProof
-from transformer_viz.analysis.sentences import percent_words
 from transformer_viz.attribution.counter_proof import EPSILON
+from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import KIND_TITLES, layer_label
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.trial import asked, runs
-from transformer_viz.views.snippets import trial as programs
-from transformer_viz.views.state import display_options
-from transformer_viz.views.state.controls import TOGETHER
+from transformer_viz.views.state import display_options, link
+
+_TOGETHER = ("all heads of its kind", "the heads of its layer")
 
 
 def show(shown: Shown) -> None:
@@ -26,27 +29,25 @@ def show(shown: Shown) -> None:
         "All weights of a head are moved, (1 − λ) of what they are and λ of something else, as far as no probability of any "
         f"token changes by more than {EPSILON:g}. What goes unnoticed is a map that would explain the output as well."
     )
+    together = link.option("trial_together", _TOGETHER)
     if not display_options.current().is_large:
-        together = list(TOGETHER.values())
-        st.segmented_control("Moved together", together, key="trial_together", required=True)
+        link.segmented_control("Moved together", _TOGETHER, key="trial_together")
     if not asked.is_asked(asked.COUNTER_PROOF, shown, "Move the weights"):
         return
-    _found(shown, place)
+    _found(shown, place, of_layer=together == _TOGETHER[1])
 
 
-def _found(shown: Shown, place: HeadPlace) -> None:
-    state, model, is_large = st.session_state, shown.model, display_options.current().is_large
+def _found(shown: Shown, place: HeadPlace, *, of_layer: bool) -> None:
+    model, is_large = shown.model, display_options.current().is_large
     assert model is not None
     proofs = {words: runs.counter_proof(model, shown.device, shown.tokens, scope) for words, scope in _scopes(place).items()}
-    alone, of_layer, of_kind = proofs.values()
+    alone, layers, kinds = proofs.values()
     if not is_large:
         st.table(_table(proofs))
-    joint = of_layer if state.trial_together == TOGETHER["layer"] else of_kind
+    joint = layers if of_layer else kinds
     st.markdown(literal(_words(alone, joint)))
-    columns = 1 if screen.is_narrow() else 3
-    figure = figures.counter_proof(
-        shown.tokens, [alone, joint], place.layer, place.head, theme=shown.theme, large=is_large, columns=columns
-    )
+    looks: Any = {"theme": shown.theme, "large": is_large, "columns": 1 if screen.is_narrow() else 3}
+    figure = call(figures.counter_proof, shown.tokens, [alone, joint], place.layer, place.head, **looks)
     words = f"The map as it is, and the farthest found with this head alone and together with others. {_words(alone, joint)}"
     chart.show(figure, "trial-moved", words, zooms=False)
     figure_file.offer(figure, "counter-proof")
@@ -57,8 +58,7 @@ def _found(shown: Shown, place: HeadPlace) -> None:
         "before, mean over rows, at the target where it is most. A head that may look anywhere may still do its work: with "
         "weights that say nothing, or because others do it as well."
     )
-    scopes = (alone.scope, joint.scope)
-    code.show(programs.counter_proof(asked.run_of(shown), scopes, place, code.looks()), "code_of_tab")
+    code.show(*(Call("print({}.words)", proof) for proof in (alone, joint)), figure, key="code_of_tab")
 
 
 def _scopes(place: HeadPlace) -> dict[str, str]:

@@ -9,9 +9,9 @@ from transformer_viz import figures
 from transformer_viz.analysis.faithfulness import KS, MeanCurve
 from transformer_viz.views.components import chart, code, figure_file, screen
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.trial import asked, runs
-from transformer_viz.views.snippets import trial as programs
 from transformer_viz.views.state import display_options
 
 _BESIDE = ("gradient", "rollout", "alti")
@@ -38,7 +38,7 @@ def show(shown: Shown) -> None:
         return
     is_large = display_options.current().is_large
     st.markdown(literal(_words(found)))
-    figure = figures.faithfulness(found, theme=shown.theme, large=is_large, narrow=screen.is_narrow())
+    figure = call(figures.faithfulness, found, theme=shown.theme, large=is_large, narrow=screen.is_narrow())
     chart.show(figure, "trial-curves", f"Probability lost by k. {_words(found)}", zooms=False)
     figure_file.offer(figure, "faithfulness")
     if is_large:
@@ -46,8 +46,7 @@ def show(shown: Shown) -> None:
     with st.expander("The numbers"):
         st.dataframe(_table(found), hide_index=True)
     st.caption(f"Of this run, tokens taken away by {mode}; special tokens always stay. A single run has no interval.")
-    given = tuple(curve.name for curve in found[:-2])
-    code.show(programs.curves(asked.run_of(shown), state.kind, mode, given, code.looks()), "code_of_tab")
+    code.show(figure, key="code_of_tab")
 
 
 def _words(found: tuple[MeanCurve, ...]) -> str:

@@ -1,7 +1,6 @@
 """What the tab On trial computes, shared by all sessions; what takes long stands in the queue."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.counter_proof import CounterProof
@@ -19,10 +18,9 @@ from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.tracing.decode import decode
 from transformer_viz.tracing.watching import OnProgress, of_part
-from transformer_viz.views.cache import watched
+from transformer_viz.views.cache.computing import compute, computed
 from transformer_viz.views.cache.limits import MAX_TRACE_BYTES
-from transformer_viz.views.cache.run_cache import held
-from transformer_viz.views.cache.runs import Identity, identity
+from transformer_viz.views.components.recorded_calls import Call, record
 
 MOST_WRITTEN = 20
 """Tokens for each of a person's lines, of a model that may not end by itself."""
@@ -38,21 +36,15 @@ class Texts:
     n_drawn: int = 0
 
 
-def of_run(trace: Trace) -> tuple[object, ...]:
-    """What tells a run of one model from another."""
-    return trace.source, trace.target_tokens, trace.target_ids, trace.output_tokens, trace.edits, trace.mistake
-
-
 def verdict(model: LoadedModel, device: str, trace: Trace, kind: Kind, mode: str) -> Verdicts:
     """Of the run: every map beside the cause."""
     cost = _tokens(trace) * (len(trace.keys(kind)) + 4.0 * trace.n_steps) * model.n_parameters
-    given = (identity(model, device), of_run(trace), kind, mode)
-    return watched.computed(f"Taking tokens away by {mode}", _verdict, cost, *given, _model=model, _trace=trace)
+    return compute(f"Taking tokens away by {mode}", cost, judging.verdict, model, trace, mode=mode, kind=kind)
 
 
 def verdict_found(model: LoadedModel, device: str, trace: Trace, kind: Kind, mode: str) -> Verdicts | None:
-    """The same where it is there; nothing is computed."""
-    return _verdict.found(identity(model, device), of_run(trace), kind, mode, _model=model, _trace=trace)
+    """The same if it was computed before, otherwise None."""
+    return computed(judging.verdict, model, trace, mode=mode, kind=kind)
 
 
 def curves(
@@ -60,9 +52,10 @@ def curves(
 ) -> tuple[MeanCurve, ...]:
     """Of the run: these maps, the cause's own order and a random one."""
     n_sets = 2.0 * len(KS) * trace.n_steps * (len(maps) + 1 + judging.N_RANDOM)
-    given = (identity(model, device), of_run(trace), kind, mode, maps)
     cost = _tokens(trace) * n_sets * model.n_parameters
-    return watched.computed("Taking tokens away", _curves, cost, *given, _model=model, _trace=trace)
+    found = compute("Taking tokens away", cost, _curves, model, trace, kind, mode, maps)
+    given = [curve.name for curve in found[:-2]]
+    return record(found, Call(judging.faithfulness, model, trace, given, mode=mode, kind=kind))
 
 
 def knock_out(model: LoadedModel, device: str, trace: Trace, texts: Texts, how: str, head: HeadPlace | None) -> KnockOut:
@@ -71,92 +64,62 @@ def knock_out(model: LoadedModel, device: str, trace: Trace, texts: Texts, how: 
     longest = max(model.task.evaluated_lengths) if model.task is not None else max(map(len, (trace.source, *texts.lines)))
     n_heads = 1 if head else len(removing.places(model.model.sizes))
     cost = 2.0 * longest * n_texts * (2 + n_heads) * model.n_parameters
-    given = _of_knock_out(model, device, trace, texts, how, head)
-    return watched.computed("Taking heads away", _knock_out, cost, *given, _model=model, _trace=trace)
+    found = compute("Taking heads away", cost, _knock_out, model, _alone(trace, texts), texts, how, head)
+    heads = None if head is None else [head]
+    return record(found, Call(removing.knock_out, model, _traces(model, trace, texts), how=how, heads=heads))
+
+
+def _traces(model: LoadedModel, trace: Trace, texts: Texts) -> list[Trace] | Call:
+    """What heads are taken away over, for “Show the code”."""
+    if _alone(trace, texts) is not None:
+        return [trace]
+    lines = Call("texts = {}", [*texts.lines]) if texts.lines else Call(judging.texts_of, model, texts.n_drawn, 0)
+    if (most := longest(model)) is None:
+        return Call("traces = [tv.decode({}, text) for text in {}]", model, lines)
+    return Call("traces = [tv.decode({}, text, max_length={}) for text in {}]", model, most, lines)
 
 
 def knock_out_found(
     model: LoadedModel, device: str, trace: Trace, texts: Texts, how: str, head: HeadPlace | None
 ) -> KnockOut | None:
-    """The same where it is there; nothing is computed."""
-    return _knock_out.found(*_of_knock_out(model, device, trace, texts, how, head), _model=model, _trace=trace)
+    """The same if it was computed before, otherwise None."""
+    return computed(_knock_out, model, _alone(trace, texts), texts, how, head)
 
 
 def counter_proof(model: LoadedModel, device: str, trace: Trace, scope: str) -> CounterProof:
     """Of the run: how far the weights of these heads can be moved."""
-    cost, given = _tokens(trace) * _PASSES * model.n_parameters, (identity(model, device), of_run(trace), scope)
-    return watched.computed(f"Moving the weights of {scope}", _counter_proof, cost, *given, _model=model, _trace=trace)
+    cost = _tokens(trace) * _PASSES * model.n_parameters
+    return compute(f"Moving the weights of {scope}", cost, moving.counter_proof, model, trace, scope=scope)
 
 
 def _tokens(trace: Trace) -> float:
     return float(len(trace.source_tokens) + trace.n_steps)
 
 
-def _of_knock_out(
-    model: LoadedModel, device: str, trace: Trace, texts: Texts, how: str, head: HeadPlace | None
-) -> tuple[Any, ...]:
-    alone = () if texts.lines or texts.n_drawn else of_run(trace)
-    return identity(model, device), alone, texts, how, head
+def _alone(trace: Trace, texts: Texts) -> Trace | None:
+    """The run, where heads are taken away over it alone."""
+    return None if texts.lines or texts.n_drawn else trace
 
 
-@held
-def _verdict(
-    name: Identity,
-    run: tuple[object, ...],
-    kind: Kind,
-    mode: str,
-    *,
-    _model: LoadedModel,
-    _trace: Trace,
-    _on_progress: OnProgress | None = None,
-) -> Verdicts:
-    return judging.verdict(_model, _trace, mode=mode, kind=kind, on_progress=_on_progress)
-
-
-@held
 def _curves(
-    name: Identity,
-    run: tuple[object, ...],
-    kind: Kind,
-    mode: str,
-    maps: tuple[str, ...],
-    *,
-    _model: LoadedModel,
-    _trace: Trace,
-    _on_progress: OnProgress | None = None,
+    model: LoadedModel, trace: Trace, kind: Kind, mode: str, maps: tuple[str, ...], *, on_progress: OnProgress | None = None
 ) -> tuple[MeanCurve, ...]:
-    given = [each for each in maps if each not in METHODS or _has(_model, _trace, kind, each)]
-    return judging.faithfulness(_model, _trace, given, mode=mode, kind=kind, on_progress=_on_progress)
+    given = [name for name in maps if name not in METHODS or _has(model, trace, kind, name)]
+    return judging.faithfulness(model, trace, given, mode=mode, kind=kind, on_progress=on_progress)
 
 
-@held
 def _knock_out(
-    name: Identity,
-    run: tuple[object, ...],
+    model: LoadedModel,
+    trace: Trace | None,
     texts: Texts,
     how: str,
     head: HeadPlace | None,
     *,
-    _model: LoadedModel,
-    _trace: Trace,
-    _on_progress: OnProgress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> KnockOut:
-    traces = _decoded(_model, _trace, texts, of_part(_on_progress, 0, 2))
+    traces = [trace] if trace is not None else _decoded(model, texts, of_part(on_progress, 0, 2))
     heads = None if head is None else [head]
-    return removing.knock_out(_model, traces, how=how, heads=heads, on_progress=of_part(_on_progress, 1, 2))
-
-
-@held
-def _counter_proof(
-    name: Identity,
-    run: tuple[object, ...],
-    scope: str,
-    *,
-    _model: LoadedModel,
-    _trace: Trace,
-    _on_progress: OnProgress | None = None,
-) -> CounterProof:
-    return moving.counter_proof(_model, _trace, scope=scope, on_progress=_on_progress)
+    return removing.knock_out(model, traces, how=how, heads=heads, on_progress=of_part(on_progress, 1, 2))
 
 
 def _has(model: LoadedModel, trace: Trace, kind: Kind, method: str) -> bool:
@@ -168,14 +131,14 @@ def _has(model: LoadedModel, trace: Trace, kind: Kind, method: str) -> bool:
     return True
 
 
-def _decoded(model: LoadedModel, trace: Trace, texts: Texts, on_progress: OnProgress) -> list[Trace]:
+def _decoded(model: LoadedModel, texts: Texts, on_progress: OnProgress) -> list[Trace]:
     """What the model writes for each text."""
-    sources = texts.lines or (judging.texts_of(model, texts.n_drawn, 0) if texts.n_drawn else ())
-    found = []
+    sources = texts.lines or judging.texts_of(model, texts.n_drawn, 0)
+    traces = []
     for n_done, text in enumerate(sources):
         on_progress(n_done / len(sources))
-        found.append(decode(model, text, max_length=longest(model), max_trace_bytes=MAX_TRACE_BYTES))
-    return found or [trace]
+        traces.append(decode(model, text, max_length=longest(model), max_trace_bytes=MAX_TRACE_BYTES))
+    return traces
 
 
 def longest(model: LoadedModel) -> int | None:

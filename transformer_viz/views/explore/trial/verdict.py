@@ -1,6 +1,7 @@
 """Does it point at the cause? Every map of the run beside occlusion, by word and by position."""
 
 from collections.abc import Mapping
+from typing import Any
 
 import streamlit as st
 
@@ -11,9 +12,9 @@ from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code, table
 from transformer_viz.views.components.markdown import literal
+from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.explore.shown import Shown
 from transformer_viz.views.explore.trial import asked, runs
-from transformer_viz.views.snippets import trial as programs
 from transformer_viz.views.state import display_options
 
 
@@ -38,8 +39,9 @@ def show(shown: Shown) -> None:
         return
     _table(found, trace)
     st.caption(literal(_caption(found)))
-    name = asked.name_of(state.layer, state.head)
-    code.show(programs.verdict(asked.run_of(shown), state.kind, tuple(found), name), "code_of_tab")
+    name, said = asked.name_of(state.layer, state.head), "print({0}.at({1}), {0}.n_judged, {0}.n_left_out)"
+    table = call(Verdicts.to_frame, next(iter(found.values())))
+    code.show(*(Call(said, each, name) for each in found.values()), table, key="code_of_tab")
 
 
 def _caption(found: Mapping[str, Verdicts]) -> str:
@@ -53,25 +55,27 @@ def _caption(found: Mapping[str, Verdicts]) -> str:
 
 
 def _table(found: Mapping[str, Verdicts], trace: Trace) -> None:
-    """One row a map, in any order that somebody asks for, with the way to those that are above."""
+    """One row a map, in any order that somebody asks for; a row that is chosen becomes the focus, if its map is above."""
     state = st.session_state
     places = _places(trace, next(iter(found.values())).kind)
     frames = {mode: each.to_frame() for mode, each in found.items()}
     names = list(next(iter(frames.values()))["map"])
     rows = [places.get(_parts(name)[1]) for name in names]
-    columns: dict[str, list[table.Cell]] = {"map": [table.words(_title(name)) for name in names]}
+    columns: dict[str, list[Any]] = {"map": list(map(_title, names))}
     for mode, frame in frames.items():
-        columns[f"at the cause, {mode}"] = [table.percent(share) for share in frame["top"]]
-        columns[f"ρ, {mode}"] = [table.number(rho) for rho in frame["rho"]]
+        columns[f"at the cause, {mode}"] = list(frame["top"])
+        columns[f"ρ, {mode}"] = list(frame["rho"])
 
     def go(row: int) -> None:
         if (place := rows[row]) is not None:
             state.layer, state.head = place
+            state.verdict_went = True
 
-    here, is_there = asked.name_of(state.layer, state.head), [place is not None for place in rows]
+    here = asked.name_of(state.layer, state.head)
     row = names.index(here) if here in names else None
-    label = "Every map beside the cause"
-    if table.show("trial-verdict-table", label, columns, go=("map above", is_there), on_go=go, here=row):
+    shares = [f"at the cause, {mode}" for mode in frames]
+    table.choose(columns, "Every map beside the cause", "verdict_table", row, go, percents=shares)
+    if state.pop("verdict_went", False):
         st.rerun()
 
 

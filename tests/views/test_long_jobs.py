@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Button
 
 import transformer_viz as tv
 from tests.until import until
@@ -18,8 +19,9 @@ from transformer_viz.checkpoints import load_checkpoint
 from transformer_viz.errors import DeviceError
 from transformer_viz.serving import Limits
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.cache import run_cache, runs, watched
-from transformer_viz.views.cache.line import Line, Run
+from transformer_viz.views.cache import computing, long_jobs, runs
+from transformer_viz.views.cache.job_queue import Job, JobQueue
+from transformer_viz.views.cache.store import store
 from transformer_viz.views.masks import batch_runs
 
 Start = Callable[..., AppTest]
@@ -44,39 +46,39 @@ class Slow:
         return tv.decode(model, text, on_token=slow, **options)
 
 
-class Prompt(Line):
+class Prompt(JobQueue):
     """However busy the machine is: a run before which there is no other is at work at once, and no page is forgotten."""
 
     def __init__(self) -> None:
-        super().__init__(Limits(runs_per_visitor=2), now=lambda: 0.0)
-        self.n_joined = 0
+        super().__init__(Limits(), now=lambda: 0.0)
+        self.n_submitted = 0
 
-    def join(self, key: Any, visitor: str, work: Callable[[Run], Any]) -> Run:
-        run = super().join(key, visitor, work)
-        self.n_joined += 1
-        if self.n_before(run) == 0:
-            until(lambda: run.state != "waiting")
-        return run
+    def submit(self, key: Any, work: Callable[[Job], Any], late_error: Exception | None = None) -> Job:
+        job = super().submit(key, work, late_error)
+        self.n_submitted += 1
+        if self.n_before(job) == 0:
+            until(lambda: job.state != "waiting")
+        return job
 
 
 @pytest.fixture
-def line(monkeypatch: pytest.MonkeyPatch) -> Prompt:
+def queue(monkeypatch: pytest.MonkeyPatch) -> Prompt:
     """Every run is a long one, and the line is empty."""
-    line = Prompt()
-    monkeypatch.setattr(watched, "line", lambda: line)
-    monkeypatch.setattr(watched, "QUICK", 0.0)
-    for name in ("AT_FIRST", "EVERY"):
-        monkeypatch.setattr(watched, name, 0.01)
-    return line
+    queue = Prompt()
+    monkeypatch.setattr(long_jobs, "queue", lambda: queue)
+    monkeypatch.setattr(computing, "QUICK", 0.0)
+    for name in ("FIRST_WAIT", "POLL"):
+        monkeypatch.setattr(long_jobs, name, 0.01)
+    return queue
 
 
 @pytest.fixture
-def slow(line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
+def slow(queue: JobQueue, own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Slow]:
     slow = Slow()
     monkeypatch.setattr(runs, "decode", slow)
     yield slow
     slow.tokens.release(10_000)
-    until(lambda: line.is_idle)
+    until(lambda: queue.is_idle)
 
 
 @pytest.fixture
@@ -98,16 +100,24 @@ def output(at: AppTest) -> list[str]:
 
 def written(at: AppTest, n: int) -> None:
     """The page's run has written so many tokens."""
-    until(lambda: at.session_state["long_run"].said is not None and at.session_state["long_run"].said.written.n_steps == n)
+    until(
+        lambda: at.session_state["long_job"].progress is not None and at.session_state["long_job"].progress.written.n_steps == n
+    )
 
 
 def finished(at: AppTest) -> AppTest:
     """The page after its runs, which need nobody any more, and may have ended before the page began to watch them."""
-    while "long_run" in at.session_state:
-        run = at.session_state["long_run"]
+    while "long_job" in at.session_state:
+        run = at.session_state["long_job"]
         until(lambda run=run: run.state == "done")
         at.run()
     return at
+
+
+def write_again(at: AppTest) -> Button:
+    """The button that writes a stopped text to its end."""
+    (button,) = (button for button in at.button if button.label == "Write it again, to its end")
+    return button
 
 
 def test_tokens_appear_and_then_the_page(start: Start, slow: Slow, whole: Trace) -> None:
@@ -121,7 +131,7 @@ def test_tokens_appear_and_then_the_page(start: Start, slow: Slow, whole: Trace)
     slow.tokens.release(1000)
     finished(at)
     assert pictures(at) and output(at) == [*whole.output_tokens]
-    assert not [button for button in at.button if (button.key or "").startswith("long-run")]
+    assert not [button for button in at.button if (button.key or "").startswith("long-job")]
     assert slow.texts == [TEXT], "it is decoded once"
 
 
@@ -129,54 +139,30 @@ def test_stopped_it_is_shown_as_far_as_it_is_and_goes_on(start: Start, slow: Slo
     at = start(text=TEXT)
     slow.tokens.release(2)
     written(at, 2)
-    at.button(key="long-run-stop").click().run()
+    at.button(key="long-job-stop").click().run()
     slow.tokens.release(1)
     finished(at)
     assert "Stopped after 3 tokens." in words(at)
-    assert at.session_state["step"] <= 2 and pictures(at)
+    assert int(at.session_state["step"]) <= 3 and pictures(at)
     # It stays so, on this page and after another click, and is not decoded again.
     at.run()
     assert "Stopped after 3 tokens." in words(at) and slow.texts == [TEXT]
-    at.button(key="write-again-0").click().run()
+    write_again(at).click().run()
     slow.tokens.release(1000)
     finished(at)
     assert "Stopped after" not in words(at)
     assert output(at) == [*whole.output_tokens]
 
 
-def test_the_first_token_and_the_end_after_stop_are_seen_without_another_look(
-    start: Start, slow: Slow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watched, "EVERY", PATIENT)
-    wait, wait_for_end = Run.wait, Run.wait_for_end
-
-    def let_go(run: Run, seconds: float) -> bool:
-        if seconds == PATIENT:
-            slow.tokens.release(1)
-        return wait(run, seconds)
-
-    monkeypatch.setattr(Run, "wait", let_go)
-    at = start(text=TEXT)
-    assert "1 token" in words(at)
-
-    def let_end(run: Run, seconds: float) -> None:
-        slow.tokens.release(1)
-        wait_for_end(run, seconds)
-
-    monkeypatch.setattr(Run, "wait_for_end", let_end)
-    at.button(key="long-run-stop").click().run()
-    assert "Stopped after 2 tokens." in words(at) and pictures(at)
-
-
 def test_one_that_takes_too_long_is_shown_as_far_as_it_is(
-    start: Start, slow: Slow, line: Line, monkeypatch: pytest.MonkeyPatch
+    start: Start, slow: Slow, queue: JobQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = [0.0]
-    monkeypatch.setattr(line, "now", lambda: seconds[0])
+    monkeypatch.setattr(queue, "now", lambda: seconds[0])
     at = start(text=TEXT)
     slow.tokens.release(1)
     written(at, 1)
-    seconds[0] = line.limits.run_seconds + 1
+    seconds[0] = queue.limits.run_seconds + 1
     at.run()
     slow.tokens.release(1)
     finished(at)
@@ -201,8 +187,8 @@ def test_two_wait_for_each_other_and_see_their_own(start: Start, slow: Slow) -> 
         assert link_of(at)["text"] == text
 
 
-def test_a_check_says_how_far_it_is_and_is_given_up(
-    start: Start, line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_check_says_how_far_it_is_and_is_cancelled(
+    start: Start, queue: JobQueue, own_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     go_on, shares = threading.Semaphore(0), list[float]()
 
@@ -213,25 +199,25 @@ def test_a_check_says_how_far_it_is_and_is_given_up(
             assert go_on.acquire(timeout=PATIENT)
         return tv.check_masks(*given, **options)
 
-    monkeypatch.setattr(watched, "QUICK", 1e7)
+    monkeypatch.setattr(computing, "QUICK", 1e7)
     monkeypatch.setattr(batch_runs, "check_masks", check)
-    at = start("masks", sources="hello", tab="Certificate", asked="certificate")
-    run = at.session_state["long_run"]
+    at = start("masks", sources="hello", masks_tab="Certificate", certificate="true")
+    run = at.session_state["long_job"]
     until(lambda: shares == [0.25])
     (bar,) = at.run().get("progress")
     assert bar.proto.text.replace("\\", "") == "Replacing what must not be seen: 25 %"
-    at.button(key="long-run-stop").click().run()
-    assert run.is_given_up and not at.get("progress")
+    at.button(key="long-job-stop").click().run()
+    assert run.is_cancelled and not at.get("progress")
     go_on.release(1)
-    until(lambda: line.is_idle)
+    until(lambda: queue.is_idle)
     assert shares == [0.25], "its work has ended"
-    at.button(key="long-run-again").click().run()
+    at.button(key="long-job-again").click().run()
     finished(at)
     assert at.success[0].value.startswith("Sound")
 
 
 def test_a_check_that_takes_too_long_is_ended_in_a_sentence(
-    start: Start, line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, queue: JobQueue, own_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on, seconds = threading.Event(), threading.Event(), [0.0]
 
@@ -240,12 +226,12 @@ def test_a_check_that_takes_too_long_is_ended_in_a_sentence(
         assert go_on.wait(PATIENT)
         on_progress(0.5)
 
-    monkeypatch.setattr(line, "now", lambda: seconds[0])
-    monkeypatch.setattr(watched, "QUICK", 1e7)
+    monkeypatch.setattr(queue, "now", lambda: seconds[0])
+    monkeypatch.setattr(computing, "QUICK", 1e7)
     monkeypatch.setattr(batch_runs, "check_masks", check)
-    at = start("masks", sources="hello", tab="Certificate", asked="certificate")
+    at = start("masks", sources="hello", masks_tab="Certificate", certificate="true")
     assert begun.wait(PATIENT)
-    seconds[0] = line.limits.run_seconds + 1
+    seconds[0] = queue.limits.run_seconds + 1
     at.run()
     go_on.set()
     assert "ended at 50 %, since a run may take 300 s here (TRANSFORMER_VIZ_MAX_RUN_SECONDS)" in words(finished(at))
@@ -253,9 +239,9 @@ def test_a_check_that_takes_too_long_is_ended_in_a_sentence(
 
 def test_another_text_takes_the_place_of_the_former(start: Start, slow: Slow) -> None:
     at = start(text="hello")
-    former = at.session_state["long_run"]
+    former = at.session_state["long_job"]
     at.text_input(key="text").set_value("abc").run()
-    assert former.is_given_up
+    assert former.is_cancelled
     slow.tokens.release(1000)
     finished(at)
     assert slow.texts == ["hello", "abc"]
@@ -265,10 +251,10 @@ def test_another_text_takes_the_place_of_the_former(start: Start, slow: Slow) ->
 def test_who_leaves_the_line_may_come_back(start: Start, slow: Slow) -> None:
     first, second = start(text="hello"), start(text="abc")
     until(lambda: slow.texts == ["hello"])
-    second.button(key="long-run-stop").click().run()
-    assert first.session_state["long_run"].ask() == "at work"
-    assert second.session_state["long_run"].is_given_up and not second.get("text")
-    second.button(key="long-run-again").click().run()
+    second.button(key="long-job-stop").click().run()
+    assert first.session_state["long_job"].state == "running"
+    assert second.session_state["long_job"].is_cancelled and not second.get("text")
+    second.button(key="long-job-again").click().run()
     assert "2nd in line" in words(second)
     slow.tokens.release(1000)
     finished(second)
@@ -277,54 +263,45 @@ def test_who_leaves_the_line_may_come_back(start: Start, slow: Slow) -> None:
 
 def test_another_page_frees_the_place(start: Start, visit: Callable[[AppTest, str], AppTest], slow: Slow) -> None:
     at = start(text="hello")
-    run = at.session_state["long_run"]
+    run = at.session_state["long_job"]
     visit(at, "open")
-    assert run.is_given_up and "long_run" not in at.session_state
-
-
-def test_too_many_are_refused_in_a_sentence(
-    start: Start, slow: Slow, browser: Callable[[str | None], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    browser("a" * 43)
-    pages = [start(text=text) for text in ("hello", "abc", "de")]
-    assert "This browser has 2 long runs waiting or at work" in words(pages[2])
-    assert pages[2].session_state["text"] == "de"
+    assert run.is_cancelled and "long_job" not in at.session_state
 
 
 def test_what_fails_in_the_thread_is_said_on_the_page(
-    start: Start, line: Line, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+    start: Start, queue: JobQueue, own_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise DeviceError("cpu ran out of memory. Shorten the text.")
 
     monkeypatch.setattr(runs, "decode", fail)
-    monkeypatch.setattr(watched, "AT_FIRST", PATIENT)
+    monkeypatch.setattr(long_jobs, "FIRST_WAIT", PATIENT)
     at = start(text=TEXT)
     assert "cpu ran out of memory. Shorten the text." in words(at)
 
 
 @pytest.mark.parametrize("page", [None, "search", "masks", "compare"])
-def test_quick_runs_stand_in_no_line(start: Start, folder: Path, page: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    def nobody() -> Line:
+def test_quick_runs_are_no_jobs(start: Start, folder: Path, page: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nobody() -> JobQueue:
         raise AssertionError("a quick run waits")
 
-    monkeypatch.setattr(watched, "line", nobody)
+    monkeypatch.setattr(long_jobs, "queue", nobody)
     at = start(page)
     assert not at.exception and pictures(at)
 
 
 @pytest.mark.parametrize("page", [None, "search", "masks", "compare"])
-def test_every_page_shows_the_same_through_the_line(
-    start: Start, line: Prompt, own_folder: Path, page: str | None, monkeypatch: pytest.MonkeyPatch
+def test_every_page_shows_the_same_as_long_jobs(
+    start: Start, queue: Prompt, own_folder: Path, page: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = finished(start(page))
     assert not at.exception and pictures(at)
-    monkeypatch.setattr(watched, "QUICK", 1e9)
-    run_cache.store.clear()
+    monkeypatch.setattr(computing, "QUICK", 1e9)
+    store.results.clear()
     again = start(page)
     for what in ("values", "charts"):
         assert seen(again)[what] == seen(at)[what]
-    assert line.n_joined > 0
+    assert queue.n_submitted > 0
 
 
 def _ids(trace: Trace) -> list[int]:

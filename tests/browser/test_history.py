@@ -1,0 +1,157 @@
+"""The browser's history: one entry for each page, with its whole query; and what was chosen on a page is there again."""
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.charts import at_rest
+from transformer_viz.views import pages
+
+pytestmark = pytest.mark.browser
+
+TITLES = [view.TITLE for view in pages()]
+STANDS = """() => {
+  const value = (key) => document.querySelector(`.st-key-${key} :is(input, textarea)`)?.value ?? null;
+  const chosen = (selector) => [...document.querySelectorAll(selector)].map((one) => one.innerText);
+  return {
+    page: document.querySelector('h1').textContent,
+    address: location.pathname + '?' + [...new URLSearchParams(location.search)].map(String).sort().join('&'),
+    typed: ['text', 'b_text', 'sources', 'targets', 'edits', 'train_name', 'beam'].map(value),
+    chosen: ['checkpoint', 'b_checkpoint', 'layer', 'head', 'train_task', 'survey'].map(value),
+    hidden: ['step', 'pin', 'node', 'moment'].map(value),
+    tabs: chosen('[role=tab][aria-selected=true]'),
+    kind: chosen('.st-key-kind [aria-checked=true]'),
+  };
+}"""
+
+
+def stands(page: Page) -> dict[str, Any]:
+    return at_rest(page, STANDS)
+
+
+def press(page: Page, title: str) -> None:
+    page.locator(".st-key-pages").get_by_role("link", name=title).click()
+    expect(page.locator("h1")).to_have_text(title)
+
+
+def fill(page: Page, key: str, text: str) -> None:
+    box = page.locator(f".st-key-{key} :is(input, textarea)")
+    box.fill(text)
+    box.press("ControlOrMeta+Enter" if box.evaluate("(box) => box.tagName") == "TEXTAREA" else "Enter")
+
+
+def on_explore(page: Page) -> None:
+    fill(page, "text", "hello")
+    expect(page.locator("[data-part=source]")).to_contain_text("hello")
+    page.locator("[data-part=output] button").nth(2).click()
+    page.wait_for_function("location.search.includes('step=3')")
+    page.locator("[data-part=source] > *").nth(1).click()
+    page.wait_for_function("location.search.includes('pin=')")
+    page.get_by_role("tab", name="Heads").click()
+    page.wait_for_function("location.search.includes('explore_tab=Heads')")
+
+
+def on_masks(page: Page) -> None:
+    fill(page, "sources", "hello\nab")
+    page.wait_for_function("location.search.includes('sources=hello')")
+    page.get_by_role("tab", name="Change and run again").click()
+    page.wait_for_function("location.search.includes('masks_tab=Change')")
+
+
+def on_search(page: Page) -> None:
+    fill(page, "text", "hello")
+    page.wait_for_function("location.search.includes('text=hello')")
+    page.get_by_role("tab", name="Heads").click()
+    page.wait_for_function("location.search.includes('search_tab=Heads')")
+    fill(page, "beam", "3")
+    page.wait_for_function("location.search.includes('beam=3')")
+
+
+def on_compare(page: Page) -> None:
+    fill(page, "text", "5 May 2024")
+    page.wait_for_function("location.search.includes('text=5+May')")
+    fill(page, "b_text", "May 6 2024")
+    page.wait_for_function("location.search.includes('b_text=May+6')")
+
+
+def on_replay(page: Page) -> None:
+    fill(page, "text", "abcabd")
+    at_rest(page)
+    page.locator("[data-part=output] button").nth(3).click()
+    page.wait_for_function("location.search.includes('moment=')")
+
+
+def on_survey(page: Page) -> None:
+    page.get_by_role("tab", name="Outputs").click()
+    page.wait_for_function("location.search.includes('survey_tab=Outputs')")
+
+
+def on_train(page: Page) -> None:
+    fill(page, "train_name", "mine-7")
+    page.wait_for_function("location.search.includes('train_name=mine-7')")
+
+
+ACTS = {
+    "Explore": on_explore,
+    "Masks": on_masks,
+    "Search": on_search,
+    "Compare": on_compare,
+    "Replay": on_replay,
+    "Survey": on_survey,
+    "Train": on_train,
+}
+
+
+@pytest.mark.parametrize("title", [pytest.param(title, marks=[] if title == "Explore" else pytest.mark.slow) for title in ACTS])
+def test_each_pair_of_pages(new_page: Page, server: str, title: str) -> None:
+    page = new_page
+    page.goto(f"{server}/{'' if title == TITLES[0] else title.lower()}")
+    expect(page.locator("h1")).to_have_text(title)
+    at_rest(page)
+    ACTS[title](page)
+    before = stands(page)
+    for other in TITLES:
+        if other == title:
+            continue
+        n_entries = page.evaluate("history.length")
+        press(page, other)
+        there = stands(page)
+        assert there["page"] == other
+        assert page.evaluate("history.length") == n_entries + 1, other
+        page.go_back()
+        expect(page.locator("h1")).to_have_text(title)
+        assert stands(page) == before, f"Back from {other}"
+        page.go_forward()
+        expect(page.locator("h1")).to_have_text(other)
+        assert stands(page) == there, f"Forward to {other}"
+        press(page, title)
+        assert stands(page) == before, f"by navigation from {other}"
+
+
+def test_back_goes_through_the_pages(new_page: Page, server: str) -> None:
+    page = new_page
+    page.goto(server)
+    seen = []
+    for title in TITLES[1:]:
+        seen.append(stands(page))
+        press(page, title)
+    for before in reversed(seen):
+        page.go_back()
+        expect(page.locator("h1")).to_have_text(before["page"])
+        assert stands(page) == before
+
+
+def test_a_button_leads_to_another_page_as_its_link_does(new_page: Page, server: str) -> None:
+    page = new_page
+    page.goto(f"{server}/?text=hello&explore_tab=Heads")
+    before = stands(page)
+    page.get_by_role("button", name="Compare with").click()
+    page.get_by_role("button", name="an edit: this head switched off").click()
+    expect(page.locator("h1")).to_have_text("Compare")
+    assert stands(page)["typed"][:2] == ["hello", "hello"]
+    expect(page).to_have_url(re.compile("b_edits=cross"))
+    page.go_back()
+    expect(page.locator("h1")).to_have_text("Explore")
+    assert stands(page) == before

@@ -1,0 +1,117 @@
+"""Numbers as people read them, the same wherever one is shown.
+
+Nothing is rounded to what it is not: no share that is less than everything is called 100 %, none that is more than nothing 0 %,
+and what rounds to nothing has no sign. A negative number has a true minus sign; what is not finite is `∞`, `−∞` or `NaN`.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+
+_ALMOST_ONE = 1 - 2**-24
+"""The largest float32 below 1: sums of float32 that are 1 but for rounding count as 1, one text of ten million does not."""
+_BYTES = ((1e9, "GB"), (1e6, "MB"))
+_LARGE = ((1e9, " billion"), (1e6, " million"))
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def number_words(value: float, places: int | None = None) -> str:
+    """`−0.021`, with so many places behind the point; by default three, and four digits of 10 and more: `12.34`, `1,234`."""
+    if not math.isfinite(value):
+        return _not_finite(value)
+    if places is None:
+        few = 3 if abs(value) < 10 else max(0, 3 - math.floor(math.log10(abs(value))))
+        text = f"{value:,.{few}f}"
+    else:
+        text = f"{value:.{places}f}"
+    return (text if text.strip("-0.") else text.lstrip("-")).replace("-", "−")
+
+
+def signed_words(value: float, places: int | None = None) -> str:
+    """`+0.021`, `−0.021`; otherwise as `number_words`."""
+    text = number_words(value, places)
+    return f"+{text}" if value > 0 and text.strip("0.") else text
+
+
+def rounded_words(value: float, digits: int) -> str:
+    """To so many digits, wherever the point is: `0.0123`, `4.5e−05`."""
+    return f"{value:.{digits}g}".replace("-", "−") if math.isfinite(value) else _not_finite(value)
+
+
+def share_words(share: float) -> str:
+    """`0.983`, three places; `> 0.999` and `< 0.001` where they would round to 1 or 0."""
+    if 0.9995 <= share < 1:
+        return "> 0.999"
+    return "< 0.001" if 0 < share < 0.0005 else number_words(share, 3)
+
+
+def probability_words(p: float) -> str:
+    """`= 0.983`, `> 0.999`, `< 0.001`: what stands behind `p` in a sentence."""
+    words = share_words(p)
+    return words if words[0] in "<>" else f"= {words}"
+
+
+def percent_words(share: float, places: int = 0) -> str:
+    """`96 %`; `over 99 %` and `under 1 %` where it would round to everything or nothing. `places` stand behind the point."""
+    percent, least = 100 * share, 10.0**-places
+    if percent >= 100 - least / 2 and share < _ALMOST_ONE:
+        return f"over {100 - least:.{places}f} %"
+    if 0 < percent <= least / 2:
+        return f"under {least:.{places}f} %"
+    return f"{number_words(percent, places)} %"
+
+
+def interval_words(ends: Iterable[float], words: Callable[..., str] = number_words, *places: int) -> str:
+    """`0.981 to 0.985`, of the lower and the upper end; `words` of each, with so many places."""
+    return " to ".join(words(end, *places) for end in ends)
+
+
+def count_words(n: int, noun: str, plural: str = "") -> str:
+    """`1 text`, `2,000 texts`; the plural is the noun with an s unless it is given."""
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
+
+
+def ordinal_words(n: int) -> str:
+    """`1st`, `2nd`, `3rd`, `11th`, `21st`."""
+    ending = "th" if n % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(n % 10, "th")
+    return f"{n:,}{ending}"
+
+
+def bytes_words(n: float) -> str:
+    """`214 kB`, `1.25 GB`: three digits, of powers of 1000."""
+    for size, unit in _BYTES:
+        if n >= 0.9995 * size:
+            return f"{n / size:,.0f} {unit}" if n >= 999.5 * size else f"{n / size:.3g} {unit}"
+    return f"{n / 1e3:.3g} kB"
+
+
+def compact_words(n: int) -> str:
+    """`9,999`, `12.5 k`, `135 M`, `1.24 B`: three digits from ten thousand on."""
+    if n < 10_000:
+        return f"{n:,}"
+    size, unit = next((size, unit) for size, unit in ((1e9, "B"), (1e6, "M"), (1e3, "k")) if n >= 0.9995 * size)
+    return f"{n / size:,.0f} {unit}" if n >= 999.5 * size else f"{n / size:.3g} {unit}"
+
+
+def duration_words(seconds: float) -> str:
+    """`240 ms`, `85 s`, `12 min`, `2.5 h`."""
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 90 * 60 else f"{seconds / 3600:,.1f} h"
+
+
+def times_words(gain: float) -> str:
+    """`12,000 times as probable`, of a gain in log-probability above 0: two digits, and from 10¹² on the power of ten."""
+    power = gain / math.log(10)
+    if power >= 12:
+        return f"10{str(math.floor(power)).translate(_RAISED)} times as probable"
+    times = float(f"{math.exp(gain):.2g}")
+    if times == 1:
+        return "hardly more probable"
+    size, name = next((each for each in _LARGE if times >= each[0]), (1, ""))
+    return f"{f'{times / size:,.1f}'.removesuffix('.0')}{name} times as probable"
+
+
+def _not_finite(value: float) -> str:
+    return "NaN" if math.isnan(value) else "∞" if value > 0 else "−∞"

@@ -1,0 +1,108 @@
+"""The results that the server keeps for all sessions, bounded by their bytes together.
+
+Streamlit's own caches are bounded by the number of their entries, and one entry here may be a thousand times as large as
+another. A result is found again by the function and its arguments, compared by value: a model by its files and its switches,
+a Trace by what was read and written.
+"""
+
+import threading
+from collections.abc import Callable, Hashable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, fields, is_dataclass
+from inspect import signature
+from typing import Any
+
+from cachetools import LRUCache, cached
+
+from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.trace.trace import Trace
+from transformer_viz.tracing.trace_size import held_bytes
+from transformer_viz.views.cache.model_list import identity
+
+MOST_BYTES = 512_000_000
+_OVERHEAD = 1_000
+"""Bytes of an entry beside its arrays, texts and files, roughly."""
+
+
+def size_of(value: Any) -> int:
+    """Bytes of a result: a Trace, an array, a file, or what is made of them."""
+    if isinstance(value, bytes | str):
+        return len(value)
+    if isinstance(value, Trace):
+        return held_bytes(value)
+    if isinstance(n_bytes := getattr(value, "nbytes", None), int):
+        return n_bytes
+    if isinstance(value, Mapping):
+        return size_of(tuple(value.values()))
+    if isinstance(value, list | tuple):
+        return _OVERHEAD + sum(map(size_of, value))
+    if is_dataclass(value):
+        return size_of([getattr(value, field.name) for field in fields(value)])
+    return 0
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function with its arguments, and the key under which its result is kept."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    @property
+    def key(self) -> Hashable:
+        """By value."""
+        name = getattr(self.function, "__qualname__", type(self.function).__qualname__)
+        return self.function.__module__, name, key_of(self.args), key_of(self.kwargs)
+
+    def takes(self, name: str) -> bool:
+        """Whether the function has such a keyword."""
+        return name in signature(self.function).parameters
+
+    def __call__(self, **more: Any) -> Any:
+        """The result, computed with more keywords."""
+        return self.function(*self.args, **self.kwargs, **more)
+
+
+def key_of(value: Any) -> Hashable:
+    """What tells an argument from another one."""
+    if isinstance(value, Trace):
+        run = (value.source, value.source_tokens, value.target_tokens, value.target_ids, value.output_tokens)
+        kept = (value.kinds, tuple(value.layers.items()), value.precision, tuple(value.attributions))
+        made_by = (value.made_by.get("checkpoint"), value.made_by.get("snapshot"))
+        return (*run, value.edits, value.mistake, *kept, *made_by)
+    if isinstance(value, LoadedModel):
+        return identity(value)
+    if isinstance(value, Mapping):
+        return tuple((name, key_of(value[name])) for name in sorted(value))
+    if isinstance(value, list | tuple):
+        return tuple(map(key_of, value))
+    return value
+
+
+class Store:
+    """Results by key, of which those that were not wanted for the longest time go first."""
+
+    def __init__(self, most_bytes: int) -> None:
+        self.results: LRUCache[Hashable, Any] = LRUCache(most_bytes, getsizeof=size_of)
+        self._condition = threading.Condition()
+        self._made = cached(self.results, key=lambda key, make: key, condition=self._condition)(lambda key, make: make())
+
+    def get(self, key: Hashable) -> Any:
+        """What is kept, or None."""
+        with self._condition:
+            return self.results.get(key)
+
+    def get_or_make(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What is kept, or made now. Sessions that want the same at the same moment wait for one making. What alone is too
+        large is not kept, and no error is."""
+        return self._made(key, make)
+
+    def put(self, key: Hashable, result: Any) -> None:
+        """Keeps what was made elsewhere."""
+        with self._condition, suppress(ValueError):  # too large
+            self.results[key] = result
+
+
+store = Store(MOST_BYTES)
+"""The server's."""
