@@ -60,7 +60,7 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     wait_until_drawn(page)
     box = page.get_by_label("Source text")
     box.fill("The house")
-    box.press("Enter")
+    box.press("Control+Enter")
     expect(page).to_have_url(re.compile("text=The"))
     trace = tv.decode(model, "The house")
     expect(page.locator("[data-part=output] .token")).to_have_count(trace.n_steps)
@@ -96,18 +96,6 @@ def test_a_prompt_is_typed_stepped_and_changed_and_its_link_opens_the_same(quiet
     assert str(models) not in page.content()
 
 
-def test_shift_and_enter_begin_a_new_line(quiet: Page, url: str) -> None:
-    page = quiet
-    page.goto(f"{url}/?checkpoint={GPT2}")
-    wait_until_drawn(page)
-    box = page.get_by_label("Source text")
-    box.fill("The")
-    box.press("Shift+Enter")
-    box.press_sequentially("house")
-    box.press("Enter")
-    expect(page.locator("[data-part=output] .given").first).to_have_text("↵")
-
-
 def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     quiet: Page, another: Page, url: str, models: Path, open_page: Callable[..., Page]
 ) -> None:
@@ -118,7 +106,7 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     expect(page.get_by_role("radio")).to_have_count(3)
     box = page.get_by_label("Source text")
     box.fill(text)
-    box.press("Enter")
+    box.press("Control+Enter")
     expect(page).to_have_url(re.compile("text=das"))
     trace = tv.decode(model, text)
     expect(page.locator("[data-part=source] .token")).to_have_count(len(trace.source_tokens))
@@ -192,7 +180,7 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     wait_until_drawn(page, TREE)
     box = page.get_by_label("Source text")
     box.fill("The house is")
-    box.press("Enter")
+    box.press("Control+Enter")
     expect(page).to_have_url(re.compile("text=The"))
     size = page.get_by_role("spinbutton", name="Beam size")
     size.fill("2")

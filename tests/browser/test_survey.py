@@ -37,7 +37,7 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
 
     page.locator(f"{MAP} .chart").evaluate(CLICK_ON, [1, 2])
     texts = page.locator(".st-key-survey-texts")
-    texts.locator("a[href*='kind=encoder&layer=2&head=3']").first.wait_for()
+    texts.locator("a[href*='kind=encoder+self-attention&layer=layer+2&head=head+3']").first.wait_for()
     at_rest(page)
     head = MADE.at("encoder", 1, 2)
     known = head.statistics["entropy_share"]
@@ -50,7 +50,7 @@ def test_a_head_its_texts_and_the_way_back(page: Page, server: str) -> None:
     page.locator(f"{MAP} .walk").focus()
     for key in ("Home", "ArrowUp", "Enter"):
         page.keyboard.press(key)
-    texts.locator("a[href*='kind=encoder&layer=1&head=1']").first.wait_for()
+    texts.locator("a[href*='kind=encoder+self-attention&layer=layer+1&head=head+1']").first.wait_for()
     at_rest(page)
 
     link = texts.locator("a.text").nth(4)

@@ -245,4 +245,4 @@ def test_while_the_answer_is_hidden_nothing_is_told(start: Start) -> None:
 
 def test_a_text_stays_one_value_of_its_link() -> None:
     link = texts.address("a b&c=<", "m/x", MADE.heads[0])
-    assert link == "./?text=a+b%26c%3D%3C&checkpoint=m%2Fx&kind=encoder&layer=layer+1&head=head+1"
+    assert link == "./?text=a+b%26c%3D%3C&checkpoint=m%2Fx&kind=encoder+self-attention&layer=layer+1&head=head+1"

@@ -66,8 +66,8 @@ pre .token:is(.comment, .operator, .punctuation) { color: var(--muted) !importan
 }
 /* With the system's own colours a tint says nothing. */
 @media (forced-colors: active) {
-  :is(button, a):is([aria-checked="true"], [aria-selected="true"], [aria-current="page"]),
-  :is(button, a):is([aria-checked="true"], [aria-selected="true"], [aria-current="page"]) * {
+  button:is([aria-checked="true"], [aria-selected="true"]), .st-key-page-here a,
+  :is(button:is([aria-checked="true"], [aria-selected="true"]), .st-key-page-here a) * {
     forced-color-adjust: none; background: Highlight !important; color: HighlightText !important;
   }
   label:has([role="switch"]) > div:first-of-type { border: 2px solid ButtonText; }

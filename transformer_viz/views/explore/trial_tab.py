@@ -33,8 +33,19 @@ def show(shown: Shown) -> None:
     question = link.segmented_control("The question", QUESTIONS, key="question", label_visibility="collapsed")
     try:
         _part(question).show(shown)
+        _draw_hidden_toggles(QUESTIONS.index(question), shown)
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
+
+
+def _draw_hidden_toggles(place: int, shown: Shown) -> None:
+    """The sentence has the answers to the first two questions, whichever is open: so a link has their toggles always."""
+    from transformer_viz.views.explore.trial import asked
+
+    with st.container(key="in-link-trial"):
+        for other, key in enumerate((asked.VERDICT, asked.KNOCK_OUT)):
+            if other != place:
+                asked.is_asked(key, shown, key)
 
 
 def _part(question: str) -> ModuleType:

@@ -24,11 +24,11 @@ def has_focus(setup: Setup) -> bool:
 
 
 def show(setup: Setup) -> None:
-    """A button, and the verdict."""
+    """A toggle that asks for it, and the verdict."""
     st.markdown(_words(setup.model))
-    with_change = f" with {setup.change_words()}" if setup.is_changed else ""
-    words = f"Check {literal(setup.model.name)}{with_change}"
-    if link.asking_toggle(words, key="certificate", of=setup.made_of["certificate"]):
+    if setup.is_changed:
+        st.markdown(f"The model is checked with {setup.change_words()}.")
+    if link.asking_toggle("Check this model", key="certificate", of=setup.made_of["certificate"]):
         _report(batch_runs.report(setup.model, setup.texts, setup.edits, setup.mistake))
     report = Call(check_masks, setup.model, texts=setup.texts, edits=setup.edits, mistake=setup.mistake)
     code.show(Call("print({})", report))

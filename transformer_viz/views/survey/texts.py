@@ -11,7 +11,7 @@ import streamlit as st
 
 from transformer_viz.analysis.survey.partial import CUT
 from transformer_viz.analysis.survey.result import SurveyedHead
-from transformer_viz.terms import visible_text
+from transformer_viz.terms import KIND_TITLES, visible_text
 from transformer_viz.views.cache import model_list
 from transformer_viz.views.components import navigation
 from transformer_viz.views.state import focus
@@ -84,7 +84,7 @@ def _data(line: Line, place: int, shown: Shown, *, has_model: bool) -> dict[str,
 
 def address(text: str, model: str, head: SurveyedHead, tab: str = "") -> str:
     """Explore's link, from this page."""
-    place = {"kind": head.kind, "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}
+    place = {"kind": KIND_TITLES[head.kind], "layer": focus.layer_words(head.layer), "head": focus.head_words(head.head)}
     said = {"text": text, "checkpoint": model, **place, **({"explore_tab": tab} if tab else {})}
     return f"./?{urlencode(said)}"
 
