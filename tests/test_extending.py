@@ -53,7 +53,9 @@ ADDED = {
     "figures/row_sums.py": """
         import plotly.graph_objects as go
 
-        def row_sums(trace, kind="cross", *, theme="light"):
+        from transformer_viz.figures.theme import Style
+
+        def row_sums(trace, kind="cross", *, style=Style()):
             return go.Figure(go.Bar(y=trace.attentions(kind)[0, 0].sum(-1)))
         """,
     "views/explore/notes_tab.py": """

@@ -15,7 +15,7 @@ from transformer_viz.analysis.word_starts import groups, word_starts
 from transformer_viz.analysis.words import Words, by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates
-from transformer_viz.figures.theme import theme_of
+from transformer_viz.figures.theme import THEMES
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Fill, Trace
 
@@ -184,7 +184,7 @@ def test_what_a_single_piece_said_stays(ids: dict[str, Any]) -> None:
     pooled = by_words(replace(trace, steps=(trace.steps[0], step, trace.steps[2])))
     assert pooled.steps[0].candidates == (("c", 0.5), (" e", 0.2), ("f", 0.1))
     assert pooled.steps[0].token == pooled.output_tokens[0] == "c"
-    assert len(candidates.at_step(pooled.steps[0], theme_of("light"))["y"]) == 3, "the word is none of its own beside them"
+    assert len(candidates.at_step(pooled.steps[0], THEMES["light"])["y"]) == 3, "the word is none of its own beside them"
     weights = np.full((1, 1, 4, 4), 0.25)
     read = Trace.from_arrays(encoder=weights, source_tokens=["[CLS]", "ho", "##use", "[MASK]"])
     filled = by_words(replace(read, fills=(Fill(place=3, candidates=(("x", 0.5),)),)))

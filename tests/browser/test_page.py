@@ -13,6 +13,7 @@ from transformer_viz.analysis.answer import answer_words
 from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.figures.shades import TITLES, Scale
+from transformer_viz.figures.theme import Style
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -42,7 +43,7 @@ def test_the_page_draws_what_the_figure_draws(open_page: Callable[..., Page], la
     for kind, layer, head in PLACES[2:4] if large else PLACES:
         for step in (3, 6):
             go(page, kind, layer, head, step)
-            same_as_the_figure(page, trace, kind, layer, head, step, large=large)
+            same_as_the_figure(page, trace, kind, layer, head, step, style=Style(large=large))
             said = "".join(text for _, text in step_sentence(trace, kind, layer, head, step))
             assert page.locator("[data-part=sentence]").text_content() == said
 
@@ -51,10 +52,10 @@ def test_dark_and_narrow_are_the_figures_own(open_page: Callable[..., Page]) -> 
     trace = build()
     page = open_page(tv.export.html(trace, "decoder", 2, 1, 4), width=390, height=844, scheme="dark")
     page.wait_for_function(DRAWN)
-    same_as_the_figure(page, trace, "decoder", 2, 1, 4, theme="dark", narrow=True)
+    same_as_the_figure(page, trace, "decoder", 2, 1, 4, style=Style("dark", narrow=True))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.get_by_role("button", name="Light or dark").click()
-    same_as_the_figure(page, trace, "decoder", 2, 1, 4, theme="light", narrow=True)
+    same_as_the_figure(page, trace, "decoder", 2, 1, 4, style=Style(narrow=True))
 
 
 @pytest.mark.parametrize("colours", ["head", "log"])

@@ -181,7 +181,7 @@ def test_plotly_beside_the_page_or_missing(open_page: Callable[..., Page], tmp_p
 
 def test_any_figure_is_a_page(open_page: Callable[..., Page]) -> None:
     trace = build()
-    figure = figures.mosaic(trace, "cross", theme="dark")
+    figure = figures.mosaic(trace, "cross", style=figures.Style("dark"))
     page = open_page(tv.export.figure_html(figure, title="<b>x"))
     page.wait_for_function("() => document.querySelector('#figure').data")
     assert page.title() == "<b>x"

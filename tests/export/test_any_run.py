@@ -13,7 +13,7 @@ from tests.trace import planted
 from tests.trace.conftest import is_same
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.export import frames
-from transformer_viz.export.drawings import WHATS, Place, figure_of
+from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
 from transformer_viz.terms import visible
 from transformer_viz.trace.trace import Trace
@@ -73,6 +73,6 @@ def test_npz_is_the_run(run: Trace, tmp_path: Path) -> None:
 def test_every_figure_of_a_run_is_drawn(run: Trace, what: str) -> None:
     if what == "search" and run.search is None:
         with pytest.raises(tv.TransformerVizError, match="no beam search"):
-            figure_of(run, what, Place())
+            figure_of(run, what)
         return
-    assert figure_of(run, what, Place()).data
+    assert figure_of(run, what).data

@@ -62,7 +62,7 @@ def test_a_picture_is_drawn_by_the_systems_browser(trace: Trace, format: str) ->
         ({"scale": 100.0}, "1 to 8000"),
         ({"what": "everything"}, "player, attention, mosaic, masks, search"),
         ({"what": "search"}, "no beam search"),
-        ({"theme": "auto"}, "light, dark"),
+        ({"theme": "blue"}, "light, dark"),
     ],
 )
 def test_impossible_pictures_are_refused_before_any_browser(trace: Trace, options: dict[str, Any], words: str) -> None:

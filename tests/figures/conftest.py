@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from transformer_viz.figures.plain import PlainFigure
+from transformer_viz.figures.figure_data import PlainFigure
 from transformer_viz.terms import Reason
 from transformer_viz.trace.trace import Step, Trace
 
@@ -74,13 +74,13 @@ def same(sent: PlainFigure, figure: go.Figure) -> None:
 
 
 def numbers(value: Any) -> Any:
-    """With every typed array as the bytes of its numbers, and its shape."""
+    """With every typed array as the bytes of its numbers, and its shape; what is an empty list Plotly leaves out."""
     if isinstance(value, dict):
         if "bdata" in value:
             flat = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
             shape = [int(n) for n in str(value.get("shape", flat.size)).split(",")]
             return flat.astype(np.float64).tobytes(), shape
-        return {key: numbers(entry) for key, entry in value.items()}
+        return {key: numbers(entry) for key, entry in value.items() if entry != []}
     return [numbers(entry) for entry in value] if isinstance(value, list) else value
 
 

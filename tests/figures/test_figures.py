@@ -17,7 +17,7 @@ from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.margins import text_width
-from transformer_viz.figures.theme import DARK, LIGHT, escape, labels
+from transformer_viz.figures.theme import DARK, LIGHT, Style, escape, labels
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -155,7 +155,7 @@ def test_rings_are_on_the_true_keys_until_now(trace: Trace) -> None:
     rings = frames[4]["data"][-2]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(6, 0), (5, 1), (6, 2), (4, 3), (2, 4)]
     assert len(frames[6]["data"][-2]["x"]) == 6, "the end has no true key"
-    whole = spec(figures.player(trace, "cross", 0, 0, 4, narrow=True))
+    whole = spec(figures.player(trace, "cross", 0, 0, 4, style=Style(narrow=True)))
     (drawn,) = (entry for entry in whole["data"] if entry.get("mode") == "markers")
     assert drawn["marker"] == whole["frames"][4]["data"][-2]["marker"], "as large whether it was stepped to or not"
     hidden = spec(figures.player(trace, "cross", with_answer=False))["frames"][4]["data"][-2]

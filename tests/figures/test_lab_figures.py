@@ -10,6 +10,7 @@ from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import softmax
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import Style
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def test_a_grid_draws_every_matrix_with_its_own_axes(batch):
 
 @pytest.mark.parametrize("columns", [1, 3, 5])
 def test_panels_never_overlap(batch, columns):
-    figure = figures.mask_grid([mask_parts(batch[0])], ["one"], columns=columns, large=True, theme="dark")
+    figure = figures.mask_grid([mask_parts(batch[0])], ["one"], columns=columns, style=Style("dark", large=True))
     rows = sorted({axis_of(figure, trace, "y").domain for trace in heatmaps(figure)})
     assert len(rows) == -(-5 // columns)
     assert all(low[1] < high[0] for low, high in pairwise(rows))
@@ -145,7 +146,7 @@ def test_a_loss_for_every_token_and_none_for_padding(batch):
 
 def test_on_a_phone_the_steps_of_the_losses_stand_below_each_other(batch):
     found = losses(batch)
-    wide, tall = figures.token_losses(batch, found), figures.token_losses(batch, found, narrow=True)
+    wide, tall = figures.token_losses(batch, found), figures.token_losses(batch, found, style=Style(narrow=True))
     for one, other in zip(heatmaps(wide), heatmaps(tall), strict=True):
         np.testing.assert_array_equal(np.asarray(one.z).T, np.asarray(other.z))
         assert "sentence %{y}, step %{x}" in one.hovertemplate and "sentence %{x}, step %{y}" in other.hovertemplate

@@ -97,7 +97,7 @@ def test_the_exported_page_has_the_same_templates(run: Trace) -> None:
     """It fills in the numbers itself, and knows no cover."""
     page = export.html(run, plotlyjs=False)
     assert "zorder" not in page
-    assert '"weights":{"coloraxis"' in page
+    assert '"weights":{"type":"heatmap"' in page
 
 
 def test_the_sentence_keeps_the_end_of_a_long_output(run: Trace) -> None:

@@ -12,7 +12,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.attributed import source_words, step_words
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import DARK, LIGHT, Theme, ThemeName
+from transformer_viz.figures.theme import DARK, LIGHT, Style, Theme, ThemeName
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -79,7 +79,7 @@ def test_what_cannot_be_asked_is_dotted_and_says_why(run: Trace) -> None:
 def test_what_speaks_against_has_a_minus_sign_that_is_seen_in_both_themes(run: Trace) -> None:
     themes: dict[ThemeName, Theme] = {"light": LIGHT, "dark": DARK}
     for theme, colours in themes.items():
-        drawn = second(spec(figures.player(run, step=len(run.rows) - 1, theme=theme, measure=cause(run))))
+        drawn = second(spec(figures.player(run, step=len(run.rows) - 1, style=Style(theme), measure=cause(run))))
         signs = next(trace for trace in drawn if trace.get("mode") == "text")
         assert (signs["x"], signs["y"], signs["text"]) == ([1], [1], ["−"]), "of −0.01 of 2 nothing is seen"
         assert signs["textfont"]["color"] == [colours.paper], "on a strong colour"

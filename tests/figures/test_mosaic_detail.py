@@ -9,7 +9,7 @@ import pytest
 
 from tests.figures.test_figures import numbers, spec
 from transformer_viz import figures
-from transformer_viz.figures.theme import DARK, LIGHT
+from transformer_viz.figures.theme import DARK, LIGHT, Style
 from transformer_viz.terms import Reason
 from transformer_viz.trace.trace import Trace
 
@@ -62,7 +62,7 @@ def test_bytes_are_the_weights_in_250_shades_and_masked_cells_have_a_code(make_t
 def test_each_byte_has_its_colour(make_trace: Callable[..., Trace], theme: Any) -> None:
     """The scale, looked up as Plotly does: linear between stops."""
     name = "light" if theme is LIGHT else "dark"
-    drawn = spec(figures.mosaic(build_long(make_trace, 1, 2, 37), "decoder", theme=name))["data"][0]
+    drawn = spec(figures.mosaic(build_long(make_trace, 1, 2, 37), "decoder", style=Style(name)))["data"][0]
     stops = drawn["colorscale"]
     assert [edge for edge, _ in stops] == sorted(edge for edge, _ in stops)
     assert (stops[0][0], stops[-1][0]) == (0, 1)

@@ -13,7 +13,7 @@ from transformer_viz.export.content import default_step, view
 from transformer_viz.export.names import file_name
 from transformer_viz.export.strips import legend, output_strip, source_strip, strip_labels
 from transformer_viz.figures.margins import margins
-from transformer_viz.figures.theme import escape, labels, shown
+from transformer_viz.figures.theme import Style, escape, labels, shown
 from transformer_viz.terms import row_labels, visible
 from transformer_viz.trace.covered import HIDDEN, covered
 from transformer_viz.trace.trace import Fill
@@ -157,7 +157,7 @@ def test_on_a_phone_the_labels_of_the_keys_end_above_the_candidates() -> None:
     tokens = tuple(f"{long}{i}" for i in range(9))
     trace = replace(planted.filled(), source_tokens=("a", *[long] * 3))
     for run in (trace, replace(PROMPTED, target_tokens=tokens[: len(PROMPTED.target_tokens)])):
-        layout = figures.player(run, run.kinds[0], narrow=True).layout
+        layout = figures.player(run, run.kinds[0], style=Style(narrow=True)).layout
         plot = layout.height - layout.margin.t - layout.margin.b
         room = (layout.yaxis.domain[0] - layout.yaxis2.domain[1]) * plot
         upright = margins(labels(run.keys(run.kinds[0])), (), 13, upright=True)["b"]

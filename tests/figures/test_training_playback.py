@@ -14,7 +14,7 @@ import pytest
 from transformer_viz import figures
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import escape
+from transformer_viz.figures.theme import Style, escape
 from transformer_viz.figures.training_playback import _ticks
 from transformer_viz.numbers_in_words import compact_words
 from transformer_viz.terms import KINDS, Kind
@@ -147,7 +147,7 @@ def test_candidates_are_those_of_the_position_at_the_moment(moments: list[Traini
         assert frame["layout"]["yaxis3"]["ticktext"] == [f"<b>{escape(token)}</b>".replace(" ", "␣") for token, _ in best]
 
 
-@pytest.mark.parametrize("options", [{}, {"narrow": True}, {"large": True, "theme": "dark"}])
+@pytest.mark.parametrize("options", [{}, {"style": Style(narrow=True)}, {"style": Style("dark", large=True)}])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_token_acts_as_markup_and_all_is_valid_plotly(
     moments: list[TrainingSnapshot], kind: Kind, options: dict[str, Any]

@@ -11,6 +11,7 @@ from transformer_viz.analysis.faithfulness import KS, MeanCurve
 from transformer_viz.analysis.knock_out import HeadEffect, KnockOut
 from transformer_viz.analysis.verdict import Mean
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import Style
 from transformer_viz.trace.trace import Trace
 
 
@@ -24,7 +25,7 @@ CURVES = (curve("L2 H3", 0.9), curve("rollout", 0.7), curve("occlusion", 0.95), 
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_each_curve_is_in_both_panels(narrow):
-    figure = figures.faithfulness(CURVES, narrow=narrow)
+    figure = figures.faithfulness(CURVES, style=Style(narrow=narrow))
     assert [trace.name for trace in figure.data] == 2 * ["L2 H3", "rollout", "the cause's own order", "a random order"]
     for trace, (given, what) in zip(
         figure.data, [(each, what) for what in ("comprehensiveness", "sufficiency") for each in CURVES], strict=True
@@ -76,15 +77,15 @@ def proof(trace: Trace, scope: str, layers: list[int], heads: list[int]) -> Coun
     return CounterProof(scope, places, 0.01, weights, tuple(moved))
 
 
-@pytest.mark.parametrize("columns", [3, 1])
-def test_the_map_is_beside_the_farthest_found_alone_and_with_others(columns):
+@pytest.mark.parametrize("narrow", [False, True])
+def test_the_map_is_beside_the_farthest_found_alone_and_with_others(narrow):
     trace = build()
     assert trace.cross_attentions is not None
     n_layers, n_heads = trace.cross_attentions.shape[:2]
     layer, head = n_layers - 1, n_heads - 1
     alone = proof(trace, f"cross.{n_layers}.{n_heads}", [layer], [head])
     joint = proof(trace, "cross", [*range(n_layers)], [*range(n_heads)])
-    figure = figures.counter_proof(trace, [alone, joint], layer, head, columns=columns)
+    figure = figures.counter_proof(trace, [alone, joint], layer, head, style=Style(narrow=narrow))
     maps = [each for each in figure.data if "weight" in (each.hovertemplate or "")]
     own = trace.cross_attentions[layer, head]
     allowed = np.isfinite(np.asarray(maps[0].z, float))

@@ -14,7 +14,8 @@ from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.analysis.patching import Effect, Extent, PatchedRun, Patching, parting
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.export.strips import output_strip
-from transformer_viz.figures.patching import places_of, plain_patching, strongest
+from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.patching import patching, places_of, strongest
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, signed_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title, place_words, visible
@@ -95,7 +96,7 @@ def _found(pair: Pair, model: LoadedModel, kind: Kind, step: int, *, large: bool
     chosen = _chosen(found)
     link.hidden("patch_place", is_place, allowed)
     place.markdown(_sentence(pair, found))
-    effects = _maps(pair, found, chosen, large=large)
+    effects = _maps(pair, found, chosen)
     st.caption(
         f"{_extent_words(extent, model)} · **blue**: B comes nearer to what A wrote · **orange**: farther away · framed: "
         "the place whose run is below; a click, or the arrow keys and Enter, choose another"
@@ -149,12 +150,12 @@ def _chosen(found: Patching) -> Effect:
     return found.largest(1)[0]
 
 
-def _maps(pair: Pair, found: Patching, chosen: Effect, *, large: bool) -> Any:
+def _maps(pair: Pair, found: Patching, chosen: Effect) -> Any:
     """One a kind; that of the place that is chosen is returned."""
     limit, of_place = strongest(found), None
     for kind, column in zip(found.effects, st.columns(len(found.effects)), strict=True):
-        looks: Any = {"limit": limit, "theme": style.theme(), "large": large}
-        figure = call(plain_patching, found, *pair.runs, kind, (chosen.place, chosen.query), **looks)
+        looks: Any = {"limit": limit, "style": style.figure_style()}
+        figure = call(plain(patching), found, *pair.runs, kind, (chosen.place, chosen.query), **looks)
         with column, st.container(key=f"patch-map-{kind}"):
             heard = clicks.cells(partial(_go, kind, found))
             words = f"{KIND_TITLES[kind]}: how much each place of A brings back. {_largest_of(pair, found, kind)}"

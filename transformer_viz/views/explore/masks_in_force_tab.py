@@ -6,7 +6,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code
+from transformer_viz.views.components import chart, code, style
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.shown import Shown
 
@@ -20,7 +20,7 @@ def show(shown: Shown) -> None:
     st.caption("What each query (row) may look at (column), and why not. Taken from the run, not drawn from the rule.")
     for column, kind in zip(st.columns(len(trace.kinds)), trace.kinds, strict=True):
         layer, head = _mask_place(trace, kind)
-        masks.append(call(figures.mask, trace, kind, layer, head, theme=shown.theme))
+        masks.append(call(figures.mask, trace, kind, layer, head, style=style.figure_style()))
         with column:
             chart.show(masks[-1], f"mask-{kind}", f"Mask of the {KIND_TITLES[kind]}")
         if trace.mask_reasons[kind].ndim == 4:

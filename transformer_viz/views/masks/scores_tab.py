@@ -13,7 +13,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, row_labels, visible
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, code, figure_file
+from transformer_viz.views.components import chart, clicks, code, figure_file, style
 from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import focus, link
@@ -48,8 +48,7 @@ def show(setup: Setup) -> None:
         st.warning("The weights of this run are not the softmax of these scores alone: this model does more.")
     computed = call(head_softmax, trace, kind, layer, head, fill, precision)
     with st.container(key=_CHART):
-        looks: Any = {"theme": setup.theme, "large": setup.is_large, "columns": setup.columns}
-        figure = call(figures.softmax_maps, trace, kind, layer, head, computed, row, **looks)
+        figure = call(figures.softmax_maps, trace, kind, layer, head, computed, row, style=style.figure_style())
         words = "Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers."
         heard = clicks.cells(lambda query, key: _go_to_row(query, trace, kind))
         chart.show(figure, "lab-scores-chart", words, clicks=heard)
