@@ -23,7 +23,7 @@ LOOKS: list[dict[str, Any]] = [
 
 def all_of(trace: Trace, looks: dict[str, Any]) -> None:
     for kind in trace.kinds:
-        for layer, head, step in ((None, 0, 0), (trace.layer_numbers(kind)[-1], "mean", max(0, trace.n_steps - 1))):
+        for layer, head, step in ((None, 0, 0), (trace.attentions[kind].layers[-1], "mean", max(0, trace.n_steps - 1))):
             drawn = plain_player(trace, kind, layer, head, step, **looks)
             same(drawn, figures.player(trace, kind, layer, head, step, **looks))
         chosen = {name: looks[name] for name in ("theme", "large")}

@@ -5,13 +5,12 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 from transformer_viz import figures
-from transformer_viz.analysis.heads import Head, n_layers_heads
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.content import view
 from transformer_viz.figures.shades import SCALES, Scale
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 WIDTH = 1200
@@ -83,9 +82,8 @@ def _mosaic(
     scale: Scale = "fixed",
 ) -> Any:
     """Tiles about as high as their cells ask for on a page of the usual width."""
-    n_layers, n_heads = n_layers_heads(trace, kind)
-    share = len(trace.queries(kind)) / max(1, len(trace.keys(kind)))
-    height = 28 + n_layers * round(min(300, max(70, WIDTH / n_heads * min(1.5, share))))
+    n_layers, n_heads, n_queries, n_keys = trace.attentions[kind].weights.shape
+    height = 28 + n_layers * round(min(300, max(70, WIDTH / n_heads * min(1.5, n_queries / n_keys))))
     return figures.mosaic(trace, kind, focus, theme=theme, large=large, height=height, scale=scale)
 
 

@@ -2,10 +2,9 @@
 
 import html as markup
 
-from transformer_viz.analysis.heads import Head
 from transformer_viz.export.content import PageTheme
 from transformer_viz.export.pages import PlotlyJs, html
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 LARGEST = 8 * 2**20
@@ -57,6 +56,5 @@ def frame(
 
 def shown(trace: Trace) -> str | None:
     """What a Trace shows of itself in a notebook; None, which leaves its one line of text, for a large or empty one."""
-    weights = [trace.attentions(kind) for kind in trace.kinds]
-    size = sum(each.nbytes for each in weights if each is not None)
+    size = sum(attention.weights.nbytes for attention in trace.attentions.values())
     return frame(trace) if 0 < size <= LARGEST else None

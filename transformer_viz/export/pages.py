@@ -13,14 +13,13 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from transformer_viz.analysis.aligner import aligner_of
-from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.assets import asset, script
 from transformer_viz.export.content import PageTheme, aligned, content, view
 from transformer_viz.export.drawings import check_colours
 from transformer_viz.figures import files
 from transformer_viz.figures.shades import Scale
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 PlotlyJs = bool | Literal["cdn", "packed"] | str | PathLike[str]

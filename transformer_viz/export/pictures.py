@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from transformer_viz.analysis.heads import Head
 from transformer_viz.export.drawings import WIDTH, Place, figure_of
 from transformer_viz.figures import files
 from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 HEIGHT, SCALE = 480, 2.0

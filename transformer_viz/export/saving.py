@@ -4,7 +4,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import ExportError, OptionError, listed
 from transformer_viz.export.content import PageTheme, page_title
 from transformer_viz.export.drawings import WIDTH, Place, figure_of
@@ -13,7 +12,7 @@ from transformer_viz.export.pictures import SCALE, picture
 from transformer_viz.export.tables import TABLE_FORMATS, table
 from transformer_viz.figures.files import PICTURE_FORMATS
 from transformer_viz.figures.shades import Scale
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.writing import write_bytes
 

@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.analysis.words import axis_noun, kind_title
 from transformer_viz.figures import cells, shades
 from transformer_viz.figures.plain import Plain, scatter
 from transformer_viz.figures.shades import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, theme_of
-from transformer_viz.terms import Kind, head_title
+from transformer_viz.terms import Head, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 
@@ -40,19 +39,20 @@ def attention(
     Raises:
         OptionError: the run has no such kind, layer or head.
     """
-    colours, layer = theme_of(theme), layer_or_first(trace, kind, layer)
+    colours, attention = theme_of(theme), trace.attentions[kind]
+    layer = attention.layers[0] if layer is None else layer
     size = 17 if large else 13
     written = None if kind == "encoder" else trace.output_tokens
-    names = cells.query_labels(trace.queries(kind), written)
-    weights, reasons = head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head)
+    names = cells.query_labels(attention.queries, written)
+    weights, reasons = attention.head(layer, head), attention.head_reasons(layer, head)
     return go.Figure(
         [*map_traces(weights, reasons, colours), *bar_traces(scale)],
         {
             **base_layout(colours, size),
             **colour_axes(colours, size, scale=scale, most=most_of(weights, reasons)),
             "title": {"text": f"{kind_title(trace, kind)}, {head_title(layer, head)}", "font": {"size": size + 2}},
-            "xaxis": cells.key_axis(trace.keys(kind), kind, colours, size, noun=axis_noun(trace)),
-            "yaxis": cells.query_axis(names, trace.queries(kind), kind, colours, size, noun=axis_noun(trace)),
+            "xaxis": cells.key_axis(attention.keys, kind, colours, size, noun=axis_noun(trace)),
+            "yaxis": cells.query_axis(names, attention.queries, kind, colours, size, noun=axis_noun(trace)),
             "height": 160 + max(240, 26 * len(names)),
             "margin": {"t": 48, "l": 8, "r": 8, "b": 8},
         },

@@ -6,12 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.align import common
-from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.figures import cells
 from transformer_viz.figures.maps import broken, heat_map, hidden
 from transformer_viz.figures.masks import mask_layout
 from transformer_viz.figures.theme import Theme, ThemeName, even, theme_of
-from transformer_viz.terms import Kind, head_title
+from transformer_viz.terms import Head, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 
@@ -41,14 +40,14 @@ def change(
     Raises:
         OptionError: a run has no such kind, layer or head.
     """
-    colours, layer = theme_of(theme), layer_or_first(after, kind, layer)
-    first, second = common(*(head_map(run, kind, layer, head) for run in (before, after)))
-    masked = np.logical_and(*common(*(reasons_map(run, kind, layer, head) > 0 for run in (before, after))))
+    colours, layer = theme_of(theme), after.attentions[kind].layers[0] if layer is None else layer
+    first, second = common(*(run.attentions[kind].head(layer, head) for run in (before, after)))
+    masked = np.logical_and(*common(*(run.attentions[kind].head_mask(layer, head) for run in (before, after))))
     difference = second - first
     layout = mask_layout(after, kind, "", colours, height)
     written = None if kind == "encoder" else after.output_tokens
-    names = cells.query_labels(after.queries(kind), written)
-    layout["yaxis"] = cells.query_axis(names, after.queries(kind), kind, colours, 11)
+    names = cells.query_labels(after.attentions[kind].queries, written)
+    layout["yaxis"] = cells.query_axis(names, after.attentions[kind].queries, kind, colours, 11)
     drawn = [
         heat_map(np.where(masked, np.nan, difference), "difference", {"coloraxis": "coloraxis"}, "%{z:+.4f}"),
         *hidden(masked & ~np.isnan(difference), colours, "masked in both"),

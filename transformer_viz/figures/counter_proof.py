@@ -8,7 +8,6 @@ import plotly.graph_objects as go
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.counter_proof import CounterProof
-from transformer_viz.analysis.heads import reasons_map
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.maps import heat_map, hidden, side_by_side
 from transformer_viz.figures.theme import ThemeName, even, theme_of
@@ -46,7 +45,7 @@ def counter_proof(
         raise OptionError(f"{len(proofs)} counter-proofs cannot be drawn; 1 to {_MOST - 1} can, beside the map as it is")
     kind, colours = proofs[0].heads[0].kind, theme_of(theme)
     place = HeadPlace(kind, layer, head)
-    masked = reasons_map(trace, kind, layer, head) > 0
+    masked = trace.attentions[kind].head_mask(layer, head)
     scale = {"zmin": 0, "zmax": 1, "colorscale": even(colours.scale), "showscale": False}
     maps = [(f"{head_label(layer, head)} as it is", proofs[0].of(place))]
     maps += [(_title(each), each.farthest_of(place)) for each in proofs]

@@ -13,14 +13,13 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.align import largest
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, Comparison, compare, of_b
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.word_pairs import Pair
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.maps import broken, grey, heat_map, hidden, weight_map
 from transformer_viz.figures.plain import Plain, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, shown, theme_of
-from transformer_viz.terms import Kind, head_title, place_label
+from transformer_viz.terms import Head, Kind, head_title, place_label
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
 
@@ -197,8 +196,8 @@ def _joined(a: Sequence[str], b: Sequence[str], pairs: Sequence[Pair]) -> list[s
 def _words_of(run: Trace, kind: Kind) -> tuple[list[str], list[str], list[str]]:
     """Tokens of the rows, what was written from them where that is known, and tokens of the columns, as they are drawn."""
     written = () if kind == "encoder" else run.output_tokens
-    outs = ["" if read == PAD else _word(out) for read, out in zip(run.queries(kind), written, strict=False)]
-    return list(map(_word, run.queries(kind))), outs, list(map(_word, run.keys(kind)))
+    outs = ["" if read == PAD else _word(out) for read, out in zip(run.attentions[kind].queries, written, strict=False)]
+    return list(map(_word, run.attentions[kind].queries)), outs, list(map(_word, run.attentions[kind].keys))
 
 
 def _numbered(words: Sequence[str], written: Sequence[str] = (), pairs: Sequence[Pair] | None = None) -> list[str]:

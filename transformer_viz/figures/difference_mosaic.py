@@ -11,14 +11,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.difference import absent_pattern, crossed_pattern, upon_words
 from transformer_viz.figures.mosaic import EXACT_UP_TO, Grid, block_sizes
 from transformer_viz.figures.plain import Plain, PlainFigure, heatmap
 from transformer_viz.figures.theme import Theme, ThemeName, even, flat, theme_of
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 _QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}

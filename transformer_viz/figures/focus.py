@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.attributed import full, is_of_heads, map_of
-from transformer_viz.analysis.heads import Head, head_map, reasons_map
 from transformer_viz.analysis.words import axis_noun
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
@@ -22,7 +21,7 @@ from transformer_viz.figures.margins import margins
 from transformer_viz.figures.plain import Plain, scatter
 from transformer_viz.figures.shades import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.theme import Theme, base_layout, labels
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -41,8 +40,8 @@ class Focus:
     def __init__(self, trace: Trace, kind: Kind, layer: int, head: Head, theme: Theme, size: int, with_answer: bool) -> None:
         self.trace, self.theme, self.size = trace, theme, size
         self.kind, self.layer, self.head = kind, layer, head
-        self.weights = head_map(trace, kind, layer, head)
-        self.reasons = reasons_map(trace, kind, layer, head)
+        self.weights = trace.attentions[kind].head(layer, head)
+        self.reasons = trace.attentions[kind].head_reasons(layer, head)
         self.codes = cells.codes_in(self.reasons)
         self.steps = trace.steps or candidates.at_masks(trace)
         # The encoder has read everything before the first step; its map never grows.
@@ -107,7 +106,7 @@ class Focus:
 
     def layout(self, step: int) -> dict[str, Any]:
         kind, theme, place = self.kind, self.theme, self.place
-        names = cells.query_labels(self.trace.queries(kind), self.trace.output_tokens if self.grows else None)
+        names = cells.query_labels(self.trace.attentions[kind].queries, self.trace.output_tokens if self.grows else None)
         candidates = (
             {
                 "xaxis2": {**self._probability_axis(), "domain": place["x2"]},
@@ -116,9 +115,9 @@ class Focus:
             if self.steps
             else {}
         )
-        keys, looks = self.trace.keys(kind), {"noun": axis_noun(self.trace)}
+        keys, looks = self.trace.attentions[kind].keys, {"noun": axis_noun(self.trace)}
         columns = cells.key_axis(keys, kind, theme, self.size, **looks, domain=place["x"])
-        rows = cells.query_axis(names, self.trace.queries(kind), kind, theme, self.size, **looks, domain=place["y"])
+        rows = cells.query_axis(names, self.trace.attentions[kind].queries, kind, theme, self.size, **looks, domain=place["y"])
         # On a phone the candidates stand below the map, and their axis is the figure's last.
         upright = cells.is_crowded(keys) and place["y"][0] == 0
         return {
@@ -170,7 +169,7 @@ class Focus:
 
     def row_trace(self) -> Plain:
         """The outline of a step's row. A line, since a step changes traces; Plotly would draw all axes anew for a shape."""
-        right = len(self.trace.keys(self.kind)) - 0.5
+        right = len(self.trace.attentions[self.kind].keys) - 0.5
         line = {"color": self.theme.accent, "width": 3 if self.size > 13 else 2.5}
         return scatter(x=[-0.5, right, right, -0.5, -0.5], mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
 

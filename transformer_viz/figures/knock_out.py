@@ -5,12 +5,11 @@ from typing import Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.knock_out import KnockOut
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.figures.overview import plain_overview
 from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 
 Number = Literal["answers", "log_p"]
 TITLES: dict[Number, str] = {"answers": "share of right answers lost without it", "log_p": "log p lost a token, nats"}

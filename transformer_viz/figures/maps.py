@@ -7,14 +7,13 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.align import common
-from transformer_viz.analysis.heads import Head, head_map, reasons_map, scores_map
 from transformer_viz.analysis.softmax import Softmax
 from transformer_viz.analysis.words import axis_noun
 from transformer_viz.figures import cells
 from transformer_viz.figures.margins import text_width
 from transformer_viz.figures.plain import Plain, heatmap
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 _WIDTH, _NARROW = 1400, 350
@@ -49,8 +48,8 @@ def softmax_maps(
     Raises:
         OptionError: the run has no scores of this kind, or no such head.
     """
-    scores = scores_map(trace, kind, layer, head)
-    masked = reasons_map(trace, kind, layer, head) > 0
+    attention = trace.attentions[kind]
+    scores, masked = attention.head_scores(layer, head), attention.head_mask(layer, head)
     colours = theme_of(theme)
     most = float(np.nanmax(np.abs(scores), initial=1e-6))
     score_scale = {"zmin": -most, "zmax": most, "colorscale": even(colours.diverging), "showscale": False}
@@ -100,7 +99,7 @@ def before_and_after(
         (title, weight_map(trace, kind, layer, head, colours, weight_scale))
         for title, trace in (("before", before), ("after", after))
     ]
-    first, second = common(*(head_map(trace, kind, layer, head) for trace in (before, after)))
+    first, second = common(*(trace.attentions[kind].head(layer, head) for trace in (before, after)))
     difference = second - first
     panels.append(("after − before", [heat_map(difference, "difference", signed, "%{z:+.4f}"), *broken(difference, colours)]))
     return side_by_side((before, after, before), kind, panels, colours, 15 if large else 12, columns, None)
@@ -108,7 +107,7 @@ def before_and_after(
 
 def weight_map(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme, scale: dict[str, Any]) -> list[Any]:
     """A head's weights in a run, its masked cells, and those that are not numbers."""
-    weights, masked = head_map(run, kind, layer, head), reasons_map(run, kind, layer, head) > 0
+    weights, masked = run.attentions[kind].head(layer, head), run.attentions[kind].head_mask(layer, head)
     drawn = heat_map(np.where(masked, np.nan, weights), "weight", scale)
     return [drawn, *hidden(masked & ~np.isnan(weights), colours), *broken(weights, colours)]
 
@@ -161,7 +160,7 @@ def side_by_side(
 ) -> go.Figure:
     """Panels from left to right, or below each other, each with its run's labels; the row, if any, has a frame in each."""
     n_rows = -(-len(panels) // columns)
-    height = max(220, min(34 * max(len(run.queries(kind)) for run in runs), 460)) + 110
+    height = max(220, min(34 * max(len(run.attentions[kind].queries) for run in runs), 460)) + 110
     layout: dict[str, Any] = {**base_layout(colours, size), "height": height * n_rows, "annotations": [], "shapes": []}
     layout["margin"] = {"l": 4, "r": 8, "t": 30, "b": 8}
     # At least a share of 0.06; what is longer than a third of a panel is cut.
@@ -180,13 +179,13 @@ def side_by_side(
             trace.update(xaxis=f"x{place + 1}", yaxis=f"y{place + 1}")
             drawn.append(trace)
         if row is not None:
-            layout["shapes"].append(_row_frame(row, len(run.keys(kind)), place + 1, colours))
+            layout["shapes"].append(_row_frame(row, len(run.attentions[kind].keys), place + 1, colours))
     return go.Figure(drawn, layout)
 
 
 def _row_names(run: Trace, kind: Kind) -> list[str]:
     """The labels of the rows."""
-    return cells.query_labels(run.queries(kind), None if kind == "encoder" else run.output_tokens)
+    return cells.query_labels(run.attentions[kind].queries, None if kind == "encoder" else run.output_tokens)
 
 
 def _axes(
@@ -195,11 +194,11 @@ def _axes(
     """Keys and queries of the panel with this number; `x` and `y` are its place in shares of the figure."""
     names = _row_names(run, kind)
     keys = cells.key_axis(
-        run.keys(kind), kind, colours, size, noun=axis_noun(run), domain=x, anchor=f"y{number}", automargin=False
+        run.attentions[kind].keys, kind, colours, size, noun=axis_noun(run), domain=x, anchor=f"y{number}", automargin=False
     )
     queries = cells.query_axis(
         names,
-        run.queries(kind),
+        run.attentions[kind].queries,
         kind,
         colours,
         size,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import layer_or_first
 from transformer_viz.analysis.mask_parts import MaskPart
 from transformer_viz.analysis.words import axis_noun, kind_title
 from transformer_viz.errors import OptionError, shortened
@@ -46,9 +45,8 @@ def mask(
         before: bool (query, key), the mask of another run; cells that differ from it get a frame.
     """
     colours = theme_of(theme)
-    matrix = trace.mask_reasons[kind]
-    if matrix.ndim == 4:
-        matrix = matrix[trace.layer_place(kind, layer_or_first(trace, kind, layer)), head]
+    attention = trace.attentions[kind]
+    matrix = attention.head_reasons(attention.layers[0] if layer is None else layer, head)
     codes = [0, *cells.codes_in(matrix)]
     frames = [] if before is None else [_frames(_differs(matrix > 0, before), colours)]
     title = f"{kind_title(trace, kind, in_full=False)}: {(matrix > 0).sum()} of {matrix.size} cells masked"
@@ -58,6 +56,7 @@ def mask(
 
 def mask_layout(trace: Trace, kind: Kind, title: str, colours: Theme, height: int = 330) -> dict[str, Any]:
     """The layout of `mask`."""
+    attention = trace.attentions[kind]
     return {
         **base_layout(colours, 12),
         "showlegend": True,
@@ -69,9 +68,9 @@ def mask_layout(trace: Trace, kind: Kind, title: str, colours: Theme, height: in
             "yanchor": "top",
             "pad": {"t": 2},
         },
-        "xaxis": cells.key_axis(trace.keys(kind), kind, colours, 11, noun=axis_noun(trace), tickangle=-90),
+        "xaxis": cells.key_axis(attention.keys, kind, colours, 11, noun=axis_noun(trace), tickangle=-90),
         "yaxis": cells.query_axis(
-            cells.query_labels(trace.queries(kind), None), trace.queries(kind), kind, colours, 11, noun=axis_noun(trace)
+            cells.query_labels(attention.queries, None), attention.queries, kind, colours, 11, noun=axis_noun(trace)
         ),
         "legend": _legend(1.0),
         "height": height,

@@ -17,13 +17,12 @@ import plotly.graph_objects as go
 
 from transformer_viz.analysis.attributed import full, heads_of, is_of_heads
 from transformer_viz.analysis.head_order import ordered
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures import shades
 from transformer_viz.figures.plain import Plain, PlainFigure, heatmap, scatter
 from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, flat, theme_of
-from transformer_viz.terms import Kind, head_label
+from transformer_viz.terms import Head, Kind, head_label
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -97,7 +96,7 @@ def plain_mosaic(trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None
     """The same as plain data."""
     weights, words = _numbers(trace, kind, looks.get("measure"))
     colours, size, scale = theme_of(looks["theme"]), 15 if looks["large"] else 12, looks.get("scale", "fixed")
-    masked = np.broadcast_to(trace.masks[kind], weights.shape)
+    masked = np.broadcast_to(trace.attentions[kind].mask, weights.shape)
     tiles, columns = looks.get("heads"), looks.get("columns")
     if tiles is not None or columns is not None:
         tiles = tiles or ordered(trace, kind)
@@ -106,7 +105,7 @@ def plain_mosaic(trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None
     blocks = block_sizes(weights.shape)
     if blocks != (1, 1):
         weights, masked = _thinned(weights, masked, blocks)
-    grid = Grid(trace.layer_numbers(kind), *weights.shape[1:], tiles=tiles)
+    grid = Grid(trace.attentions[kind].layers, *weights.shape[1:], tiles=tiles)
     title = kind_title(trace, kind, in_full=False) + words + shades.TITLES[scale] + _thinned_words(blocks)
     return PlainFigure(
         [
@@ -125,12 +124,10 @@ def plain_mosaic(trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None
 def _numbers(trace: Trace, kind: Kind, measure: Attribution | None) -> tuple[np.ndarray, str]:
     """(layer, head, query, key) from 0 to 1, and what they are, for behind the title: weights, unless a measure of heads takes
     their place, as shares of its largest number."""
-    weights = trace.attentions(kind)
-    assert weights is not None, f"the run has no {kind} attention"
     if measure is None or not is_of_heads(trace, measure):
-        return weights, ""
+        return trace.attentions[kind].weights, ""
     if measure.kind != kind:
-        return weights, ": weights"
+        return trace.attentions[kind].weights, ": weights"
     largest = full(measure)
     return heads_of(trace, measure) / np.float32(largest), f": {measure.title}, 0 to {largest:.2g}"
 
@@ -139,7 +136,7 @@ def _chosen(trace: Trace, kind: Kind, of_all: np.ndarray, heads: Sequence[tuple[
     """(layer, head, …) -> (row of tiles, column, …), in the order of `heads`; tiles that are missing in the last row are
     not masked, and no numbers."""
     width = columns or of_all.shape[1]
-    found = [of_all[trace.layer_place(kind, layer), head] for layer, head in heads]
+    found = [of_all[trace.attentions[kind].layer_index(layer), head] for layer, head in heads]
     empty = np.zeros_like(found[0]) if of_all.dtype == bool else np.full_like(found[0], np.nan)
     found += [empty] * (-len(found) % width)
     return np.stack(found).reshape(-1, width, *of_all.shape[2:])

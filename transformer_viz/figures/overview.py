@@ -6,12 +6,11 @@ import numpy as np
 import plotly.graph_objects as go
 
 from transformer_viz.analysis.head_order import statistic
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.figures import cells
 from transformer_viz.figures.plain import Plain, PlainFigure, heatmap, scatter
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, theme_of
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 _ROW, _LEAST, _AROUND = 13, 200, 70
@@ -43,7 +42,7 @@ def overview(
         OptionError: heads of this kind have no such measure.
     """
     values = statistic(trace, kind, measure)
-    title, layers = MEASURES[measure].title, trace.layer_numbers(kind)
+    title, layers = MEASURES[measure].title, trace.attentions[kind].layers
     return plain_overview(kind, layers, values, title, focus, theme=theme, large=large).to_plotly()
 
 

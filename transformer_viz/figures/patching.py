@@ -108,7 +108,7 @@ def places_of(found: Patching, kind: Kind) -> list[Place]:
 def _position_labels(found: Patching, a: Trace, b: Trace, kind: Kind) -> list[str]:
     """The columns of the map: `3·l`, and `3·l→o` of what is written from it; `l≠k` where A and B differ."""
     n = found.effects[kind].shape[-1]
-    read = _joined(a.queries(kind)[:n], b.queries(kind)[:n])
+    read = _joined(a.labels(kind)[0][:n], b.labels(kind)[0][:n])
     written = [""] * n if kind == "encoder" else [f"→{out}" for out in _joined(a.output_tokens[:n], b.output_tokens[:n])]
     return [f"{place_label(place, word)}{out}" for place, (word, out) in enumerate(zip(read, written, strict=True))]
 

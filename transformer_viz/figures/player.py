@@ -7,7 +7,6 @@ from typing import Any, NotRequired, TypedDict, Unpack
 
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import Head, layer_or_first
 from transformer_viz.figures import arrangement, cells
 from transformer_viz.figures.attention import bar_traces, bar_words, most_of
 from transformer_viz.figures.focus import CoveredFocus, Focus, GuessFocus
@@ -15,7 +14,7 @@ from transformer_viz.figures.margins import margins
 from transformer_viz.figures.plain import PlainFigure
 from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import ThemeName, labels, theme_of
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -75,8 +74,9 @@ class Looks(TypedDict):
 
 def plain_player(trace: Trace, kind: Kind, layer: int | None, head: Head, step: int, **looks: Unpack[Looks]) -> PlainFigure:
     """The same as plain data."""
-    layer = layer_or_first(trace, kind, layer)
-    n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
+    attention = trace.attentions[kind]
+    layer = attention.layers[0] if layer is None else layer
+    n_queries, n_keys = len(attention.queries), len(attention.keys)
     is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
     focus = focus_of(CoveredFocus if is_large else Focus, trace, kind, layer, head, looks)
     return _figure(focus, step, [focus.frame(t) for t in range(len(trace.rows))])
@@ -96,7 +96,7 @@ def focus_of(drawn_by: type[Focus], trace: Trace, kind: Kind, layer: int, head: 
     size = 17 if large else 13
     focus = drawn_by(trace, kind, layer, head, theme_of(looks["theme"]), size, looks["with_answer"])
     focus.show_measure(looks.get("measure"))
-    n_queries, keys = len(trace.queries(kind)), trace.keys(kind)
+    n_queries, keys = len(trace.attentions[kind].queries), trace.attentions[kind].keys
     below = margins(labels(keys), (), size, upright=cells.is_crowded(keys))["b"]
     if focus.steps:
         place = arrangement.with_candidates(n_queries, below, large=large, narrow=narrow)

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import Head, head_map, reasons_map
 from transformer_viz.errors import shortened
 from transformer_viz.figures.theme import ThemeName, base_layout, escape, even, flat, theme_of
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 _QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}
@@ -35,8 +34,8 @@ def snapshot_maps(
         per_row: how many stand side by side.
     """
     colours = theme_of(theme)
-    maps = [np.asarray(head_map(trace, kind, layer, head)) for _, trace in moments]
-    masked = [np.asarray(reasons_map(trace, kind, layer, head)) > 0 for _, trace in moments]
+    maps = [np.asarray(trace.attentions[kind].head(layer, head)) for _, trace in moments]
+    masked = [np.asarray(trace.attentions[kind].head_reasons(layer, head)) > 0 for _, trace in moments]
     sheet = _Sheet([each.shape for each in maps], per_row)
     height, width = sheet.size
     visible = [np.where(hidden, np.nan, values) for values, hidden in zip(maps, masked, strict=True)]

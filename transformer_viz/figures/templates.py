@@ -68,7 +68,7 @@ def true_keys(trace: Trace, *, with_answer: bool = True) -> list[int | None]:
 
 def mask_template(trace: Trace, kind: Kind) -> dict[str, Any]:
     """A mask's figure, and the words of its hover by reason."""
-    matrix = trace.mask_reasons[kind]
+    matrix = trace.attentions[kind].reasons
     codes = [0, *cells.codes_in(matrix)]
     light, dark = (_mask_parts(trace, kind, codes, theme) for theme in ("light", "dark"))
     words = {str(code): reason_cells.hover_words(code) for code in codes}
@@ -96,10 +96,10 @@ def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[C
 
 def _player_parts(trace: Trace, kind: Kind, looks: Looks) -> dict[str, Any]:
     colours = theme_of(looks["theme"])
-    focus = focus_of(Focus, trace, kind, trace.layer_numbers(kind)[0], 0, looks)
+    focus = focus_of(Focus, trace, kind, trace.attentions[kind].layers[0], 0, looks)
     weights, *others = focus.traces()
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
-    reasons, codes = _flattened(trace.mask_reasons[kind]), cells.codes_in(trace.mask_reasons[kind])
+    reasons, codes = _flattened(trace.attentions[kind].reasons), cells.codes_in(trace.attentions[kind].reasons)
     bars = [drawn for drawn in others if drawn["type"] == "bar"]
     rings = {**focus.ring_trace(), **focus.rings(0)}
     return {

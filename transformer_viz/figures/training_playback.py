@@ -10,7 +10,6 @@ from typing import Any, Unpack
 import numpy as np
 import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import check_place, head_map, layer_or_first, reasons_map
 from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.analysis.snapshots import Course, course
 from transformer_viz.errors import OptionError
@@ -21,6 +20,7 @@ from transformer_viz.figures.player import Looks
 from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
 from transformer_viz.numbers_in_words import compact_words, percent_words
 from transformer_viz.terms import Kind, head_label
+from transformer_viz.trace.attention import check_index
 from transformer_viz.trace.snapshots import TrainingSnapshot
 
 _MAP_SHARE = 0.56
@@ -74,14 +74,14 @@ def plain_training_playback(
     if not moments:
         raise OptionError("there are no moments to draw; replay makes them")
     first, theme, size = moments[0].forced, theme_of(looks["theme"]), 17 if looks["large"] else 13
-    at = len(moments) - 1 if moment is None else check_place("moment", moment, len(moments))
-    check_place("position", position, len(first.steps))
-    layer = layer_or_first(first, kind, layer)
+    at = len(moments) - 1 if moment is None else check_index("moment", moment, len(moments))
+    check_index("position", position, len(first.steps))
+    layer = first.attentions[kind].layers[0] if layer is None else layer
     picture = _Playback(moments, kind, layer, head, position, theme, size, looks["with_answer"])
     traces = picture.traces()
     for number, update in picture.updates(at).items():
         traces[number].update(update)
-    place = _arrangement(len(first.queries(kind)), looks["large"], looks["narrow"])
+    place = _arrangement(len(first.attentions[kind].queries), looks["large"], looks["narrow"])
     layout = picture.layout(at, place, looks["narrow"])
     return PlainFigure(traces, layout, [picture.frame(i) for i in range(len(moments))])
 
@@ -103,11 +103,12 @@ class _Playback:
         self.moments, self.kind, self.layer, self.head, self.position = moments, kind, layer, head, position
         self.theme, self.size, self.with_answer = theme, size, with_answer
         self.trace = moments[0].forced
-        self.maps = [head_map(moment.forced, kind, layer, head) for moment in moments]
-        self.reasons = reasons_map(self.trace, kind, layer, head)
+        self.attention = self.trace.attentions[kind]
+        self.maps = [moment.forced.attentions[kind].head(layer, head) for moment in moments]
+        self.reasons = self.attention.head_reasons(layer, head)
         self.course: Course = course(moments, kind)
-        self.layers = self.trace.layer_numbers(kind)
-        self.place = (self.trace.layer_place(kind, layer), check_place("head", head, self.course.values.shape[2]))
+        self.layers = self.attention.layers
+        self.place = (self.attention.layer_index(layer), check_index("head", head, self.course.values.shape[2]))
         self.own = self.course.values[:, *self.place]
 
     # ---- traces
@@ -206,9 +207,9 @@ class _Playback:
 
     def layout(self, moment: int, place: dict[str, Any], narrow: bool) -> dict[str, Any]:
         kind, theme, size = self.kind, self.theme, self.size
-        names = cells.query_labels(self.trace.queries(kind), None if kind == "encoder" else self.trace.output_tokens)
-        keys = cells.key_axis(self.trace.keys(kind), kind, theme, size, domain=place["x"])
-        queries = cells.query_axis(names, self.trace.queries(kind), kind, theme, size, domain=place["y"])
+        names = cells.query_labels(self.attention.queries, None if kind == "encoder" else self.trace.output_tokens)
+        keys = cells.key_axis(self.attention.keys, kind, theme, size, domain=place["x"])
+        queries = cells.query_axis(names, self.attention.queries, kind, theme, size, domain=place["y"])
         if kind != "encoder":
             queries["title"] = {**queries["title"], "text": f"query: read → {self._goal()}"}
         step = self.moments[moment].forced.steps[self.position]
@@ -262,7 +263,7 @@ class _Playback:
         """The outline of the row whose candidates are shown; the encoder's rows are not those of the target."""
         if self.kind == "encoder":
             return []
-        edges = {"x0": -0.5, "x1": len(self.trace.keys(self.kind)) - 0.5, "y0": self.position - 0.5, "y1": self.position + 0.5}
+        edges = {"x0": -0.5, "x1": len(self.attention.keys) - 0.5, "y0": self.position - 0.5, "y1": self.position + 0.5}
         return [{"type": "rect", **edges, "line": {"color": self.theme.accent, "width": 3 if self.size > 13 else 2.5}}]
 
     def _time_axis(self, width: int) -> dict[str, Any]:

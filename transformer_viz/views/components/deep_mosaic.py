@@ -7,7 +7,6 @@ import streamlit as st
 
 from transformer_viz.analysis.attributed import is_of_heads, norms_of_rows
 from transformer_viz.analysis.head_order import LAYERS, ROLE
-from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures.mosaic import plain_mosaic
 from transformer_viz.figures.overview import plain_overview
@@ -37,7 +36,7 @@ def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, meas
             _overview(trace, chosen, now, on_tile, norms)
     with right:
         heads = deep.heads(trace, st.session_state.heads_page)
-        place = room(len(heads), n_layers_heads(trace, now.kind)[1])
+        place = room(len(heads), trace.attentions[now.kind].n_heads)
         looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large, "scale": chosen.scale}
         looks["measure"] = measure
         figure = plain_mosaic(trace, now.kind, (now.layer, now.head), heads=heads, **place, **looks)
@@ -77,7 +76,7 @@ def _overview(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile,
     by = deep.ORDERS[st.session_state.overview_of] if norms is None else f"{norms.title} of a row"
     values = deep.values(trace) if norms is None else norms_of_rows(trace, norms)
     looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large}
-    figure = plain_overview(now.kind, trace.layer_numbers(now.kind), values, by, (now.layer, now.head), **looks)
+    figure = plain_overview(now.kind, trace.attentions[now.kind].layers, values, by, (now.layer, now.head), **looks)
     title = kind_title(trace, now.kind, in_full=False)
     show_overview(figure, f"Every head of the {title} by {by}", on_tile, now.run)
 
