@@ -190,10 +190,9 @@ def test_a_map_is_walked_cell_by_cell_and_each_is_said_and_outlined(page: Page, 
     open_explore(page, server)
     grid = walk(page)
     layer, head = page.evaluate(f"(({{layer, head}}) => [layer, head])(document.querySelector('{FOCUS}').layout.meta)")
-    assert trace.cross_attentions is not None
-    weights = trace.cross_attentions[layer, head]
-    rows = row_labels(trace.queries("cross"), trace.output_tokens)
-    keys = [place_label(place, token) for place, token in enumerate(trace.keys("cross"))]
+    weights = trace.cross.weights[layer, head]
+    rows = row_labels(trace.cross.queries, trace.output_tokens)
+    keys = [place_label(place, token) for place, token in enumerate(trace.cross.keys)]
     for query, row in enumerate(rows):
         page.keyboard.press("Home")
         for key, token in enumerate(keys):

@@ -10,11 +10,10 @@ import transformer_viz as tv
 from tests.browser.drawn import DRAWN, go, same_as_the_figure
 from tests.figures.conftest import build
 from transformer_viz.analysis.answer import answer_words
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.figures.shades import TITLES, Scale
 from transformer_viz.figures.theme import Style
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 pytestmark = pytest.mark.browser
@@ -69,7 +68,7 @@ def test_other_colours_are_the_figures_own(open_page: Callable[..., Page], edite
 
 
 def test_heads_with_masks_of_their_own(open_page: Callable[..., Page], edited: Trace) -> None:
-    assert edited.mask_reasons["cross"].ndim == 4
+    assert edited.cross.reasons.ndim == 4
     page = open_page(tv.export.html(edited))
     expect(page.locator("[data-part=answer]")).to_have_text("".join(text for _, text in answer_words(edited)))
     for kind, layer, head in (("cross", 1, 2), ("cross", 0, 0), ("decoder", 0, 1), ("decoder", 0, "mean"), ("cross", 1, "max")):
@@ -131,8 +130,7 @@ def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> N
 
 def test_a_head_that_aligns_draws_a_crossing_and_says_where_words_come_from(open_page: Callable[..., Page]) -> None:
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
-    assert trace.cross_attentions is not None
-    weights = trace.cross_attentions[1, 0]
+    weights = trace.cross.weights[1, 0]
     page = open_page(tv.export.html(trace, "decoder", 0, 1, 3, aligner="2.1"))
     lines, tokens = page.locator(".strips .lines path"), "[data-part={}] .token"
     source, output = (page.locator(tokens.format(name)) for name in ("source", "output"))

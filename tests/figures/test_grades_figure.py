@@ -61,9 +61,8 @@ def test_a_run_will_do_and_without_a_right_key_it_says_so(trace, make_trace):
 def test_impossible_wishes(trace, make_trace):
     with pytest.raises(OptionError, match=", ".join(TINTS)):
         figures.grades(trace, "distance")
-    none = dict.fromkeys(("encoder_attentions", "decoder_attentions", "cross_attentions"))
     with pytest.raises(OptionError, match="no attention"):
-        figures.grades(make_trace(**none, mask_reasons={}))
+        figures.grades(make_trace(attentions={}))
 
 
 @pytest.mark.parametrize("narrow", [False, True])
@@ -83,10 +82,10 @@ def test_panels_do_not_overlap(trace, narrow, large):
 
 
 def test_many_heads_have_no_words_that_would_overlap(make_trace, trace):
-    weights = np.repeat(trace.cross_attentions, 7, axis=1)
-    wide = figures.grades(make_trace(cross_attentions=weights))
+    weights = np.repeat(trace.cross.weights, 7, axis=1)
+    wide = figures.grades(make_trace(cross=weights))
     assert not any("<br>" in text for text in panels(wide)["cross-attention"][2].text)
-    narrow = figures.grades(make_trace(cross_attentions=weights), style=Style(narrow=True))
+    narrow = figures.grades(make_trace(cross=weights), style=Style(narrow=True))
     assert not any(panels(narrow)["cross-attention"][2].text)
 
 
@@ -104,7 +103,7 @@ def test_words_can_be_read_on_every_colour(make_trace, name, theme):
     for head in range(n):
         weights[0, head, :, 0] = head / (n - 1)
         weights[0, head, :, 1] = 1 - head / (n - 1)
-    run = make_trace(cross_attentions=weights, alignment=(0,) * 7)
+    run = make_trace(cross=weights, alignment=(0,) * 7)
     tiles, _, words = panels(figures.grades(run, "mass", style=Style(name)))["cross-attention"]
     stops = [tuple(float(c) for c in stop[4:-1].split(",")) for stop in theme.scale]
     for head, ink in zip(range(n), words.textfont.color, strict=True):

@@ -24,7 +24,7 @@ def run(make_trace: Callable[..., Trace]) -> Trace:
 
 
 def shape_of(run: Trace, kind: Kind) -> tuple[int, int]:
-    return len(run.queries(kind)), len(run.keys(kind))
+    return len(run.attentions[kind].queries), len(run.attentions[kind].keys)
 
 
 def cause(run: Trace, kind: Kind = "cross") -> Attribution:
@@ -37,10 +37,9 @@ def cause(run: Trace, kind: Kind = "cross") -> Attribution:
 
 
 def norms(run: Trace, kind: Kind = "cross") -> Attribution:
-    weights = run.attentions(kind)
-    assert weights is not None
+    weights = run.attentions[kind].weights
     values = weights * np.linspace(1, 9, weights.shape[1], dtype=np.float32)[:, None, None]
-    return Attribution("value_weighted", kind, values, layers=run.layer_numbers(kind))
+    return Attribution("value_weighted", kind, values, layers=run.attentions[kind].layers)
 
 
 def second(figure: dict[str, Any]) -> list[dict[str, Any]]:
@@ -101,7 +100,7 @@ def test_rows_to_come_are_blank_in_both_maps(run: Trace) -> None:
 def test_by_value_the_norms_take_the_place_of_the_weights_under_their_own_name(run: Trace) -> None:
     result = norms(run)
     figure, last = spec(figures.player(run, "cross", 1, 2, len(run.rows) - 1, measure=result)), result.values[1, 2]
-    seen = np.where(run.masks["cross"], np.nan, last)
+    seen = np.where(run.cross.mask, np.nan, last)
     np.testing.assert_allclose(numbers(figure["data"][0]["z"]), seen, atol=1e-6)
     assert "value-weighted norm <b>" in figure["data"][0]["hovertemplate"] and not second(figure)
     axis, largest = figure["layout"]["coloraxis"], float(result.values.max())
@@ -116,7 +115,7 @@ def test_small_maps_by_value_and_those_of_a_kind_that_has_none(run: Trace) -> No
     result = norms(run)
     figure = spec(figures.mosaic(run, "cross", measure=result))
     tile = numbers(figure["data"][0]["z"])[: shape_of(run, "cross")[0], : shape_of(run, "cross")[1]]
-    seen = np.where(run.masks["cross"], np.nan, result.values[0, 0] / result.values.max())
+    seen = np.where(run.cross.mask, np.nan, result.values[0, 0] / result.values.max())
     np.testing.assert_allclose(tile, seen, atol=1e-6)
     assert figure["layout"]["title"]["text"] == f"cross-attention: value-weighted norm, 0 to {result.values.max():.2g}"
     other = spec(figures.mosaic(run, "encoder", measure=result))

@@ -61,11 +61,10 @@ def z_of(drawn: dict[str, Any]) -> np.ndarray:
 @runs
 def test_every_picture_draws_every_kind(trace: Trace) -> None:
     for kind in trace.kinds:
-        weights = trace.attentions(kind)
-        assert weights is not None
+        weights = trace.attentions[kind].weights
         for figure in (figures.attention(trace, kind, 0, 0), figures.player(trace, kind, step=max(0, trace.n_steps - 1))):
             drawn = z_of(spec(figure)["data"][0])
-            np.testing.assert_array_equal(drawn, np.where(trace.masks[kind], np.float32(np.nan), weights[0, 0]))
+            np.testing.assert_array_equal(drawn, np.where(trace.attentions[kind].mask, np.float32(np.nan), weights[0, 0]))
         spec(figures.mosaic(trace, kind, (0, 0)))
         spec(figures.mask(trace, kind))
         for narrow in (False, True):

@@ -20,7 +20,7 @@ STYLES = Style(), Style("dark", large=True, narrow=True)
 
 def all_of(trace: Trace, style: Style) -> None:
     for kind in trace.kinds:
-        for layer, head, step in ((None, 0, 0), (trace.layer_numbers(kind)[-1], "mean", max(0, trace.n_steps - 1))):
+        for layer, head, step in ((None, 0, 0), (trace.attentions[kind].layers[-1], "mean", max(0, trace.n_steps - 1))):
             drawn = plain(figures.player)(trace, kind, layer, head, step, style=style)
             same(drawn, figures.player(trace, kind, layer, head, step, style=style))
         for focus in (None, (0, 0), (0, "max")):

@@ -85,8 +85,7 @@ def test_what_was_given_is_never_covered() -> None:
     hidden = covered(PROMPTED, 0)
     assert hidden.output_tokens == (*PROMPTED.output_tokens[:3], HIDDEN, HIDDEN, HIDDEN)
     assert hidden.target_tokens[:4] == PROMPTED.target_tokens[:4]
-    known, weights = hidden.decoder_attentions, PROMPTED.decoder_attentions
-    assert known is not None and weights is not None
+    known, weights = hidden.decoder.weights, PROMPTED.decoder.weights
     assert np.array_equal(known[:, :, :3], weights[:, :, :3])
     assert not known[:, :, 3:].any()
 
@@ -160,5 +159,5 @@ def test_on_a_phone_the_labels_of_the_keys_end_above_the_candidates() -> None:
         layout = figures.player(run, run.kinds[0], style=Style(narrow=True)).layout
         plot = layout.height - layout.margin.t - layout.margin.b
         room = (layout.yaxis.domain[0] - layout.yaxis2.domain[1]) * plot
-        upright = margins(labels(run.keys(run.kinds[0])), (), 13, upright=True)["b"]
+        upright = margins(labels(run.attentions[run.kinds[0]].keys), (), 13, upright=True)["b"]
         assert room >= upright > 120

@@ -40,7 +40,7 @@ def test_a_filmstrip_holds_every_map_where_it_is_drawn(hello):
     moments = [("step 0: <b>", hello), ("step 5", hello), ("step 9: " + "x" * 90, hello)]
     figure = figures.snapshot_maps(moments, "cross", 1, 2, per_row=2)
     drawn = np.asarray(figure.data[0].z)
-    wanted = hello.cross_attentions[1, 2]
+    wanted = hello.cross.weights[1, 2]
     n_queries, n_keys = wanted.shape
     captions = figure.data[-1]
     for x, y in zip(captions.x, captions.y, strict=True):
@@ -55,6 +55,6 @@ def test_a_filmstrip_holds_every_map_where_it_is_drawn(hello):
 def test_a_filmstrip_draws_masked_cells_as_masked(hello):
     figure = figures.snapshot_maps([("now", hello)], "decoder", 0, 0)
     drawn, grey = (np.asarray(figure.data[i].z)[-len(hello.target_tokens) :] for i in (0, 1))
-    masked = hello.masks["decoder"]
+    masked = hello.decoder.mask
     assert np.array_equal(np.isnan(drawn), masked)
     assert np.array_equal(grey == 1, masked)

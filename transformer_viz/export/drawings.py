@@ -5,14 +5,13 @@ from inspect import Parameter, signature
 from typing import Any, Unpack
 
 from transformer_viz import figures
-from transformer_viz.analysis.heads import Head, n_layers_heads
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.content import view
 from transformer_viz.export.options import DEFAULTS, WIDTH, ShownOptions
 from transformer_viz.figures.shades import SCALES, Scale
 from transformer_viz.figures.theme import Style
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 _PLACES = ("kind", "layer", "head", "step")
@@ -55,9 +54,8 @@ def _mosaic(
     trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None, *, scale: Scale = "fixed", style: Style = Style()
 ) -> Any:
     """Tiles about as high as their cells ask for on a page of the usual width."""
-    n_layers, n_heads = n_layers_heads(trace, kind)
-    share = len(trace.queries(kind)) / max(1, len(trace.keys(kind)))
-    height = 28 + n_layers * round(min(300, max(70, WIDTH / n_heads * min(1.5, share))))
+    n_layers, n_heads, n_queries, n_keys = trace.attentions[kind].weights.shape
+    height = 28 + n_layers * round(min(300, max(70, WIDTH / n_heads * min(1.5, n_queries / n_keys))))
     return figures.mosaic(trace, kind, focus, height=height, scale=scale, style=style)
 
 

@@ -39,6 +39,5 @@ def frame(trace: Trace, *, height: int = HEIGHT, plotlyjs: PlotlyJs = "packed", 
 
 def shown(trace: Trace) -> str | None:
     """What a Trace shows of itself in a notebook; None, which leaves its one line of text, for a large or empty one."""
-    weights = [trace.attentions(kind) for kind in trace.kinds]
-    size = sum(each.nbytes for each in weights if each is not None)
+    size = sum(attention.weights.nbytes for attention in trace.attentions.values())
     return frame(trace) if 0 < size <= LARGEST else None

@@ -3,10 +3,9 @@
 from os import PathLike
 from typing import Any, Literal, TypedDict
 
-from transformer_viz.analysis.heads import Head
 from transformer_viz.export.content import PageTheme
 from transformer_viz.figures.shades import Scale
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 
 PlotlyJs = bool | Literal["cdn", "packed"] | str | PathLike[str]
 WIDTH, SCALE = 1200, 2.0

@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import Any
 
 from transformer_viz.analysis.aligner import aligner_of
-from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.assets import asset, script
 from transformer_viz.export.content import PageTheme, aligned, content, view
@@ -21,7 +20,7 @@ from transformer_viz.export.drawings import check_colours
 from transformer_viz.export.options import PlotlyJs
 from transformer_viz.figures import files
 from transformer_viz.figures.shades import Scale
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")

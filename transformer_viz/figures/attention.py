@@ -4,14 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures import cells, shades
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.parts import colour_axis
 from transformer_viz.figures.shades import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.theme import Style, Theme, base_layout
-from transformer_viz.terms import Kind, head_title
+from transformer_viz.terms import Head, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 
@@ -39,8 +38,9 @@ def attention(
     Raises:
         OptionError: the run has no such kind, layer or head.
     """
-    colours, size, layer = style.colours, style.size, layer_or_first(trace, kind, layer)
-    weights, reasons = head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head)
+    colours, size, attention = style.colours, style.size, trace.attentions[kind]
+    layer = attention.layers[0] if layer is None else layer
+    weights, reasons = attention.head(layer, head), attention.head_reasons(layer, head)
     columns, rows = cells.token_axes(trace, kind, colours, size)
     return PlainFigure(
         [*map_traces(weights, reasons, colours), *bar_traces(scale)],

@@ -142,11 +142,11 @@ def query_axis(
 def query_labels(trace: Trace, kind: Kind) -> list[str]:
     """The labels of a map's rows, with what was written from them."""
     written = None if kind == "encoder" else trace.output_tokens
-    return [escape(label) for label in row_labels(trace.queries(kind), written)]
+    return [escape(label) for label in row_labels(trace.attentions[kind].queries, written)]
 
 
 def token_axes(trace: Trace, kind: Kind, theme: Theme, size: int, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Columns and rows of a run's map."""
-    noun, queries = axis_noun(trace), trace.queries(kind)
-    columns = key_axis(trace.keys(kind), kind, theme, size, noun=noun, **more)
-    return columns, query_axis(query_labels(trace, kind), queries, kind, theme, size, noun=noun, **more)
+    noun, attention = axis_noun(trace), trace.attentions[kind]
+    columns = key_axis(attention.keys, kind, theme, size, noun=noun, **more)
+    return columns, query_axis(query_labels(trace, kind), attention.queries, kind, theme, size, noun=noun, **more)

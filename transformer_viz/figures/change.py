@@ -5,13 +5,12 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.align import common
-from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.masks import mask_layout
 from transformer_viz.figures.parts import colour_axis
 from transformer_viz.figures.theme import Style
-from transformer_viz.terms import Kind, head_title
+from transformer_viz.terms import Head, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 
@@ -42,9 +41,10 @@ def change(
     Raises:
         OptionError: a run has no such kind, layer or head.
     """
-    colours, size, layer = style.colours, style.size - 2, layer_or_first(after, kind, layer)
-    first, second = common(*(head_map(run, kind, layer, head) for run in (before, after)))
-    masked = np.logical_and(*common(*(reasons_map(run, kind, layer, head) > 0 for run in (before, after))))
+    colours, size = style.colours, style.size - 2
+    layer = after.attentions[kind].layers[0] if layer is None else layer
+    first, second = common(*(run.attentions[kind].head(layer, head) for run in (before, after)))
+    masked = np.logical_and(*common(*(run.attentions[kind].head_mask(layer, head) for run in (before, after))))
     difference, layout = second - first, mask_layout(after, kind, "", style, height)
     title = {"text": f"{head_title(layer, head)}: after − before", "side": "top", "font": {"size": size + 3}}
     # A bar where the mask has its legend.

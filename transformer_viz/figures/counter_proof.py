@@ -6,7 +6,6 @@ import numpy as np
 
 from transformer_viz.addresses import HeadPlace
 from transformer_viz.analysis.counter_proof import CounterProof
-from transformer_viz.analysis.heads import reasons_map
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
@@ -35,7 +34,7 @@ def counter_proof(
     if not 1 <= len(proofs) <= 2:
         raise OptionError(f"{len(proofs)} counter-proofs cannot be drawn; 1 to 2 can, beside the map as it is")
     kind, colours = proofs[0].heads[0].kind, style.colours
-    place, masked = HeadPlace(kind, layer, head), reasons_map(trace, kind, layer, head) > 0
+    place, masked = HeadPlace(kind, layer, head), trace.attentions[kind].head_mask(layer, head)
     maps = [(f"{head_label(layer, head)} as it is", proofs[0].of(place))]
     for proof in proofs:
         # Which heads were moved together, and how far.

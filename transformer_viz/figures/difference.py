@@ -11,7 +11,6 @@ import numpy as np
 
 from transformer_viz.analysis.align import largest
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, Comparison, compare, of_b
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.word_pairs import Pair
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import cells
@@ -19,7 +18,7 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figur
 from transformer_viz.figures.maps import Panel, labels_of, numbered, side_by_side, weight_map, words_of
 from transformer_viz.figures.parts import filled, rectangles
 from transformer_viz.figures.theme import Style, Theme
-from transformer_viz.terms import Kind, head_title
+from transformer_viz.terms import Head, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 

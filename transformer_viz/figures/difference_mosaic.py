@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, AlignedMaps, compare
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures.difference import absent_pattern, check_limit, crossed_pattern, upon_words
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.mosaic import EMPTY, HeadGrid, block_sizes, in_rows, is_exact
 from transformer_viz.figures.theme import Style, Theme, even
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 _MASKED, _BROKEN, _ZERO, _SHADES = 2, 4, 130, 124

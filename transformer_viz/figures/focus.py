@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.attributed import full, is_of_heads, map_of
-from transformer_viz.analysis.heads import Head, head_map, reasons_map
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.arrangement import TITLE, arranged
@@ -22,7 +21,7 @@ from transformer_viz.figures.parts import panel
 from transformer_viz.figures.second_map import AXES, SecondMap
 from transformer_viz.figures.shades import WEIGHTS, Quantity, Scale
 from transformer_viz.figures.theme import Style, base_layout, labels
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -47,8 +46,9 @@ class Focus:
     ) -> None:
         self.trace, self.theme, self.size, self.style, self.scale = trace, style.colours, style.size, style, scale
         self.kind, self.layer, self.head = kind, layer, head
-        self.weights, self.of = head_map(trace, kind, layer, head), WEIGHTS
-        self.reasons = reasons_map(trace, kind, layer, head)
+        attention = trace.attentions[kind]
+        self.weights, self.of = attention.head(layer, head), WEIGHTS
+        self.reasons = attention.head_reasons(layer, head)
         self.codes = cells.codes_in(self.reasons)
         self.steps = trace.steps or candidates.at_masks(trace)
         # The encoder has read everything before the first step; its map never grows.
@@ -56,10 +56,9 @@ class Focus:
         self.is_stepped = trace.is_stepped(kind)
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
         self.beside = None if measure is None or measure.kind != kind else self._second_map(measure)
-        keys = trace.keys(kind)
-        below = margins(labels(keys), (), self.size, upright=cells.is_crowded(keys))["b"]
+        below = margins(labels(attention.keys), (), self.size, upright=cells.is_crowded(attention.keys))["b"]
         has = {"has_candidates": bool(self.steps), "has_second": self.beside is not None}
-        self.place = arranged((len(self.weights), len(keys)), below, style, **has)
+        self.place = arranged(self.weights.shape, below, style, **has)
 
     def _second_map(self, measure: Attribution) -> SecondMap | None:
         """The measure as a map of its own; one of heads takes the place of the weights instead."""
@@ -115,7 +114,7 @@ class Focus:
         kind, theme, size, place = self.kind, self.theme, self.size, self.place
         columns, rows = cells.token_axes(self.trace, kind, theme, size)
         columns, rows = {**columns, "domain": place["x"]}, {**rows, "domain": place["y"]}
-        keys = self.trace.keys(kind)
+        keys = self.trace.attentions[kind].keys
         # On a phone the candidates stand below the map, and their axis is the figure's last.
         upright = cells.is_crowded(keys) and place["y"][0] == 0
         room = margins(labels(keys), cells.query_labels(self.trace, kind), size, upright=upright)
@@ -153,7 +152,7 @@ class Focus:
 
     def row_trace(self) -> Plain:
         """The outline of a step's row. A line, since a step changes traces; Plotly would draw all axes anew for a shape."""
-        right = len(self.trace.keys(self.kind)) - 0.5
+        right = self.weights.shape[1] - 0.5
         line = {"color": self.theme.accent, "width": 3 if self.style.large else 2.5}
         return scatter(x=[-0.5, right, right, -0.5, -0.5], mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
 

@@ -4,13 +4,12 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.knock_out import KnockOut
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.theme import Style
 from transformer_viz.figures.tiles import tile_map
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 
 Number = Literal["answers", "log_p"]
 TITLES: dict[Number, str] = {"answers": "share of right answers lost without it", "log_p": "log p lost a token, nats"}

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.align import common
-from transformer_viz.analysis.heads import Head, head_map, reasons_map, scores_map
 from transformer_viz.analysis.softmax import Softmax
 from transformer_viz.analysis.words import axis_noun
 from transformer_viz.figures import cells
 from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
 from transformer_viz.figures.parts import colour_axis, edge, frame, named_axis, panel, panel_axes, words_at
 from transformer_viz.figures.theme import Style, Theme, base_layout, even, shown
-from transformer_viz.terms import Kind, place_label
+from transformer_viz.terms import Head, Kind, place_label
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import PAD
 
@@ -45,8 +44,8 @@ def softmax_maps(
     Raises:
         OptionError: the run has no scores of this kind, or no such head.
     """
-    scores, colours = scores_map(trace, kind, layer, head), style.colours
-    masked, weights = reasons_map(trace, kind, layer, head) > 0, computed.weights
+    attention, weights, colours = trace.attentions[kind], computed.weights, style.colours
+    scores, masked = attention.head_scores(layer, head), attention.head_mask(layer, head)
     most = float(np.nanmax(np.abs(scores), initial=1e-6))
     signed: dict[str, Any] = {"zmin": -most, "zmax": most, "colorscale": even(colours.diverging), "showscale": False}
     after = np.where(masked, np.nan, computed.filled)
@@ -57,7 +56,7 @@ def softmax_maps(
         ("2. after the mask", [cells.number_cells(after, "score", **signed), *cells.hidden(masked, colours)]),
         ("3. weights after the softmax", [cells.number_cells(weights, "weight", **share_scale(colours)), *nothing]),
     )
-    framed = (0, row, len(trace.keys(kind)) - 1, row)
+    framed = (0, row, len(attention.keys) - 1, row)
     return of_a_kind([Panel(title, *labels_of(trace, kind), drawn, framed) for title, drawn in maps], trace, kind, style)
 
 
@@ -78,7 +77,7 @@ def before_and_after(before: Trace, after: Trace, kind: Kind, layer: int, head: 
     """
     colours = style.colours
     signed: dict[str, Any] = {"zmin": -1, "zmax": 1, "colorscale": even(colours.diverging), "showscale": False}
-    first, second = common(*(head_map(trace, kind, layer, head) for trace in (before, after)))
+    first, second = common(*(trace.attentions[kind].head(layer, head) for trace in (before, after)))
     change = cells.number_cells(second - first, "difference", "%{z:+.4f}", **signed)
     maps = (
         ("before", before, weight_map(before, kind, layer, head, colours, share_scale(colours))),
@@ -95,7 +94,8 @@ def share_scale(colours: Theme) -> dict[str, Any]:
 
 def weight_map(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme, scale: dict[str, Any]) -> list[Plain]:
     """A head's weights in a run, its masked cells, and those that are not numbers."""
-    weights, masked = head_map(run, kind, layer, head), reasons_map(run, kind, layer, head) > 0
+    attention = run.attentions[kind]
+    weights, masked = attention.head(layer, head), attention.head_mask(layer, head)
     drawn = cells.number_cells(np.where(masked, np.nan, weights), "weight", **scale)
     return [drawn, *cells.hidden(masked & ~np.isnan(weights), colours), *cells.broken(weights, colours)]
 
@@ -114,8 +114,9 @@ def words_of(run: Trace, kind: Kind) -> tuple[list[str], list[str], list[str]]:
         return [shown(token, _LONGEST_WORD) for token in tokens]
 
     written = () if kind == "encoder" else run.output_tokens
-    pairs = zip(run.queries(kind), words(written), strict=False)
-    return words(run.queries(kind)), ["" if read == PAD else out for read, out in pairs], words(run.keys(kind))
+    attention = run.attentions[kind]
+    pairs = zip(attention.queries, words(written), strict=False)
+    return words(attention.queries), ["" if read == PAD else out for read, out in pairs], words(attention.keys)
 
 
 def numbered(words: Sequence[str], written: Sequence[str] = (), places: Sequence[int] = ()) -> list[str]:
@@ -148,7 +149,7 @@ class Panel:
 
 def of_a_kind(panels: Sequence[Panel], trace: Trace, kind: Kind, style: Style) -> PlainFigure:
     """Maps side by side whose columns are the keys of a run."""
-    return side_by_side(panels, style, cells.key_title(trace.keys(kind), kind, axis_noun(trace)))
+    return side_by_side(panels, style, cells.key_title(trace.attentions[kind].keys, kind, axis_noun(trace)))
 
 
 def side_by_side(panels: Sequence[Panel], style: Style, across: str = "") -> PlainFigure:

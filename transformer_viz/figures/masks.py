@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.heads import layer_or_first
 from transformer_viz.analysis.mask_parts import MaskPart
 from transformer_viz.analysis.words import axis_noun, kind_title
 from transformer_viz.errors import OptionError, shortened
@@ -49,9 +48,8 @@ def mask(
         before: bool (query, key), the mask of another run; cells that differ from it get a frame.
         style: theme and size.
     """
-    matrix = trace.mask_reasons[kind]
-    if matrix.ndim == 4:
-        matrix = matrix[trace.layer_place(kind, layer_or_first(trace, kind, layer)), head]
+    attention = trace.attentions[kind]
+    matrix = attention.head_reasons(attention.layers[0] if layer is None else layer, head)
     frames = []
     if before is not None:
         # What only one of the two has does not count.
@@ -68,7 +66,7 @@ def mask(
 
 def mask_layout(trace: Trace, kind: Kind, title: str, style: Style, height: int = 330) -> dict[str, Any]:
     """The layout of `mask`."""
-    colours, size, noun, queries = style.colours, style.size - 2, axis_noun(trace), trace.queries(kind)
+    colours, size, noun, attention = style.colours, style.size - 2, axis_noun(trace), trace.attentions[kind]
     return {
         **base_layout(colours, size + 1),
         "showlegend": True,
@@ -80,8 +78,8 @@ def mask_layout(trace: Trace, kind: Kind, title: str, style: Style, height: int 
             "yanchor": "top",
             "pad": {"t": 2},
         },
-        "xaxis": cells.key_axis(trace.keys(kind), kind, colours, size, noun=noun, tickangle=-90),
-        "yaxis": cells.query_axis(labels(queries), queries, kind, colours, size, noun=noun),
+        "xaxis": cells.key_axis(attention.keys, kind, colours, size, noun=noun, tickangle=-90),
+        "yaxis": cells.query_axis(labels(attention.queries), attention.queries, kind, colours, size, noun=noun),
         "legend": legend(size + 1, **_FIXED),
         "height": height,
         "margin": {"t": 84, "l": 8, "r": 8, "b": 8},

@@ -16,7 +16,6 @@ import numpy as np
 
 from transformer_viz.analysis.attributed import full, heads_of, is_of_heads
 from transformer_viz.analysis.head_order import ordered
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures import shades
 from transformer_viz.figures.cells import only
@@ -24,7 +23,7 @@ from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, plo
 from transformer_viz.figures.parts import outline
 from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import Style, Theme, base_layout, flat
-from transformer_viz.terms import Kind, head_label
+from transformer_viz.terms import Head, Kind, head_label
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -76,11 +75,11 @@ def mosaic(
 
     `layout.meta["block"]` says how many queries and keys one cell stands for.
     """
-    weights, words = _numbers(trace, kind, measure)
-    colours, masked = style.colours, np.broadcast_to(trace.masks[kind], weights.shape)
+    attention, (weights, words) = trace.attentions[kind], _numbers(trace, kind, measure)
+    colours, masked = style.colours, np.broadcast_to(attention.mask, weights.shape)
     tiles = heads or (ordered(trace, kind) if columns else None)
     if tiles is not None:
-        places = [(trace.layer_place(kind, layer), head) for layer, head in tiles]
+        places = [(attention.layer_index(layer), head) for layer, head in tiles]
         # Tiles that are missing in the last row are not masked, and no numbers.
         weights, masked = in_rows(weights, places, columns, np.nan), in_rows(masked, places, columns, False)
     weights = shades.scaled(weights.astype(np.float32, copy=False), masked, scale)
@@ -92,7 +91,7 @@ def mosaic(
             starts = np.arange(0, weights.shape[axis], block)
             weights = np.fmax.reduceat(weights, starts, axis)
             masked = np.logical_and.reduceat(masked, starts, axis)
-    grid = HeadGrid(trace.layer_numbers(kind), weights.shape[1:], tiles, focus)
+    grid = HeadGrid(attention.layers, weights.shape[1:], tiles, focus)
     thinned = "" if blocks == (1, 1) else f", each cell the strongest of {blocks[0]} × {blocks[1]}"
     title = kind_title(trace, kind, in_full=False) + words + shades.TITLES[scale] + thinned
     if is_exact(weights):
@@ -112,12 +111,10 @@ def mosaic(
 def _numbers(trace: Trace, kind: Kind, measure: Attribution | None) -> tuple[np.ndarray, str]:
     """(layer, head, query, key) from 0 to 1, and what they are, for behind the title: weights, unless a measure of heads takes
     their place, as shares of its largest number."""
-    weights = trace.attentions(kind)
-    assert weights is not None, f"the run has no {kind} attention"
     if measure is None or not is_of_heads(trace, measure):
-        return weights, ""
+        return trace.attentions[kind].weights, ""
     if measure.kind != kind:
-        return weights, ": weights"
+        return trace.attentions[kind].weights, ": weights"
     largest = full(measure)
     return heads_of(trace, measure) / np.float32(largest), f": {measure.title}, 0 to {largest:.2g}"
 

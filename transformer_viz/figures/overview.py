@@ -1,12 +1,11 @@
 """All heads of a deep model as one small picture: a cell for each, coloured by one number."""
 
 from transformer_viz.analysis.head_order import statistic
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.theme import Style
 from transformer_viz.figures.tiles import tile_map
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 
@@ -32,4 +31,4 @@ def overview(
         OptionError: heads of this kind have no such measure.
     """
     values = statistic(trace, kind, measure)
-    return tile_map(kind, trace.layer_numbers(kind), values, MEASURES[measure].title, focus, style)
+    return tile_map(kind, trace.attentions[kind].layers, values, MEASURES[measure].title, focus, style)

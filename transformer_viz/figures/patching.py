@@ -106,6 +106,6 @@ def _position_labels(found: Patching, a: Trace, b: Trace, kind: Kind) -> list[st
         words = zip(*([shown(token, _LONGEST_WORD) for token in run[:n]] for run in runs), strict=True)
         return [one if one == other else f"{one}≠{other}" for one, other in words]
 
-    read = joined(a.queries(kind), b.queries(kind))
+    read = joined(a.labels(kind)[0], b.labels(kind)[0])
     written = [""] * n if kind == "encoder" else [f"→{out}" for out in joined(a.output_tokens, b.output_tokens)]
     return [f"{place_label(place, word)}{out}" for place, (word, out) in enumerate(zip(read, written, strict=True))]

@@ -5,13 +5,12 @@ Frames are applied in the browser, so stepping costs no round trip.
 
 from typing import Any
 
-from transformer_viz.analysis.heads import Head, layer_or_first
 from transformer_viz.figures.attention import bar_traces, bar_words, most_of
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.focus import CoveredFocus, Focus, GuessFocus
 from transformer_viz.figures.shades import Scale
 from transformer_viz.figures.theme import Style
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -50,8 +49,9 @@ def player(
     Raises:
         OptionError: the run has no such kind, layer or head, or the measure is of another run.
     """
-    layer = layer_or_first(trace, kind, layer)
-    n_queries, n_keys = len(trace.queries(kind)), len(trace.keys(kind))
+    attention = trace.attentions[kind]
+    layer = attention.layers[0] if layer is None else layer
+    n_queries, n_keys = len(attention.queries), len(attention.keys)
     is_large = kind != "encoder" and n_queries * n_queries * n_keys >= COVERED_FROM
     looks: dict[str, Any] = {"with_answer": with_answer, "scale": scale, "measure": measure}
     focus = (CoveredFocus if is_large else Focus)(trace, kind, layer, head, style, **looks)

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from transformer_viz.analysis.heads import Head, head_map, reasons_map
 from transformer_viz.errors import shortened
 from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.maps import share_scale
 from transformer_viz.figures.mosaic import Grid
 from transformer_viz.figures.theme import Style, escape
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 _LONGEST_TEXT = 22
@@ -37,7 +36,7 @@ def snapshot_maps(
         style: theme and size.
     """
     colours, size, columns = style.colours, style.size - 1, min(per_row, len(moments))
-    maps = [head_map(trace, kind, layer, head) for _, trace in moments]
+    maps = [trace.attentions[kind].head(layer, head) for _, trace in moments]
     shape = max(map(len, maps)), max(values.shape[1] for values in maps)
     grid = Grid([escape(shortened(title, _LONGEST_TEXT)) for title, _ in moments], columns, shape)
     # A map that is smaller than another one ends before its tile does.
@@ -45,7 +44,7 @@ def snapshot_maps(
     masked = np.zeros(weights.shape, bool)
     for place, values, (_, trace) in zip(grid.places, maps, moments, strict=True):
         here = (*place, *map(slice, values.shape))
-        masked[here] = reasons_map(trace, kind, layer, head) > 0
+        masked[here] = trace.attentions[kind].head_mask(layer, head)
         weights[here] = np.where(masked[here], np.nan, values)
     drawn = grid.exact_maps(weights, share_scale(colours), [(masked, colours.masked)])
     return PlainFigure([*drawn, *grid.marks(colours, size)], grid.layout(colours, size, 40 + grid.n_rows * 190))

@@ -34,11 +34,11 @@ def player_template(
     """
 
     # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
-    reasons = trace.mask_reasons[kind]
+    reasons = trace.attentions[kind].reasons
     codes, reasons = cells.codes_in(reasons), reasons if reasons.ndim == 2 else reasons[0, 0]
 
     def parts(style: Style) -> dict[str, Any]:
-        layer = trace.layer_numbers(kind)[0]
+        layer = trace.attentions[kind].layers[0]
         focus = Focus(trace, kind, layer, 0, style, with_answer=with_answer, scale=scale)
         weights, *others = focus.traces()
         bars = [drawn for drawn in others if drawn["type"] == "bar"]
@@ -81,7 +81,7 @@ def true_keys(trace: Trace, *, with_answer: bool = True) -> list[int | None]:
 
 def mask_template(trace: Trace, kind: Kind) -> dict[str, Any]:
     """A mask's figure, and the words of its hover by reason."""
-    codes = [0, *cells.codes_in(trace.mask_reasons[kind])]
+    codes = [0, *cells.codes_in(trace.attentions[kind].reasons)]
 
     def parts(style: Style) -> dict[str, Any]:
         # One cell stands for all, since numbers are left out. Where heads have masks of their own, the legend is of them all.

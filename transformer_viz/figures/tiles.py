@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.heads import Head
 from transformer_viz.figures.figure_data import Plain, PlainFigure, heatmap, scatter
 from transformer_viz.figures.parts import colour_axis, named_axis
 from transformer_viz.figures.theme import Style, base_layout
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 
 _ROW, _LEAST, _AROUND = 13, 200, 70
 """Pixels of a layer, of all of them at least, and of what stands around them."""

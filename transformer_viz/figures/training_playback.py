@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz.analysis.heads import check_place, head_map, layer_or_first, reasons_map
 from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.analysis.snapshots import Course, course
 from transformer_viz.errors import OptionError
@@ -20,6 +19,7 @@ from transformer_viz.figures.parts import axis, frame, on_axes, panel, words_at
 from transformer_viz.figures.theme import Style, base_layout, escape
 from transformer_viz.numbers_in_words import compact_words, percent_words
 from transformer_viz.terms import Kind, head_label, row_labels
+from transformer_viz.trace.attention import check_index
 from transformer_viz.trace.snapshots import TrainingSnapshot
 
 _MAP_SHARE = 0.56
@@ -56,9 +56,10 @@ def training_playback(
     if not moments:
         raise OptionError("there are no moments to draw; replay makes them")
     first = moments[0].forced
-    at = len(moments) - 1 if moment is None else check_place("moment", moment, len(moments))
-    check_place("position", position, len(first.steps))
-    picture = _Playback(moments, kind, layer_or_first(first, kind, layer), head, position, style, with_answer)
+    at = len(moments) - 1 if moment is None else check_index("moment", moment, len(moments))
+    check_index("position", position, len(first.steps))
+    layer = first.attentions[kind].layers[0] if layer is None else layer
+    picture = _Playback(moments, kind, layer, head, position, style, with_answer)
     traces = picture.traces()
     for number, update in picture.updates(at).items():
         traces[number].update(update)
@@ -81,11 +82,12 @@ class _Playback:
         self.moments, self.kind, self.layer, self.head, self.position = moments, kind, layer, head, position
         self.style, self.theme, self.size, self.with_answer = style, style.colours, style.size, with_answer
         self.trace = moments[0].forced
-        self.maps = [head_map(moment.forced, kind, layer, head) for moment in moments]
-        self.reasons = reasons_map(self.trace, kind, layer, head)
+        self.attention = self.trace.attentions[kind]
+        self.maps = [moment.forced.attentions[kind].head(layer, head) for moment in moments]
+        self.reasons = self.attention.head_reasons(layer, head)
         self.course: Course = course(moments, kind)
-        self.layers = self.trace.layer_numbers(kind)
-        self.place = (self.trace.layer_place(kind, layer), check_place("head", head, self.course.values.shape[2]))
+        self.layers = self.attention.layers
+        self.place = (self.attention.layer_index(layer), check_index("head", head, self.course.values.shape[2]))
         self.own = self.course.values[:, *self.place]
 
     # ---- traces
@@ -191,7 +193,7 @@ class _Playback:
         # The row whose candidates are shown, as the map's axis calls it when it has the decoder's rows; the encoder's rows are
         # not those of the target, and none of them has a frame.
         row = escape(row_labels(self.trace.target_tokens, self.trace.output_tokens)[self.position])
-        at, last = self.position, len(self.trace.keys(kind)) - 1
+        at, last = self.position, len(self.attention.keys) - 1
         framed = [frame(0, at, last, at, theme.accent, 3 if self.style.large else 2.5)] if kind != "encoder" else []
         names = candidates.names(self.moments[moment].forced.steps[self.position])
         steps = [compact_words(moment.step) for moment in self.moments]

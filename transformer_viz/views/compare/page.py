@@ -10,7 +10,6 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.compare_words import tokens_read
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
-from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.export.strips import legend
 from transformer_viz.figures.difference_mosaic import difference_mosaic
 from transformer_viz.figures.figure_data import plain
@@ -256,7 +255,7 @@ def _legend(comparison: Comparison) -> str:
 def _alt(comparison: Comparison) -> str:
     kind, layer, head = _focus()
     b_place = head_title(*of_b(layer, head, **place.of_b()))
-    sizes = [f"{len(run.queries(kind))} by {len(run.keys(kind))}" for run in (comparison.a, comparison.b)]
+    sizes = ["{} by {}".format(*run.attentions[kind].weights.shape[2:]) for run in (comparison.a, comparison.b)]
     return (
         f"{KIND_TITLES[kind]}: A's {head_title(layer, head)}, {sizes[0]}, B's {b_place}, {sizes[1]}, and the difference A − B. "
         "The sentence and the table above say where it is largest."
@@ -266,7 +265,7 @@ def _alt(comparison: Comparison) -> str:
 def _say_sizes(comparison: Comparison) -> None:
     """Other numbers of layers or heads, and kinds that one alone has."""
     kind: Kind = st.session_state.kind
-    shapes = [n_layers_heads(run, kind) for run in (comparison.a, comparison.b)]
+    shapes = [run.attentions[kind].weights.shape[:2] for run in (comparison.a, comparison.b)]
     words = []
     if comparison.is_by_text:
         words.append("Words lie upon each other by their text, case aside; what one alone has is dotted.")

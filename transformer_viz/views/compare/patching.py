@@ -3,14 +3,12 @@
 import re
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
 from typing import Any
 
 import streamlit as st
 
 from transformer_viz import glossary
 from transformer_viz.addresses import Place, parse
-from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.analysis.patching import Effect, Extent, PatchedRun, Patching, parting
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.export.strips import output_strip
@@ -80,7 +78,7 @@ def show(pair: Pair, kind: Kind, *, large: bool) -> list[Any]:
 def _found(pair: Pair, model: LoadedModel, kind: Kind, step: int, *, large: bool) -> list[Any]:
     runs, state = pair.runs, st.session_state
     # Of a deep model all heads at once are more than a page has room for, and its layers say which heads to look at.
-    by = "layer" if max(prod(n_layers_heads(pair.runs[0], kind)) for kind in pair.runs[0].kinds) > _MOST_ROWS else "head"
+    by = "layer" if max(each.n_layers * each.n_heads for each in pair.runs[0].attentions.values()) > _MOST_ROWS else "head"
     with st.container(horizontal=True, vertical_alignment="center", key="patch-controls"):
         looks: Any = {"default": by, "words": _BY_WORDS.__getitem__, "label_visibility": "collapsed"}
         link.segmented_control("What is put", list(_BY_WORDS), key="patch_by", **looks)
@@ -205,7 +203,7 @@ def _sentence(pair: Pair, found: Patching) -> str:
 def _largest_of(pair: Pair, found: Patching, kind: Kind) -> str:
     """For who does not see the map."""
     [best] = replace(found, effects={kind: found.effects[kind]}).largest(1)
-    read = visible(pair.runs[0].queries(kind)[best.query])
+    read = visible(pair.runs[0].labels(kind)[0][best.query])
     return f"The largest effect is {signed_words(best.value, 2)}, of {_name(best.place)} at {place_words(best.query)} {read}."
 
 
@@ -218,7 +216,7 @@ def _name(place: Place) -> str:
 
 def _at(pair: Pair, effect: Effect) -> str:
     """`token 7 o`."""
-    return f"{place_words(effect.query)} {of_run(pair.runs[0].queries(effect.place.kind)[effect.query])}"
+    return f"{place_words(effect.query)} {of_run(pair.runs[0].labels(effect.place.kind)[0][effect.query])}"
 
 
 def _content(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun, *, large: bool) -> dict[str, Any]:
@@ -256,7 +254,7 @@ def _content(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun, *
 
 def _outcome(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun) -> list[list[str]]:
     """`B′ is B with layer 1 head 1 of the cross-attention of A at token 7, o: it brings back +0.27, and B′ writes …`."""
-    read = pair.runs[0].queries(chosen.place.kind)[chosen.query]
+    read = pair.runs[0].labels(chosen.place.kind)[0][chosen.query]
     wrote = changed.tokens[found.step]
     of = next((name for name, token in zip("AB", found.tokens, strict=True) if token == wrote), None)
     return [

@@ -7,7 +7,6 @@ import streamlit as st
 
 from transformer_viz.analysis.attributed import is_of_heads, norms_of_rows
 from transformer_viz.analysis.head_order import LAYERS, ROLE
-from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures.figure_data import PlainFigure, plain
 from transformer_viz.figures.mosaic import mosaic
@@ -37,7 +36,7 @@ def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, meas
             _overview(trace, now, on_tile, norms)
     with right:
         heads = deep.heads(trace, st.session_state.heads_page)
-        place = room(len(heads), n_layers_heads(trace, now.kind)[1])
+        place = room(len(heads), trace.attentions[now.kind].n_heads)
         looks: dict[str, Any] = {"scale": chosen.scale, "measure": measure, "style": style.figure_style()}
         figure = plain(mosaic)(trace, now.kind, (now.layer, now.head), heads=heads, **place, **looks)
         show_mosaic(figure, now.kind, now, on_tile)
@@ -75,7 +74,7 @@ def _overview(trace: Trace, now: Focus, on_tile: OnTile, norms: Attribution | No
     """By what was chosen; where the maps are by value, by how much a head takes from all keys together."""
     by = deep.ORDERS[st.session_state.overview_of] if norms is None else f"{norms.title} of a row"
     values = deep.values(trace) if norms is None else norms_of_rows(trace, norms)
-    layers, focus = trace.layer_numbers(now.kind), (now.layer, now.head)
+    layers, focus = trace.attentions[now.kind].layers, (now.layer, now.head)
     figure = tile_map(now.kind, layers, values, by, focus, style.figure_style())
     title = kind_title(trace, now.kind, in_full=False)
     show_overview(figure, f"Every head of the {title} by {by}", on_tile, now.run)

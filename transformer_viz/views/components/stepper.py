@@ -169,7 +169,7 @@ def _map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: 
 
 
 def _alt(trace: Trace, kind: Kind) -> str:
-    size = f"{len(trace.queries(kind))} query rows by {len(trace.keys(kind))} key columns"
+    size = f"{len(trace.attentions[kind].queries)} query rows by {len(trace.attentions[kind].keys)} key columns"
     return f"{kind_title(trace, kind)} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 

@@ -108,7 +108,7 @@ def _mask(before: Trace, after: Trace) -> Any:
     """The mask as it is now, to be clicked; it is returned."""
     kind, layer, head = _one_head()
     # Of the sound model: one for all layers and heads.
-    mask = record(before.masks[kind], Call("{}.masks[{}]", before, kind))
+    mask = record(before.attentions[kind].mask, Call("{}.attentions[{}].mask", before, kind))
     figure = call(figures.mask, after, kind, layer, head, height=_height(after, kind), before=mask, style=style.figure_style())
     with st.container(key=_CHART):
         heard = clicks.cells(lambda query, key: _clicked(query, key, after))
@@ -180,7 +180,7 @@ def _one_head() -> tuple[Kind, int, int]:
 
 
 def _height(trace: Trace, kind: Kind) -> int:
-    n_rows = len(trace.queries(kind))
+    n_rows = len(trace.attentions[kind].queries)
     return max(min(_ON_SCREEN, 170 + 30 * n_rows), min(_HIGHEST, 170 + 12 * n_rows))
 
 
@@ -269,7 +269,8 @@ def _clicked(query: int | None, key: int | None, trace: Trace) -> None:
     """A click on a cell, or on the label of a row or column."""
     state = st.session_state
     kind: Kind = state.kind
-    if (query is not None and query >= len(trace.queries(kind))) or (key is not None and key >= len(trace.keys(kind))):
+    attention = trace.attentions[kind]
+    if (query is not None and query >= len(attention.queries)) or (key is not None and key >= len(attention.keys)):
         return
     what = state.get("click", _CLICKS[0])
     if query is None or key is None:

@@ -63,7 +63,7 @@ def show(setup: Setup) -> None:
 
 def _differ_by_layer(traces: list[Trace]) -> bool:
     """Whether it matters which layer is shown."""
-    return any(reasons.ndim == 4 for trace in traces for reasons in trace.mask_reasons.values())
+    return any(attention.reasons.ndim == 4 for trace in traces for attention in trace.attentions.values())
 
 
 def _of_layers(traces: list[Trace], layer: int) -> str:
@@ -74,7 +74,7 @@ def _of_the_future(trace: Trace) -> str:
     """That a decoder may look ahead, and how far: in a prefix, or because somebody changed it."""
     if "decoder" not in trace.kinds:
         return ""
-    seen = np.triu(trace.mask_reasons["decoder"] == 0, 1)
+    seen = np.triu(trace.decoder.reasons == 0, 1)
     if not seen.any():
         return ""
     last = int(np.nonzero(seen.any(axis=tuple(range(seen.ndim - 1))))[0][-1])
