@@ -48,8 +48,10 @@ def measure(report: Report) -> None:
 
 def _model_view(bertviz: Any, trace: Trace) -> Callable[[], list[str]]:
     """Bertviz's model view of a run as HTML; its tensors are made before."""
-    given: Any = {kind: trace.attentions(kind) for kind in KINDS}
-    tensors = {kind: [torch.from_numpy(layer[None].copy()) for layer in given[kind]] for kind in KINDS}
+    tensors = {
+        kind: [torch.from_numpy(layer[None].copy()) for layer in attention.weights]
+        for kind, attention in trace.attentions.items()
+    }
 
     def view() -> list[str]:
         made = bertviz.model_view(

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from transformer_viz.terms import Kind, Reason
+from transformer_viz.terms import KINDS, Kind, Reason
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Step, Trace
 
 LAYERS, HEADS = 6, 8
@@ -34,10 +35,7 @@ def random_run(n: int, layers: int = LAYERS, heads: int = HEADS) -> Trace:
             Step(token=token, probability=0.9, log_probability=float(np.log(0.9)), rank=0, candidates=((token, 0.9),))
             for token in tokens
         ),
-        encoder_attentions=weights("encoder"),
-        decoder_attentions=weights("decoder"),
-        cross_attentions=weights("cross"),
-        mask_reasons=reasons,
+        attentions={kind: Attention(weights=weights(kind), reasons=reasons[kind]) for kind in KINDS},
         finished="length",
         alignment=(None,) * n,
         source_letters=tuple(range(n)),

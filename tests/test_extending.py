@@ -46,15 +46,17 @@ ADDED = {
         from transformer_viz.attribution.method import Found, Method
 
         def of(run, kind, mode):
-            return Found(torch.from_numpy(run.trace.attentions(kind)), run.trace.layer_numbers(kind))
+            return Found(torch.from_numpy(run.trace.attentions[kind].weights), run.trace.attentions[kind].layers)
 
         METHOD = Method(of, title="what attention says", help="What attention itself says", cannot="what it is for", order=9)
         """,
     "figures/row_sums.py": """
         import plotly.graph_objects as go
 
-        def row_sums(trace, kind="cross", *, theme="light"):
-            return go.Figure(go.Bar(y=trace.attentions(kind)[0, 0].sum(-1)))
+        from transformer_viz.figures.theme import Style
+
+        def row_sums(trace, kind="cross", *, style=Style()):
+            return go.Figure(go.Bar(y=trace.attentions[kind].weights[0, 0].sum(-1)))
         """,
     "views/explore/notes_tab.py": """
         TITLE, ORDER = "Notes", 9

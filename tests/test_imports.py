@@ -1,8 +1,8 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
-errors, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving, glossary, switches,
-locks <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there two
-branches that do not know each other: analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <-
+errors, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving, glossary, keywords,
+switches, locks <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there
+two branches that do not know each other: analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <-
 tracing <- mask_checks, evaluation, attribution <- training, surveying (what runs models). Both end in commands, and in views <-
 app.py.
 """
@@ -31,6 +31,7 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
             "writing",
             "serving",
             "glossary",
+            "keywords",
             "switches",
             "locks",
         },
@@ -125,7 +126,7 @@ def test_arrows(file):
         ("tasks", "transformer_viz.checkpoints.find", True),
         ("trace", "transformer_viz.tracing.decode", False),
         ("analysis", "transformer_viz.figures", False),
-        ("figures", "transformer_viz.analysis.heads", True),
+        ("figures", "transformer_viz.analysis.words", True),
         ("figures", "torch", False),
         ("figures", "transformer_viz.export.strips", False),
         ("export", "transformer_viz.figures", True),

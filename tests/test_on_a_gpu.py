@@ -74,9 +74,9 @@ def assert_same(here: tv.Trace, there: tv.Trace, tolerance: float) -> None:
     assert there.output_tokens == here.output_tokens
     assert there.kinds == here.kinds
     for kind in here.kinds:
-        mine, other = getattr(here, f"{kind}_attentions"), getattr(there, f"{kind}_attentions")
+        mine, other = here.attentions[kind].weights, there.attentions[kind].weights
         np.testing.assert_allclose(other, mine, rtol=0, atol=tolerance, equal_nan=True)
-        np.testing.assert_array_equal(there.mask_reasons[kind], here.mask_reasons[kind])
+        np.testing.assert_array_equal(there.attentions[kind].reasons, here.attentions[kind].reasons)
     for one, two in zip(here.steps, there.steps, strict=True):
         assert two.log_probability == pytest.approx(one.log_probability, abs=tolerance)
 

@@ -27,7 +27,7 @@ LESS = {
 }
 
 
-@pytest.mark.parametrize(("text", "n_values"), [(README, 4), (GUIDE, 7)], ids=["README.md", "docs/guide.md"])
+@pytest.mark.parametrize(("text", "n_values"), [(README, 4), (GUIDE, 8)], ids=["README.md", "docs/guide.md"])
 def test_the_python_examples_run_and_say_what_their_comments_say(
     text: str, n_values: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

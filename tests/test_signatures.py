@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import transformer_viz as tv
+from transformer_viz.export.options import FileOptions, ShownOptions
 from transformer_viz.tracing.decode_request import DecodeKeywords
 
 
@@ -66,3 +67,11 @@ def test_an_unknown_keyword_of_decode_is_refused(tiny):
     for function in (tv.decode, tv.trace_size):
         with pytest.raises(TypeError, match="beam_width"):
             function(tiny, "hello", beam_width=3)
+
+
+@pytest.mark.parametrize("function", [tv.export.frame, tv.export.picture, tv.export.save])
+def test_files_of_a_run_show_the_keywords_of_its_page(function):
+    page = {p.name: (p.annotation, p.default) for p in inspect.signature(tv.export.html).parameters.values()}
+    options = FileOptions if function is tv.export.save else ShownOptions
+    assert {name: page[name] for name in options.__annotations__.keys() & page.keys()}.items() <= keywords(function).items()
+    assert {*ShownOptions.__annotations__} <= page.keys()

@@ -99,6 +99,9 @@ REASON_WORDS: dict[int, str] = {
 Head = int | Literal["mean", "max"]
 """A head of a layer, from 0; or all heads of the layer as one."""
 
+COMBINED: tuple[Literal["mean", "max"], ...] = ("mean", "max")
+"""All heads of a layer as one."""
+
 
 LONGEST_LABEL = 40
 """Signs of a token as a label: every picture repeats every label many times, and a longer one leaves no room for the map."""

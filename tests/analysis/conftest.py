@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.attentions import chosen, unmasked
+from transformer_viz.terms import Kind
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Step, Trace
 from transformer_viz.vocabulary import END, START
 
@@ -28,6 +31,12 @@ def build(n_letters: int, n_steps: int, alignment: Sequence[int | None] | None =
     output = (*"abcdefghijklmnopqrstuvw"[: t - 1], END)
     future = np.triu(np.full((t, t), 2, dtype=np.uint8), 1)
     allowed = np.tril(np.ones((t, t), dtype=np.float32))
+    looks_back = np.broadcast_to(allowed / allowed.sum(-1, keepdims=True), (1, 2, t, t)).copy()
+    attentions: dict[Kind, Attention] = {
+        "encoder": unmasked(np.full((1, 2, s, s), 1 / s, dtype=np.float32)),
+        "decoder": Attention(weights=looks_back, reasons=future),
+        "cross": unmasked(np.full((1, 2, t, s), 1 / s, dtype=np.float32)),
+    }
     fields: dict[str, Any] = {
         "source": "x" * n_letters,
         "text": "".join(output[:-1]),
@@ -35,23 +44,12 @@ def build(n_letters: int, n_steps: int, alignment: Sequence[int | None] | None =
         "target_tokens": (START, *output[:-1]),
         "output_tokens": output,
         "steps": tuple(Step(token=o, probability=0.5, log_probability=-0.7, rank=0, candidates=((o, 0.5),)) for o in output),
-        "encoder_attentions": np.full((1, 2, s, s), 1 / s, dtype=np.float32),
-        "decoder_attentions": np.broadcast_to(allowed / allowed.sum(-1, keepdims=True), (1, 2, t, t)).copy(),
-        "cross_attentions": np.full((1, 2, t, s), 1 / s, dtype=np.float32),
-        "mask_reasons": {
-            "encoder": np.zeros((s, s), dtype=np.uint8),
-            "decoder": future,
-            "cross": np.zeros((t, s), dtype=np.uint8),
-        },
+        "attentions": chosen(attentions, changes),
         "finished": "end",
         "alignment": tuple(alignment) if alignment is not None else (None,) * t,
         "source_letters": (None, *range(n_letters), None),
     }
-    fields |= changes
-    for kind in ("encoder", "decoder", "cross"):  # a kind without attention has no mask
-        if fields[f"{kind}_attentions"] is None:
-            fields["mask_reasons"] = {k: v for k, v in fields["mask_reasons"].items() if k != kind}
-    return Trace(**fields)
+    return Trace(**{**fields, **changes})
 
 
 @pytest.fixture(scope="session")

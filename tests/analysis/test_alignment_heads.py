@@ -81,7 +81,7 @@ def plain_error(traces: Sequence[Trace], heads: Sequence[Head], after: int) -> f
                 words.append(owner[n_before])
                 n_before += len(label.strip())
             spans.append(words)
-        weights = np.sum([np.asarray(trace.cross_attentions)[head] for head in heads], axis=0, dtype=float)
+        weights = np.sum([np.asarray(trace.cross.weights)[head] for head in heads], axis=0, dtype=float)
         for j in sorted(set(spans[1])):
             rows = [t + after for t, word in enumerate(spans[1]) if word == j]
             total = dict.fromkeys((*spans[0], -1), 0.0)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.attentions import unmasked
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.analysis.true_key import best_head, head_mass
 from transformer_viz.trace.trace import Step, Trace
@@ -29,10 +30,7 @@ def planted(weights: np.ndarray | None = None, output: tuple[str, ...] = OUTPUT,
         "target_tokens": ("<start>", *output[:-1]),
         "output_tokens": output,
         "steps": steps,
-        "encoder_attentions": None,
-        "decoder_attentions": None,
-        "cross_attentions": weights,
-        "mask_reasons": {"cross": np.zeros((6, 7), dtype=np.uint8)},
+        "attentions": {"cross": unmasked(weights)},
         "finished": "end",
         "alignment": alignment,
         "source_letters": (None, 0, 1, 2, 3, 4, None),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.made_runs import run
+from tests.attentions import with_parts
 from transformer_viz import decode
 from transformer_viz.analysis.compare_words import change_words, how_words, size_words, table, verdict
 from transformer_viz.analysis.comparison import LargestDifference, compare
@@ -45,8 +46,7 @@ def test_another_input_and_where_they_part(hello: Trace, tiny) -> None:
     assert largest is not None
     place = f"{KIND_TITLES[largest.kind]}, layer {largest.layer + 1} head {largest.head + 1}: in row {largest.query + 1}"
     assert place in words
-    a, b = (trace.attentions(largest.kind) for trace in (hello, other))
-    assert a is not None and b is not None
+    a, b = (trace.attentions[largest.kind].weights for trace in (hello, other))
     cell = (largest.layer, largest.head, largest.query, largest.key)
     assert found[KIND_TITLES[largest.kind]][:2] == (f"{a[cell]:.3f}", f"{b[cell]:.3f}")
 
@@ -111,9 +111,9 @@ def test_sizes(size: float, words: str) -> None:
 
 
 def test_a_number_that_is_none_is_said(hello: Trace) -> None:
-    weights = np.array(hello.cross_attentions)
+    weights = np.array(hello.cross.weights)
     weights[0, 0, 0, 0] = np.nan
-    broken = replace(hello, cross_attentions=weights, mistake="negated-additive")
+    broken = replace(hello, attentions=with_parts(hello, "cross", weights=weights), mistake="negated-additive")
     assert "B has no number" in said(hello, broken)
     assert rows(hello, broken)["cross-attention"][1:] == ("nan", "not a number in L1 H1, row 1, column 1")
 

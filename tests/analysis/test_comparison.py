@@ -9,8 +9,8 @@ from hypothesis import given
 
 import transformer_viz as tv
 from tests.analysis.made_runs import run, runs
+from tests.attentions import with_parts
 from transformer_viz.analysis.comparison import Comparison, compare
-from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace.trace import Trace
@@ -62,8 +62,7 @@ def test_every_cell_is_that_of_a_minus_that_of_b_and_absent_cells_are_no_number(
     """Cell by cell, in Python."""
     comparison = compare(a, b)
     for kind in comparison.kinds:
-        x, y = a.attentions(kind), b.attentions(kind)
-        assert x is not None and y is not None
+        x, y = a.attentions[kind].weights, b.attentions[kind].weights
         for layer, head in places(comparison, kind):
             laid = comparison.one_head(kind, layer, head)
             np.testing.assert_array_equal(laid.difference, comparison.all_heads(kind).difference[layer, head])
@@ -83,7 +82,7 @@ def test_every_cell_is_that_of_a_minus_that_of_b_and_absent_cells_are_no_number(
 
 
 def masked_at(run: Trace, kind: Kind, layer: int, head: int, query: int, key: int) -> bool:
-    masked = run.masks[kind]
+    masked = run.attentions[kind].mask
     return bool(masked[query, key] if masked.ndim == 2 else masked[layer, head, query, key])
 
 
@@ -109,8 +108,7 @@ def test_a_wrong_sign_would_be_seen() -> None:
 
 
 def test_another_head_of_b_is_compared_where_it_is_asked_for() -> None:
-    x, y = A.attentions("cross"), B.attentions("cross")
-    assert x is not None and y is not None
+    x, y = A.cross.weights, B.cross.weights
     found = compare(A, B).difference("cross", 1, 2, b_layer=2, b_head=0)
     np.testing.assert_array_equal(found[:2, :5], x[1, 2, :2, :5] - y[2, 0, :2, :5])
     with pytest.raises(OptionError, match="head=2 is not possible"):
@@ -118,7 +116,7 @@ def test_another_head_of_b_is_compared_where_it_is_asked_for() -> None:
 
 
 def test_layers_and_heads_that_both_have() -> None:
-    assert (n_layers_heads(A, "cross"), n_layers_heads(B, "cross")) == ((2, 3), (3, 2))
+    assert (A.cross.weights.shape[:2], B.cross.weights.shape[:2]) == ((2, 3), (3, 2))
     assert compare(A, B).n_heads("cross") == 2
     assert compare(A, B).layers("cross") == (0, 1)
     assert compare(A, B).all_heads("decoder").difference.shape == (2, 2, 7, 7)
@@ -129,7 +127,7 @@ def test_masks_that_differ_are_counted_and_placed() -> None:
     reasons[2, 4] = reasons[6, 0] = 1
     weights = np.full((2, 3, 7, 5), np.float32(0.2))
     open_run, closed = (
-        replace(A, cross_attentions=weights.copy(), mask_reasons={**A.mask_reasons, "cross": array})
+        replace(A, attentions=with_parts(A, "cross", weights=weights.copy(), reasons=array))
         for array in (np.zeros_like(reasons), reasons)
     )
     found = compare(open_run, closed).mask_difference("cross")
@@ -143,16 +141,16 @@ def test_masks_that_differ_are_counted_and_placed() -> None:
 def test_a_mask_of_one_head_alone_is_placed_there() -> None:
     by_head = np.zeros((2, 3, 7, 5), dtype=np.uint8)
     by_head[1, 2, 3, 4] = 4
-    both = replace(A, mask_reasons={**A.mask_reasons, "cross": np.zeros((7, 5), dtype=np.uint8)})
-    found = compare(both, replace(both, mask_reasons={**A.mask_reasons, "cross": by_head})).mask_difference("cross")
+    both = replace(A, attentions=with_parts(A, "cross", reasons=np.zeros((7, 5), dtype=np.uint8)))
+    found = compare(both, replace(both, attentions=with_parts(A, "cross", reasons=by_head))).mask_difference("cross")
     assert found is not None
     assert (found.layer, found.head, found.first, found.in_b_alone) == (1, 2, (3, 4), 1)
 
 
 def test_what_is_no_number_in_one_run_is_infinitely_far() -> None:
-    weights = np.array(A.cross_attentions)
+    weights = np.array(A.cross.weights)
     weights[1, 0, 3, 2] = np.nan
-    broken = replace(A, cross_attentions=weights, mistake="negated-additive")
+    broken = replace(A, attentions=with_parts(A, "cross", weights=weights), mistake="negated-additive")
     found = compare(A, broken).farthest("cross")
     assert found is not None
     assert (found.layer, found.head, found.query, found.key, found.size) == (1, 0, 3, 2, -np.inf)
@@ -192,8 +190,7 @@ def test_layers_lie_upon_each_other_by_their_numbers():
     first, second = (tv.decode(checkpoint, "dcba", layers=[layer]) for layer in (0, 1))
     comparison = compare(second, whole)
     assert comparison.layers("cross") == (1,)
-    assert second.cross_attentions is not None and whole.cross_attentions is not None
-    expected = second.cross_attentions[0] - whole.cross_attentions[1]
+    expected = second.cross.weights[0] - whole.cross.weights[1]
     np.testing.assert_array_equal(comparison.all_heads("cross").difference[0], expected)
     farthest = comparison.farthest("cross")
     assert farthest is not None and farthest.layer == 1

@@ -11,11 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import transformer_viz as tv
+from tests.attentions import with_parts
 from tests.trace import planted
 from transformer_viz import Trace, decode
 from transformer_viz.analysis.diff import diff
 from transformer_viz.analysis.diff_report import WHATS, TraceDiff
 from transformer_viz.errors import OptionError
+from transformer_viz.terms import Kind
 from transformer_viz.trace.groups import Group
 from transformer_viz.trace.trace import Fill
 
@@ -27,10 +29,10 @@ def only(found: TraceDiff) -> Any:
     return difference
 
 
-def with_cell(trace: Trace, kind: str, place: tuple[int, ...], by: float) -> Trace:
-    weights = trace.attentions(kind).copy()  # ty: ignore
+def with_cell(trace: Trace, kind: Kind, place: tuple[int, ...], by: float) -> Trace:
+    weights = trace.attentions[kind].weights.copy()
     weights[place] += np.float32(by)
-    return replace(trace, **{f"{kind}_attentions": weights})
+    return replace(trace, attentions=with_parts(trace, kind, weights=weights))
 
 
 def test_a_run_equals_itself_and_another_of_the_same(hello, tiny):
@@ -53,11 +55,11 @@ def test_times_devices_and_versions_are_notes(hello):
 def test_one_changed_weight_is_found_where_it_is(hello, kind):
     layer, head, query, key = place = (1, 3, 4, 2)
     found = only(diff(hello, with_cell(hello, kind, place, 0.25)))
-    before = float(hello.attentions(kind)[place])
+    before = float(hello.attentions[kind].weights[place])
     assert (found.what, found.where.kind, found.count) == ("attention", kind, 1)
     assert (found.where.layer, found.where.head, found.where.query, found.where.key) == place
-    assert found.where.query_token == hello.queries(kind)[query]
-    assert found.where.key_token == hello.keys(kind)[key]
+    assert found.where.query_token == hello.attentions[kind].queries[query]
+    assert found.where.key_token == hello.attentions[kind].keys[key]
     assert found.before == before
     assert found.size == pytest.approx(0.25, abs=1e-6)
     assert found.size == found.after - found.before
@@ -74,7 +76,7 @@ def test_of_several_the_largest_is_named_and_all_are_counted(hello):
 
 
 def test_the_tolerance_is_a_limit_that_is_allowed_itself(hello):
-    base = replace(hello, cross_attentions=np.full_like(hello.cross_attentions, 0.5))
+    base = replace(hello, attentions=with_parts(hello, "cross", weights=np.full_like(hello.cross.weights, 0.5)))
     other = with_cell(base, "cross", (0, 0, 0, 0), 0.25)
     assert not diff(base, other, tolerance=0.2499).equal
     found = diff(base, other, tolerance=0.25)
@@ -117,8 +119,8 @@ def test_brute_force_and_antisymmetry(first, second, tolerance):
 
 
 def test_nan_equals_nan_and_nothing_else(hello):
-    nan = np.full_like(hello.cross_attentions, np.nan)
-    broken = replace(hello, cross_attentions=nan, mistake="padded-queries-nan")
+    nan = np.full_like(hello.cross.weights, np.nan)
+    broken = replace(hello, attentions=with_parts(hello, "cross", weights=nan), mistake="padded-queries-nan")
     assert diff(broken, replace(broken)).equal
     there = {found.what: found for found in diff(hello, broken).differences}
     back = {found.what: found for found in diff(broken, hello).differences}
@@ -132,28 +134,28 @@ def test_nan_equals_nan_and_nothing_else(hello):
 def test_other_shapes_are_said_and_the_common_part_is_compared(tiny, hello):
     longer = decode(tiny, "hello", max_length=3)
     found = {(d.what, d.where.field, d.where.kind): d for d in diff(hello, longer).differences}
-    assert found["attention", "shape", "decoder"].before == hello.decoder_attentions.shape
+    assert found["attention", "shape", "decoder"].before == hello.decoder.weights.shape
     assert found["attention", "shape", "decoder"].after == (3, 5, 3, 3)
     assert ("attention", "attention", "cross") not in found, "the first rows are those of the same run"
-    cut = replace(hello, encoder_attentions=hello.encoder_attentions[:, :2])
+    cut = replace(hello, attentions=with_parts(hello, "encoder", weights=hello.encoder.weights[:, :2]))
     shape = only(diff(hello, cut))
     assert (shape.before, shape.after, shape.size) == ((2, 5, 7, 7), (2, 2, 7, 7), None)
-    gone = Trace.from_arrays(cross=hello.cross_attentions, source_tokens=hello.source_tokens, target_tokens=hello.target_tokens)
+    gone = Trace.from_arrays(cross=hello.cross.weights, source_tokens=hello.source_tokens, target_tokens=hello.target_tokens)
     kinds = {d.where.kind: (d.before, d.after) for d in diff(hello, gone).differences if d.where.field == "shape"}
-    assert kinds == {"encoder": ((2, 5, 7, 7), None), "decoder": (hello.decoder_attentions.shape, None)}
+    assert kinds == {"encoder": ((2, 5, 7, 7), None), "decoder": (hello.decoder.weights.shape, None)}
 
 
 def test_masks_name_the_cell_and_both_reasons(hello):
-    reasons = hello.mask_reasons["cross"].copy()
+    reasons = hello.cross.reasons.copy()
     reasons[2, 3] = 1
-    found = only(diff(hello, replace(hello, mask_reasons={**hello.mask_reasons, "cross": reasons})))
+    found = only(diff(hello, replace(hello, attentions=with_parts(hello, "cross", reasons=reasons))))
     assert (found.what, found.where.kind, found.where.layer) == ("masks", "cross", None)
     assert (found.where.query, found.where.key, found.before, found.after) == (2, 3, "allowed", "padding")
-    by_head = np.broadcast_to(hello.mask_reasons["cross"], hello.cross_attentions.shape).copy()
-    assert diff(hello, replace(hello, mask_reasons={**hello.mask_reasons, "cross": by_head})).equal, "the same, said longer"
+    by_head = np.broadcast_to(hello.cross.reasons, hello.cross.weights.shape).copy()
+    assert diff(hello, replace(hello, attentions=with_parts(hello, "cross", reasons=by_head))).equal, "the same, said longer"
     by_head = by_head.copy()
     by_head[1, 4, 0, 5] = 4
-    found = only(diff(hello, replace(hello, mask_reasons={**hello.mask_reasons, "cross": by_head})))
+    found = only(diff(hello, replace(hello, attentions=with_parts(hello, "cross", reasons=by_head))))
     assert (found.where.layer, found.where.head, found.where.query, found.where.key) == (1, 4, 0, 5)
 
 
@@ -174,7 +176,7 @@ def test_masks_name_the_cell_and_both_reasons(hello):
         (lambda t: {"alignment": (1, *t.alignment[1:])}, "answer", "alignment"),
         (lambda t: {"mistake": "no-causal"}, "changes", "mistake"),
         (lambda t: {"edits": ("cross:off",)}, "changes", "edits"),
-        (lambda t: {"scores": {"cross": t.cross_attentions * 2}}, "scores", "shape"),
+        (lambda t: {"attentions": with_parts(t, "cross", scores=t.cross.weights * 2)}, "scores", "shape"),
         (lambda t: {"steps": ()}, "steps", "recorded_steps"),
     ],
 )
@@ -188,8 +190,8 @@ def test_each_part_is_compared_and_can_be_left_out(hello, change, what, field):
 
 
 def test_json_is_plain_and_counts_from_0(hello):
-    nan = np.full_like(hello.cross_attentions, np.nan)
-    found = diff(hello, replace(hello, cross_attentions=nan, mistake="x"))
+    nan = np.full_like(hello.cross.weights, np.nan)
+    found = diff(hello, replace(hello, attentions=with_parts(hello, "cross", weights=nan), mistake="x"))
     data = json.loads(json.dumps(found.to_json(), allow_nan=False))
     assert data["equal"] is False
     attention = data["differences"][0]

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.attentions import unmasked
 from transformer_viz import Trace, decode
 from transformer_viz.analysis.align import paired
 from transformer_viz.analysis.diff import diff
@@ -94,17 +95,11 @@ def decode_letters(hello: Trace) -> Trace:
     """One more source token that is no letter."""
     import numpy as np
 
-    grown = {"encoder_attentions": np.pad(hello.encoder_attentions, ((0, 0), (0, 0), (0, 1), (0, 1)))}  # ty: ignore
-    grown["cross_attentions"] = np.pad(hello.cross_attentions, ((0, 0), (0, 0), (0, 0), (0, 1)))  # ty: ignore
-    reasons = {
-        "encoder": np.zeros((8, 8), np.uint8),
-        "decoder": hello.mask_reasons["decoder"],
-        "cross": np.zeros((len(hello.steps), 8), np.uint8),
-    }
+    encoder = unmasked(np.pad(hello.encoder.weights, ((0, 0), (0, 0), (0, 1), (0, 1))))
+    cross = unmasked(np.pad(hello.cross.weights, ((0, 0), (0, 0), (0, 0), (0, 1))))
     return replace(
         hello,
-        **grown,
-        mask_reasons=reasons,
+        attentions={"encoder": encoder, "decoder": hello.decoder, "cross": cross},
         source_tokens=(*hello.source_tokens, "<end>"),
         source_letters=(*hello.source_letters, None),
     )

@@ -13,6 +13,8 @@ from transformer_viz.analysis.grading import alignment
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import OptionError
+from transformer_viz.terms import Kind
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Step, Trace
 from transformer_viz.vocabulary import END, PAD, START
 
@@ -26,7 +28,7 @@ def test_a_planted_head_scores_one_and_a_uniform_one_its_share(make_run, on) -> 
     reasons[:, 6] = 1  # the last key is masked
     cross[0, 0] = np.where(reasons, 0, 1 / 6)
     cross[0, 1, 5] = cross[0, 0, 5]
-    run = make_run(5, 6, MIRROR, cross_attentions=cross, mask_reasons={**make_run(5, 6).mask_reasons, "cross": reasons})
+    run = make_run(5, 6, MIRROR, cross=Attention(weights=cross, reasons=reasons))
     best, even, *others = alignment(run)
     assert (best.kind, best.layer, best.head, best.mass, best.hit_rate, best.distance) == ("cross", 0, 1, 1.0, 1.0, 0.0)
     assert best.name == "mirror"
@@ -49,7 +51,7 @@ def test_of_equal_weights_the_lowest_key_is_the_top(make_run) -> None:
     cross[0, 0, :, (1, 3)] = 0.5
     cross[0, 1, :, (3, 1)] = 0.5
     for alignment_, hits in (((1, 1, 1), 1.0), ((3, 3, 3), 0.0), ((1, 3, None), 0.5)):
-        graded = alignment(make_run(3, 3, alignment_, cross_attentions=cross))
+        graded = alignment(make_run(3, 3, alignment_, cross=cross))
         assert {graded.at("cross", 0, head).hit_rate for head in (0, 1)} == {hits}
 
 
@@ -58,9 +60,9 @@ def test_a_run_without_right_keys_or_without_a_kind_is_no_error(make_run) -> Non
     assert all(grade.mass is grade.hit_rate is grade.even.mass is None for grade in grades)
     assert all(grade.distance is None for grade in grades.of("cross"))
     assert all(grade.distance is not None for grade in grades.of("encoder"))
-    only_decoder = alignment(make_run(5, 3, cross_attentions=None, encoder_attentions=None))
+    only_decoder = alignment(make_run(5, 3, encoder=None, cross=None))
     assert only_decoder.kinds == ("decoder",)
-    assert alignment(make_run(5, 3, cross_attentions=None, encoder_attentions=None, decoder_attentions=None)).heads == ()
+    assert alignment(make_run(5, 3, attentions={})).heads == ()
 
 
 def test_mass_is_that_of_head_mass_and_ranks_the_heads(hello: Trace) -> None:
@@ -96,19 +98,16 @@ def random_run(data: st.DataObject) -> Trace:
     """Any sizes, any masks, any true keys; some heads with rows of zeros, some rows not numbers, padding on both sides."""
     s, t = data.draw(st.sampled_from([(5, 3), (7, 11), (11, 2), (3, 13)]))
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
-    reasons, weights = {}, {}
-    for kind, (n_layers, n_heads), (q, k) in (
-        ("encoder", (1, 3), (s, s)),
-        ("decoder", (2, 3), (t, t)),
-        ("cross", (2, 2), (t, s)),
-    ):
-        shape = (n_layers, n_heads, q, k)
+    attentions: dict[Kind, Attention] = {}
+    shapes: dict[Kind, tuple[int, int, int, int]] = {"encoder": (1, 3, s, s), "decoder": (2, 3, t, t), "cross": (2, 2, t, s)}
+    for kind, shape in shapes.items():
+        n_layers, n_heads, q, k = shape
         masked = rng.random(shape if rng.random() < 0.5 else (q, k)) < 0.3
         raw = np.where(masked, 0, rng.random(shape) ** 6)
         raw[rng.random((n_layers, n_heads, q)) < 0.1] = 0
         found = (raw / np.where(raw.sum(-1) > 0, raw.sum(-1), 1)[..., None]).astype(np.float32)
         found[rng.random((n_layers, n_heads, q)) < 0.1] = np.nan
-        reasons[kind], weights[f"{kind}_attentions"] = masked.astype(np.uint8), found
+        attentions[kind] = Attention(weights=found, reasons=masked.astype(np.uint8))
     n_padded = int(rng.integers(0, 2))
     output = [*"abcdefghijklm"[: t - 1 - n_padded], END, *[PAD] * n_padded]
     return Trace(
@@ -118,12 +117,11 @@ def random_run(data: st.DataObject) -> Trace:
         target_tokens=(START, *output[: t - 1 - n_padded], *[PAD] * n_padded),
         output_tokens=tuple(output),
         steps=tuple(Step(token=o, probability=0.5, log_probability=-0.7, rank=0, candidates=()) for o in output),
-        mask_reasons=reasons,
+        attentions=attentions,
         finished="end",
         alignment=tuple(int(k) if k >= 0 else None for k in rng.integers(-1, s, t)),
         source_letters=(None, *range(s - 3), None, None),
         mistake="a mistake, or there could be no NaN",
-        **weights,
     )
 
 
@@ -168,7 +166,7 @@ def test_all_grades_are_those_of_plain_python(data: st.DataObject) -> None:
     for grade in grades:
         want = by_hand(run, grade.kind, grade.layer, grade.head)
         assert grade.n_rows == want["n_rows"]
-        assert grade.n_rows + grade.n_left_out == len(run.queries(grade.kind))
+        assert grade.n_rows + grade.n_left_out == len(run.attentions[grade.kind].queries)
         for name in BY_HAND:
             for prefix, measures in (("", grade), ("even_", grade.even)):
                 value, wanted = getattr(measures, name), want[prefix + name]

@@ -23,8 +23,7 @@ def key(step: int, key: int) -> Guess:
 
 def test_a_token_is_right_if_it_was_written_and_a_key_if_the_head_looks_there_most(run: Trace) -> None:
     assert [is_right(run, token(t, "l")) for t in range(6)] == [False, True, True, False, False, False]
-    assert run.cross_attentions is not None
-    rows = run.cross_attentions[1, 0].tolist()
+    rows = run.cross.weights[1, 0].tolist()
     for t, row in enumerate(rows):
         assert [is_right(run, key(t, k)) for k in range(7)] == [weight == max(row) for weight in row]
     assert not is_right(covered(run, 2), key(2, 0))

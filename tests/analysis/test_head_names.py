@@ -17,7 +17,7 @@ def graded(run: Trace, kind: Kind) -> HeadGrade:
 
 
 def one_head(make_run, kind: Kind, rows: np.ndarray, alignment_=None, **changes) -> HeadGrade:
-    return graded(make_run(N, T, alignment_, **{f"{kind}_attentions": rows[None, None]}, **changes), kind)
+    return graded(make_run(N, T, alignment_, **{kind: rows[None, None]}, **changes), kind)
 
 
 def causal(keys: list[int]) -> np.ndarray:
@@ -82,16 +82,16 @@ def test_a_rule_needs_half_of_the_weight_and_more_than_even_attention_has(make_r
         grade = one_head(make_run, "cross", rows)
         assert (grade.name == "next") == is_named
     # With two keys uniform attention has half of the weight on each, which is no pattern.
-    tiny = make_run(0, 3, cross_attentions=np.full((1, 1, 3, 2), 0.5, dtype=np.float32))
+    tiny = make_run(0, 3, cross=np.full((1, 1, 3, 2), 0.5, dtype=np.float32))
     assert graded(tiny, "cross").name == "broad"
     rows = np.tile(np.array([0.5 + MARGIN + 0.01, 0.5 - MARGIN - 0.01], dtype=np.float32), (1, 1, 3, 1))
-    assert graded(make_run(0, 3, cross_attentions=rows), "cross").name == "first"
+    assert graded(make_run(0, 3, cross=rows), "cross").name == "first"
 
 
 def test_a_pattern_of_few_rows_names_nothing(make_run, on) -> None:
     """One letter and five steps: only the first step has a mirrored letter."""
     rows = on([1, 0, 2, 0, 2], 3)
-    run = make_run(1, 5, cross_attentions=rows[None, None])
+    run = make_run(1, 5, cross=rows[None, None])
     assert graded(run, "cross").name == "focused"
 
 
@@ -100,7 +100,7 @@ def test_the_highest_wins_and_of_equal_ones_the_first(make_run, on) -> None:
     assert one_head(make_run, "cross", rows).name == "first"
     # A run of one letter: its mirror is its same place, and both are what the head looks at.
     rows = on([1, None], 3)
-    assert graded(make_run(1, 2, cross_attentions=rows[None, None]), "cross").name == "mirror"
+    assert graded(make_run(1, 2, cross=rows[None, None]), "cross").name == "mirror"
 
 
 def test_widths(make_run, on) -> None:

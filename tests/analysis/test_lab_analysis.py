@@ -89,7 +89,7 @@ def test_the_parts_make_the_whole(tiny):
     trace = decode(tiny, ["hello", "a"], target=["olleh", "a"], pad_to=9, pad_target_to=8)[1]
     encoder, padding, causal, combined, cross = mask_parts(trace)
     np.testing.assert_array_equal(padding.reasons | causal.reasons, combined.reasons)
-    np.testing.assert_array_equal(combined.reasons, trace.mask_reasons["decoder"])
+    np.testing.assert_array_equal(combined.reasons, trace.decoder.reasons)
     assert [int((part.reasons > 0).sum()) for part in (encoder, padding, causal, cross)] == [9 * 6, 8 * 6, 28, 8 * 6]
     assert encoder.keys == cross.keys == trace.source_tokens
     assert combined.queries == cross.queries == trace.target_tokens
@@ -98,8 +98,7 @@ def test_the_parts_make_the_whole(tiny):
 def test_an_edit_is_the_largest_difference(tiny):
     before, after = decode(tiny, "hello", pad_to=9), decode(tiny, "hello", pad_to=9, edits=["cross.2.3:2-4"])
     found = compare(after, before).difference("cross", 1, 2)
-    assert before.cross_attentions is not None
-    assert found[1, 3] == -before.cross_attentions[1, 2, 1, 3]
+    assert found[1, 3] == -before.cross.weights[1, 2, 1, 3]
     largest = compare(after, before).largest
     assert largest is not None
     assert abs(largest.size) >= abs(found[1, 3]) > 0
@@ -130,8 +129,7 @@ def test_forbidden_weight_is_nothing_until_a_mask_is_off(tiny):
     kind, share = found
     assert kind == "cross"
     # By hand: only the second sentence has padded source keys, 4 of 7, and 2 real steps.
-    assert wrong[1].cross_attentions is not None
-    assert share == pytest.approx(float(wrong[1].cross_attentions[:, :, :2, 3:].sum(-1).mean()), abs=1e-6)
+    assert share == pytest.approx(float(wrong[1].cross.weights[:, :, :2, 3:].sum(-1).mean()), abs=1e-6)
 
 
 def test_weight_on_no_cells_is_zero(hello):

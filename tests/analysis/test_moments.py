@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.attentions import chosen
 from transformer_viz.analysis.sentences import plain, source_unit
 from transformer_viz.analysis.snapshots import certainty, course, snapshot_sentence
-from transformer_viz.terms import Reason
+from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Step, Trace
 
@@ -21,7 +23,7 @@ ALIGNMENT = (3, 1, None)
 def trace(seed: int, **changes: Any) -> Trace:
     """Two layers of three heads over seven keys, the last of them padding, three rows."""
     rng = np.random.default_rng(seed)
-    masks = {
+    masks: dict[Kind, np.ndarray] = {
         "cross": np.zeros((3, 7), np.uint8),
         "decoder": np.triu(np.full((3, 3), int(Reason.FUTURE), np.uint8), 1),
     }
@@ -31,6 +33,7 @@ def trace(seed: int, **changes: Any) -> Trace:
     raw["cross"][1, 2] = 0
     raw["cross"][1, 2, :, 3] = 1
     weights = {kind: (w / w.sum(-1, keepdims=True)).astype(np.float32) for kind, w in raw.items()}
+    attentions = {kind: Attention(weights=weights[kind], reasons=masks[kind]) for kind in masks}
     steps = tuple(
         Step(token=token, probability=p, log_probability=math.log(p), rank=0, candidates=((token, p),))
         for token, p in zip(TARGET, (0.5, 0.25, 0.75), strict=True)
@@ -42,10 +45,7 @@ def trace(seed: int, **changes: Any) -> Trace:
         "target_tokens": ("<start>", *TARGET[:-1]),
         "output_tokens": TARGET,
         "steps": steps,
-        "encoder_attentions": None,
-        "decoder_attentions": weights["decoder"],
-        "cross_attentions": weights["cross"],
-        "mask_reasons": masks,
+        "attentions": chosen(attentions, changes),
         "finished": "end",
         "alignment": ALIGNMENT,
         "source_letters": (None, 0, 1, 2, 3, 4, None),
@@ -65,8 +65,7 @@ def test_mass_is_the_mean_weight_on_the_true_keys() -> None:
     assert (found.measure, found.values.shape) == ("mass", (4, 2, 3))
     assert found.even == pytest.approx(1 / 6)
     for i in range(4):
-        cross = trace(i).cross_attentions
-        assert cross is not None
+        cross = trace(i).cross.weights
         for layer in range(2):
             for head in range(3):
                 brute = [float(cross[layer, head, t, key]) for t, key in enumerate(ALIGNMENT) if key is not None]
@@ -79,8 +78,7 @@ def test_without_true_keys_it_is_the_entropy_as_a_share(kind: Any, changes: dict
     assert (found.measure, found.even) == ("entropy", 1.0)
     for i in range(4):
         run = trace(i)
-        weights, masked = run.attentions(kind), run.masks[kind]
-        assert weights is not None
+        weights, masked = run.attentions[kind].weights, run.attentions[kind].mask
         for layer in range(2):
             for head in range(3):
                 shares = []
@@ -94,11 +92,11 @@ def test_without_true_keys_it_is_the_entropy_as_a_share(kind: Any, changes: dict
 
 
 def test_even_attention_has_the_numbers_of_the_dotted_line() -> None:
-    allowed = ~trace(0).masks["cross"]
+    allowed = ~trace(0).cross.mask
     even = np.broadcast_to(allowed / allowed.sum(-1, keepdims=True), (2, 3, 3, 7)).astype(np.float32)
-    by_mass = course(moments(1, cross_attentions=even), "cross")
+    by_mass = course(moments(1, cross=even), "cross")
     np.testing.assert_allclose(by_mass.values, by_mass.even, atol=1e-7)
-    by_entropy = course(moments(1, cross_attentions=even.copy(), alignment=(None,) * 3), "cross")
+    by_entropy = course(moments(1, cross=even.copy(), alignment=(None,) * 3), "cross")
     np.testing.assert_allclose(by_entropy.values, by_entropy.even, atol=1e-6)
 
 

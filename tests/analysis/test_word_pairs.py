@@ -103,11 +103,9 @@ def test_where_masks_differ_is_counted_among_the_words_that_both_have() -> None:
     a, b = worded(1, 3, 5), worded(3, 4, 6)
     comparison = compare(a, b)
     rows, columns = comparison.pairs("decoder")
-    masks = [
-        np.broadcast_to(each > 0, (2, 2, *each.shape[-2:])) for each in (a.mask_reasons["decoder"], b.mask_reasons["decoder"])
-    ]
+    masks = [np.broadcast_to(each > 0, (2, 2, *each.shape[-2:])) for each in (a.decoder.reasons, b.decoder.reasons)]
     cells = [(i, u, k, v) for i, k in rows for u, v in columns if None not in (i, u, k, v)]
-    by_head = max(each.ndim for each in (a.mask_reasons["decoder"], b.mask_reasons["decoder"])) > 2
+    by_head = max(each.ndim for each in (a.decoder.reasons, b.decoder.reasons)) > 2
     heads = [(layer, head) for layer in range(2) for head in range(2)] if by_head else [(0, 0)]
     apart = [(masks[0][*at, i, u], masks[1][*at, k, v]) for at in heads for i, u, k, v in cells]
     found = comparison.mask_difference("decoder")

@@ -15,7 +15,7 @@ from transformer_viz.analysis.word_starts import groups, word_starts
 from transformer_viz.analysis.words import Words, by_words, has_pieces, is_by_words, step_of_tokens, step_of_words
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates
-from transformer_viz.figures.theme import theme_of
+from transformer_viz.figures.theme import THEMES
 from transformer_viz.terms import KINDS
 from transformer_viz.trace.trace import Fill, Trace
 
@@ -79,8 +79,7 @@ def looped(trace: Trace, kind: Any) -> np.ndarray:
     words = Words(trace)
     rows = words.source if kind == "encoder" else words.rows
     columns = words.columns if kind == "decoder" else words.source
-    whole = trace.attentions(kind)
-    assert whole is not None
+    whole = trace.attentions[kind].weights
     found = np.zeros((*whole.shape[:2], len(rows), len(columns)))
     for layer, head in np.ndindex(*whole.shape[:2]):
         for i, row in enumerate(rows):
@@ -108,16 +107,17 @@ def test_weights_and_masks_are_those_of_plain_loops(run: Trace, labels: list[str
     pooled = by_words(trace)
     words = Words(trace)
     for kind in trace.kinds:
-        weights = pooled.attentions(kind)
-        assert weights is not None
+        weights = pooled.attentions[kind].weights
         np.testing.assert_allclose(weights, looped(trace, kind), atol=1e-6)
         rows = words.source if kind == "encoder" else words.rows
         columns = words.columns if kind == "decoder" else words.source
         for (i, row), (j, column) in ((a, b) for a in enumerate(rows) for b in enumerate(columns)):
-            cells = trace.mask_reasons[kind][..., row[0] : row[-1] + 1, column[0] : column[-1] + 1]
+            cells = trace.attentions[kind].reasons[..., row[0] : row[-1] + 1, column[0] : column[-1] + 1]
             flat = cells.reshape(*cells.shape[:-2], -1)
             together = np.bitwise_or.reduce(flat, -1)
-            np.testing.assert_array_equal(pooled.mask_reasons[kind][..., i, j], np.where((flat == 0).any(-1), 0, together))
+            np.testing.assert_array_equal(
+                pooled.attentions[kind].reasons[..., i, j], np.where((flat == 0).any(-1), 0, together)
+            )
     if trace.target_tokens:
         last = words.rows[-1][-1]
         assert last == trace.n_steps - 1
@@ -130,7 +130,7 @@ def test_rows_of_a_softmax_add_up_to_one() -> None:
     for dtype in (np.float32, np.float16):
         weights = np.random.default_rng(0).dirichlet(np.ones(60), (2, 3, 60)).astype(dtype)
         trace = Trace.from_arrays(encoder=weights, source_tokens=[" a", "b", ",", " c", "d"] * 12, normalised=False)
-        pooled = by_words(trace).encoder_attentions
+        pooled = by_words(trace).encoder.weights
         assert pooled is not None and pooled.dtype == np.float32 and pooled.shape == (2, 3, 36, 36)
         sums = weights.astype(np.float64).sum(-1)
         by_word = [sums[..., word].mean(-1) for word in Words(trace).source]
@@ -155,12 +155,11 @@ def test_a_row_belongs_to_the_word_that_it_writes() -> None:
     assert pooled.output_tokens == ("are", "unbelievable", "</s>")
     assert pooled.n_given == 1
     assert [step.log_probability for step in pooled.steps] == pytest.approx([math.log(0.5) * n for n in (1, 3, 1)])
-    assert pooled.decoder_attentions is not None
     # Row `unbelievable` is the mean of rows that read ` are`, ` un`, `believ`: of 4, 5 and 6 keys 3 are of the first word.
-    assert pooled.decoder_attentions[0, 0, 1] == pytest.approx(
+    assert pooled.decoder.weights[0, 0, 1] == pytest.approx(
         [(3 / 4 + 3 / 5 + 3 / 6) / 3, (1 / 4 + 1 / 5 + 1 / 6) / 3, (1 / 5 + 2 / 6) / 3]
     )
-    assert pooled.masks["decoder"].tolist() == [[False, True, True], [False, False, False], [False, False, False]]
+    assert pooled.decoder.mask.tolist() == [[False, True, True], [False, False, False], [False, False, False]]
 
 
 def test_a_word_that_the_limit_cut_keeps_its_last_piece_apart() -> None:
@@ -184,7 +183,7 @@ def test_what_a_single_piece_said_stays(ids: dict[str, Any]) -> None:
     pooled = by_words(replace(trace, steps=(trace.steps[0], step, trace.steps[2])))
     assert pooled.steps[0].candidates == (("c", 0.5), (" e", 0.2), ("f", 0.1))
     assert pooled.steps[0].token == pooled.output_tokens[0] == "c"
-    assert len(candidates.at_step(pooled.steps[0], theme_of("light"))["y"]) == 3, "the word is none of its own beside them"
+    assert len(candidates.at_step(pooled.steps[0], THEMES["light"])["y"]) == 3, "the word is none of its own beside them"
     weights = np.full((1, 1, 4, 4), 0.25)
     read = Trace.from_arrays(encoder=weights, source_tokens=["[CLS]", "ho", "##use", "[MASK]"])
     filled = by_words(replace(read, fills=(Fill(place=3, candidates=(("x", 0.5),)),)))

@@ -68,8 +68,7 @@ def test_links_of_what_a_head_does_are_all_found(translator):
     lines = []
     for text, target in zip(texts, targets, strict=True):
         run = tv.by_words(tv.decode(translator, text, target=target))
-        assert run.cross_attentions is not None
-        keys = run.cross_attentions[1, 0].argmax(-1)
+        keys = run.cross.weights[1, 0].argmax(-1)
         lines.append(" ".join(f"{key}-{j}" for j, key in enumerate(keys[:-1]) if key < len(words_of(text))))
     found = tv.alignment_heads(translator, texts, targets=targets, links=lines, effect=False)
     assert (found.truth, found.unit, found.n_words) == ("links", "word", 6)
@@ -118,7 +117,6 @@ def test_the_head_that_was_trained_to_align_is_the_first_where_a_word_is_written
 def test_a_crossing_translation():
     run = tv.decode(load_model("firefox:pten"), "O gato preto dorme na casa grande do meu irmão.")
     assert run.text == "The black cat sleeps in my brother's big house."
-    assert run.cross_attentions is not None
     written, read = ([token.strip() for token in side] for side in (run.output_tokens, run.source_tokens))
     for word, source in (("black", "preto"), ("cat", "gato"), ("brother", "irmão"), ("big", "grande"), ("house", "casa")):
-        assert run.cross_attentions[1, 0, written.index(word), read.index(source)] > 0.9
+        assert run.cross.weights[1, 0, written.index(word), read.index(source)] > 0.9

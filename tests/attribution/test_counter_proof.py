@@ -72,10 +72,10 @@ def test_it_is_where_a_plain_loop_over_lambda_begins_to_notice(tiny, scope, laye
     seen = Put(kind, layers, heads)
     before = probabilities(seen)
     weights = np.stack([seen.seen[layer] for layer in layers])
-    of_run = trace.attentions(kind)
+    of_run = trace.attentions[kind].weights
     assert of_run is not None and np.allclose(weights, of_run[layers][:, heads], atol=1e-6)
     assert np.array_equal(found.weights, weights.astype(np.float32))
-    reasons = trace.mask_reasons[kind]
+    reasons = trace.attentions[kind].reasons
     reasons = reasons if reasons.ndim == 2 else reasons[layers][:, heads]
 
     for each in found.moved:
@@ -104,11 +104,10 @@ def test_rows_add_to_one_and_what_is_masked_stays_so(tiny):
         found = tv.counter_proof(tiny, trace, scope=scope)
         kind = found.heads[0].kind
         layers = sorted({head.layer for head in found.heads})
-        of_run = trace.attentions(kind)
-        assert of_run is not None
-        masked = np.broadcast_to(trace.mask_reasons[kind] != 0, of_run.shape)[layers]
+        of_run = trace.attentions[kind].weights
+        masked = np.broadcast_to(trace.attentions[kind].reasons != 0, of_run.shape)[layers]
         masked = masked if n_heads > 1 else masked[:, 1:2]
-        real = [kind != "encoder" or token != "<pad>" for token in trace.queries(kind)]
+        real = [kind != "encoder" or token != "<pad>" for token in trace.attentions[kind].queries]
         assert masked.any() and found.weights.shape == masked.shape and all(real) == (kind != "encoder")
         for each in found.moved:
             assert each.weights.dtype == np.float32 and (each.weights[masked] == 0).all()

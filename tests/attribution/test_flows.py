@@ -37,7 +37,7 @@ class Nudged:
 def gradients(small, trace) -> dict[Kind, np.ndarray]:
     """∂ log p(y_t) / ∂ weight, (step, layer, head, query, key) of each kind, by central differences."""
     source, read, written = plain.ids(small, trace)
-    shapes = {kind: trace.attentions(kind).shape for kind in trace.kinds}
+    shapes = {kind: trace.attentions[kind].weights.shape for kind in trace.kinds}
     cells = [(kind, *at) for kind, shape in shapes.items() for at in np.ndindex(shape)]
 
     def log_p(by: float) -> np.ndarray:
@@ -55,7 +55,7 @@ def gradients(small, trace) -> dict[Kind, np.ndarray]:
 def exact_weights(small, trace) -> dict[Kind, np.ndarray]:
     """In float64: those of the trace are single precision."""
     source, read, _ = plain.ids(small, trace)
-    kept = {kind: np.zeros(trace.attentions(kind).shape) for kind in trace.kinds}
+    kept = {kind: np.zeros(trace.attentions[kind].weights.shape) for kind in trace.kinds}
 
     def keep(site, name, value):
         if name == "weights":

@@ -22,7 +22,7 @@ def of(trace, name="occlusion", **changes):
 
 
 def by_head(trace):
-    return of(trace, "value_weighted", values=trace.cross_attentions * 2, mode=None, unit="", layers=(0, 1, 2))
+    return of(trace, "value_weighted", values=trace.cross.weights * 2, mode=None, unit="", layers=(0, 1, 2))
 
 
 def test_a_run_and_its_file_keep_results(hello, tmp_path):

@@ -58,7 +58,7 @@ def test_parameters_that_require_gradients_change_nothing(method):
 def test_every_family_can_be_asked(name):
     """Also for gradients, after passes without any; a later token gives nothing."""
     trace = tv.decode(family(name), TEXTS[0], max_length=3)
-    for kind in (each for each in ("cross", "decoder") if trace.attentions(each) is not None):
+    for kind in {"cross", "decoder"} & set(trace.kinds):
         for method in ("gradient", "rollout"):
             found = tv.attribute(family(name), trace, method, kind=kind).values
             assert np.isfinite(found).all() and (found >= 0).all() and found.max() > 0
@@ -139,9 +139,9 @@ def test_weights_of_other_models_move_within_their_masks(name):
     trace = tv.decode(family(name), TEXTS[0], max_length=4)
     for kind in trace.kinds:
         found = tv.counter_proof(family(name), trace, scope=kind)
-        of_run = trace.attentions(kind)
+        of_run = trace.attentions[kind].weights
         assert of_run is not None and np.allclose(found.weights, of_run, atol=1e-5)
-        masked = np.broadcast_to(trace.mask_reasons[kind] != 0, found.weights.shape)
+        masked = np.broadcast_to(trace.attentions[kind].reasons != 0, found.weights.shape)
         for each in found.moved:
             assert each.share > 0 and each.distance > 0 and each.change <= found.epsilon
             assert not each.weights[masked].any() and np.allclose(each.weights.sum(-1), 1, atol=1e-5)

@@ -69,7 +69,7 @@ def test_of_a_shorter_prefix_each_step_stands_one_row_higher(tiny, hello):
 def test_a_closed_position_is_a_column_of_the_mask_that_is_flipped(tiny, hello, kind):
     found = tv.attribute(tiny, hello, "occlusion", mode="position", kind=kind).values
     steps = [step.log_probability for step in hello.steps]
-    for j in range(len(hello.keys(kind))):
+    for j in range(len(hello.attentions[kind].keys)):
         edits = [f"{kind}:*-{j + 1}"] if kind == "cross" else [f"decoder:{t + 1}-{j + 1}" for t in range(j, hello.n_steps)]
         forced = tv.decode(tiny, "hello", target=hello.output_tokens[:-1], edits=edits)
         after = [step.log_probability for step in forced.steps]

@@ -74,7 +74,7 @@ def test_curves_are_a_loop_of_plain_passes(tiny, hello):
     judged = [t for t in range(len(written)) if max(cause[t, j] for j in letters) >= 0.1]
     lost = {"comprehensiveness": np.zeros((4, len(judged))), "sufficiency": np.zeros((4, len(judged)))}
     for place, t in enumerate(judged):
-        first = sorted(letters, key=lambda j: -hello.cross_attentions[1, 2, t, j])
+        first = sorted(letters, key=lambda j: -hello.cross.weights[1, 2, t, j])
         for i, k in enumerate(KS):
             for name, gone in (("comprehensiveness", first[:k]), ("sufficiency", first[k:])):
                 ids = [UNKNOWN_ID if j in gone else number for j, number in enumerate(source)]

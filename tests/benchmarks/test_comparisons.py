@@ -42,7 +42,6 @@ def test_a_text_has_the_tokens_that_its_line_says(n: int) -> None:
 def test_a_made_up_run_is_a_run() -> None:
     trace = random_run(7, layers=2, heads=3)
     for kind in trace.kinds:
-        weights = trace.attentions(kind)
-        assert weights is not None
+        weights = trace.attentions[kind].weights
         assert abs(weights.sum(-1) - 1).max() < 1e-6
-        assert not weights[..., trace.masks[kind]].any()
+        assert not weights[..., trace.attentions[kind].mask].any()

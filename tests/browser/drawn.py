@@ -7,8 +7,7 @@ import numpy as np
 from playwright.sync_api import Page
 
 from transformer_viz import figures
-from transformer_viz.analysis.heads import Head
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 FOCUS = "[data-part=focus]"

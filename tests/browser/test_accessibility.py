@@ -12,7 +12,7 @@ import transformer_viz as tv
 from tests.browser.accessible import background, contrast, faults
 from tests.browser.charts import FOCUS, at_rest, wait_for_head, wait_for_step, wait_until_drawn
 from tests.browser.drawn import DRAWN
-from transformer_viz.figures.theme import theme_of
+from transformer_viz.figures.theme import THEMES
 from transformer_viz.terms import place_label, row_labels
 
 pytestmark = pytest.mark.browser
@@ -124,7 +124,7 @@ def test_nothing_is_wrong_with_an_exported_page(open_page: Callable[..., Page], 
 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
 def test_nothing_is_wrong_with_an_exported_figure(open_page: Callable[..., Page], trace: tv.Trace, scheme: Any) -> None:
-    figure = tv.figures.mosaic(trace, "cross", theme=scheme)
+    figure = tv.figures.mosaic(trace, "cross", style=tv.figures.Style(scheme))
     page = open_page(tv.export.figure_html(figure, title="All heads"), height=TALL, scheme=scheme)
     page.locator("#figure .main-svg").first.wait_for()
     assert not [*faults(page)]
@@ -189,10 +189,9 @@ def test_a_map_is_walked_cell_by_cell_and_each_is_said_and_outlined(page: Page, 
     open_explore(page, server)
     grid = walk(page)
     layer, head = page.evaluate(f"(({{layer, head}}) => [layer, head])(document.querySelector('{FOCUS}').layout.meta)")
-    assert trace.cross_attentions is not None
-    weights = trace.cross_attentions[layer, head]
-    rows = row_labels(trace.queries("cross"), trace.output_tokens)
-    keys = [place_label(place, token) for place, token in enumerate(trace.keys("cross"))]
+    weights = trace.cross.weights[layer, head]
+    rows = row_labels(trace.cross.queries, trace.output_tokens)
+    keys = [place_label(place, token) for place, token in enumerate(trace.cross.keys)]
     for query, row in enumerate(rows):
         page.keyboard.press("Home")
         for key, token in enumerate(keys):
@@ -319,7 +318,7 @@ def test_the_keyboard_sees_where_it_is(page: Page, server: str, scheme: Any) -> 
         names = ["outlineStyle", "outlineWidth", "outlineColor"]
         style, width, colour = element.evaluate("(one, names) => names.map((name) => getComputedStyle(one)[name])", names)
         assert (style, width) == ("solid", "3px")
-        paper = theme_of(scheme).paper
+        paper = THEMES[scheme].paper
         ring = [int(number) for number in re.findall(r"\d+", colour)]
         assert contrast(ring[:3], [int(paper[place : place + 2], 16) for place in (1, 3, 5)]) >= 3
 

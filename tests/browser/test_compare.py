@@ -158,7 +158,6 @@ def test_a_word_asks_the_head_that_aligns_in_its_own_run(page: Page, server: str
     page.get_by_role("link", name="Compare", exact=True).click()
     page.wait_for_function(DRAWN)
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
-    assert trace.cross_attentions is not None
     word = '.compare .token[data-side="0"][data-strip="{}"]'
     page.locator(word.format("writes")).nth(1).click()
     said = page.locator(".compare .pinned-words")
@@ -166,7 +165,7 @@ def test_a_word_asks_the_head_that_aligns_in_its_own_run(page: Page, server: str
     tints = page.locator(word.format("reads")).evaluate_all(
         "(all) => all.map((cell) => +cell.style.getPropertyValue('--weight'))"
     )
-    np.testing.assert_allclose(tints, trace.cross_attentions[1, 0, 1], atol=1e-6)
+    np.testing.assert_allclose(tints, trace.cross.weights[1, 0, 1], atol=1e-6)
     page.locator(word.format("reads")).nth(5).click()
     expect(said).to_have_text(" Pinned: o → o > 0.99, says L2 H1")
     page.locator(word.format("reads")).nth(5).click()

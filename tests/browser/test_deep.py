@@ -33,7 +33,6 @@ def choose(page: Page, label: str, option: str) -> None:
 
 def test_all_heads_are_a_page_an_order_or_a_click_away(page: Page, another: Page, url: str, models: Path) -> None:
     trace = tv.decode(tv.load_model(str(models / DEEP), "cpu"), "The house")
-    assert trace.decoder_attentions is not None
     page.goto(f"{url}/?checkpoint={DEEP}&text=The+house&step={trace.n_steps}")
     wait_until_drawn(page)
     assert tiles(page) == [[layer, head] for layer in range(6) for head in range(3)]
@@ -57,4 +56,4 @@ def test_all_heads_are_a_page_an_order_or_a_click_away(page: Page, another: Page
     assert tiles(another) == shown
     for each in (page, another):
         assert "weight (log scale)" in texts(each, ".*", FOCUS)
-        wait_for_weights(each, np.where(trace.masks["decoder"], np.nan, trace.decoder_attentions[3, 2]), 1e-6)
+        wait_for_weights(each, np.where(trace.decoder.mask, np.nan, trace.decoder.weights[3, 2]), 1e-6)

@@ -110,8 +110,7 @@ def test_a_pin_is_said_and_travels_in_the_link(page: Page, server: str, another:
     point_at_cell(page, 2, 5)
     page.mouse.down()
     page.mouse.up()
-    assert hello.cross_attentions is not None
-    weight = hello.cross_attentions[0, 1, 2, 5]
+    weight = hello.cross.weights[0, 1, 2, 5]
     said = f"Pinned: row 3, l → token 6, o: {weight:.2f}" if weight >= 0.005 else "Pinned: row 3, l → token 6, o: < 0.01"
     expect(page.locator("[data-part=sentence]")).to_contain_text(said)
     page.wait_for_function("location.search.includes('pin=3%2C6')")
@@ -148,8 +147,7 @@ def test_the_keyboard_points_pins_and_lets_go(page: Page, server: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_lines_are_as_wide_as_the_weights_of_the_row(page: Page, server: str, hello: Trace, kind: Kind) -> None:
     open_app(page, server, f"&kind={kind}&step=3&lines=on")
-    row, weights = 3, hello.attentions(kind)
-    assert weights is not None
+    row, weights = 3, hello.attentions[kind].weights
     if kind == "encoder":
         point_at_cell(page, row, 1, rows=7)
     else:
@@ -187,8 +185,7 @@ def test_lines_move_with_the_steps_unless_motion_is_not_wanted(page: Page, serve
 def test_the_head_that_aligns_draws_a_crossing_and_is_asked_by_a_pin(page: Page, server: str, hello: Trace) -> None:
     """The large map shows another head, which says nothing of words then."""
     open_app(page, server, "&lines=on&aligner=2.1&step=4")
-    assert hello.cross_attentions is not None
-    weights = hello.cross_attentions[1, 0]
+    weights = hello.cross.weights[1, 0]
     best = weights.argmax(-1)
     ends = """(all) => all.map((line) => [0, line.getTotalLength()].map((at) => line.getPointAtLength(at).x
       + line.ownerSVGElement.getBoundingClientRect().left))"""

@@ -49,8 +49,7 @@ def test_by_value_cause_and_shares_are_those_of_attribute(page: Page, server: st
     wait_for_weights(page, tv.attribute(model, trace, "value_weighted").values[1, 2], 1e-4)
     choose(page, "cause")
     cause = tv.attribute(model, trace, "occlusion")
-    assert trace.cross_attentions is not None
-    wait_for_weights(page, trace.cross_attentions[1, 2], 1e-5)
+    wait_for_weights(page, trace.cross.weights[1, 2], 1e-5)
     wait_for_second(page, cause.values)
     # A cell of the second map is the same place as in the first: pinned, both numbers are said.
     box = area(page, name="x3y3")

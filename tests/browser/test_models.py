@@ -117,11 +117,10 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
     expect(page).to_have_url(re.compile(r"step=2\b"))
     another.goto(page.url)
     wait_for_step(another, 1)
-    assert trace.encoder_attentions is not None
     for each in (page, another):
         assert strip(each, "source") == [visible(token) for token in trace.source_tokens]
         assert strip(each, "output") == [visible(token) for token in trace.output_tokens]
-        wait_for_weights(each, trace.encoder_attentions[1, 1], 1e-6)
+        wait_for_weights(each, trace.encoder.weights[1, 1], 1e-6)
     exported = export(page, open_page, "das_Haus_ist_klein-tiny")
     assert [strip(exported, name) for name in ("source", "output")] == [strip(page, name) for name in ("source", "output")]
     page.get_by_role("button", name="Compare with").press("Enter")
@@ -146,7 +145,7 @@ def test_a_translator_is_typed_and_stepped_and_its_link_opens_the_same(
         ready(each, EDIT)
         expect(edits(each)).to_have_value("encoder:2-1")
         reasons = each.evaluate(f"[...document.querySelector('{EDIT}')._fullData[0].z[1]]")
-        assert reasons == after.mask_reasons["encoder"][1].tolist()
+        assert reasons == after.encoder.reasons[1].tolist()
 
 
 def test_an_encoder_alone_steps_through_its_tokens(quiet: Page, url: str, models: Path) -> None:
@@ -199,8 +198,7 @@ def test_a_search_after_a_prompt_from_its_branch_to_its_page_and_its_link(
     page.keyboard.press("ArrowRight")
     wait_for_step(page, branch.n_given + 1)
     expect(page).to_have_url(re.compile(rf"step={branch.n_given + 2}\b"))
-    assert branch.decoder_attentions is not None
-    so_far = np.where(branch.masks["decoder"], np.nan, branch.decoder_attentions[0, 0])
+    so_far = np.where(branch.decoder.mask, np.nan, branch.decoder.weights[0, 0])
     so_far[branch.n_given + 2 :] = np.nan
     wait_for_weights(page, so_far, 1e-6)
     sentence = page.locator("[data-part=sentence]").inner_text()

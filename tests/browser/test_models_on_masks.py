@@ -30,7 +30,7 @@ def test_from_two_texts_to_a_link_of_a_model_beside_its_edit(page: Page, browser
     expect(edits(page)).to_have_value("decoder:5-4")
     reasons = page.evaluate(f"[...document.querySelector('{EDIT}')._fullData[0].z[4]]")
     after = tv.decode_batch(model, texts, edits=["decoder:5-4"])[1]
-    assert reasons == after.mask_reasons["decoder"][4].tolist()
+    assert reasons == after.decoder.reasons[4].tolist()
     sides = {"checkpoint": GPT2, "text": texts[1], "b_checkpoint": GPT2, "b_text": texts[1]}
     page.goto(f"{url}/compare?{urlencode(sides)}")
     page.get_by_role("button", name="B: greedy").press("Enter")

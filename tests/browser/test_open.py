@@ -62,15 +62,14 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     page.goto(f"{server}/open")
     drop(page, path)
     at_step(page, 10)
-    assert trace.cross_attentions is not None
-    np.testing.assert_allclose(focus_map(page), trace.cross_attentions[0, 0], atol=1e-6)
+    np.testing.assert_allclose(focus_map(page), trace.cross.weights[0, 0], atol=1e-6)
     page.get_by_role("combobox", name="Layer").click()
     page.get_by_role("option", name="layer 4").click()
     wait_for_head(page, "cross", 3, 0)
     page.locator("[data-part=output] button").nth(6).click()
     expect(page).to_have_url(re.compile("step=7"))
     wait_for_link(page, layer="layer 4")
-    np.testing.assert_allclose(focus_map(page)[:7], trace.cross_attentions[3, 0, :7], atol=1e-6)
+    np.testing.assert_allclose(focus_map(page)[:7], trace.cross.weights[3, 0, :7], atol=1e-6)
     page.get_by_role("tab", name="Masks in force").click()
     expect(page).to_have_url(re.compile("open_tab=Masks"))
     # The link in another browser: it has the place, and asks for the file.
@@ -79,7 +78,7 @@ def test_a_dropped_file_is_stepped_and_its_link_keeps_the_place(
     drop(another, path)
     at_step(another, 6)
     wait_for_head(another, "cross", 3, 0)
-    np.testing.assert_allclose(focus_map(another)[:7], trace.cross_attentions[3, 0, :7], atol=1e-6)
+    np.testing.assert_allclose(focus_map(another)[:7], trace.cross.weights[3, 0, :7], atol=1e-6)
     expect(another.get_by_role("tab", name="Masks in force")).to_have_attribute("aria-selected", "true")
     # Elsewhere and back: what was opened is still there.
     page.get_by_role("link", name="Masks").click()

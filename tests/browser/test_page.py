@@ -10,10 +10,10 @@ import transformer_viz as tv
 from tests.browser.drawn import DRAWN, go, same_as_the_figure
 from tests.figures.conftest import build
 from transformer_viz.analysis.answer import answer_words
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.figures.shades import TITLES, Scale
-from transformer_viz.terms import Kind
+from transformer_viz.figures.theme import Style
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
 pytestmark = pytest.mark.browser
@@ -42,7 +42,7 @@ def test_the_page_draws_what_the_figure_draws(open_page: Callable[..., Page], la
     for kind, layer, head in PLACES[2:4] if large else PLACES:
         for step in (3, 6):
             go(page, kind, layer, head, step)
-            same_as_the_figure(page, trace, kind, layer, head, step, large=large)
+            same_as_the_figure(page, trace, kind, layer, head, step, style=Style(large=large))
             said = "".join(text for _, text in step_sentence(trace, kind, layer, head, step))
             assert page.locator("[data-part=sentence]").text_content() == said
 
@@ -51,10 +51,10 @@ def test_dark_and_narrow_are_the_figures_own(open_page: Callable[..., Page]) -> 
     trace = build()
     page = open_page(tv.export.html(trace, "decoder", 2, 1, 4), width=390, height=844, scheme="dark")
     page.wait_for_function(DRAWN)
-    same_as_the_figure(page, trace, "decoder", 2, 1, 4, theme="dark", narrow=True)
+    same_as_the_figure(page, trace, "decoder", 2, 1, 4, style=Style("dark", narrow=True))
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.get_by_role("button", name="Light or dark").click()
-    same_as_the_figure(page, trace, "decoder", 2, 1, 4, theme="light", narrow=True)
+    same_as_the_figure(page, trace, "decoder", 2, 1, 4, style=Style(narrow=True))
 
 
 @pytest.mark.parametrize("colours", ["head", "log"])
@@ -68,7 +68,7 @@ def test_other_colours_are_the_figures_own(open_page: Callable[..., Page], edite
 
 
 def test_heads_with_masks_of_their_own(open_page: Callable[..., Page], edited: Trace) -> None:
-    assert edited.mask_reasons["cross"].ndim == 4
+    assert edited.cross.reasons.ndim == 4
     page = open_page(tv.export.html(edited))
     expect(page.locator("[data-part=answer]")).to_have_text("".join(text for _, text in answer_words(edited)))
     for kind, layer, head in (("cross", 1, 2), ("cross", 0, 0), ("decoder", 0, 1), ("decoder", 0, "mean"), ("cross", 1, "max")):
@@ -130,8 +130,7 @@ def test_runs_from_arrays_with_less_in_them(open_page: Callable[..., Page]) -> N
 
 def test_a_head_that_aligns_draws_a_crossing_and_says_where_words_come_from(open_page: Callable[..., Page]) -> None:
     trace = tv.decode(tv.load_checkpoint("reverse", device="cpu"), "hello")
-    assert trace.cross_attentions is not None
-    weights = trace.cross_attentions[1, 0]
+    weights = trace.cross.weights[1, 0]
     page = open_page(tv.export.html(trace, "decoder", 0, 1, 3, aligner="2.1"))
     lines, tokens = page.locator(".strips .lines path"), "[data-part={}] .token"
     source, output = (page.locator(tokens.format(name)) for name in ("source", "output"))

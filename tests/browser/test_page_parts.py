@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer_viz as tv
+from tests.attentions import unmasked
 from tests.browser.drawn import DRAWN, FOCUS, plain, same_as_the_figure
 from tests.figures.conftest import build
 from tests.figures.test_hovers import run
@@ -34,8 +35,7 @@ def test_tiles_have_the_colours_of_their_weights(open_page: Callable[..., Page])
     stops = np.array([[float(n) for n in colour[4:-1].split(",")] for colour in LIGHT.scale])
     grey = np.array([int(LIGHT.masked[i : i + 2], 16) for i in (1, 3, 5)])
     for kind in KINDS:
-        weights, masked = trace.attentions(kind), trace.masks[kind]
-        assert weights is not None
+        weights, masked = trace.attentions[kind].weights, trace.attentions[kind].mask
         pixels = page.evaluate(
             """(title) => { const canvas = document.querySelector(`.tile[title="${title}"] canvas`);
             const { data, width, height } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
@@ -56,8 +56,7 @@ def test_a_tile_smaller_than_its_map_loses_no_strong_cell(open_page: Callable[..
     weights[:, :, np.arange(n), n - 1 - np.arange(n)] = 1
     tokens = ("a",) * n
     trace = build(
-        source_tokens=tokens, source_letters=(None,) * n, encoder_attentions=weights, decoder_attentions=None,
-        cross_attentions=None, mask_reasons={"encoder": np.zeros((n, n), np.uint8)}, alignment=(None,) * 7,
+        source_tokens=tokens, source_letters=(None,) * n, attentions={"encoder": unmasked(weights)}, alignment=(None,) * 7,
     )  # fmt: skip
     page = open_page(tv.export.html(trace), width=500)
     expect(page.locator("[data-part=thinned]")).to_be_visible()
@@ -111,7 +110,7 @@ def test_masks_and_numbers_are_a_click_away(open_page: Callable[..., Page], edit
         "() => document.querySelectorAll('.mask').length === 3 && document.querySelectorAll('.mask')[2].data"
     )
     for place, kind in enumerate(KINDS):
-        reasons = edited.mask_reasons[kind]
+        reasons = edited.attentions[kind].reasons
         reasons = reasons if reasons.ndim == 2 else reasons[1, 2]
         z, title = page.evaluate(
             f"(([c]) => [c.data[0].z.map((r) => [...r]), c.layout.title.text])([document.querySelectorAll('.mask')[{place}]])"
@@ -121,12 +120,11 @@ def test_masks_and_numbers_are_a_click_away(open_page: Callable[..., Page], edit
         want = plain(figures.mask(edited, kind, 1, 2).to_dict())["data"][0]
         assert page.evaluate(f"document.querySelectorAll('.mask')[{place}].data[0].text") == np.asarray(want["text"]).tolist()
     page.get_by_text("This row in numbers").click()
-    assert edited.cross_attentions is not None
     # A section fills itself when it opens, and its words are shown only once it is.
     page.wait_for_function("() => document.querySelector('.numbers dd')?.innerText")
     shown = page.locator(".numbers dd").all_inner_texts()
-    masked = edited.masks["cross"][1, 2, 3]
-    for text, weight, is_masked in zip(shown, edited.cross_attentions[1, 2, 3], masked, strict=True):
+    masked = edited.cross.mask[1, 2, 3]
+    for text, weight, is_masked in zip(shown, edited.cross.weights[1, 2, 3], masked, strict=True):
         assert text == "masked" if is_masked else float(text) == pytest.approx(weight, rel=1e-3, abs=5e-7)
 
 
@@ -181,7 +179,7 @@ def test_plotly_beside_the_page_or_missing(open_page: Callable[..., Page], tmp_p
 
 def test_any_figure_is_a_page(open_page: Callable[..., Page]) -> None:
     trace = build()
-    figure = figures.mosaic(trace, "cross", theme="dark")
+    figure = figures.mosaic(trace, "cross", style=figures.Style("dark"))
     page = open_page(tv.export.figure_html(figure, title="<b>x"))
     page.wait_for_function("() => document.querySelector('#figure').data")
     assert page.title() == "<b>x"

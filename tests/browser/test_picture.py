@@ -59,8 +59,7 @@ def dots(page: Page, chart: str, places: list[tuple[float, float]]) -> np.ndarra
 
 
 def weights_of(trace: Trace, kind: Kind) -> np.ndarray:
-    found = trace.attentions(kind)
-    assert found is not None
+    found = trace.attentions[kind].weights
     return found
 
 
@@ -78,7 +77,7 @@ def middles(box: dict[str, float], rows: int, columns: int) -> list[tuple[float,
 def test_every_cell_has_the_colour_of_its_weight(page: Page, server: str, trace: Trace, kind: Kind) -> None:
     open_app(page, server, f"kind={kind}&layer=2&head=3&step=6")
     weights = weights_of(trace, kind)[1, 2]
-    masked = np.broadcast_to(trace.masks[kind], weights.shape)
+    masked = np.broadcast_to(trace.attentions[kind].mask, weights.shape)
     found = dots(page, FOCUS, middles(area(page), *weights.shape)).reshape(*weights.shape, 3)
     np.testing.assert_allclose(found[~masked], shades(weights[~masked]), atol=3)
     assert masked.any() == (kind == "decoder")
@@ -90,7 +89,7 @@ def test_every_cell_has_the_colour_of_its_weight(page: Page, server: str, trace:
 def test_every_cell_of_every_small_map_too(page: Page, server: str, trace: Trace) -> None:
     open_app(page, server, "kind=cross&layer=1&head=1&step=6")
     weights, chart = weights_of(trace, "decoder"), ".st-key-mosaic-decoder .chart"
-    masked = np.broadcast_to(trace.masks["decoder"], weights.shape)
+    masked = np.broadcast_to(trace.decoder.mask, weights.shape)
     edges = """([chart]) => {
       const { meta } = document.querySelector(chart).layout, [area] = document.querySelector(chart).__picture.areas();
       return [...Array(meta.layers * meta.heads).keys()].map((tile) => {

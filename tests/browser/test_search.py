@@ -55,8 +55,7 @@ def test_a_click_on_a_branch_shows_its_own_attention(page: Page, server: str, tr
     page.keyboard.press("End")
     wait_for_step(page, len(branch.steps) - 1)
     layer, head = page.evaluate(f"(({{ layer, head }}) => [layer, head])(document.querySelector('{FOCUS}').__drawn)")
-    assert branch.cross_attentions is not None
-    wait_for_weights(page, branch.cross_attentions[layer, head], 1e-6)
+    wait_for_weights(page, branch.cross.weights[layer, head], 1e-6)
     expect(page).to_have_url(re.compile(rf"node={number + 1}\b"))
 
 

@@ -227,8 +227,7 @@ def test_trace_writes_what_decode_shows(home, cli, tmp_path):
     assert len(loaded.steps[0].candidates) == 4
     assert loaded.output_tokens == want.output_tokens
     for kind in want.kinds:
-        weights, wanted = loaded.attentions(kind), want.attentions(kind)
-        assert weights is not None and wanted is not None
+        weights, wanted = loaded.attentions[kind].weights, want.attentions[kind].weights
         np.testing.assert_allclose(weights, wanted, atol=1e-6)
 
 
@@ -295,9 +294,10 @@ def test_what_is_kept_and_how_much_may_be(home, cli, mistake, tmp_path):
     done = cli("trace", *options, "-o", str(file), "--precision", "float16", "--kinds", "cross,decoder", "--layers", "2")
     assert done.code == 0
     trace = load_trace(file)
-    assert (trace.kinds, trace.layers, trace.precision) == (
+    assert (trace.kinds, trace.decoder.layers, trace.cross.layers, trace.precision) == (
         ("decoder", "cross"),
-        {"decoder": (1,), "cross": (1,)},
+        (1,),
+        (1,),
         "float16",
     )
     assert cli("render", str(file), "-o", str(tmp_path / "part.html"), "--layer", "2", "--what", "attention").code == 0

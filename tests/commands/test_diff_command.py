@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.attentions import with_parts
 from transformer_viz import decode, load_checkpoint, load_trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,10 +57,11 @@ def test_json(files, cli):
 
 def test_tolerance_and_ignore(files, cli, tmp_path):
     trace = load_trace(files["abc"])
-    assert trace.cross_attentions is not None
-    weights = trace.cross_attentions.copy()
+    weights = trace.cross.weights.copy()
     weights[1, 2, 0, 3] += 1e-4
-    other = dataclasses.replace(trace, cross_attentions=weights, made_by={**trace.made_by, "checkpoint": "mine"})
+    other = dataclasses.replace(
+        trace, attentions=with_parts(trace, "cross", weights=weights), made_by={**trace.made_by, "checkpoint": "mine"}
+    )
     other.save(tmp_path / "other.npz")
     pair = ("diff", files["abc"], str(tmp_path / "other.npz"))
     assert cli(*pair).code == 1

@@ -251,7 +251,7 @@ def assert_is_teacher_forced(checkpoint, trace) -> None:
 
     logits = teacher_forced(checkpoint.model, source, None, target_in, target_out, None, tap=tap).logits[0]
     for kind in ("encoder", "decoder", "cross"):
-        for layer, given in enumerate(trace.attentions(kind)):
+        for layer, given in enumerate(trace.attentions[kind].weights):
             np.testing.assert_allclose(given, weights[kind, layer], atol=1e-6)
     for step, row, token in zip(trace.steps, logits, target_out[0], strict=True):
         assert step.log_probability == pytest.approx(float(row.log_softmax(-1)[token]), abs=1e-9)
@@ -279,8 +279,8 @@ def test_hypotheses_are_traces_best_first(crossing, tmp_path):
     for i in range(3):
         a, b = trace.hypothesis(i), again.hypothesis(i)
         assert (a.text, a.steps, a.finished) == (b.text, b.steps, b.finished)
-        np.testing.assert_array_equal(a.decoder_attentions, b.decoder_attentions)
-        np.testing.assert_array_equal(a.cross_attentions, b.cross_attentions)
+        np.testing.assert_array_equal(a.decoder.weights, b.decoder.weights)
+        np.testing.assert_array_equal(a.cross.weights, b.cross.weights)
     with pytest.raises(OptionError, match="0 to 2"):
         trace.hypothesis(3)
     with pytest.raises(OptionError, match="no beam search"):
@@ -293,14 +293,12 @@ def test_a_padded_batch_searches_as_its_sentences_alone(crossing):
         alone = tv.decode(crossing, text, strategy="beam", beam_size=3)
         assert [node.token for node in search_of(trace).nodes] == [node.token for node in search_of(alone).nodes]
         for i in range(3):
-            a, b = trace.hypothesis(i).cross_attentions, alone.hypothesis(i).cross_attentions
-            assert a is not None and b is not None
+            a, b = trace.hypothesis(i).cross.weights, alone.hypothesis(i).cross.weights
             np.testing.assert_allclose(a, b, atol=1e-6)
     kept = tv.decode(crossing, "a", strategy="beam", beam_size=3, pad_to=6)
     assert kept.source_tokens[3:] == ("<pad>",) * 3
-    assert (kept.mask_reasons["cross"][:, 3:] == 1).all()
-    assert kept.cross_attentions is not None
-    assert not kept.cross_attentions[..., 3:].any()
+    assert (kept.cross.reasons[:, 3:] == 1).all()
+    assert not kept.cross.weights[..., 3:].any()
 
 
 def test_beams_wider_than_the_vocabulary_are_legal(crossing):

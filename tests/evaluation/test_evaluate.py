@@ -110,7 +110,7 @@ def test_numbers_are_those_of_decoding_the_same_strings(tiny):
     for trace in traces:
         for t, key in enumerate(trace.alignment):
             if key is not None:
-                mass += trace.cross_attentions[:, :, t, key]
+                mass += trace.cross.weights[:, :, t, key]
                 letters += 1
     np.testing.assert_allclose(result["head_mass"], mass / letters, atol=2e-6, rtol=0)
     best = result["best_head"]

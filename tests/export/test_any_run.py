@@ -13,7 +13,7 @@ from tests.trace import planted
 from tests.trace.conftest import is_same
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.export import frames
-from transformer_viz.export.drawings import WHATS, Place, figure_of
+from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
 from transformer_viz.terms import visible
 from transformer_viz.trace.trace import Trace
@@ -38,9 +38,9 @@ def test_the_page_has_every_sentence_and_number(run: Trace) -> None:
     assert ("→" in page["title"]) == run.writes
     assert (page["first"], page["grows"]) == (run.n_given, run.writes)
     for kind in run.kinds:
-        np.testing.assert_array_equal(array(page["kinds"][kind]["weights"]), run.attentions(kind))
+        np.testing.assert_array_equal(array(page["kinds"][kind]["weights"]), run.attentions[kind].weights)
         sentences = page["kinds"][kind]["sentences"]
-        layer = run.layer_numbers(kind)[len(sentences) - 1]
+        layer = run.attentions[kind].layers[len(sentences) - 1]
         for t in range(len(run.rows)):
             pieces = tuple((style, text) for style, text in (page["pieces"][number] for number in sentences[-1][0][t]))
             assert plain(pieces) == plain(step_sentence(run, kind, layer, 0, t))
@@ -59,7 +59,7 @@ def test_a_table_has_the_ids_too(run: Trace, format: str) -> None:
     assert set(read.kind) == set(run.kinds)
     for name in ("query_id", "key_id", "query", "key"):
         assert read[name].tolist() == frame[name].tolist()
-    ids = run.query_ids(run.kinds[0])
+    ids = run.attentions[run.kinds[0]].query_ids
     assert ids is not None
     assert read[read.kind == run.kinds[0]].groupby("query").query_id.first().tolist() == list(ids)
 
@@ -73,6 +73,6 @@ def test_npz_is_the_run(run: Trace, tmp_path: Path) -> None:
 def test_every_figure_of_a_run_is_drawn(run: Trace, what: str) -> None:
     if what == "search" and run.search is None:
         with pytest.raises(tv.TransformerVizError, match="no beam search"):
-            figure_of(run, what, Place())
+            figure_of(run, what)
         return
-    assert figure_of(run, what, Place()).data
+    assert figure_of(run, what).data

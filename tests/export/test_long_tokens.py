@@ -10,7 +10,7 @@ import pytest
 from transformer_viz import Trace, decode
 from transformer_viz.analysis.diff import diff
 from transformer_viz.analysis.sentences import plain, step_sentence
-from transformer_viz.export.drawings import WHATS, Place, figure_of
+from transformer_viz.export.drawings import WHATS, figure_of
 from transformer_viz.export.pages import html
 from transformer_viz.figures.theme import shown
 
@@ -41,7 +41,7 @@ def test_a_page_of_endless_tokens_is_that_of_long_ones() -> None:
 
 @pytest.mark.parametrize("what", [what for what in WHATS if what != "search"])
 def test_so_is_every_figure(what: Any) -> None:
-    long, endless = (figure_of(run(length), what, Place(kind="cross")) for length in (1000, 100_000))
+    long, endless = (figure_of(run(length), what, kind="cross") for length in (1000, 100_000))
     assert long.to_json() == endless.to_json()
 
 
@@ -51,7 +51,7 @@ def test_so_is_the_tree_of_a_search(tiny: Any) -> None:
     drawn = []
     for length in (1000, 100_000):
         nodes = tuple(replace(node, token="t" * length, text="u" * length) for node in trace.search.nodes)
-        drawn.append(figure_of(replace(trace, search=replace(trace.search, nodes=nodes)), "search", Place()).to_json())
+        drawn.append(figure_of(replace(trace, search=replace(trace.search, nodes=nodes)), "search").to_json())
     assert drawn[0] == drawn[1]
 
 

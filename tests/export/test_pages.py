@@ -70,8 +70,8 @@ def run() -> Trace:
 def test_every_number_is_in_the_page_once_and_unrounded(trace: Trace) -> None:
     data = data_of(html(trace, plotlyjs=False))
     for kind in KINDS:
-        np.testing.assert_array_equal(array(data["kinds"][kind]["weights"]), trace.attentions(kind))
-        np.testing.assert_array_equal(array(data["kinds"][kind]["reasons"]), trace.mask_reasons[kind])
+        np.testing.assert_array_equal(array(data["kinds"][kind]["weights"]), trace.attentions[kind].weights)
+        np.testing.assert_array_equal(array(data["kinds"][kind]["reasons"]), trace.attentions[kind].reasons)
     assert len(re.findall('"bdata"', json.dumps(data))) == 7, "weights and reasons of three kinds, and where cross looks"
 
 
@@ -80,8 +80,7 @@ def test_sentences_are_those_of_the_app(trace: Trace) -> None:
     pieces = data["pieces"]
     assert len({tuple(piece) for piece in pieces}) == len(pieces)
     for kind in KINDS:
-        weights = trace.attentions(kind)
-        assert weights is not None
+        weights = trace.attentions[kind].weights
         n_layers, n_heads = weights.shape[:2]
         stored = data["kinds"][kind]["sentences"]
         for layer in range(n_layers):
@@ -92,18 +91,16 @@ def test_sentences_are_those_of_the_app(trace: Trace) -> None:
 
 
 def test_where_cross_attention_looks_is_the_strongest_key(trace: Trace) -> None:
-    assert trace.cross_attentions is not None
     looked = array(data_of(html(trace, plotlyjs=False))["kinds"]["cross"]["looked"])
-    np.testing.assert_array_equal(looked[:, :5], trace.cross_attentions.argmax(-1))
-    np.testing.assert_array_equal(looked[:, 5], trace.cross_attentions.mean(1).argmax(-1))
-    np.testing.assert_array_equal(looked[:, 6], trace.cross_attentions.max(1).argmax(-1))
+    np.testing.assert_array_equal(looked[:, :5], trace.cross.weights.argmax(-1))
+    np.testing.assert_array_equal(looked[:, 5], trace.cross.weights.mean(1).argmax(-1))
+    np.testing.assert_array_equal(looked[:, 6], trace.cross.weights.max(1).argmax(-1))
 
 
 def test_a_row_without_weight_looks_nowhere(make_trace: Callable[..., Trace], trace: Trace) -> None:
-    assert trace.cross_attentions is not None
-    weights = trace.cross_attentions.copy()
+    weights = trace.cross.weights.copy()
     weights[1, 2, 3] = 0
-    looked = array(data_of(html(make_trace(cross_attentions=weights), plotlyjs=False))["kinds"]["cross"]["looked"])
+    looked = array(data_of(html(make_trace(cross=weights), plotlyjs=False))["kinds"]["cross"]["looked"])
     assert looked[1, 2, 3] == 65535
     assert (looked == 65535).sum() == 1
 
@@ -206,8 +203,7 @@ def test_the_page_opens_where_it_is_told(trace: Trace) -> None:
         "step": 4,
     }
     opened = data_of(html(trace, plotlyjs=False))["focus"]
-    assert trace.cross_attentions is not None
-    mass = sum(trace.cross_attentions[:, :, t, key] for t, key in enumerate(trace.alignment) if key is not None)
+    mass = sum(trace.cross.weights[:, :, t, key] for t, key in enumerate(trace.alignment) if key is not None)
     assert (opened["layer"], opened["head"]) == np.unravel_index(np.argmax(mass), (3, 5))
     assert opened["step"] == 5
 
@@ -256,17 +252,16 @@ def test_a_prompts_first_token_stands_before_what_follows_it(trace: Trace) -> No
 
 
 def test_a_run_of_one_kind(make_trace: Callable[..., Trace], trace: Trace) -> None:
-    alone = make_trace(encoder_attentions=None, cross_attentions=None, mask_reasons={"decoder": trace.mask_reasons["decoder"]})
+    alone = make_trace(encoder=None, cross=None)
     data = data_of(html(alone, plotlyjs=False))
     assert list(data["kinds"]) == ["decoder"]
     assert data["focus"]["kind"] == "decoder"
 
 
 def test_a_mistakes_numbers_that_are_none_survive(make_trace: Callable[..., Trace], trace: Trace) -> None:
-    assert trace.cross_attentions is not None
-    weights = trace.cross_attentions.copy()
+    weights = trace.cross.weights.copy()
     weights[0, 0, 2] = np.nan
-    page = html(make_trace(cross_attentions=weights, mistake="some"), plotlyjs=False)
+    page = html(make_trace(cross=weights, mistake="some"), plotlyjs=False)
     data = json.loads(json.dumps(data_of(page), allow_nan=False))
     np.testing.assert_array_equal(array(data["kinds"]["cross"]["weights"]), weights)
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.attentions import with_parts
 from transformer_viz import figures
 from transformer_viz.analysis.compare_words import table, verdict
 from transformer_viz.analysis.comparison import compare
-from transformer_viz.analysis.heads import head_map
 from transformer_viz.analysis.sentences import Sentence, plain, step_sentence
 from transformer_viz.export.content import content, view
 from transformer_viz.export.strips import output_strip, source_strip
@@ -44,7 +44,7 @@ def test_a_step_and_its_key_have_the_numbers_of_row_and_column(trace: Trace, kin
     for step in range(trace.n_steps):
         sentence = step_sentence(trace, kind, 1, 3, step)
         (found,) = looked_at(sentence)
-        key = int(head_map(trace, kind, 1, 3)[step].argmax())
+        key = int(trace.attentions[kind].head(1, 3)[step].argmax())
         own = columns[key].removeprefix(f"{found[1]}·")
         assert own != columns[key], "another number"
         assert own in (visible(found[0]), "\\u202e")
@@ -53,9 +53,9 @@ def test_a_step_and_its_key_have_the_numbers_of_row_and_column(trace: Trace, kin
 
 
 def test_compare_names_row_and_column_as_the_axes_do(trace: Trace) -> None:
-    weights = np.array(trace.cross_attentions)
+    weights = np.array(trace.cross.weights)
     weights[1, 3, 4] = np.roll(weights[1, 3, 4], 2)
-    other = replace(trace, cross_attentions=weights)
+    other = replace(trace, attentions=with_parts(trace, "cross", weights=weights))
     comparison = compare(trace, other)
     largest = comparison.largest
     assert largest is not None

@@ -8,6 +8,7 @@ import pytest
 from tests.survey.made import survey
 from transformer_viz import export
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import Style
 
 MADE = survey()
 
@@ -43,10 +44,10 @@ EMPTY = {"kinds": {}, "heads": (), "agreement": {}}
 
 @pytest.mark.parametrize("changes", [{"outputs": None, "verdict": None, "agreement": {}}, EMPTY])
 def test_parts_that_a_survey_lacks_are_left_out(changes):
-    page = export.survey_html(replace(MADE, **changes), plotlyjs=False, large=True, theme="dark")
+    page = export.survey_html(replace(MADE, **changes), plotlyjs=False, style=Style("dark", large=True))
     assert "undefined" not in page and "Do heads look" not in page
 
 
 def test_an_impossible_theme_is_refused():
-    with pytest.raises(OptionError, match="theme 'auto' is not known; choose one of light, dark"):
-        export.survey_html(MADE, theme="auto")  # ty: ignore
+    with pytest.raises(OptionError, match="theme 'auto' is not possible for a figure; choose one of light, dark"):
+        export.survey_html(MADE, style=Style("auto"))  # ty: ignore

@@ -9,8 +9,10 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from transformer_viz.figures.plain import PlainFigure
-from transformer_viz.terms import Reason
+from tests.attentions import chosen
+from transformer_viz.figures.figure_data import PlainFigure
+from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Step, Trace
 
 SOURCE = ("<start>", "<b>", "$x$", " ", "&amp;", "l", "l", "</s>", "e\u0301", "\u202e", "<end>")
@@ -30,6 +32,11 @@ def build(**changes: Any) -> Trace:
     padding[3] = Reason.PADDING
     future = np.triu(np.full((t, t), int(Reason.FUTURE), dtype=np.uint8), 1)
     reasons = {"encoder": np.tile(padding, (s, 1)), "decoder": future, "cross": np.tile(padding, (t, 1))}
+    shapes: dict[Kind, tuple[int, ...]] = {"encoder": (2, 5, s, s), "decoder": (3, 5, t, t), "cross": (3, 5, t, s)}
+    attentions = {
+        kind: Attention(weights=softmax_rows(shape, reasons[kind] > 0, seed), reasons=reasons[kind])
+        for seed, (kind, shape) in enumerate(shapes.items(), 1)
+    }
     rng = np.random.default_rng(7)
     steps = []
     for token in OUTPUT:
@@ -46,10 +53,7 @@ def build(**changes: Any) -> Trace:
         "target_tokens": ("<start>", *OUTPUT[:-1]),
         "output_tokens": OUTPUT,
         "steps": tuple(steps),
-        "encoder_attentions": softmax_rows((2, 5, s, s), reasons["encoder"] > 0, 1),
-        "decoder_attentions": softmax_rows((3, 5, t, t), reasons["decoder"] > 0, 2),
-        "cross_attentions": softmax_rows((3, 5, t, s), reasons["cross"] > 0, 3),
-        "mask_reasons": reasons,
+        "attentions": chosen(attentions, changes),
         "finished": "end",
         "alignment": (6, 5, 6, 4, 2, 1, None),
         "source_letters": (None, *range(s - 2), None),
@@ -74,13 +78,13 @@ def same(sent: PlainFigure, figure: go.Figure) -> None:
 
 
 def numbers(value: Any) -> Any:
-    """With every typed array as the bytes of its numbers, and its shape."""
+    """With every typed array as the bytes of its numbers, and its shape; what is an empty list Plotly leaves out."""
     if isinstance(value, dict):
         if "bdata" in value:
             flat = np.frombuffer(base64.b64decode(value["bdata"]), value["dtype"])
             shape = [int(n) for n in str(value.get("shape", flat.size)).split(",")]
             return flat.astype(np.float64).tobytes(), shape
-        return {key: numbers(entry) for key, entry in value.items()}
+        return {key: numbers(entry) for key, entry in value.items() if entry != []}
     return [numbers(entry) for entry in value] if isinstance(value, list) else value
 
 

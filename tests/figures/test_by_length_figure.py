@@ -6,6 +6,7 @@ import pytest
 from transformer_viz import figures
 from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import Style
 
 
 def point(length, n_exact, mass=0.5, trained=True):
@@ -43,10 +44,10 @@ def test_points_interval_and_mass_are_those_of_the_report():
     assert list(band.x) == [2, 3, 7, 11, 11, 7, 3, 2]
     np.testing.assert_allclose(band.y[:4], [p.interval[1] for p in FOUND.points])
     np.testing.assert_allclose(band.y[4:][::-1], [p.interval[0] for p in FOUND.points])
-    assert "0 of 40" in exact.customdata[0]
-    assert "outside training" in exact.customdata[0]
-    assert "as in training" in exact.customdata[1]
-    assert "62.5 %" in exact.customdata[1]
+    assert "0 of 40" in exact.hovertext[0]
+    assert "outside training" in exact.hovertext[0]
+    assert "as in training" in exact.hovertext[1]
+    assert "62.5 %" in exact.hovertext[1]
     assert mass.line.dash, "the lines differ in more than colour"
     assert figure.layout.yaxis.range[0] <= 0 < 1 <= figure.layout.yaxis.range[1]
 
@@ -64,7 +65,7 @@ def test_the_shade_covers_the_lengths_of_training_that_are_drawn():
 
 
 def test_one_length_and_no_right_keys():
-    figure = figures.accuracy_by_length(report(point(5, 3, None)), theme="dark", narrow=True)
+    figure = figures.accuracy_by_length(report(point(5, 3, None)), style=Style("dark", narrow=True))
     assert "weight on the true key" not in traces_of(figure)
     band = traces_of(figure)["its 95 % interval"]
     assert min(band.x) < 5 < max(band.x)
@@ -79,7 +80,7 @@ def test_nothing_to_draw():
 @pytest.mark.parametrize("last", [2, 13, 57, 400, 4000])
 @pytest.mark.parametrize("narrow", [False, True])
 def test_ticks_are_few_and_round(last, narrow):
-    figure = figures.accuracy_by_length(report(point(1, 3), point(last, 3)), narrow=narrow)
-    step = figure.layout.xaxis.dtick
-    assert str(step).rstrip("0") in ("1", "2", "5")
-    assert last / step <= (8 if narrow else 20)
+    figure = figures.accuracy_by_length(report(point(1, 3), point(last, 3)), style=Style(narrow=narrow))
+    first, second, *others = figure.layout.xaxis.tickvals
+    assert str(second - first).rstrip("0") in ("1", "2", "5")
+    assert len(others) + 2 <= (8 if narrow else 20) + 1

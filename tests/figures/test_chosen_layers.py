@@ -7,7 +7,6 @@ import pytest
 
 import transformer_viz as tv
 from transformer_viz.analysis.comparison import compare
-from transformer_viz.analysis.heads import head_map
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.analysis.snapshots import course, snapshot_sentence
 from transformer_viz.analysis.true_key import best_head
@@ -40,7 +39,7 @@ def half(tiny):
 @pytest.mark.parametrize("head", [0, 3, "mean", "max"])
 def test_a_layer_is_the_same_in_part_and_whole(part, whole, kind, head):
     for layer in LAYERS:
-        np.testing.assert_array_equal(head_map(part, kind, layer, head), head_map(whole, kind, layer, head))
+        np.testing.assert_array_equal(part.attentions[kind].head(layer, head), whole.attentions[kind].head(layer, head))
         for drawn in (tv.figures.attention, tv.figures.player):
             assert drawn(part, kind, layer, head).to_json() == drawn(whole, kind, layer, head).to_json()
         one, other = (plain(step_sentence(trace, kind, layer, head, 2)) for trace in (part, whole))
@@ -140,9 +139,9 @@ def test_half_precision_is_drawn_from_its_own_numbers(half, whole):
     """Every picture and number within its rounding, in float32 where a browser or a table reads it."""
     for kind in ("encoder", "decoder", "cross"):
         for head in (1, "mean", "max"):
-            mine = head_map(half, kind, 1, head)
+            mine = half.attentions[kind].head(1, head)
             assert mine.dtype == np.float32
-            np.testing.assert_allclose(mine, head_map(whole, kind, 1, head), atol=2**-12, rtol=0)
+            np.testing.assert_allclose(mine, whole.attentions[kind].head(1, head), atol=2**-12, rtol=0)
         data = content(half, view(half), theme="auto", large=False, with_answer=True)["kinds"][kind]
         assert data["weights"]["dtype"] == "f4"
         a, b = (tv.figures.mosaic(trace, kind).data[0].z for trace in (half, whole))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.attentions import with_parts
 from tests.figures.test_figures import numbers, spec
 from tests.figures.test_mosaic_detail import build_long, tiles
 from transformer_viz import figures
@@ -14,6 +15,7 @@ from transformer_viz.analysis.head_order import ordered, statistic
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.theme import LIGHT
 from transformer_viz.terms import Reason
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
 
 LARGEST = 1_000_000
@@ -28,7 +30,7 @@ def planted(make_trace: Callable[..., Trace], n: int) -> Trace:
     weights = np.tile(even, (N_LAYERS, N_HEADS, 1, 1))
     weights[17, 4] = np.eye(1, n)[np.zeros(n, dtype=int)]
     weights[2, 1] = np.eye(n)[np.maximum(np.arange(n) - 1, 0)]
-    return make_trace(**{**vars(trace), "decoder_attentions": weights, "mask_reasons": {"decoder": reasons}})
+    return make_trace(**{**vars(trace), "attentions": {"decoder": Attention(weights=weights, reasons=reasons)}})
 
 
 @pytest.fixture(scope="module")
@@ -72,9 +74,8 @@ def test_the_overview_has_every_head_and_frames_the_focus(short: Trace) -> None:
 def test_chosen_heads_stand_in_their_order_and_a_row_may_be_short(short: Trace) -> None:
     heads = [(17, 4), (2, 1), (5, 5), (0, 0), (29, 8)]
     figure = spec(figures.mosaic(short, "decoder", (2, 1), heads=heads, columns=3))
-    canvas, weights = numbers(figure["data"][0]["z"]), short.decoder_attentions
-    assert weights is not None
-    found, masked = tiles(figure, canvas), short.masks["decoder"]
+    canvas, weights = numbers(figure["data"][0]["z"]), short.decoder.weights
+    found, masked = tiles(figure, canvas), short.decoder.mask
     for place, (layer, head) in enumerate(heads):
         np.testing.assert_array_equal(found[divmod(place, 3)][~masked], weights[layer, head][~masked])
     assert np.isnan(found[1, 2]).all()
@@ -113,14 +114,12 @@ def test_logarithmic_colours_are_the_themes_by_decades(short: Trace) -> None:
 
 
 def test_each_head_to_its_own_maximum(short: Trace) -> None:
-    assert short.decoder_attentions is not None
-    short = replace(short, decoder_attentions=short.decoder_attentions / 4)
+    short = replace(short, attentions=with_parts(short, "decoder", weights=short.decoder.weights / 4))
     figure = spec(figures.mosaic(short, "decoder", heads=[(17, 4), (9, 0)], scale="head"))
     found = tiles(figure, numbers(figure["data"][0]["z"]))[0]
-    assert short.decoder_attentions is not None
     for tile, (layer, head) in enumerate([(17, 4), (9, 0)]):
-        weights, masked = short.decoder_attentions[layer, head], short.masks["decoder"]
+        weights, masked = short.decoder.weights[layer, head], short.decoder.mask
         np.testing.assert_allclose(found[tile][~masked], (weights / weights.max())[~masked], rtol=1e-6)
     assert "each head to its own maximum" in figure["layout"]["title"]["text"]
-    weights = short.decoder_attentions[0, 0]
+    weights = short.decoder.weights[0, 0]
     assert spec(figures.player(short, "decoder", 0, 0, scale="head"))["layout"]["coloraxis"]["cmax"] == weights.max()

@@ -10,6 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.analysis.made_runs import run, runs
+from tests.attentions import with_parts
 from transformer_viz import figures
 from transformer_viz.analysis.comparison import AlignedMaps, compare
 from transformer_viz.errors import OptionError
@@ -39,14 +40,13 @@ def signed(figure: go.Figure) -> np.ndarray:
 def test_what_is_drawn_is_a_minus_b_and_turns_with_the_sides(a: Trace, b: Trace) -> None:
     assume(compare(a, b).kinds)
     kind = compare(a, b).kinds[-1]
-    x, y = a.attentions(kind), b.attentions(kind)
-    assert x is not None and y is not None
+    x, y = a.attentions[kind].weights, b.attentions[kind].weights
     figure, back = figures.difference(a, b, kind), figures.difference(b, a, kind)
     z = signed(figure)
     np.testing.assert_array_equal(z, -signed(back))
     q, k = min(x.shape[2], y.shape[2]), min(x.shape[3], y.shape[3])
     expected = x[0, 0, :q, :k] - y[0, 0, :q, :k]
-    masks = [run.masks[kind] if run.masks[kind].ndim == 2 else run.masks[kind][0, 0] for run in (a, b)]
+    masks = [run.attentions[kind].head_mask(0, 0) for run in (a, b)]
     both = masks[0][:q, :k] & masks[1][:q, :k]
     np.testing.assert_array_equal(z[:q, :k], np.where(both, np.nan, expected))
     assert np.isnan(z[q:]).all() and np.isnan(z[:, k:]).all()
@@ -83,7 +83,7 @@ def masked_in_one() -> tuple[Trace, Trace]:
     reasons[2, 4] = reasons[6, 0] = 1
     weights = np.full((2, 3, 7, 5), np.float32(0.2))
     first, second = (
-        replace(A, cross_attentions=weights * np.float32(factor), mask_reasons={**A.mask_reasons, "cross": mask})
+        replace(A, attentions=with_parts(A, "cross", weights=weights * np.float32(factor), reasons=mask))
         for factor, mask in ((1, np.zeros_like(reasons)), (0.5, reasons))
     )
     return first, second
@@ -101,9 +101,9 @@ def test_a_mask_of_one_alone_is_crossed_and_named() -> None:
 
 
 def test_what_is_not_a_number_has_its_own_colour() -> None:
-    weights = np.array(A.cross_attentions)
+    weights = np.array(A.cross.weights)
     weights[0, 0, 3, 2] = np.nan
-    broken = replace(A, cross_attentions=weights, mistake="negated-additive")
+    broken = replace(A, attentions=with_parts(A, "cross", weights=weights), mistake="negated-additive")
     (heatmap,) = drawn(figures.difference(A, broken, "cross"), 3, "not a number")
     assert np.argwhere(~np.isnan(heatmap.z)).tolist() == [[3, 2]]
     assert heatmap.colorscale[0][1] == LIGHT.broken

@@ -17,7 +17,7 @@ from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.margins import text_width
-from transformer_viz.figures.theme import DARK, LIGHT, escape, labels
+from transformer_viz.figures.theme import DARK, LIGHT, Style, escape, labels
 from transformer_viz.terms import KINDS, REASON_WORDS, Kind
 from transformer_viz.trace.trace import Trace
 
@@ -50,16 +50,15 @@ def texts(value: Any) -> list[str]:
 @pytest.mark.parametrize(("kind", "layer", "head"), PLACES)
 def test_a_map_is_the_traces_matrix_rows_are_queries(trace: Trace, kind: Kind, layer: int, head: int) -> None:
     drawn = spec(figures.attention(trace, kind, layer, head))
-    weights, masked = trace.attentions(kind), trace.masks[kind]
-    assert weights is not None
+    weights, masked = trace.attentions[kind].weights, trace.attentions[kind].mask
     z = numbers(drawn["data"][0]["z"])
     np.testing.assert_array_equal(np.isnan(z), masked)
     np.testing.assert_array_equal(z[~masked], weights[layer, head][~masked])
     layout = drawn["layout"]
     assert layout["yaxis"]["range"][0] > layout["yaxis"]["range"][1], "row 0 must be on top"
-    assert layout["xaxis"]["range"] == [-0.5, len(trace.keys(kind)) - 0.5]
-    assert len(layout["xaxis"]["ticktext"]) == len(trace.keys(kind))
-    assert len(layout["yaxis"]["ticktext"]) == len(trace.queries(kind))
+    assert layout["xaxis"]["range"] == [-0.5, len(trace.attentions[kind].keys) - 0.5]
+    assert len(layout["xaxis"]["ticktext"]) == len(trace.attentions[kind].keys)
+    assert len(layout["yaxis"]["ticktext"]) == len(trace.attentions[kind].queries)
     assert (layout["coloraxis"]["cmin"], layout["coloraxis"]["cmax"]) == (0, 1)
     assert "query" in layout["yaxis"]["title"]["text"]
     assert "key" in layout["xaxis"]["title"]["text"]
@@ -68,7 +67,7 @@ def test_a_map_is_the_traces_matrix_rows_are_queries(trace: Trace, kind: Kind, l
 def test_masked_cells_have_a_grey_trace_that_says_why(trace: Trace) -> None:
     for kind, words in (("decoder", "in the future"), ("cross", "padding")):
         grey = spec(figures.attention(trace, kind))["data"][1]
-        np.testing.assert_array_equal(~np.isnan(numbers(grey["z"])), trace.masks[kind])
+        np.testing.assert_array_equal(~np.isnan(numbers(grey["z"])), trace.attentions[kind].mask)
         assert "may not look at" in grey["hovertemplate"]
         assert words in grey["hovertemplate"]
 
@@ -104,10 +103,9 @@ def test_escape_keeps_what_was_written() -> None:
 
 @pytest.mark.parametrize("combine", ["mean", "max"])
 def test_mean_and_max_are_over_the_heads_of_one_layer(trace: Trace, combine: Any) -> None:
-    assert trace.cross_attentions is not None
     z = numbers(spec(figures.attention(trace, "cross", 2, combine))["data"][0]["z"])
-    expected = getattr(np, combine)(trace.cross_attentions[2], axis=0)
-    allowed = ~trace.masks["cross"]
+    expected = getattr(np, combine)(trace.cross.weights[2], axis=0)
+    allowed = ~trace.cross.mask
     np.testing.assert_allclose(z[allowed], expected[allowed], atol=1e-7)
 
 
@@ -123,8 +121,7 @@ def test_impossible_places_are_refused(trace: Trace, kind: Any, layer: Any, head
 @pytest.mark.parametrize("kind", ["decoder", "cross"])
 def test_a_frame_draws_nothing_that_has_not_happened(trace: Trace, kind: Kind) -> None:
     figure = spec(figures.player(trace, kind, 1, 2, step=3))
-    weights, masked = trace.attentions(kind), trace.masks[kind]
-    assert weights is not None
+    weights, masked = trace.attentions[kind].weights, trace.attentions[kind].mask
     assert [frame["name"] for frame in figure["frames"]] == [str(t) for t in range(len(trace.steps))]
     for t, frame in enumerate(figure["frames"]):
         z = numbers(frame["data"][0]["z"])
@@ -155,7 +152,7 @@ def test_rings_are_on_the_true_keys_until_now(trace: Trace) -> None:
     rings = frames[4]["data"][-2]
     assert list(zip(rings["x"], rings["y"], strict=True)) == [(6, 0), (5, 1), (6, 2), (4, 3), (2, 4)]
     assert len(frames[6]["data"][-2]["x"]) == 6, "the end has no true key"
-    whole = spec(figures.player(trace, "cross", 0, 0, 4, narrow=True))
+    whole = spec(figures.player(trace, "cross", 0, 0, 4, style=Style(narrow=True)))
     (drawn,) = (entry for entry in whole["data"] if entry.get("mode") == "markers")
     assert drawn["marker"] == whole["frames"][4]["data"][-2]["marker"], "as large whether it was stepped to or not"
     hidden = spec(figures.player(trace, "cross", with_answer=False))["frames"][4]["data"][-2]
@@ -201,8 +198,7 @@ def test_unchecked_frames_are_valid_plotly(trace: Trace, kind: Kind) -> None:
 def test_every_tile_is_its_heads_matrix_and_a_click_finds_it(trace: Trace, kind: Kind) -> None:
     figure = spec(figures.mosaic(trace, kind, (1, 2)))
     canvas, grey, grid = numbers(figure["data"][0]["z"]), numbers(figure["data"][1]["z"]), figure["layout"]["meta"]
-    weights, masked = trace.attentions(kind), trace.masks[kind]
-    assert weights is not None
+    weights, masked = trace.attentions[kind].weights, trace.attentions[kind].mask
     n_layers, n_heads, n_queries, n_keys = weights.shape
     assert (grid["layers"], grid["heads"], grid["kind"]) == (n_layers, n_heads, kind)
     covered = np.zeros(canvas.shape, dtype=bool)
@@ -238,7 +234,7 @@ def test_masked_is_drawn_unlike_any_weight() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_mask_figure_shows_each_reason(trace: Trace, kind: Kind) -> None:
     figure = spec(figures.mask(trace, kind))
-    reasons = trace.mask_reasons[kind]
+    reasons = trace.attentions[kind].reasons
     (drawn,) = [entry for entry in figure["data"] if entry["type"] == "heatmap"]
     np.testing.assert_array_equal(numbers(drawn["z"]), reasons)
     # Each code has a flat band of its own: the colour at its place in the range is the legend's.

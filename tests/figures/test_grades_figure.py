@@ -7,7 +7,7 @@ from transformer_viz import figures
 from transformer_viz.analysis import alignment
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.grades import TINTS
-from transformer_viz.figures.theme import DARK, LIGHT
+from transformer_viz.figures.theme import DARK, LIGHT, Style
 
 
 def panels(figure):
@@ -45,7 +45,7 @@ def test_each_tile_has_its_heads_grade_name_and_value(trace, tint):
             if value is not None:
                 assert drawn == pytest.approx(value, abs=1e-6)
                 assert number[0] == f"{value:.3f}"
-            hover = tiles.customdata[head.layer][head.head]
+            hover = tiles.text[head.layer][head.head]
             assert f"layer {head.layer + 1} head {head.head + 1}: {head.name}" in hover
             assert f"entropy (nats) <b>{head.entropy:.3f}</b> (uniform {head.even.entropy:.3f})" in hover
     assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (0, 1)
@@ -61,15 +61,14 @@ def test_a_run_will_do_and_without_a_right_key_it_says_so(trace, make_trace):
 def test_impossible_wishes(trace, make_trace):
     with pytest.raises(OptionError, match=", ".join(TINTS)):
         figures.grades(trace, "distance")
-    none = dict.fromkeys(("encoder_attentions", "decoder_attentions", "cross_attentions"))
     with pytest.raises(OptionError, match="no attention"):
-        figures.grades(make_trace(**none, mask_reasons={}))
+        figures.grades(make_trace(attentions={}))
 
 
 @pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("large", [False, True])
 def test_panels_do_not_overlap(trace, narrow, large):
-    figure = figures.grades(trace, "score", narrow=narrow, large=large)
+    figure = figures.grades(trace, "score", style=Style(narrow=narrow, large=large))
     boxes = [(axis_of(figure, p[0], "x").domain, axis_of(figure, p[0], "y").domain) for p in panels(figure).values()]
     for i, (x1, y1) in enumerate(boxes):
         assert 0 <= x1[0] < x1[1] <= 1
@@ -78,15 +77,15 @@ def test_panels_do_not_overlap(trace, narrow, large):
             assert x1[1] <= x2[0] or x2[1] <= x1[0] or y1[1] <= y2[0] or y2[1] <= y1[0]
     if narrow:
         assert len({x for x, _ in boxes}) == 1
-        first = next(iter(panels(figures.grades(trace, "mass", narrow=True))))
+        first = next(iter(panels(figures.grades(trace, "mass", style=Style(narrow=True)))))
         assert first == "cross-attention", "what is tinted comes first on a phone"
 
 
 def test_many_heads_have_no_words_that_would_overlap(make_trace, trace):
-    weights = np.repeat(trace.cross_attentions, 7, axis=1)
-    wide = figures.grades(make_trace(cross_attentions=weights))
+    weights = np.repeat(trace.cross.weights, 7, axis=1)
+    wide = figures.grades(make_trace(cross=weights))
     assert not any("<br>" in text for text in panels(wide)["cross-attention"][2].text)
-    narrow = figures.grades(make_trace(cross_attentions=weights), narrow=True)
+    narrow = figures.grades(make_trace(cross=weights), style=Style(narrow=True))
     assert not any(panels(narrow)["cross-attention"][2].text)
 
 
@@ -104,8 +103,8 @@ def test_words_can_be_read_on_every_colour(make_trace, name, theme):
     for head in range(n):
         weights[0, head, :, 0] = head / (n - 1)
         weights[0, head, :, 1] = 1 - head / (n - 1)
-    run = make_trace(cross_attentions=weights, alignment=(0,) * 7)
-    tiles, _, words = panels(figures.grades(run, "mass", theme=name))["cross-attention"]
+    run = make_trace(cross=weights, alignment=(0,) * 7)
+    tiles, _, words = panels(figures.grades(run, "mass", style=Style(name)))["cross-attention"]
     stops = [tuple(float(c) for c in stop[4:-1].split(",")) for stop in theme.scale]
     for head, ink in zip(range(n), words.textfont.color, strict=True):
         place = float(tiles.z[0][head]) * (len(stops) - 1)

@@ -39,8 +39,8 @@ def run(n_source: int, n_target: int) -> Trace:
         probabilities=[0.5] * n_target,
         alignment=[t % n_source for t in range(n_target)],
     )
-    scores = {kind: np.asarray(made.attentions(kind), dtype=np.float32) for kind in made.kinds}
-    return replace(made, scores=scores)
+    attentions = {kind: replace(attention, scores=attention.weights) for kind, attention in made.attentions.items()}
+    return replace(made, attentions=attentions)
 
 
 def moments(trace: Trace) -> list[TrainingSnapshot]:
@@ -88,7 +88,7 @@ OTHERS = {
 
 
 def test_every_figure_is_looked_at_here() -> None:
-    assert {*OF_A_KIND, *SILENT, *OTHERS} == set(figures.__all__)
+    assert {*OF_A_KIND, *SILENT, *OTHERS} == {*figures.__all__} - {"Style"}
 
 
 def label_at(axis: Any, place: int) -> str:
@@ -120,7 +120,10 @@ def test_the_hover_names_every_query_and_key(name: str, size: tuple[int, int]) -
             assert "%{x}" in drawn.hovertemplate
             assert (drawn.x, drawn.y, drawn.x0, drawn.y0) == (None, None, None, None), "cells are counted from 0"
             for axis, tokens, n in zip(
-                axes_of(figure, drawn), (trace.keys(kind), trace.queries(kind)), np.shape(drawn.z)[::-1], strict=True
+                axes_of(figure, drawn),
+                (trace.attentions[kind].keys, trace.attentions[kind].queries),
+                np.shape(drawn.z)[::-1],
+                strict=True,
             ):
                 assert n == len(tokens)
                 labels = [label_at(axis, place) for place in range(n)]
@@ -132,7 +135,7 @@ def test_the_hover_names_every_query_and_key(name: str, size: tuple[int, int]) -
 @pytest.mark.parametrize("name", SILENT)
 def test_small_maps_say_no_place(name: str) -> None:
     for drawn in heard(SILENT[name](run(100, 65))):
-        assert drawn.hovertemplate == "%{customdata}<extra></extra>"
+        assert drawn.hovertemplate == "%{text}<extra></extra>"
 
 
 def test_the_loss_of_every_token_has_its_step() -> None:

@@ -10,6 +10,7 @@ from transformer_viz.analysis.loss import losses
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.softmax import softmax
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import Style
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +60,7 @@ def test_a_grid_draws_every_matrix_with_its_own_axes(batch):
 
 @pytest.mark.parametrize("columns", [1, 3, 5])
 def test_panels_never_overlap(batch, columns):
-    figure = figures.mask_grid([mask_parts(batch[0])], ["one"], columns=columns, large=True, theme="dark")
+    figure = figures.mask_grid([mask_parts(batch[0])], ["one"], columns=columns, style=Style("dark", large=True))
     rows = sorted({axis_of(figure, trace, "y").domain for trace in heatmaps(figure)})
     assert len(rows) == -(-5 // columns)
     assert all(low[1] < high[0] for low, high in pairwise(rows))
@@ -79,7 +80,7 @@ def test_the_hover_says_it_in_words(batch):
 
 
 def test_changed_cells_have_a_frame(batch):
-    before = np.array(batch[0].masks["cross"])
+    before = np.array(batch[0].cross.mask)
     before[0, 1] = False
     figure = figures.mask(batch[0], "cross", before=before)
     frame = next(trace for trace in figure.data if trace.type == "scatter" and trace.x[0] is not None)
@@ -89,18 +90,18 @@ def test_changed_cells_have_a_frame(batch):
 
 def test_three_maps_from_scores_to_weights(batch):
     trace = batch[1]
-    scores, masked = trace.scores["cross"][1, 2], trace.masks["cross"]
+    scores, masked = trace.cross.scores[1, 2], trace.cross.mask
     figure = figures.softmax_maps(trace, "cross", 1, 2, softmax(scores, masked), 3)
     np.testing.assert_array_equal(first_map(figure, "x").z, scores)
     np.testing.assert_array_equal(np.isnan(first_map(figure, "x2").z), masked)
-    np.testing.assert_allclose(first_map(figure, "x3").z, trace.attentions("cross")[1, 2], atol=1e-6)
+    np.testing.assert_allclose(first_map(figure, "x3").z, trace.cross.weights[1, 2], atol=1e-6)
     assert [(shape.y0, shape.y1) for shape in figure.layout.shapes] == [(2.5, 3.5)] * 3
     assert first_map(figure, "x").zmin == -first_map(figure, "x").zmax
 
 
 def test_a_row_that_is_no_number_is_drawn_as_that(batch):
     trace = batch[1]
-    scores = trace.scores["cross"][0, 0]
+    scores = trace.cross.scores[0, 0]
     figure = figures.softmax_maps(trace, "cross", 0, 0, softmax(scores, np.ones_like(scores, dtype=bool)), 0)
     assert any("NaN" in str(drawn.hovertemplate) and np.nansum(drawn.z) == scores.size for drawn in heatmaps(figure))
 
@@ -123,7 +124,7 @@ def test_a_change_lies_on_the_axes_of_the_mask_beside_it(tiny):
     figure = figures.change(before, after, "cross", 0, "mean", height=400)
     for name in ("height", "xaxis.range", "yaxis.range", "xaxis.ticktext", "margin.t"):
         assert figure.layout[name] == beside[name], name
-    a, b = (np.asarray(run.cross_attentions)[0].mean(0) for run in (before, after))
+    a, b = (np.asarray(run.cross.weights)[0].mean(0) for run in (before, after))
     n = min(len(a), len(b))
     drawn, hatched = heatmaps(figure)
     hidden = np.isnan(np.asarray(drawn.z))
@@ -145,7 +146,7 @@ def test_a_loss_for_every_token_and_none_for_padding(batch):
 
 def test_on_a_phone_the_steps_of_the_losses_stand_below_each_other(batch):
     found = losses(batch)
-    wide, tall = figures.token_losses(batch, found), figures.token_losses(batch, found, narrow=True)
+    wide, tall = figures.token_losses(batch, found), figures.token_losses(batch, found, style=Style(narrow=True))
     for one, other in zip(heatmaps(wide), heatmaps(tall), strict=True):
         np.testing.assert_array_equal(np.asarray(one.z).T, np.asarray(other.z))
         assert "sentence %{y}, step %{x}" in one.hovertemplate and "sentence %{x}, step %{y}" in other.hovertemplate
@@ -160,5 +161,5 @@ def test_on_a_phone_the_steps_of_the_losses_stand_below_each_other(batch):
 def test_impossible_pictures_are_named(batch, hello):
     with pytest.raises(OptionError, match="a name for each"):
         figures.mask_grid([mask_parts(batch[0])], [])
-    with pytest.raises(OptionError, match="no cross scores"):
+    with pytest.raises(OptionError, match="no scores of this kind"):
         figures.softmax_maps(hello, "cross", 0, 0, softmax(np.zeros((1, 1)), np.zeros((1, 1), dtype=bool)), 0)

@@ -50,12 +50,11 @@ def numbers(value: Any) -> np.ndarray:
 def test_the_map_is_sent_once_and_covered(run: Trace, kind: Kind) -> None:
     spec = json.loads(figures.player(run, kind, 1, 2, 40).to_json())
     cover, weights = spec["data"][:2]
-    z, full = numbers(weights["z"]), run.attentions(kind)
-    assert full is not None
-    allowed = ~run.masks[kind]
+    z, full = numbers(weights["z"]), run.attentions[kind].weights
+    allowed = ~run.attentions[kind].mask
     np.testing.assert_array_equal(z[allowed], full[1, 2][allowed])
     assert np.isnan(z[~allowed]).all()
-    n_keys = len(run.keys(kind))
+    n_keys = len(run.attentions[kind].keys)
     # One cell a row, as wide as the map, above everything, and asked first what is under the hand.
     assert (cover["x0"] - cover["dx"] / 2, cover["x0"] + cover["dx"] / 2) == (-0.5, n_keys - 0.5)
     assert cover["zorder"] > max(drawn.get("zorder", 0) for drawn in spec["data"][1:])
@@ -97,7 +96,7 @@ def test_the_exported_page_has_the_same_templates(run: Trace) -> None:
     """It fills in the numbers itself, and knows no cover."""
     page = export.html(run, plotlyjs=False)
     assert "zorder" not in page
-    assert '"weights":{"coloraxis"' in page
+    assert '"weights":{"type":"heatmap"' in page
 
 
 def test_the_sentence_keeps_the_end_of_a_long_output(run: Trace) -> None:

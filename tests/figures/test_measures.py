@@ -12,7 +12,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.attributed import source_words, step_words
 from transformer_viz.analysis.sentences import plain
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import DARK, LIGHT, Theme, ThemeName
+from transformer_viz.figures.theme import DARK, LIGHT, Style, Theme, ThemeName
 from transformer_viz.terms import Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -24,7 +24,7 @@ def run(make_trace: Callable[..., Trace]) -> Trace:
 
 
 def shape_of(run: Trace, kind: Kind) -> tuple[int, int]:
-    return len(run.queries(kind)), len(run.keys(kind))
+    return len(run.attentions[kind].queries), len(run.attentions[kind].keys)
 
 
 def cause(run: Trace, kind: Kind = "cross") -> Attribution:
@@ -37,10 +37,9 @@ def cause(run: Trace, kind: Kind = "cross") -> Attribution:
 
 
 def norms(run: Trace, kind: Kind = "cross") -> Attribution:
-    weights = run.attentions(kind)
-    assert weights is not None
+    weights = run.attentions[kind].weights
     values = weights * np.linspace(1, 9, weights.shape[1], dtype=np.float32)[:, None, None]
-    return Attribution("value_weighted", kind, values, layers=run.layer_numbers(kind))
+    return Attribution("value_weighted", kind, values, layers=run.attentions[kind].layers)
 
 
 def second(figure: dict[str, Any]) -> list[dict[str, Any]]:
@@ -79,7 +78,7 @@ def test_what_cannot_be_asked_is_dotted_and_says_why(run: Trace) -> None:
 def test_what_speaks_against_has_a_minus_sign_that_is_seen_in_both_themes(run: Trace) -> None:
     themes: dict[ThemeName, Theme] = {"light": LIGHT, "dark": DARK}
     for theme, colours in themes.items():
-        drawn = second(spec(figures.player(run, step=len(run.rows) - 1, theme=theme, measure=cause(run))))
+        drawn = second(spec(figures.player(run, step=len(run.rows) - 1, style=Style(theme), measure=cause(run))))
         signs = next(trace for trace in drawn if trace.get("mode") == "text")
         assert (signs["x"], signs["y"], signs["text"]) == ([1], [1], ["−"]), "of −0.01 of 2 nothing is seen"
         assert signs["textfont"]["color"] == [colours.paper], "on a strong colour"
@@ -101,7 +100,7 @@ def test_rows_to_come_are_blank_in_both_maps(run: Trace) -> None:
 def test_by_value_the_norms_take_the_place_of_the_weights_under_their_own_name(run: Trace) -> None:
     result = norms(run)
     figure, last = spec(figures.player(run, "cross", 1, 2, len(run.rows) - 1, measure=result)), result.values[1, 2]
-    seen = np.where(run.masks["cross"], np.nan, last)
+    seen = np.where(run.cross.mask, np.nan, last)
     np.testing.assert_allclose(numbers(figure["data"][0]["z"]), seen, atol=1e-6)
     assert "value-weighted norm <b>" in figure["data"][0]["hovertemplate"] and not second(figure)
     axis, largest = figure["layout"]["coloraxis"], float(result.values.max())
@@ -116,7 +115,7 @@ def test_small_maps_by_value_and_those_of_a_kind_that_has_none(run: Trace) -> No
     result = norms(run)
     figure = spec(figures.mosaic(run, "cross", measure=result))
     tile = numbers(figure["data"][0]["z"])[: shape_of(run, "cross")[0], : shape_of(run, "cross")[1]]
-    seen = np.where(run.masks["cross"], np.nan, result.values[0, 0] / result.values.max())
+    seen = np.where(run.cross.mask, np.nan, result.values[0, 0] / result.values.max())
     np.testing.assert_allclose(tile, seen, atol=1e-6)
     assert figure["layout"]["title"]["text"] == f"cross-attention: value-weighted norm, 0 to {result.values.max():.2g}"
     other = spec(figures.mosaic(run, "encoder", measure=result))

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.attentions import with_parts
 from tests.figures.test_figures import numbers, spec
 from transformer_viz import figures
-from transformer_viz.figures.theme import DARK, LIGHT
+from transformer_viz.figures.theme import DARK, LIGHT, Style
 from transformer_viz.terms import Reason
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
 
 
@@ -23,8 +25,8 @@ def build_long(make_trace: Callable[..., Trace], n_layers: int, n_heads: int, n:
     step = make_trace().steps[0]
     return make_trace(
         source_tokens=("a",), source_letters=(None,), target_tokens=("b",) * n, output_tokens=(step.token,) * n,
-        steps=(step,) * n, alignment=(None,) * n, encoder_attentions=None, cross_attentions=None,
-        decoder_attentions=raw / raw.sum(-1, keepdims=True), mask_reasons={"decoder": reasons},
+        steps=(step,) * n, alignment=(None,) * n,
+        attentions={"decoder": Attention(weights=raw / raw.sum(-1, keepdims=True), reasons=reasons)},
     )  # fmt: skip
 
 
@@ -50,10 +52,9 @@ def test_bytes_are_the_weights_in_250_shades_and_masked_cells_have_a_code(make_t
     assert drawn["z"]["dtype"] == "u1"
     assert (drawn["zmin"], drawn["zmax"]) == (0, 255)
     canvas = numbers(drawn["z"])
-    found, masked = tiles(figure, canvas), np.broadcast_to(trace.masks["decoder"], (2, 3, 37, 37))
-    assert trace.decoder_attentions is not None
+    found, masked = tiles(figure, canvas), np.broadcast_to(trace.decoder.mask, (2, 3, 37, 37))
     np.testing.assert_array_equal(found == 2, masked)
-    np.testing.assert_allclose((found[~masked] - 5) / 250, trace.decoder_attentions[~masked], atol=0.5 / 250 + 1e-6)
+    np.testing.assert_allclose((found[~masked] - 5) / 250, trace.decoder.weights[~masked], atol=0.5 / 250 + 1e-6)
     assert (canvas == 0).sum() == canvas.size - found.size, "between the tiles nothing is drawn"
     assert figure["layout"]["title"]["text"] == "decoder self-attention"
 
@@ -62,7 +63,7 @@ def test_bytes_are_the_weights_in_250_shades_and_masked_cells_have_a_code(make_t
 def test_each_byte_has_its_colour(make_trace: Callable[..., Trace], theme: Any) -> None:
     """The scale, looked up as Plotly does: linear between stops."""
     name = "light" if theme is LIGHT else "dark"
-    drawn = spec(figures.mosaic(build_long(make_trace, 1, 2, 37), "decoder", theme=name))["data"][0]
+    drawn = spec(figures.mosaic(build_long(make_trace, 1, 2, 37), "decoder", style=Style(name)))["data"][0]
     stops = drawn["colorscale"]
     assert [edge for edge, _ in stops] == sorted(edge for edge, _ in stops)
     assert (stops[0][0], stops[-1][0]) == (0, 1)
@@ -88,8 +89,7 @@ def test_more_cells_than_pixels_show_the_strongest_of_each_block_and_say_so(
     tall, wide = figure["layout"]["meta"]["block"]
     assert tall * wide > 1
     found = tiles(figure, numbers(figure["data"][0]["z"]))
-    weights, masked = trace.decoder_attentions, trace.masks["decoder"]
-    assert weights is not None
+    weights, masked = trace.decoder.weights, trace.decoder.mask
     assert found.shape == (n_layers, n_heads, -(-n // tall), -(-n // wide))
     for row in range(found.shape[2]):
         for column in range(found.shape[3]):
@@ -111,12 +111,11 @@ def test_a_picture_weighs_what_its_pixels_weigh(make_trace: Callable[..., Trace]
 
 def test_numbers_that_are_none_are_left_blank(make_trace: Callable[..., Trace]) -> None:
     whole = build_long(make_trace, 1, 2, 37)
-    assert whole.decoder_attentions is not None
-    weights = whole.decoder_attentions.copy()
+    weights = whole.decoder.weights.copy()
     weights[0, 1, 9] = np.nan
-    broken = replace(whole, decoder_attentions=weights, mistake="some")
+    broken = replace(whole, attentions=with_parts(whole, "decoder", weights=weights), mistake="some")
     figure = spec(figures.mosaic(broken, "decoder"))
     found = tiles(figure, numbers(figure["data"][0]["z"]))
-    masked = whole.masks["decoder"]
+    masked = whole.decoder.mask
     np.testing.assert_array_equal(found[0, 1, 9] == 0, ~masked[9])
     assert (found == 0).sum() == (~masked[9]).sum()

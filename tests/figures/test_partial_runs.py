@@ -14,6 +14,7 @@ from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.analysis.sentences import plain, step_sentence
 from transformer_viz.errors import OptionError
 from transformer_viz.figures.reasons import colour
+from transformer_viz.figures.theme import Style
 from transformer_viz.terms import REASON_WORDS, Kind, Reason
 
 SOURCE = ["<b>", "$x$", "l", "l", "</s>", "f", "g"]
@@ -60,15 +61,14 @@ def z_of(drawn: dict[str, Any]) -> np.ndarray:
 @runs
 def test_every_picture_draws_every_kind(trace: Trace) -> None:
     for kind in trace.kinds:
-        weights = trace.attentions(kind)
-        assert weights is not None
+        weights = trace.attentions[kind].weights
         for figure in (figures.attention(trace, kind, 0, 0), figures.player(trace, kind, step=max(0, trace.n_steps - 1))):
             drawn = z_of(spec(figure)["data"][0])
-            np.testing.assert_array_equal(drawn, np.where(trace.masks[kind], np.float32(np.nan), weights[0, 0]))
+            np.testing.assert_array_equal(drawn, np.where(trace.attentions[kind].mask, np.float32(np.nan), weights[0, 0]))
         spec(figures.mosaic(trace, kind, (0, 0)))
         spec(figures.mask(trace, kind))
         for narrow in (False, True):
-            spec(figures.player(trace, kind, narrow=narrow, large=True, theme="dark"))
+            spec(figures.player(trace, kind, style=Style("dark", large=True, narrow=narrow)))
     spec(figures.mask_grid([mask_parts(trace)], ["a run"]))
     assert set(trace.to_frame()["kind"]) == set(trace.kinds)
 

@@ -9,7 +9,7 @@ from transformer_viz import figures
 from transformer_viz.addresses import Place
 from transformer_viz.analysis.patching import Patching, parting
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import DARK, LIGHT
+from transformer_viz.figures.theme import DARK, LIGHT, Style
 from transformer_viz.terms import Kind
 
 EFFECTS: dict[Kind, np.ndarray] = {
@@ -58,7 +58,7 @@ def test_a_cell_is_an_effect_on_a_scale_around_nought(pair):
 
 def test_layers_have_a_row_each_and_the_place_a_frame(pair):
     a, b = pair
-    figure = figures.patching(found("layer"), a, b, "encoder", (Place("encoder", 1), 2), theme="dark", large=True)
+    figure = figures.patching(found("layer"), a, b, "encoder", (Place("encoder", 1), 2), style=Style("dark", large=True))
     assert list(figure.layout.yaxis.ticktext) == ["L1", "L2"]
     [frame] = figure.layout.shapes
     assert (frame.x0, frame.x1, frame.y0, frame.y1) == (1.5, 2.5, 0.5, 1.5) and frame.line.color == DARK.ink

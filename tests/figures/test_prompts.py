@@ -13,7 +13,7 @@ from transformer_viz.export.content import default_step, view
 from transformer_viz.export.names import file_name
 from transformer_viz.export.strips import legend, output_strip, source_strip, strip_labels
 from transformer_viz.figures.margins import margins
-from transformer_viz.figures.theme import escape, labels, shown
+from transformer_viz.figures.theme import Style, escape, labels, shown
 from transformer_viz.terms import row_labels, visible
 from transformer_viz.trace.covered import HIDDEN, covered
 from transformer_viz.trace.trace import Fill
@@ -85,8 +85,7 @@ def test_what_was_given_is_never_covered() -> None:
     hidden = covered(PROMPTED, 0)
     assert hidden.output_tokens == (*PROMPTED.output_tokens[:3], HIDDEN, HIDDEN, HIDDEN)
     assert hidden.target_tokens[:4] == PROMPTED.target_tokens[:4]
-    known, weights = hidden.decoder_attentions, PROMPTED.decoder_attentions
-    assert known is not None and weights is not None
+    known, weights = hidden.decoder.weights, PROMPTED.decoder.weights
     assert np.array_equal(known[:, :, :3], weights[:, :, :3])
     assert not known[:, :, 3:].any()
 
@@ -157,8 +156,8 @@ def test_on_a_phone_the_labels_of_the_keys_end_above_the_candidates() -> None:
     tokens = tuple(f"{long}{i}" for i in range(9))
     trace = replace(planted.filled(), source_tokens=("a", *[long] * 3))
     for run in (trace, replace(PROMPTED, target_tokens=tokens[: len(PROMPTED.target_tokens)])):
-        layout = figures.player(run, run.kinds[0], narrow=True).layout
+        layout = figures.player(run, run.kinds[0], style=Style(narrow=True)).layout
         plot = layout.height - layout.margin.t - layout.margin.b
         room = (layout.yaxis.domain[0] - layout.yaxis2.domain[1]) * plot
-        upright = margins(labels(run.keys(run.kinds[0])), (), 13, upright=True)["b"]
+        upright = margins(labels(run.attentions[run.kinds[0]].keys), (), 13, upright=True)["b"]
         assert room >= upright > 120

@@ -8,6 +8,7 @@ import pytest
 
 from transformer_viz import decode, figures
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import Style
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_the_chosen_path_is_strong_and_greedy_stands_above(tiny, trace):
 @pytest.mark.parametrize("narrow", [False, True])
 def test_no_line_strikes_a_letter(trace, narrow):
     """Beside its node a line stays at the node's own height as far as the letters reach, which stand above."""
-    figure = figures.search_tree(trace, narrow=narrow)
+    figure = figures.search_tree(trace, style=Style(narrow=narrow))
     width = (320 if narrow else 620) / (1 + max(node.step + 1 for node in trace.search.nodes))
     texts = [text for drawn in points(figure) for text in drawn.text if text]
     assert texts or narrow

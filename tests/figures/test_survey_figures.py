@@ -10,7 +10,6 @@ from transformer_viz import figures
 from transformer_viz.analysis.survey.compare import compare_surveys
 from transformer_viz.analysis.survey.readings import values
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.survey_distribution import plain_survey_distribution
 
 MADE = survey()
 
@@ -81,10 +80,10 @@ def test_bins_of_other_widths_are_equally_wide_and_values_stand_in_their_bin():
     """Edges 0, 1, 4, 16 at the places 0, 1, 2, 3."""
     found = MADE.at("cross", 0, 1).statistics["distance"]
     assert found is not None and 4 < found.mean < 16
-    figure = plain_survey_distribution(STATISTICS[2], found, theme="light", large=False)
-    mean = next(trace for trace in figure.data if trace.get("name", "").startswith("mean"))
-    assert mean["x"][0] == pytest.approx(2 + (found.mean - 4) / 12)
-    assert figure.layout["xaxis"]["ticktext"] == ["0", "1", "4", "16"]
+    figure = figures.survey_distribution(MADE, "cross", 0, 1, "distance")
+    mean = next(trace for trace in figure.data if (trace.name or "").startswith("mean"))
+    assert mean.x[0] == pytest.approx(2 + (found.mean - 4) / 12)
+    assert figure.layout.xaxis.ticktext == ("0", "1", "4", "16")
 
 
 def test_agreement_is_the_matrix_with_every_head_named():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_viz import figures
+from transformer_viz.figures.theme import Style
 from transformer_viz.figures.training import head_columns
 
 ROWS = [
@@ -15,7 +16,7 @@ ROWS = [
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_curves_hold_the_numbers_and_name_the_best_head(narrow):
-    figure = figures.training(ROWS, 1000, narrow=narrow)
+    figure = figures.training(ROWS, 1000, style=Style(narrow=narrow))
     loss, *shares = figure.data
     assert (list(loss.x), list(loss.y)) == ([50, 100, 150], [2.0, 0.5, 0.05])
     assert [(trace.name, list(trace.x), list(trace.y)) for trace in shares] == [
@@ -39,22 +40,21 @@ def test_a_filmstrip_holds_every_map_where_it_is_drawn(hello):
     moments = [("step 0: <b>", hello), ("step 5", hello), ("step 9: " + "x" * 90, hello)]
     figure = figures.snapshot_maps(moments, "cross", 1, 2, per_row=2)
     drawn = np.asarray(figure.data[0].z)
-    wanted = hello.cross_attentions[1, 2]
+    wanted = hello.cross.weights[1, 2]
     n_queries, n_keys = wanted.shape
-    caption, gap = max(1, round(n_queries * 0.16)), max(1, round(n_keys * 0.12))
-    assert drawn.shape == (2 * (n_queries + caption), 2 * n_keys + gap)
-    for i in range(3):
-        top, left = caption + (i // 2) * (n_queries + caption), (i % 2) * (n_keys + gap)
+    captions = figure.data[-1]
+    for x, y in zip(captions.x, captions.y, strict=True):
+        left, top = int(x - (n_keys - 1) / 2), int(np.ceil(y + 0.5))
         np.testing.assert_array_equal(drawn[top : top + n_queries, left : left + n_keys], wanted)
-    titles = [note.text for note in figure.layout.annotations]
-    assert titles[0] == "step 0: &lt;b&gt;"
-    assert titles[2].endswith("…")
+    assert np.isfinite(drawn).sum() == 3 * wanted.size
+    assert captions.text[0] == "step 0: &lt;b&gt;"
+    assert captions.text[2].endswith("…")
     assert (figure.data[0].zmin, figure.data[0].zmax) == (0, 1)
 
 
 def test_a_filmstrip_draws_masked_cells_as_masked(hello):
     figure = figures.snapshot_maps([("now", hello)], "decoder", 0, 0)
     drawn, grey = (np.asarray(figure.data[i].z)[-len(hello.target_tokens) :] for i in (0, 1))
-    masked = hello.masks["decoder"]
+    masked = hello.decoder.mask
     assert np.array_equal(np.isnan(drawn), masked)
     assert np.array_equal(grey == 1, masked)

@@ -14,7 +14,7 @@ import pytest
 from transformer_viz import figures
 from transformer_viz.analysis.true_key import head_mass
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import escape
+from transformer_viz.figures.theme import Style, escape
 from transformer_viz.figures.training_playback import _ticks
 from transformer_viz.numbers_in_words import compact_words
 from transformer_viz.terms import KINDS, Kind
@@ -57,14 +57,10 @@ def moments(make_trace: Callable[..., Trace]) -> list[TrainingSnapshot]:
     whole = make_trace()
     found = []
     for i, step in enumerate(STEPS):
-        changed = {}
-        for kind in KINDS:
-            weights = whole.attentions(kind)
-            assert weights is not None
-            # Another order of heads is another picture, and rows still sum to 1.
-            changed[f"{kind}_attentions"] = np.roll(weights, i, axis=1)
+        # Another order of heads is another picture, and rows still sum to 1.
+        rolled: dict[str, Any] = {kind: np.roll(each.weights, i, axis=1) for kind, each in whole.attentions.items()}
         steps = tuple(with_numbers_of(step, whole.steps[(t + i) % len(whole.steps)]) for t, step in enumerate(whole.steps))
-        run = make_trace(**changed, steps=steps)
+        run = make_trace(**rolled, steps=steps)
         found.append(TrainingSnapshot(step=step, written=run, forced=run, target="answer"))
     return found
 
@@ -75,8 +71,7 @@ def test_each_frame_has_its_moments_matrix_whole(moments: list[TrainingSnapshot]
     assert [frame["name"] for frame in figure["frames"]] == ["0", "1", "2", "3", "4"]
     assert (figure["layout"]["meta"]["steps"], figure["layout"]["meta"]["step"]) == (5, 2)
     for moment, frame in zip(moments, figure["frames"], strict=True):
-        weights, masked = moment.forced.attentions(kind), moment.forced.masks[kind]
-        assert weights is not None
+        weights, masked = moment.forced.attentions[kind].weights, moment.forced.attentions[kind].mask
         assert frame["traces"][0] == 0
         z = numbers(frame["data"][0]["z"])
         np.testing.assert_array_equal(np.isnan(z), masked)
@@ -90,7 +85,7 @@ def test_each_frame_has_its_moments_matrix_whole(moments: list[TrainingSnapshot]
 
 def test_masked_cells_are_drawn_as_masked(moments: list[TrainingSnapshot]) -> None:
     grey = spec(figures.training_playback(moments, "decoder"))["data"][1]
-    np.testing.assert_array_equal(~np.isnan(numbers(grey["z"])), moments[0].forced.masks["decoder"])
+    np.testing.assert_array_equal(~np.isnan(numbers(grey["z"])), moments[0].forced.decoder.mask)
     assert "in the future" in grey["hovertemplate"]
 
 
@@ -147,7 +142,7 @@ def test_candidates_are_those_of_the_position_at_the_moment(moments: list[Traini
         assert frame["layout"]["yaxis3"]["ticktext"] == [f"<b>{escape(token)}</b>".replace(" ", "␣") for token, _ in best]
 
 
-@pytest.mark.parametrize("options", [{}, {"narrow": True}, {"large": True, "theme": "dark"}])
+@pytest.mark.parametrize("options", [{}, {"style": Style(narrow=True)}, {"style": Style("dark", large=True)}])
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_token_acts_as_markup_and_all_is_valid_plotly(
     moments: list[TrainingSnapshot], kind: Kind, options: dict[str, Any]

@@ -11,6 +11,7 @@ from transformer_viz.analysis.faithfulness import KS, MeanCurve
 from transformer_viz.analysis.knock_out import HeadEffect, KnockOut
 from transformer_viz.analysis.verdict import Mean
 from transformer_viz.errors import OptionError
+from transformer_viz.figures.theme import Style
 from transformer_viz.trace.trace import Trace
 
 
@@ -24,7 +25,7 @@ CURVES = (curve("L2 H3", 0.9), curve("rollout", 0.7), curve("occlusion", 0.95), 
 
 @pytest.mark.parametrize("narrow", [False, True])
 def test_each_curve_is_in_both_panels(narrow):
-    figure = figures.faithfulness(CURVES, narrow=narrow)
+    figure = figures.faithfulness(CURVES, style=Style(narrow=narrow))
     assert [trace.name for trace in figure.data] == 2 * ["L2 H3", "rollout", "the cause's own order", "a random order"]
     for trace, (given, what) in zip(
         figure.data, [(each, what) for what in ("comprehensiveness", "sufficiency") for each in CURVES], strict=True
@@ -70,23 +71,21 @@ def test_what_is_lost_without_each_head():
 
 def proof(trace: Trace, scope: str, layers: list[int], heads: list[int]) -> CounterProof:
     places = tuple(HeadPlace("cross", layer, head) for layer in layers for head in heads)
-    assert trace.cross_attentions is not None
-    weights = trace.cross_attentions[np.ix_(layers, heads)]
+    weights = trace.cross.weights[np.ix_(layers, heads)]
     moved = [Moved(f"to {n}", 0.5 * n, weights * n, 0.1 * n, 0.001) for n in (0, 1, 2)]
     return CounterProof(scope, places, 0.01, weights, tuple(moved))
 
 
-@pytest.mark.parametrize("columns", [3, 1])
-def test_the_map_is_beside_the_farthest_found_alone_and_with_others(columns):
+@pytest.mark.parametrize("narrow", [False, True])
+def test_the_map_is_beside_the_farthest_found_alone_and_with_others(narrow):
     trace = build()
-    assert trace.cross_attentions is not None
-    n_layers, n_heads = trace.cross_attentions.shape[:2]
+    n_layers, n_heads = trace.cross.weights.shape[:2]
     layer, head = n_layers - 1, n_heads - 1
     alone = proof(trace, f"cross.{n_layers}.{n_heads}", [layer], [head])
     joint = proof(trace, "cross", [*range(n_layers)], [*range(n_heads)])
-    figure = figures.counter_proof(trace, [alone, joint], layer, head, columns=columns)
+    figure = figures.counter_proof(trace, [alone, joint], layer, head, style=Style(narrow=narrow))
     maps = [each for each in figure.data if "weight" in (each.hovertemplate or "")]
-    own = trace.cross_attentions[layer, head]
+    own = trace.cross.weights[layer, head]
     allowed = np.isfinite(np.asarray(maps[0].z, float))
     for drawn, expected in zip(maps, (own, 2 * own, 2 * own), strict=True):
         assert np.shape(drawn.z)[1] == len(SOURCE) and (drawn.zmin, drawn.zmax) == (0, 1)

@@ -181,8 +181,8 @@ def _compare_encoder(reader: HuggingFaceModel, own: Any) -> None:
     for text, trace in zip(TEXTS, tv.decode(reader, list(TEXTS)), strict=True):
         alone = tv.decode(reader, text)
         returned = own(input_ids=torch.tensor([alone.source_ids]), output_attentions=True)
-        assert _is(alone.encoder_attentions, torch.cat(returned.attentions))
-        assert _is(trace.encoder_attentions, torch.tensor(alone.encoder_attentions))
+        assert _is(alone.encoder.weights, torch.cat(returned.attentions))
+        assert _is(trace.encoder.weights, torch.tensor(alone.encoder.weights))
 
 
 def _compare_writer(reader: HuggingFaceModel, own: Any) -> None:
@@ -194,7 +194,7 @@ def _compare_writer(reader: HuggingFaceModel, own: Any) -> None:
         alone = tv.decode(reader, text, max_length=N_WRITTEN)
         assert list(alone.output_ids or ())[alone.n_given :] == written[n_read:]
         assert trace.output_ids == alone.output_ids
-        assert _is(trace.decoder_attentions, torch.tensor(alone.decoder_attentions))
+        assert _is(trace.decoder.weights, torch.tensor(alone.decoder.weights))
     trace = tv.decode(reader, TEXTS[0], target=(5, 9, 9, 3))
     read = {"input_ids": torch.tensor([trace.source_ids or trace.target_ids])}
     if own.config.is_encoder_decoder:
@@ -202,7 +202,7 @@ def _compare_writer(reader: HuggingFaceModel, own: Any) -> None:
     returned = own(**read, output_attentions=True)
     for kind in trace.kinds:
         name = {"cross": "cross_attentions"}.get(kind, f"{kind}_attentions" if own.config.is_encoder_decoder else "attentions")
-        assert _is(trace.attentions(kind), torch.cat([each for each in returned[name] if each is not None]))
+        assert _is(trace.attentions[kind].weights, torch.cat([each for each in returned[name] if each is not None]))
 
 
 def _is(attentions: Any, expected: torch.Tensor) -> bool:

@@ -50,9 +50,7 @@ def returned(model: Any, source: list[int], target: list[int], **options: Any) -
 
 
 def drawn(trace: Trace, kind: Kind) -> np.ndarray:
-    found = getattr(trace, f"{kind}_attentions")
-    assert found is not None
-    return found
+    return trace.attentions[kind].weights
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -111,7 +109,7 @@ def test_a_padded_batch_is_its_sentences_alone(name):
         assert trace.output_ids == alone.output_ids
         for kind in reader.model.sizes.kinds:
             assert np.abs(drawn(trace, kind) - drawn(alone, kind)).max() < 1e-5
-            assert np.array_equal(trace.mask_reasons[kind], alone.mask_reasons[kind])
+            assert np.array_equal(trace.attentions[kind].reasons, alone.attentions[kind].reasons)
 
 
 @pytest.mark.parametrize("name", ENCODERS)
@@ -135,7 +133,7 @@ def test_the_local_layers_of_an_encoder_look_to_both_sides():
     trace = decode(family("modernbert"), "w1 w2 w3 w4 w5 w6 w7")
     apart = np.abs(np.subtract.outer(range(8), range(8)))
     reasons = np.where(apart > 2, Reason.WINDOW, 0)
-    assert trace.mask_reasons["encoder"][:, 0].tolist() == [np.zeros((8, 8)).tolist(), reasons.tolist(), reasons.tolist()]
+    assert trace.encoder.reasons[:, 0].tolist() == [np.zeros((8, 8)).tolist(), reasons.tolist(), reasons.tolist()]
 
 
 @pytest.mark.parametrize("name", DECODERS)

@@ -47,8 +47,7 @@ def mine(folder: Path) -> FirefoxModel:
 
 
 def maps(trace: tv.Trace, kind: Kind) -> np.ndarray:
-    found = trace.attentions(kind)
-    assert found is not None
+    found = trace.attentions[kind].weights
     return found
 
 
@@ -76,7 +75,8 @@ def test_numbers_are_those_of_plain_numpy(folder: Path, mine: FirefoxModel) -> N
     assert mine.n_parameters == sum(a.size for name, a in files.tensors().items() if not name.endswith("QuantMultA"))
     read = tv.decode(mine, TEXT, target=(trace.output_ids or ())[:-1], record=("weights", "scores"))
     np.testing.assert_allclose(maps(read, "cross"), maps(trace, "cross"), atol=1e-6)
-    powers = np.exp(read.scores["cross"])
+    assert read.cross.scores is not None
+    powers = np.exp(read.cross.scores)
     np.testing.assert_allclose(powers / powers.sum(-1, keepdims=True), maps(trace, "cross"), atol=1e-5)
 
 

@@ -183,7 +183,7 @@ def test_every_number_is_that_of_plain_numpy(name: str, plain: type[Any]) -> Non
     there = plain(name)
     there.run(list(trace.source_ids or ()), list(trace.target_ids or ()))
     for kind in trace.kinds:
-        for layer, head, row in ((0, 1, 2), (1, 2, 0), (1, 0, len(trace.queries(kind)) - 1)):
+        for layer, head, row in ((0, 1, 2), (1, 2, 0), (1, 0, len(trace.attentions[kind].queries) - 1)):
             inside, site = tv.inside(model, trace, kind, layer, head, row), there.sites[kind, layer]
             assert (inside.bias is not None) == ("bias" in site)
             assert inside.scale == pytest.approx(1 if name == "t5" else len(inside.query) ** -0.5)
@@ -201,10 +201,9 @@ def test_what_each_family_tells_fits_together(name: str) -> None:
     model = families.family(name)
     trace = tv.decode(model, "w1 [MASK] w3 w4")
     for kind in trace.kinds:
-        row = len(trace.queries(kind)) - 1
+        row = len(trace.attentions[kind].queries) - 1
         inside = tv.inside(model, trace, kind, 1, 2, row)
-        weights = trace.attentions(kind)
-        assert weights is not None
+        weights = trace.attentions[kind].weights
         np.testing.assert_allclose(inside.weights, weights[1, 2, row], atol=1e-5)
         np.testing.assert_allclose(inside.weights @ inside.values, inside.output, atol=1e-5)
         np.testing.assert_allclose(inside.told("projected"), inside.output @ inside.told("out"), atol=1e-5)

@@ -34,8 +34,7 @@ def test_padding_before_a_prompt_is_drawn_as_the_model_has_it(name: str) -> None
         places = (real.cumsum(-1) - 1).clamp(min=0)
         with torch.inference_mode():
             theirs = own(name)(ids, attention_mask=real.long(), position_ids=places, output_attentions=True, use_cache=False)
-        assert trace.decoder_attentions is not None
-        codes = np.broadcast_to(trace.mask_reasons["decoder"], trace.decoder_attentions.shape)
+        codes = np.broadcast_to(trace.decoder.reasons, trace.decoder.weights.shape)
         for layer, weights in enumerate(theirs.attentions):
             window = windows.get(layer, n)
             for q in range(n):
@@ -43,8 +42,8 @@ def test_padding_before_a_prompt_is_drawn_as_the_model_has_it(name: str) -> None
                     why = (Reason.PADDING if k < n_left else 0) | (Reason.FUTURE if k > q else 0)
                     why = why or (Reason.WINDOW if q - k >= window else 0)
                     assert (codes[layer, :, q, k] == why).all(), (layer, q, k)
-            assert not trace.decoder_attentions[layer, :, :n_left].any(), "a padded row looks at nothing"
-            np.testing.assert_allclose(trace.decoder_attentions[layer, :, n_left:], weights[0, :, n_left:].numpy(), atol=1e-5)
+            assert not trace.decoder.weights[layer, :, :n_left].any(), "a padded row looks at nothing"
+            np.testing.assert_allclose(trace.decoder.weights[layer, :, n_left:], weights[0, :, n_left:].numpy(), atol=1e-5)
         assert decode(model, text).text.startswith(trace.text), "alone there is room for more"
 
 
@@ -55,11 +54,9 @@ def test_an_edit_in_a_padded_batch_is_that_of_the_text_alone_at_its_own_place(na
     alone = decode(family(name), TEXTS[1], edits=[f"decoder:{query + 1 - n_left}-{key + 1 - n_left}"])
     unchanged = decode(family(name), TEXTS[1])
     assert padded.output_tokens[n_left:] == alone.output_tokens
-    assert padded.decoder_attentions is not None and alone.decoder_attentions is not None
-    np.testing.assert_allclose(padded.decoder_attentions[..., n_left:, n_left:], alone.decoder_attentions, atol=1e-5)
-    assert (padded.mask_reasons["decoder"][..., query, key] == Reason.EDITED).all()
-    assert unchanged.decoder_attentions is not None
-    assert np.abs(alone.decoder_attentions[..., 1, 0] - unchanged.decoder_attentions[..., 1, 0]).max() > 1e-3
+    np.testing.assert_allclose(padded.decoder.weights[..., n_left:, n_left:], alone.decoder.weights, atol=1e-5)
+    assert (padded.decoder.reasons[..., query, key] == Reason.EDITED).all()
+    assert np.abs(alone.decoder.weights[..., 1, 0] - unchanged.decoder.weights[..., 1, 0]).max() > 1e-3
 
 
 @pytest.mark.parametrize("name", [*DECODERS, "modernbert", "marian"])
@@ -70,13 +67,12 @@ def test_texts_of_other_lengths_change_nothing_in_float64(name: str) -> None:
         alone = decode(model, text, max_length=12)
         assert trace.output_tokens == alone.output_tokens
         for kind in alone.kinds:
-            found, want = trace.attentions(kind), alone.attentions(kind)
-            assert found is not None and want is not None
+            found, want = trace.attentions[kind].weights, alone.attentions[kind].weights
             np.testing.assert_allclose(found, want, atol=1e-5)
     if name in DECODERS:
         blind = decode(model, TEXTS[0], edits=["decoder:1-1"])
-        assert blind.decoder_attentions is not None and np.isfinite(blind.decoder_attentions).all()
-        assert not blind.decoder_attentions[:, :, 0].any(), "a row that may see nothing is zeros"
+        assert np.isfinite(blind.decoder.weights).all()
+        assert not blind.decoder.weights[:, :, 0].any(), "a row that may see nothing is zeros"
         assert all(np.isfinite(step.probability) for step in blind.steps)
 
 
@@ -88,8 +84,7 @@ def test_a_mask_that_is_off_opens_no_padding_that_no_trace_has(name: str, edit: 
         alone = decode(family(name), text, edits=[edit], max_length=8)
         assert trace.output_tokens == alone.output_tokens
         for kind in alone.kinds:
-            found, want = trace.attentions(kind), alone.attentions(kind)
-            assert found is not None and want is not None
+            found, want = trace.attentions[kind].weights, alone.attentions[kind].weights
             np.testing.assert_allclose(found, want, atol=1e-5)
 
 
@@ -105,10 +100,10 @@ def test_targets_in_a_padded_batch_are_read_as_alone(name: str) -> None:
         np.testing.assert_allclose(found.per_token[i, :n], expected, atol=1e-4)
         assert found.counted[i].tolist() == [t < n for t in range(trace.n_steps - trace.n_given)]
         assert trace.output_tokens[trace.n_given + n :] == (PAD,) * (trace.n_steps - trace.n_given - n)
-        for kind, scores in trace.scores.items():
-            masked = np.broadcast_to(trace.masks[kind], scores.shape)
-            weights = trace.attentions(kind)
-            assert weights is not None
+        for attention in trace.attentions.values():
+            weights, scores = attention.weights, attention.scores
+            assert scores is not None
+            masked = np.broadcast_to(attention.mask, scores.shape)
             powers = np.where(masked, 0.0, np.exp(scores.astype(np.float64)))
             sums = powers.sum(-1, keepdims=True)
             np.testing.assert_allclose(weights, np.divide(powers, sums, out=np.zeros_like(powers), where=sums > 0), atol=1e-5)
@@ -128,8 +123,8 @@ def test_an_encoder_alone_is_padded_behind_and_has_no_target() -> None:
         assert trace.source_tokens[WIDTH + 1 - n :] == (PAD,) * n
         expected = np.zeros((WIDTH + 1, WIDTH + 1))
         expected[:, WIDTH + 1 - n :] = Reason.PADDING
-        assert (trace.mask_reasons["encoder"] == expected).all()
-        assert set(trace.scores) == {"encoder"}
+        assert (trace.encoder.reasons == expected).all()
+        assert trace.kinds == ("encoder",) and trace.encoder.scores is not None
     with pytest.raises(OptionError, match="encoder alone, which writes nothing"):
         read_batch(model, TEXTS, TARGETS)
 

@@ -43,8 +43,7 @@ class Plain:
                     self.even[place, name].append(even)
                     self.lines[place, name].append(line)
         for kind in trace.kinds:
-            weights = trace.attentions(kind)
-            assert weights is not None
+            weights = trace.attentions[kind].weights
             heads = weights.reshape(-1, *weights.shape[2:])
             for a, one in enumerate(heads):
                 for b, other in enumerate(heads):
@@ -59,16 +58,15 @@ class Plain:
     @staticmethod
     def _n_allowed(trace: Trace, kind: Kind) -> list[int]:
         """Allowed keys of each row; the models here have one mask for all heads of a kind."""
-        mask = trace.masks[kind]
+        mask = trace.attentions[kind].mask
         return (~mask.reshape(-1, *mask.shape[-2:])[0]).sum(-1).tolist()
 
 
 def _more(trace: Trace, kind: Kind, layer: int, head: int) -> dict[str, tuple[float, float]]:
     """What is measured over many texts alone, of this head and of uniform attention."""
-    weights, keys = trace.attentions(kind), trace.keys(kind)
-    assert weights is not None
-    place = trace.layer_place(kind, layer)
-    mask = trace.masks[kind]
+    weights, keys = trace.attentions[kind].weights, trace.attentions[kind].keys
+    place = trace.attentions[kind].layer_index(layer)
+    mask = trace.attentions[kind].mask
     mask = mask if mask.ndim == 2 else mask[place, head]
     special = [k for k, key in enumerate(keys) if is_special(key)]
     last = keys.index(END) if END in keys else len(keys) - 1

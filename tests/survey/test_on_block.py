@@ -340,7 +340,7 @@ def test_rows_with_one_key_are_not_compared(make_model, make_tiny, tmp_path):
     one = surveyed(tmp_path, model, ["helo"], max_length=1)
     assert {share for row in one.agreement["decoder"] for share in row} == {None}
     trace = tv.decode(model, "helo", max_length=6)
-    weights = trace.attentions("decoder")
+    weights = trace.decoder.weights
     assert weights is not None and trace.n_steps > 2
     tops = weights.argmax(-1).reshape(-1, trace.n_steps)[:, 1:]
     several = surveyed(tmp_path, model, ["helo"], max_length=6)

@@ -163,7 +163,7 @@ def looked_at(trace: Trace, rng: random.Random) -> None:
         trace.hypothesis(number)
     kind = rng.choice(trace.kinds)
     for step in range(max(1, trace.n_steps)):
-        step_sentence(trace, kind, trace.layer_numbers(kind)[0], 0, step)
+        step_sentence(trace, kind, trace.attentions[kind].layers[0], 0, step)
     if rng.random() < 0.1:
         drawn = [figures.player(trace, kind), figures.mosaic(trace, kind), figures.mask(trace, kind)]
         drawn += [figures.search_tree(trace)] if trace.search else []

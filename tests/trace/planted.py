@@ -4,11 +4,12 @@ Its tokens are numbers, and two of them have the same label.
 """
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from transformer_viz.terms import Reason
+from tests.attentions import unmasked
+from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.groups import Group
 from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Fill, Step, Trace
@@ -87,7 +88,9 @@ def run(
     for t in range(n):
         decoder[:, :, t, : t + 1] = decoder_row(ids[: t + 1], is_windowed=is_windowed)
         cross[:, :, t] = cross_row(ids[: t + 1])
-    reasons: dict[Any, np.ndarray] = {"decoder": mask(n, is_windowed=is_windowed)}
+    attentions: dict[Kind, Attention] = {"decoder": Attention(weights=decoder, reasons=mask(n, is_windowed=is_windowed))}
+    if has_source:
+        attentions["cross"] = unmasked(cross)
     source = SOURCE if has_source else ()
     return Trace(
         source="b c",
@@ -96,10 +99,7 @@ def run(
         target_tokens=labels(ids[:-1]),
         output_tokens=labels(ids[1:]),
         steps=tuple(step(ids[: t + 1], ids[t + 1]) for t in range(n)),
-        encoder_attentions=None,
-        decoder_attentions=decoder,
-        cross_attentions=cross if has_source else None,
-        mask_reasons={**reasons, **({"cross": np.zeros((n, len(SOURCE)), np.uint8)} if has_source else {})},
+        attentions=attentions,
         finished="end" if written[-1] == END else "length",
         alignment=(None,) * n,
         source_letters=(None,) * len(source),
@@ -175,10 +175,7 @@ def filled() -> Trace:
         target_tokens=(),
         output_tokens=(),
         steps=(),
-        encoder_attentions=np.full((*SHAPE, 4, 4), 0.25, np.float32),
-        decoder_attentions=None,
-        cross_attentions=None,
-        mask_reasons={"encoder": np.zeros((4, 4), np.uint8)},
+        attentions={"encoder": unmasked(np.full((*SHAPE, 4, 4), 0.25, np.float32))},
         finished="given",
         alignment=(),
         source_letters=(None,) * 4,

@@ -25,15 +25,14 @@ def test_only_what_is_before_the_step_is_told(run: Trace, step: int) -> None:
     assert hidden.steps[:step] == run.steps[:step]
     assert all(found.candidates == () and found.rank is None and found.probability == 0 for found in hidden.steps[step:])
     for kind in KINDS:
-        weights, known = hidden.attentions(kind), run.attentions(kind)
-        assert weights is not None and known is not None
-        n = len(hidden.queries(kind)) if kind == "encoder" else step
+        weights, known = hidden.attentions[kind].weights, run.attentions[kind].weights
+        n = len(hidden.attentions[kind].queries) if kind == "encoder" else step
         np.testing.assert_array_equal(weights[:, :, :n], known[:, :, :n])
-        np.testing.assert_array_equal(hidden.masks[kind][:n], run.masks[kind][:n])
-        assert not weights[:, :, n:].any() and hidden.masks[kind][n:].all()
+        np.testing.assert_array_equal(hidden.attentions[kind].mask[:n], run.attentions[kind].mask[:n])
+        assert not weights[:, :, n:].any() and hidden.attentions[kind].mask[n:].all()
     assert hidden.expected is hidden.expected_tokens is hidden.is_right is None
     assert set(hidden.alignment) == {None}
-    assert set(hidden.scores) == {"encoder"}
+    assert [kind for kind in KINDS if hidden.attentions[kind].scores is not None] == ["encoder"]
 
 
 def test_words_are_kept_apart_and_what_is_not_recorded_stays_so(run: Trace) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.attentions import with_parts
 from transformer_viz.trace.frame import to_frame
 
 COLUMNS = ["kind", "layer", "head", "query", "query_token", "key", "key_token", "weight", "masked"]
@@ -12,12 +13,12 @@ COLUMNS = ["kind", "layer", "head", "query", "query_token", "key", "key_token", 
 def by_hand(trace) -> list[tuple]:
     rows = []
     for kind in trace.kinds:
-        weights = trace.attentions(kind)
+        weights = trace.attentions[kind].weights
         for layer in range(weights.shape[0]):
             for head in range(weights.shape[1]):
-                for q, query in enumerate(trace.queries(kind)):
-                    for k, key in enumerate(trace.keys(kind)):
-                        reasons = trace.mask_reasons[kind]
+                for q, query in enumerate(trace.attentions[kind].queries):
+                    for k, key in enumerate(trace.attentions[kind].keys):
+                        reasons = trace.attentions[kind].reasons
                         masked = bool((reasons if reasons.ndim == 2 else reasons[layer, head])[q, k])
                         rows.append((kind, layer, head, q, query, k, key, float(weights[layer, head, q, k]), masked))
     return rows
@@ -41,9 +42,9 @@ def test_padding_and_masks_by_head_are_rows_too(tiny):
     from transformer_viz import decode
 
     trace: Any = decode(tiny, "hello", pad_to=9)
-    reasons = np.broadcast_to(trace.mask_reasons["cross"], trace.cross_attentions.shape).copy()
+    reasons = np.broadcast_to(trace.cross.reasons, trace.cross.weights.shape).copy()
     reasons[2, 1, 0, 3] = 4
-    trace = dataclasses.replace(trace, mask_reasons={**trace.mask_reasons, "cross": reasons})
+    trace = dataclasses.replace(trace, attentions=with_parts(trace, "cross", reasons=reasons))
     assert list(trace.to_frame().itertuples(index=False, name=None)) == by_hand(trace)
 
 

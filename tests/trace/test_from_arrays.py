@@ -33,7 +33,7 @@ LABELS: dict[str, Any] = {"source_tokens": SOURCE, "target_tokens": TARGET}
 def test_all_three_kinds_and_nothing_invented():
     trace = Trace.from_arrays(encoder=ENCODER, decoder=CAUSAL, cross=CROSS, masks={"decoder": "causal"}, **LABELS)
     for kind, want in (("encoder", ENCODER), ("decoder", CAUSAL), ("cross", CROSS)):
-        np.testing.assert_array_equal(trace.attentions(kind), want.astype(np.float32))
+        np.testing.assert_array_equal(trace.attentions[kind].weights, want.astype(np.float32))
     assert trace.kinds == ("encoder", "decoder", "cross")
     assert (trace.source_tokens, trace.target_tokens) == (tuple(SOURCE), tuple(TARGET))
     assert trace.output_tokens == trace.steps == ()
@@ -41,9 +41,9 @@ def test_all_three_kinds_and_nothing_invented():
     assert trace.alignment == (None,) * T
     assert trace.source_letters == (None,) * S
     assert (trace.text, trace.finished, trace.expected, trace.is_right) == ("", "given", None, None)
-    np.testing.assert_array_equal(trace.masks["decoder"], np.triu(np.ones((T, T), bool), 1))
-    assert not trace.masks["encoder"].any()
-    assert not trace.masks["cross"].any()
+    np.testing.assert_array_equal(trace.decoder.mask, np.triu(np.ones((T, T), bool), 1))
+    assert not trace.encoder.mask.any()
+    assert not trace.cross.mask.any()
 
 
 @pytest.mark.parametrize(
@@ -93,9 +93,8 @@ def test_one_kind_is_enough(fields, kinds):
 def test_every_form_gives_the_same(given, want):
     """Hugging Face gives a tuple with one tensor (1, head, query, key) for each layer."""
     trace = Trace.from_arrays(cross=given, **LABELS)
-    assert trace.cross_attentions is not None
-    assert trace.cross_attentions.dtype == np.float32
-    np.testing.assert_allclose(trace.cross_attentions, want, atol=1e-3 if getattr(given, "dtype", 0) == np.float16 else 1e-7)
+    assert trace.cross.weights.dtype == np.float32
+    np.testing.assert_allclose(trace.cross.weights, want, atol=1e-3 if getattr(given, "dtype", 0) == np.float16 else 1e-7)
 
 
 @given(arrays.arrays(np.float64, st.tuples(*(st.integers(1, 4),) * 4), elements=st.floats(0.001, 1)))
@@ -103,7 +102,7 @@ def test_any_rows_that_sum_to_1(raw):
     weights = raw / raw.sum(-1, keepdims=True)
     labels = {"source_tokens": ["x"] * raw.shape[3], "target_tokens": ["y"] * raw.shape[2]}
     trace = Trace.from_arrays(cross=weights, **labels)
-    np.testing.assert_array_equal(trace.cross_attentions, weights.astype(np.float32))
+    np.testing.assert_array_equal(trace.cross.weights, weights.astype(np.float32))
     with pytest.raises(TraceError, match="do not sum to 1"):
         Trace.from_arrays(cross=weights * 1.05, **labels)
 
@@ -113,9 +112,9 @@ def test_the_callers_array_stays_the_callers():
     mine = CROSS.astype(np.float32)
     trace = Trace.from_arrays(cross=mine, **LABELS)
     mine[:] = 0
-    np.testing.assert_array_equal(trace.cross_attentions, CROSS.astype(np.float32))
+    np.testing.assert_array_equal(trace.cross.weights, CROSS.astype(np.float32))
     with pytest.raises(ValueError, match="read-only"):
-        trace.cross_attentions[:] = 0  # ty: ignore[invalid-assignment]
+        trace.cross.weights[:] = 0
 
 
 @pytest.mark.parametrize(
@@ -166,7 +165,7 @@ def test_what_does_not_fit_is_named(fields, named):
 def test_weights_after_dropout_can_be_accepted():
     dropped = np.where(np.random.default_rng(3).random(CROSS.shape) < 0.2, 0, CROSS / 0.8)
     trace = Trace.from_arrays(cross=dropped, normalised=False, **LABELS)
-    np.testing.assert_array_equal(trace.cross_attentions, dropped.astype(np.float32))
+    np.testing.assert_array_equal(trace.cross.weights, dropped.astype(np.float32))
 
 
 # Masks
@@ -180,7 +179,7 @@ def test_a_mask_in_every_shape(shape):
     weights /= weights.sum(-1, keepdims=True)
     mask = masked[tuple(slice(None) if n > 1 else slice(1) for n in (1,) * (4 - len(shape)) + shape)].reshape(shape)
     trace = Trace.from_arrays(cross=weights, masks={"cross": mask}, **LABELS)
-    np.testing.assert_array_equal(np.broadcast_to(trace.masks["cross"], masked.shape), masked)
+    np.testing.assert_array_equal(np.broadcast_to(trace.cross.mask, masked.shape), masked)
 
 
 def test_reasons_are_given_as_far_as_they_can_be_told():
@@ -193,8 +192,8 @@ def test_reasons_are_given_as_far_as_they_can_be_told():
     trace = Trace.from_arrays(decoder=weights, target_tokens=tokens, masks={"decoder": masked}, pad_token="[PAD]")
     a, p, f, b, u = (int(r) for r in (Reason.ALLOWED, Reason.PADDING, Reason.FUTURE, Reason.BOTH, Reason.UNKNOWN))
     want = [[a, f, f, f, b], [a, a, f, f, b], [a, a, a, f, b], [a, a, a, a, b], [a, a, u, a, p]]
-    assert trace.mask_reasons["decoder"].tolist() == want
-    assert trace.masks["decoder"].tolist() == masked.tolist()
+    assert trace.decoder.reasons.tolist() == want
+    assert trace.decoder.mask.tolist() == masked.tolist()
 
 
 def test_a_row_in_which_everything_is_masked_may_hold_anything():
@@ -204,7 +203,7 @@ def test_a_row_in_which_everything_is_masked_may_hold_anything():
     for value in (0.0, 1 / S):
         weights = CROSS.copy()
         weights[:, :, 2] = value
-        assert Trace.from_arrays(cross=weights, masks={"cross": masked}, **LABELS).masks["cross"][2].all()
+        assert Trace.from_arrays(cross=weights, masks={"cross": masked}, **LABELS).cross.mask[2].all()
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import transformer_viz as tv
+from tests.attentions import with_parts
 from transformer_viz.errors import OptionError, TraceError
 from transformer_viz.trace.frame import to_frame
 from transformer_viz.trace.store import to_bytes
@@ -86,17 +87,22 @@ def test_impossible_numbers_of_layers_are_refused(tiny, layers, load, members, z
         load(zipped({**parts, "meta.json": json.dumps(meta).encode()}))
 
 
+def test_a_file_may_name_layers_that_are_those_from_0_on(hello, load, members, zipped, same):
+    parts = members(to_bytes(hello))
+    meta = json.loads(parts["meta.json"]) | {"format": 2, "layers": {"cross": [0, 1, 2]}}
+    assert same(load(zipped({**parts, "meta.json": json.dumps(meta).encode()})), hello)
+
+
 def test_layers_are_asked_for_by_their_numbers(tiny):
     trace = tv.decode(tiny, "hello", kinds=("decoder", "cross"), layers=(0, 2))
-    assert trace.layer_numbers("cross") == (0, 2)
-    assert trace.layer_numbers("encoder") == ()
-    assert [trace.layer_place("cross", number) for number in (0, 2)] == [0, 1]
+    assert trace.cross.layers == (0, 2)
+    assert [trace.cross.layer_index(number) for number in (0, 2)] == [0, 1]
     wrong: tuple[Any, ...] = (1, 3, -1, True, "0", None, 0.0)
     for number in wrong:
         with pytest.raises(OptionError, match="one of 0, 2"):
-            trace.layer_place("cross", number)
+            trace.cross.layer_index(number)
     with pytest.raises(OptionError, match="from 0 to 2"):
-        tv.decode(tiny, "hello").layer_place("cross", 3)
+        tv.decode(tiny, "hello").cross.layer_index(3)
 
 
 def test_the_frame_has_true_numbers(tiny):
@@ -128,13 +134,17 @@ def test_parts_that_do_not_fit_are_refused(tiny):
     halved = dataclasses.replace(beam.search, cross_rows=beam.search.cross_rows.astype(np.float16))
     fewer = dataclasses.replace(beam.search, cross_rows=beam.search.cross_rows[:, 1:].copy())
     negative = -beam.search.cross_rows
+    half = beam.cross.weights.astype(np.float16)
     changes: list[tuple[dict[str, Any], str]] = [
         ({"search": halved}, "rows of cross are float16"),
         ({"search": fewer}, "rows of cross are float32 with 2 layers"),
         ({"search": dataclasses.replace(beam.search, decoder_rows=None)}, "rows of cross in a run with"),
-        ({"search": None, "cross_attentions": np.zeros((3, 5, beam.n_steps, 7), np.float16)}, "float16, float32"),
-        ({"search": None, "layers": {"cross": (0, 1)}}, "3 ascending numbers"),
-        ({"search": None, "layers": {"cross": (0, 2, 1)}}, "3 ascending numbers"),
+        (
+            {"search": None, "attentions": with_parts(beam, "cross", weights=half)},
+            "float16, float32",
+        ),
+        ({"search": None, "attentions": with_parts(beam, "cross", layers=(0, 1))}, "3 ascending numbers"),
+        ({"search": None, "attentions": with_parts(beam, "cross", layers=(0, 2, 1))}, "3 ascending numbers"),
     ]
     for change, words in changes:
         with pytest.raises(TraceError, match=re.escape(words)):
@@ -147,7 +157,6 @@ def test_the_bytes_are_those_of_all_arrays(tiny):
     trace = tv.decode(tiny, "hello", strategy="beam", beam_size=2, kinds=("cross",))
     assert trace.search is not None
     assert trace.search.decoder_rows is None
-    assert trace.cross_attentions is not None
     assert trace.search.cross_rows is not None
-    arrays = (trace.cross_attentions, trace.search.cross_rows, trace.mask_reasons["cross"])
+    arrays = (trace.cross.weights, trace.search.cross_rows, trace.cross.reasons)
     assert trace.nbytes == sum(array.nbytes for array in arrays)

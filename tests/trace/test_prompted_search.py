@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.attentions import with_parts
 from tests.trace import planted
 from tests.trace.conftest import is_same
 from transformer_viz.errors import TraceError
@@ -33,14 +34,12 @@ def test_every_node_is_the_run_that_wrote_it(prompt, steps, has_source, is_windo
 def test_rows_of_the_prompt_are_in_no_hypothesis_but_through_the_run():
     """A search holds the rows that differ; what stands before them is the Trace's own."""
     found = planted.search()
-    assert found.decoder_attentions is not None
-    marked = found.decoder_attentions.copy()
+    marked = found.decoder.weights.copy()
     marked[0, 0, 1, 0] = 0.125
-    found = dataclasses.replace(found, decoder_attentions=marked)
+    found = dataclasses.replace(found, attentions=with_parts(found, "decoder", weights=marked))
     assert found.search is not None
     for number in range(len(found.search.nodes)):
-        decoder = found.at_node(number).decoder_attentions
-        assert decoder is not None
+        decoder = found.at_node(number).decoder.weights
         assert decoder[0, 0, 1, 0] == 0.125
 
 
@@ -53,7 +52,7 @@ def test_a_shorter_path_has_the_beginning_of_the_mask():
     reasons[..., 1, 0] = Reason.EDITED
     trace = dataclasses.replace(planted.search(is_windowed=True), search=dataclasses.replace(found, decoder_reasons=reasons))
     for number in range(len(found.nodes)):
-        decoder = trace.at_node(number).mask_reasons["decoder"]
+        decoder = trace.at_node(number).decoder.reasons
         assert (np.argwhere(decoder == Reason.EDITED)[:, 2:] == (1, 0)).all()
         assert (decoder == Reason.EDITED).sum() == 4
 

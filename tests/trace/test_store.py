@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.attentions import with_parts
 from transformer_viz import decode, load_trace
 from transformer_viz.errors import TraceError
 from transformer_viz.trace.store import to_bytes
@@ -27,18 +28,18 @@ def test_the_same_bits_come_back(hello, tmp_path, same):
     assert load_trace(str(path)).steps == hello.steps
     for kind in KINDS:
         with pytest.raises(ValueError, match="read-only"):
-            loaded.attentions(kind)[0] = 0  # ty: ignore[invalid-assignment]
+            loaded.attentions[kind].weights[0] = 0
 
 
 def test_unusual_traces_come_back(hello, tiny, load, same):
     """Padding, masks by head, NaN of a named mistake, missing kinds, no answer, sampling, odd letters."""
-    reasons = np.zeros(hello.cross_attentions.shape, np.uint8)
+    reasons = np.zeros(hello.cross.weights.shape, np.uint8)
     reasons[1, 2, 0, 3] = 4
-    nan = np.full_like(hello.cross_attentions, np.nan)
+    nan = np.full_like(hello.cross.weights, np.nan)
     changes: list[dict[str, Any]] = [
-        {"mask_reasons": {**hello.mask_reasons, "cross": reasons}},
-        {"cross_attentions": nan, "mistake": "no mask"},
-        {"encoder_attentions": None, "mask_reasons": {k: hello.mask_reasons[k] for k in ("decoder", "cross")}},
+        {"attentions": with_parts(hello, "cross", reasons=reasons)},
+        {"attentions": with_parts(hello, "cross", weights=nan), "mistake": "no mask"},
+        {"attentions": {"decoder": hello.decoder, "cross": hello.cross}},
         {"expected": None, "expected_tokens": None},
         {"steps": tuple(dataclasses.replace(s, sampling_probability=0.25, rank=3) for s in hello.steps)},
         {"source": "é\u202e\x00😀", "text": "<b>$x$", "source_tokens": ("😀", "\u0301", "\n", "\\", '"', "", "␣")},
@@ -49,8 +50,7 @@ def test_unusual_traces_come_back(hello, tiny, load, same):
         assert same(load(to_bytes(trace)), trace)
     mistaken = load(to_bytes(dataclasses.replace(hello, **changes[1])))
     assert mistaken.mistake == "no mask"
-    assert mistaken.cross_attentions is not None
-    assert np.isnan(mistaken.cross_attentions).all()
+    assert np.isnan(mistaken.cross.weights).all()
 
 
 def test_two_saves_are_the_same_bytes(hello, saved, load):
@@ -64,8 +64,8 @@ def test_numpy_reads_the_arrays_without_pickle(hello, saved, load, members):
     """It is a plain `.npz`: others can read it without this package."""
     with np.load(io.BytesIO(saved), allow_pickle=False) as archive:
         for kind in KINDS:
-            assert archive[f"{kind}_attentions"].tobytes() == hello.attentions(kind).tobytes()
-            assert archive[f"{kind}_mask_reasons"].tolist() == hello.mask_reasons[kind].tolist()
+            assert archive[f"{kind}_attentions"].tobytes() == hello.attentions[kind].weights.tobytes()
+            assert archive[f"{kind}_mask_reasons"].tolist() == hello.attentions[kind].reasons.tolist()
     meta = json.loads(members(saved)["meta.json"])
     assert meta["format"] == 1
     assert meta["source_tokens"] == list(hello.source_tokens)
@@ -85,7 +85,7 @@ import hashlib
 import transformer_viz as tv
 trace = tv.load_trace({str(path)!r})
 for kind in trace.kinds:
-    print(kind, hashlib.sha256(trace.attentions(kind).tobytes() + trace.masks[kind].tobytes()).hexdigest())
+    print(kind, hashlib.sha256(trace.attentions[kind].weights.tobytes() + trace.attentions[kind].mask.tobytes()).hexdigest())
 print(len(trace.to_frame()))
 assert "torch" not in sys.modules
 """
@@ -94,7 +94,8 @@ assert "torch" not in sys.modules
     import hashlib
 
     want = [
-        f"{kind} {hashlib.sha256(hello.attentions(kind).tobytes() + hello.masks[kind].tobytes()).hexdigest()}" for kind in KINDS
+        f"{kind} {hashlib.sha256(hello.attentions[kind].weights.tobytes() + hello.attentions[kind].mask.tobytes()).hexdigest()}"
+        for kind in KINDS
     ]
     assert done.stdout.split("\n")[:4] == [*want, str(len(hello.to_frame()))]
 

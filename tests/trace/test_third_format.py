@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.attentions import with_parts
 from tests.trace import planted
 from tests.trace.conftest import is_same, load_bytes, members_of, zip_of
 from tests.trace.test_hostile_descriptions import changed, places
@@ -62,7 +63,7 @@ def test_each_part_alone_makes_it_the_third(hello):
     """So that an earlier program refuses the file instead of reading it without that part."""
     first = hello.steps[0]
     ids = tuple(range(len(first.candidates)))
-    window = hello.mask_reasons["cross"].copy()
+    window = hello.cross.reasons.copy()
     window[0, 0] = 16
     changes: list[dict[str, Any]] = [
         {"n_given": 1},
@@ -72,7 +73,7 @@ def test_each_part_alone_makes_it_the_third(hello):
         {"steps": (dataclasses.replace(first, token_id=0), *hello.steps[1:])},
         {"steps": (dataclasses.replace(first, candidate_ids=ids), *hello.steps[1:])},
         {"fills": (Fill(place=0, candidates=()),)},
-        {"mask_reasons": {**hello.mask_reasons, "cross": window}},
+        {"attentions": with_parts(hello, "cross", reasons=window)},
         {"groups": {"empty": Group()}},
     ]
     assert meta_of(hello)["format"] == 1

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from tests.attentions import unmasked, with_parts
 from transformer_viz.errors import OptionError, TraceError
 from transformer_viz.trace.trace import Step, Trace
 
@@ -13,7 +14,7 @@ KINDS = ("encoder", "decoder", "cross")
 
 def test_a_trace_cannot_be_changed(hello):
     for kind in KINDS:
-        for array in (hello.attentions(kind), hello.mask_reasons[kind], hello.masks[kind]):
+        for array in (hello.attentions[kind].weights, hello.attentions[kind].reasons, hello.attentions[kind].mask):
             with pytest.raises(ValueError, match="read-only"):
                 array[..., 0] = 0
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -31,22 +32,31 @@ def test_a_trace_cannot_be_changed(hello):
         (lambda t: {"output_tokens": (*t.output_tokens, "x")}, ["output_tokens", "steps"]),
         (lambda t: {"alignment": ()}, ["alignment", "0 entries"]),
         (lambda t: {"source_letters": t.source_letters[1:]}, ["source_letters", "7 source tokens"]),
-        (lambda t: {"cross_attentions": t.cross_attentions.transpose(0, 1, 3, 2).copy()}, ["cross", "query", "key"]),
-        (lambda t: {"cross_attentions": t.cross_attentions[0]}, ["cross", "layer, head"]),
-        (lambda t: {"encoder_attentions": t.encoder_attentions[:0]}, ["encoder", "(0, 5, 7, 7)"]),
-        (lambda t: {"decoder_attentions": t.decoder_attentions[..., :-1]}, ["decoder"]),
-        (lambda t: {"encoder_attentions": t.encoder_attentions.astype(np.float64)}, ["encoder", "float64", "float32"]),
-        (lambda t: {"mask_reasons": {}}, ["encoder", "mask", "missing"]),
-        (lambda t: {"mask_reasons": {**t.mask_reasons, "cross": t.masks["cross"]}}, ["cross", "mask", "bool", "uint8"]),
-        (lambda t: {"mask_reasons": {**t.mask_reasons, "cross": t.mask_reasons["cross"].T}}, ["cross", "mask"]),
         (
-            lambda t: {"mask_reasons": {**t.mask_reasons, "cross": t.mask_reasons["cross"] + np.uint8(9)}},
+            lambda t: {"attentions": with_parts(t, "cross", weights=t.cross.weights.transpose(0, 1, 3, 2).copy())},
+            ["cross", "query", "key"],
+        ),
+        (lambda t: {"attentions": with_parts(t, "cross", weights=t.cross.weights[0])}, ["cross", "layer, head"]),
+        (lambda t: {"attentions": with_parts(t, "encoder", weights=t.encoder.weights[:0])}, ["encoder", "(0, 5, 7, 7)"]),
+        (lambda t: {"attentions": with_parts(t, "decoder", weights=t.decoder.weights[..., :-1])}, ["decoder"]),
+        (
+            lambda t: {"attentions": with_parts(t, "encoder", weights=t.encoder.weights.astype(np.float64))},
+            ["encoder", "float64"],
+        ),
+        (lambda t: {"attentions": {**t.attentions, "self": t.cross}}, ["'self'", "encoder, decoder, cross"]),
+        (lambda t: {"attentions": with_parts(t, "cross", reasons=t.cross.mask)}, ["cross", "mask", "bool", "uint8"]),
+        (lambda t: {"attentions": with_parts(t, "cross", reasons=t.cross.reasons.T)}, ["cross", "mask"]),
+        (
+            lambda t: {"attentions": with_parts(t, "cross", reasons=t.cross.reasons + np.uint8(9))},
             ["cross", "mask", "9"],
         ),
-        (lambda t: {"cross_attentions": t.cross_attentions * np.float32("nan")}, ["cross", "not finite"]),
-        (lambda t: {"cross_attentions": None}, ["cross", "mask but no attention"]),
-        (lambda t: {"cross_attentions": -t.cross_attentions}, ["cross", "negative"]),
-        (lambda t: {"mask_reasons": {**t.mask_reasons, "cross": t.mask_reasons["cross"] + np.uint8(5)}}, ["cross", "5", "8"]),
+        (
+            lambda t: {"attentions": with_parts(t, "cross", weights=t.cross.weights * np.float32("nan"))},
+            ["cross", "not finite"],
+        ),
+        (lambda t: {"attentions": with_parts(t, "cross", scores=t.cross.weights[0])}, ["cross", "scores", "float32"]),
+        (lambda t: {"attentions": with_parts(t, "cross", weights=-t.cross.weights)}, ["cross", "negative"]),
+        (lambda t: {"attentions": with_parts(t, "cross", reasons=t.cross.reasons + np.uint8(5))}, ["cross", "5", "8"]),
         (lambda t: {"alignment": (7, *t.alignment[1:])}, ["alignment[0]", "7", "below 7"]),
         (lambda t: {"output_tokens": ("?", *t.output_tokens[1:])}, ["steps[0]", "'?'"]),
         (lambda t: {"output_tokens": ()}, ["output_tokens", "0 entries"]),
@@ -56,7 +66,7 @@ def test_a_trace_cannot_be_changed(hello):
                 "output_tokens": (),
                 "target_tokens": (),
                 "alignment": (),
-                "decoder_attentions": np.zeros((3, 5, 0, 0), np.float32),
+                "attentions": {"decoder": unmasked(np.zeros((3, 5, 0, 0), np.float32))},
             },
             ["decoder", "(3, 5, 0, 0)"],
         ),
@@ -70,33 +80,32 @@ def test_parts_that_do_not_fit_are_named(hello, change, named):
 
 
 def test_only_a_named_mistake_may_hold_nan(hello):
-    broken = np.full_like(hello.cross_attentions, np.nan)
-    assert dataclasses.replace(hello, cross_attentions=broken, mistake="forgotten mask").mistake == "forgotten mask"
+    broken = np.full_like(hello.cross.weights, np.nan)
+    assert dataclasses.replace(hello, attentions=with_parts(hello, "cross", weights=broken), mistake="forgotten mask").mistake
 
 
 def test_a_kind_that_a_run_does_not_have_is_absent(hello):
     """Decoder-only models have no encoder; nothing after the Trace may assume one."""
-    reasons = {"decoder": hello.mask_reasons["decoder"]}
-    trace = dataclasses.replace(hello, encoder_attentions=None, cross_attentions=None, mask_reasons=reasons)
+    trace = dataclasses.replace(hello, attentions={"decoder": hello.decoder})
     assert trace.kinds == ("decoder",)
-    assert trace.attentions("cross") is None
-    assert set(trace.masks) == {"decoder"}
+    with pytest.raises(OptionError, match="this run has no cross attention; it has decoder"):
+        _ = trace.cross
     assert set(trace.to_frame()["kind"]) == {"decoder"}
 
 
 def test_masks_may_differ_by_layer_and_head(hello):
-    reasons = np.zeros(hello.cross_attentions.shape, np.uint8)
+    reasons = np.zeros(hello.cross.weights.shape, np.uint8)
     reasons[1, 2, :, 3] = 4
-    trace = dataclasses.replace(hello, mask_reasons={**hello.mask_reasons, "cross": reasons})
-    assert trace.masks["cross"].shape == hello.cross_attentions.shape
-    assert int(trace.masks["cross"].sum()) == len(hello.steps)
+    trace = dataclasses.replace(hello, attentions=with_parts(hello, "cross", reasons=reasons))
+    assert trace.cross.mask.shape == hello.cross.weights.shape
+    assert int(trace.cross.mask.sum()) == len(hello.steps)
 
 
 def test_queries_and_keys_are_the_tokens_of_the_right_side(hello):
-    assert hello.queries("encoder") == hello.keys("encoder") == hello.keys("cross") == hello.source_tokens
-    assert hello.queries("decoder") == hello.keys("decoder") == hello.queries("cross") == hello.target_tokens
+    assert hello.encoder.queries == hello.encoder.keys == hello.cross.keys == hello.source_tokens
+    assert hello.decoder.queries == hello.decoder.keys == hello.cross.queries == hello.target_tokens
     with pytest.raises(OptionError, match=r"'self'.*encoder, decoder, cross"):
-        hello.attentions("self")
+        _ = hello.attentions["self"]
 
 
 def test_is_right_needs_the_answer_and_the_end(hello):
@@ -130,10 +139,7 @@ def test_an_empty_run_of_one_step_by_hand():
         target_tokens=("<s>",),
         output_tokens=("b",),
         steps=(Step(token="b", probability=0.5, log_probability=-0.7, rank=0, candidates=(("b", 0.5),)),),
-        encoder_attentions=None,
-        decoder_attentions=None,
-        cross_attentions=np.full((1, 1, 1, 2), 0.5, np.float32),
-        mask_reasons={"cross": np.zeros((1, 2), np.uint8)},
+        attentions={"cross": unmasked(np.full((1, 1, 1, 2), 0.5, np.float32))},
         finished="length",
         alignment=(None,),
         source_letters=(0, None),

@@ -40,7 +40,7 @@ def teacher_forced(checkpoint, trace) -> tuple[np.ndarray, dict[tuple[str, int],
 def assert_trace_is_true(checkpoint, trace, candidates: int = 10, tolerance: float = 1e-6) -> None:
     log_p, weights = teacher_forced(checkpoint, trace)
     for kind in KINDS:
-        given = trace.attentions(kind)
+        given = trace.attentions[kind].weights
         assert given.shape[:2] == (LAYERS[kind], HEADS)
         for layer in range(LAYERS[kind]):
             np.testing.assert_allclose(given[layer], weights[kind, layer], atol=tolerance, rtol=0)
@@ -62,8 +62,8 @@ def assert_same_run(a, b, tolerance: float = 1e-6) -> None:
     assert (a.output_tokens, a.target_tokens, a.source_tokens) == (b.output_tokens, b.target_tokens, b.source_tokens)
     assert (a.text, a.finished, a.alignment, a.source_letters) == (b.text, b.finished, b.alignment, b.source_letters)
     for kind in KINDS:
-        np.testing.assert_allclose(a.attentions(kind), b.attentions(kind), atol=tolerance, rtol=0)
-        np.testing.assert_array_equal(a.mask_reasons[kind], b.mask_reasons[kind])
+        np.testing.assert_allclose(a.attentions[kind].weights, b.attentions[kind].weights, atol=tolerance, rtol=0)
+        np.testing.assert_array_equal(a.attentions[kind].reasons, b.attentions[kind].reasons)
     for one, other in zip(a.steps, b.steps, strict=True):
         assert one.token == other.token
         assert one.log_probability == pytest.approx(other.log_probability, abs=tolerance)
@@ -81,10 +81,10 @@ def test_hello_has_the_shape_of_the_contract(tiny, hello):
     assert hello.output_tokens[-1] == "<end>"
     assert "<end>" not in hello.output_tokens[:-1]
     assert hello.text == "".join(t for t in hello.output_tokens if not (t.startswith("<") and t.endswith(">")))
-    assert hello.encoder_attentions.shape == (2, 5, 7, 7)
-    assert hello.decoder_attentions.shape == (3, 5, n_steps, n_steps)
-    assert hello.cross_attentions.shape == (3, 5, n_steps, 7)
-    assert {hello.attentions(kind).dtype for kind in KINDS} == {np.dtype("float32")}
+    assert hello.encoder.weights.shape == (2, 5, 7, 7)
+    assert hello.decoder.weights.shape == (3, 5, n_steps, n_steps)
+    assert hello.cross.weights.shape == (3, 5, n_steps, 7)
+    assert {hello.attentions[kind].weights.dtype for kind in KINDS} == {np.dtype("float32")}
     assert hello.alignment == tuple(([5, 4, 3, 2, 1] + [None] * n_steps)[:n_steps])
     assert hello.source_letters == (None, 0, 1, 2, 3, 4, None)
     assert hello.expected == "olleh"
@@ -120,13 +120,13 @@ def test_other_norms_are_true(make_model, make_tiny, norm):
 
 def test_masks_say_why_each_cell_is_masked(hello):
     n = len(hello.steps)
-    assert not hello.masks["encoder"].any()
-    assert not hello.masks["cross"].any()
+    assert not hello.encoder.mask.any()
+    assert not hello.cross.mask.any()
     want = [[2 if k > q else 0 for k in range(n)] for q in range(n)]
-    assert hello.mask_reasons["decoder"].tolist() == want
-    assert hello.masks["decoder"].dtype == bool
-    assert hello.masks["decoder"].tolist() == [[cell > 0 for cell in row] for row in want]
-    assert {kind: reasons.shape for kind, reasons in hello.mask_reasons.items()} == {
+    assert hello.decoder.reasons.tolist() == want
+    assert hello.decoder.mask.dtype == bool
+    assert hello.decoder.mask.tolist() == [[cell > 0 for cell in row] for row in want]
+    assert {kind: attention.reasons.shape for kind, attention in hello.attentions.items()} == {
         "encoder": (7, 7),
         "decoder": (n, n),
         "cross": (n, 7),
@@ -141,12 +141,12 @@ def test_pad_to_keeps_the_padded_columns_and_changes_no_number(tiny, hello):
     assert padded.alignment == hello.alignment
     n = len(hello.steps)
     for kind, n_queries in (("encoder", 11), ("cross", n)):
-        reasons = padded.mask_reasons[kind]
+        reasons = padded.attentions[kind].reasons
         assert reasons.tolist() == [[0] * 7 + [1] * 4] * n_queries
-        assert (padded.attentions(kind)[..., 7:] == 0).all()
-    np.testing.assert_allclose(padded.cross_attentions[..., :7], hello.cross_attentions, atol=1e-6, rtol=0)
-    np.testing.assert_allclose(padded.encoder_attentions[..., :7, :7], hello.encoder_attentions, atol=1e-6, rtol=0)
-    np.testing.assert_allclose(padded.decoder_attentions, hello.decoder_attentions, atol=1e-6, rtol=0)
+        assert (padded.attentions[kind].weights[..., 7:] == 0).all()
+    np.testing.assert_allclose(padded.cross.weights[..., :7], hello.cross.weights, atol=1e-6, rtol=0)
+    np.testing.assert_allclose(padded.encoder.weights[..., :7, :7], hello.encoder.weights, atol=1e-6, rtol=0)
+    np.testing.assert_allclose(padded.decoder.weights, hello.decoder.weights, atol=1e-6, rtol=0)
     assert_trace_is_true(tiny, padded)
 
 
@@ -305,8 +305,8 @@ def test_a_mask_that_an_edit_of_the_run_changed_is_recorded_as_such(tiny, monkey
     monkeypatch.setattr(module, "Recorder", Editing)
     trace: Any = decode(tiny, "hello")
     n = len(trace.steps)
-    assert trace.mask_reasons["cross"].tolist() == [[0, 0, 4, 0, 0, 0, 0]] * n
-    assert (trace.cross_attentions[..., 2] == 0).all()
+    assert trace.cross.reasons.tolist() == [[0, 0, 4, 0, 0, 0, 0]] * n
+    assert (trace.cross.weights[..., 2] == 0).all()
 
 
 @pytest.mark.parametrize(
@@ -318,5 +318,5 @@ def test_masks_that_mask_nothing_have_the_reasons_of_masks_that_were_written_out
     monkeypatch.setattr(Recorder, "is_open", lambda recorder, kind: False)
     slow = decode(tiny, "abc", **options)
     for kind in quick.kinds:
-        np.testing.assert_array_equal(quick.mask_reasons[kind], slow.mask_reasons[kind])
-        assert quick.mask_reasons[kind].dtype == slow.mask_reasons[kind].dtype == np.uint8
+        np.testing.assert_array_equal(quick.attentions[kind].reasons, slow.attentions[kind].reasons)
+        assert quick.attentions[kind].reasons.dtype == slow.attentions[kind].reasons.dtype == np.uint8

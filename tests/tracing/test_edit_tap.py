@@ -13,8 +13,7 @@ from transformer_viz.terms import KINDS
 
 
 def weights_of(trace, kind) -> np.ndarray:
-    found = trace.attentions(kind)
-    assert found is not None
+    found = trace.attentions[kind].weights
     return found
 
 
@@ -82,7 +81,7 @@ def assert_is_by_hand(checkpoint, trace, masked_of, forced=(), dead=(), last_onl
         for layer in range(given.shape[0]):
             for head in range(given.shape[1]):
                 np.testing.assert_allclose(given[layer, head], weights[kind, layer, head], atol=1e-6)
-                drawn = np.broadcast_to(trace.masks[kind], given.shape)[layer, head]
+                drawn = np.broadcast_to(trace.attentions[kind].mask, given.shape)[layer, head]
                 np.testing.assert_array_equal(drawn, masked_of(kind, layer, head).numpy())
     steps = [len(trace.steps) - 1] if last_only else range(len(trace.steps))
     for t in steps:
@@ -127,7 +126,7 @@ def test_flipped_cells_rows_and_columns(tiny, edit, kind, cells):
     masks[kind][cells] = ~masks[kind][cells]
     looks_ahead = kind == "decoder" and bool((~masks[kind]).triu(1).any())
     assert_is_by_hand(tiny, trace, lambda kind, layer, head: masks[kind], last_only=looks_ahead)
-    changed = trace.mask_reasons[kind] == 4
+    changed = trace.attentions[kind].reasons == 4
     np.testing.assert_array_equal(changed, (masks[kind] & ~right_masks(trace)[kind]).numpy())
 
 
@@ -143,7 +142,7 @@ def test_one_head_of_one_layer_alone(tiny):
             masked[1, 0] = True
         return masked
 
-    assert trace.masks["cross"].shape == weights_of(trace, "cross").shape
+    assert trace.cross.mask.shape == weights_of(trace, "cross").shape
     assert_is_by_hand(tiny, trace, masked_of)
 
 
@@ -162,10 +161,10 @@ def test_heads_off_and_forced_rows(tiny):
 def test_a_forced_row_is_allowed_where_it_looks(tiny):
     trace = decode(tiny, "hello", pad_to=9, edits=["cross.1.2:2=9"])
     assert weights_of(trace, "cross")[0, 1, 1, 8] == 1
-    assert not trace.masks["cross"][0, 1, 1, 8]
-    assert trace.masks["cross"][0, 1, 0, 8]
+    assert not trace.cross.mask[0, 1, 1, 8]
+    assert trace.cross.mask[0, 1, 0, 8]
     for kind in KINDS:
-        assert not weights_of(trace, kind)[np.broadcast_to(trace.masks[kind], weights_of(trace, kind).shape)].any()
+        assert not weights_of(trace, kind)[np.broadcast_to(trace.attentions[kind].mask, weights_of(trace, kind).shape)].any()
 
 
 def test_every_step_without_a_causal_mask_is_a_pass_over_what_was_read(tiny):
@@ -220,7 +219,7 @@ def test_mistakes_leave_the_masks_where_they_do_not_belong(tiny, mistake):
     trace = decode(tiny, ["hello", "a"], mistake=mistake, pad_to=9)[0]
     right = decode(tiny, ["hello", "a"], pad_to=9)[0]
     assert trace.mistake == mistake
-    encoder, decoder, cross = (not np.array_equal(trace.masks[kind], right.masks[kind]) for kind in KINDS)
+    encoder, decoder, cross = (not np.array_equal(trace.attentions[kind].mask, right.attentions[kind].mask) for kind in KINDS)
     if mistake in ("no-causal", "causal-off-by-one"):
         assert (encoder, decoder) == (False, True)
     if mistake == "source-mask-forgotten":
@@ -245,10 +244,10 @@ def test_a_mistakes_reasons_are_its_own(tiny, mistake):
         "wrong-sign": np.zeros((8, 8), dtype=bool),
         "causal-off-by-one": np.triu(ahead, 2),
     }.get(mistake, ahead)
-    reasons = trace.mask_reasons["decoder"]
+    reasons = trace.decoder.reasons
     np.testing.assert_array_equal((reasons & 1) > 0, by_padding)
     np.testing.assert_array_equal((reasons & 2) > 0, by_future)
-    np.testing.assert_array_equal(trace.masks["decoder"] & (reasons == 4), trace.masks["decoder"] & ~by_padding & ~by_future)
+    np.testing.assert_array_equal(trace.decoder.mask & (reasons == 4), trace.decoder.mask & ~by_padding & ~by_future)
 
 
 def test_only_a_run_with_a_mistake_holds_nan_and_keeps_it_in_its_file(tiny, tmp_path):
@@ -260,13 +259,13 @@ def test_only_a_run_with_a_mistake_holds_nan_and_keeps_it_in_its_file(tiny, tmp_
     again = load_trace(tmp_path / "t.npz")
     assert again.mistake == "padded-queries-nan"
     assert math.isnan(again.steps[0].log_probability)
-    np.testing.assert_array_equal(again.encoder_attentions, weights_of(trace, "encoder"))
+    np.testing.assert_array_equal(again.encoder.weights, weights_of(trace, "encoder"))
 
 
 def test_off_by_one_sees_exactly_one_token_too_many(tiny):
     trace = decode(tiny, "hello", target="abcdeh", mistake="causal-off-by-one")
     ahead = np.subtract.outer(-np.arange(7), -np.arange(7))
-    np.testing.assert_array_equal(trace.masks["decoder"], ahead > 1)
+    np.testing.assert_array_equal(trace.decoder.mask, ahead > 1)
     assert (weights_of(trace, "decoder")[..., ahead == 1] > 0).all()
 
 
@@ -293,14 +292,15 @@ def test_a_forced_target_is_one_pass_with_its_padding_kept(tiny):
         assert len(trace.source_tokens) == 8
         padding = np.arange(9) >= own
         reasons = np.triu(np.full((9, 9), 2), 1) + padding * 1
-        np.testing.assert_array_equal(trace.mask_reasons["decoder"], reasons)
+        np.testing.assert_array_equal(trace.decoder.reasons, reasons)
         alone = decode(tiny, text, target=tuple(target))
         size = len(text) + 2
         np.testing.assert_allclose(weights_of(trace, "cross")[:, :, :own, :size], weights_of(alone, "cross"), atol=1e-6)
         for a, b in zip(alone.steps, trace.steps[:own], strict=True):
             assert a.log_probability == pytest.approx(b.log_probability, abs=1e-6)
-        scores = trace.scores["decoder"]
-        weights = np.where(trace.masks["decoder"], -np.inf, scores)
+        scores = trace.decoder.scores
+        assert scores is not None
+        weights = np.where(trace.decoder.mask, -np.inf, scores)
         weights = np.exp(weights - weights.max(-1, keepdims=True))
         np.testing.assert_allclose(weights / weights.sum(-1, keepdims=True), weights_of(trace, "decoder"), atol=1e-6)
 
@@ -315,11 +315,12 @@ def test_a_forced_target_of_what_was_decoded_is_the_decoding(tiny, hello):
 
 
 def test_scores_are_kept_only_when_asked(tiny, hello, tmp_path):
-    assert not hello.scores
+    assert all(attention.scores is None for attention in hello.attentions.values())
     trace = decode(tiny, "hello", record=["scores"])
-    assert np.isnan(trace.scores["decoder"]).sum() == 3 * 5 * len(trace.steps) * (len(trace.steps) - 1) / 2
+    assert trace.decoder.scores is not None
+    assert np.isnan(trace.decoder.scores).sum() == 3 * 5 * len(trace.steps) * (len(trace.steps) - 1) / 2
     trace.save(tmp_path / "t.npz")
-    np.testing.assert_array_equal(load_trace(tmp_path / "t.npz").scores["cross"], trace.scores["cross"])
+    np.testing.assert_array_equal(load_trace(tmp_path / "t.npz").cross.scores, trace.cross.scores)
 
 
 @pytest.mark.parametrize(

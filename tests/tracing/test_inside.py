@@ -165,13 +165,12 @@ def test_its_weights_are_the_row_of_the_run(tiny: tv.Checkpoint, options: dict[s
     trace = tv.decode(tiny, "hello", **options)
     atol = 1e-3 if trace.precision == "float16" else 1e-5
     for kind in KINDS:
-        weights = trace.attentions(kind)
-        assert weights is not None
+        weights = trace.attentions[kind].weights
         for layer, head, row in ((1, 1, 0), (1, 0, weights.shape[2] - 1)):
             inside = tv.inside(tiny, trace, kind, layer, head, row)
-            place = trace.layer_place(kind, layer)
+            place = trace.attentions[kind].layer_index(layer)
             np.testing.assert_allclose(inside.weights, weights[place, head, row], atol=atol, rtol=0)
-            assert inside.key_tokens == trace.keys(kind) and inside.row_token == trace.queries(kind)[row]
+            assert inside.key_tokens == trace.attentions[kind].keys and inside.row_token == trace.attentions[kind].queries[row]
             assert not inside.weights[inside.masked].any()
 
 
@@ -179,8 +178,7 @@ def test_each_hypothesis_and_each_node_of_a_search(tiny: tv.Checkpoint) -> None:
     trace = tv.decode(tiny, "hello", strategy="beam", beam_size=3)
     for each in (trace.hypothesis(1), trace.at_node(4)):
         inside = tv.inside(tiny, each, "cross", 0, 2, each.n_steps - 1)
-        assert each.cross_attentions is not None
-        np.testing.assert_allclose(inside.weights, each.cross_attentions[0, 2, -1], atol=1e-5, rtol=0)
+        np.testing.assert_allclose(inside.weights, each.cross.weights[0, 2, -1], atol=1e-5, rtol=0)
         assert inside.written == each.output_tokens[-1]
 
 
@@ -188,8 +186,7 @@ def test_a_batch_and_its_padded_rows(tiny: tv.Checkpoint) -> None:
     for trace in tv.read_batch(tiny, ["hello", "ab"], ["ba", None]):
         for row in range(trace.n_steps):
             inside = tv.inside(tiny, trace, "decoder", 2, 3, row)
-            assert trace.decoder_attentions is not None
-            np.testing.assert_allclose(inside.weights, trace.decoder_attentions[2, 3, row], atol=1e-5, rtol=0)
+            np.testing.assert_allclose(inside.weights, trace.decoder.weights[2, 3, row], atol=1e-5, rtol=0)
 
 
 def test_a_head_that_is_off_gives_nothing(tiny: tv.Checkpoint) -> None:

@@ -23,6 +23,7 @@ KEPT: list[dict[str, Any]] = [
     {"kinds": ("cross",)},
     {"kinds": ("decoder", "encoder")},
     {"layers": (1,)},
+    {"layers": (0, 1)},
     {"kinds": ("decoder", "cross"), "layers": [2, 0]},
     {"precision": "float16"},
     {"kinds": ("decoder",), "layers": (2,), "precision": "float16"},
@@ -30,9 +31,7 @@ KEPT: list[dict[str, Any]] = [
 
 
 def weights_of(trace: Trace, kind: Kind) -> np.ndarray:
-    weights = trace.attentions(kind)
-    assert weights is not None
-    return weights
+    return trace.attentions[kind].weights
 
 
 def expected(whole: np.ndarray, layers: tuple[int, ...] | None, precision: str) -> np.ndarray:
@@ -46,11 +45,11 @@ def check(part: Trace, whole: Trace, kept: dict[str, Any]) -> None:
     assert part.precision == precision
     for kind in part.kinds:
         np.testing.assert_array_equal(weights_of(part, kind), expected(weights_of(whole, kind), layers, precision), strict=True)
-        assert part.layer_numbers(kind) == (layers or whole.layer_numbers(kind))
-        if kind in whole.scores:
-            np.testing.assert_array_equal(part.scores[kind], expected(whole.scores[kind], layers, "float32"), strict=True)
-        reasons = whole.mask_reasons[kind]
-        mine = part.mask_reasons[kind]
+        assert part.attentions[kind].layers == (layers or whole.attentions[kind].layers)
+        if (scores := whole.attentions[kind].scores) is not None:
+            np.testing.assert_array_equal(part.attentions[kind].scores, expected(scores, layers, "float32"), strict=True)
+        reasons = whole.attentions[kind].reasons
+        mine = part.attentions[kind].reasons
         by_head = np.broadcast_to(reasons, weights_of(whole, kind).shape)
         np.testing.assert_array_equal(
             np.broadcast_to(mine, weights_of(part, kind).shape), expected(by_head, layers, "uint8"), strict=True
@@ -93,7 +92,7 @@ def test_rows_of_half_precision_sum_to_1_within_its_rounding(tiny):
         weights = weights_of(trace, kind)
         sums = weights.astype(np.float64).sum(-1)
         assert np.abs(sums - 1).max() <= 2**-11 + weights.shape[-1] * 2**-24
-        assert not weights[np.broadcast_to(trace.masks[kind], weights.shape)].any()
+        assert not weights[np.broadcast_to(trace.attentions[kind].mask, weights.shape)].any()
 
 
 def test_what_is_kept_is_said(tiny):
@@ -105,27 +104,28 @@ def test_what_is_kept_is_said(tiny):
         "layers": [0, 2],
         "precision": "float16",
     }
-    assert trace.layers == {"cross": (0, 2)}
+    assert trace.cross.layers == (0, 2)
     assert "float16" in repr(trace)
-    # All layers of the encoder are not a part of them.
-    assert tv.decode(tiny, "hello", layers=(0, 1)).layers == {"decoder": (0, 1), "cross": (0, 1)}
-    assert tv.decode(tiny, "hello", layers=(0, 1, 2), kinds="cross").layers == {}
+
+
+def layers_of(trace: Trace) -> dict[Kind, tuple[int, ...]]:
+    return {kind: attention.layers for kind, attention in trace.attentions.items()}
 
 
 @pytest.mark.parametrize("kept", [{}, *KEPT], ids=str)
 def test_the_untrained_run_keeps_the_same(tiny, kept):
     trace = tv.decode(tiny, "hello", **kept)
     fresh = tv.untrained(tiny, trace)
-    assert (fresh.kinds, fresh.layers, fresh.precision) == (trace.kinds, trace.layers, trace.precision)
+    assert (layers_of(fresh), fresh.precision) == (layers_of(trace), trace.precision)
     grades = tv.analysis.alignment(trace, fresh)
-    assert {(grade.kind, grade.layer) for grade in grades} == {(k, n) for k in trace.kinds for n in trace.layer_numbers(k)}
+    assert {(grade.kind, grade.layer) for grade in grades} == {(k, n) for k in trace.kinds for n in trace.attentions[k].layers}
 
 
 def test_as_in_makes_the_same_choice_again(tiny):
     for kept in KEPT:
         trace = tv.decode(tiny, "hello", **kept)
-        again = tv.decode(tiny, "ab", **as_in(trace))
-        assert (again.kinds, again.layers, again.precision) == (trace.kinds, trace.layers, trace.precision)
+        again = tv.decode(tiny, "ab", **as_in(trace, tiny.model.sizes))
+        assert (layers_of(again), again.precision) == (layers_of(trace), trace.precision)
 
 
 @pytest.mark.parametrize(

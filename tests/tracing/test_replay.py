@@ -48,9 +48,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Checkpoint:
 
 def close(a: Trace, b: Trace, atol: float) -> None:
     for kind in KINDS:
-        x, y = a.attentions(kind), b.attentions(kind)
-        assert x is not None
-        assert y is not None
+        x, y = a.attentions[kind].weights, b.attentions[kind].weights
         np.testing.assert_allclose(x, y, atol=atol)
 
 
@@ -84,9 +82,7 @@ def test_every_moment_reads_the_same_target_and_writes_its_own(trained: Checkpoi
         alone = decode(then, "abca")
         assert moment.written.output_tokens == alone.output_tokens[:16], "cut after twice the target and eight"
         assert moment.written.finished == ("length" if len(alone.output_tokens) > 16 else alone.finished)
-    first, last = moments[0].forced.cross_attentions, moments[-1].forced.cross_attentions
-    assert first is not None
-    assert last is not None
+    first, last = moments[0].forced.cross.weights, moments[-1].forced.cross.weights
     assert np.abs(first - last).max() > 0.1
 
 

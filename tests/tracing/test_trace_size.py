@@ -27,8 +27,8 @@ from transformer_viz.vocabulary import END_ID
 
 def arrays_of(trace) -> int:
     """By hand, from the fields."""
-    arrays = [trace.encoder_attentions, trace.decoder_attentions, trace.cross_attentions]
-    arrays += [*trace.mask_reasons.values(), *trace.scores.values()]
+    attentions = trace.attentions.values()
+    arrays = [array for each in attentions for array in (each.weights, each.reasons, each.scores)]
     arrays += [] if trace.search is None else [trace.search.decoder_rows, trace.search.cross_rows]
     return sum(array.nbytes for array in arrays if array is not None)
 
@@ -117,7 +117,7 @@ def test_edits_and_mistakes_stay_below_the_bound(tiny):
     for more in changes:
         assert tv.decode(tiny, "hello", **more).nbytes <= tv.trace_size(tiny, "hello", **more).arrays
     by_head = tv.decode(tiny, "hello", target="olleh", edits=["cross.2.4:3-5"])
-    assert by_head.mask_reasons["cross"].ndim == 4
+    assert by_head.cross.reasons.ndim == 4
     assert by_head.nbytes == tv.trace_size(tiny, "hello", target="olleh", edits=["cross.2.4:3-5"]).arrays
 
 

@@ -19,10 +19,10 @@ def test_it_reads_the_same_tokens_with_other_parameters(tiny, hello):
     fresh: Any = untrained(tiny, hello)
     assert (fresh.source_tokens, fresh.target_tokens) == (hello.source_tokens, hello.target_tokens)
     for kind in KINDS:
-        a, b = hello.attentions(kind), fresh.attentions(kind)
+        a, b = hello.attentions[kind].weights, fresh.attentions[kind].weights
         assert a.shape == b.shape
         assert np.abs(a - b).max() > 0.01
-        np.testing.assert_array_equal(hello.mask_reasons[kind], fresh.mask_reasons[kind])
+        np.testing.assert_array_equal(hello.attentions[kind].reasons, fresh.attentions[kind].reasons)
     graded = alignment(hello, fresh)
     for grade in graded:
         own = alignment(fresh).at(grade.kind, grade.layer, grade.head)
@@ -37,7 +37,7 @@ def test_the_parameters_are_those_of_a_model_made_with_the_seed(tiny, hello):
     want: Any = decode(checkpoint, "hello", target=hello.output_tokens[:-1])
     got: Any = untrained(tiny, hello, seed=11)
     for kind in KINDS:
-        np.testing.assert_allclose(got.attentions(kind), want.attentions(kind), atol=1e-6)
+        np.testing.assert_allclose(got.attentions[kind].weights, want.attentions[kind].weights, atol=1e-6)
 
 
 def test_the_seed_decides_and_the_state_of_the_process_stays(tiny, hello):
@@ -48,8 +48,8 @@ def test_the_seed_decides_and_the_state_of_the_process_stays(tiny, hello):
     assert torch.equal(torch.rand(5), want)
     again: Any = untrained(tiny, hello, seed=1)
     other: Any = untrained(tiny, hello, seed=2)
-    np.testing.assert_array_equal(first.cross_attentions, again.cross_attentions)
-    assert np.abs(first.cross_attentions - other.cross_attentions).max() > 0.01
+    np.testing.assert_array_equal(first.cross.weights, again.cross.weights)
+    assert np.abs(first.cross.weights - other.cross.weights).max() > 0.01
     assert next(iter(tiny.model.parameters())).dtype == torch.float64
 
 
@@ -73,7 +73,7 @@ def test_whatever_the_run_was_its_tokens_and_masks_are_kept(tiny, options: Any):
     assert (fresh.source_tokens, fresh.target_tokens) == (run.source_tokens, run.target_tokens)
     assert (fresh.edits, fresh.mistake) == (run.edits, run.mistake)
     for kind in KINDS:
-        np.testing.assert_array_equal(run.masks[kind], fresh.masks[kind])
+        np.testing.assert_array_equal(run.attentions[kind].mask, fresh.attentions[kind].mask)
     assert len(alignment(run, fresh)) == 2 * 5 + 3 * 5 + 3 * 5
 
 

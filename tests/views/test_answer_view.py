@@ -15,6 +15,8 @@ from streamlit.testing.v1 import AppTest
 from tests.views.drawn import charts, is_chart
 from transformer_viz import Trace, decode, load_checkpoint
 from transformer_viz.analysis.answer import answer_words
+from transformer_viz.terms import Kind
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Step
 from transformer_viz.views.cache import runs
 from transformer_viz.views.components.recorded_calls import Call, record
@@ -86,21 +88,18 @@ def planted(trace: Trace) -> Trace:
     """The first steps of a run with tokens that stand nowhere else, and one weight in each row that no other has."""
     assert trace.n_steps >= N
     outputs = tuple(f"Zq{t}x" for t in range(N))
-    arrays: dict[str, Any] = {}
+    attentions: dict[Kind, Attention] = dict(trace.attentions)
     for kind, n_keys in (("decoder", N), ("cross", len(trace.source_tokens))):
         rows = np.zeros((2, 3, N, n_keys), np.float32)
         rows[:, :, :, 0] = [weight(t) for t in range(N)]
-        arrays[f"{kind}_attentions"] = rows
+        attentions[kind] = Attention(weights=rows, reasons=trace.attentions[kind].reasons[:N, :n_keys])
     steps = tuple(
         Step(token=token, probability=0.5, log_probability=-0.7, rank=0, candidates=((token, 0.5), (f"Yw{t}x", 0.25)))
         for t, token in enumerate(outputs)
     )
-    cut = {kind: reasons if kind == "encoder" else reasons[:N] for kind, reasons in trace.mask_reasons.items()}
-    cut["decoder"] = cut["decoder"][:, :N]
     return replace(
         trace,
-        **arrays,
-        mask_reasons=cut,
+        attentions=attentions,
         target_tokens=("<start>", *outputs[:-1]),
         output_tokens=outputs,
         text="".join(outputs),

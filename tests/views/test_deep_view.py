@@ -88,8 +88,7 @@ def test_the_colours_are_of_all_maps_in_the_link_and_in_the_code(start: Start, t
     bar = layout["coloraxis2" if scale == "log" else "coloraxis"]
     assert bar["colorbar"]["title"]["text"] == says
     if scale == "head":
-        assert trace.decoder_attentions is not None
-        assert layout["coloraxis"]["cmax"] == pytest.approx(trace.decoder_attentions[0, 0].max())
+        assert layout["coloraxis"]["cmax"] == pytest.approx(trace.decoder.weights[0, 0].max())
     assert "decoder self-attention, " in chart(at, "mosaic-decoder")["layout"]["title"]["text"]
     assert any(f"scale='{scale}'" in code.value for code in at.code)
 
@@ -103,8 +102,7 @@ def test_on_a_phone_the_colours_are_said_in_words(
 ) -> None:
     assert "colour = weight" not in sent(start(checkpoint=GPT2, text=TEXT))
     monkeypatch.setattr(screen, "is_narrow", lambda: True)
-    assert trace.decoder_attentions is not None
-    words = says.format(most=trace.decoder_attentions[0, 0].max())
+    words = says.format(most=trace.decoder.weights[0, 0].max())
     assert f"colour = weight, {words}" in sent(start(checkpoint=GPT2, text=TEXT, colours=scale))
 
 
@@ -115,7 +113,7 @@ def test_compare_has_the_layers_around_the_one_that_is_shown_and_how_far_each_he
     assert not at.exception
     assert tiles(at) == [[1, 0], [1, 1]]
     runs = [decode(load_model(GPT2, "cpu"), text) for text in texts]
-    a, b = (np.array(run.decoder_attentions) for run in runs if isinstance(run, Trace))
+    a, b = (np.array(run.decoder.weights) for run in runs if isinstance(run, Trace))
     n = min(a.shape[-1], b.shape[-1])
     farthest = np.abs(a[..., :n, :n] - b[..., :n, :n]).max((-2, -1))
     np.testing.assert_allclose(numbers(chart(at, "overview-chart")["data"][0]["z"]), farthest, atol=1e-6)

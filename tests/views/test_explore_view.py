@@ -55,16 +55,14 @@ def test_the_focus_chart_follows_the_boxes(start: Callable[..., AppTest], folder
     checkpoint = checkpoints.load_checkpoint(str(folder / "reverse"), "cpu")
     trace = decode(checkpoint, "abc")
     at = start(text="abc", step=str(len(trace.steps)))
-    assert trace.cross_attentions is not None
-    assert trace.decoder_attentions is not None
-    np.testing.assert_allclose(weights_drawn(at), trace.cross_attentions[1, 2], atol=1e-6)
+    np.testing.assert_allclose(weights_drawn(at), trace.cross.weights[1, 2], atol=1e-6)
     at.selectbox(key="layer").set_value(0)
     at.selectbox(key="head").set_value("mean").run()
-    np.testing.assert_allclose(weights_drawn(at), trace.cross_attentions[0].mean(0), atol=1e-6)
+    np.testing.assert_allclose(weights_drawn(at), trace.cross.weights[0].mean(0), atol=1e-6)
     at.session_state["kind"] = "decoder"
     at.run()
-    drawn, masked = weights_drawn(at), trace.masks["decoder"]
-    np.testing.assert_allclose(drawn[~masked], trace.decoder_attentions[0].mean(0)[~masked], atol=1e-6)
+    drawn, masked = weights_drawn(at), trace.decoder.mask
+    np.testing.assert_allclose(drawn[~masked], trace.decoder.weights[0].mean(0)[~masked], atol=1e-6)
     assert not at.exception
 
 

@@ -100,7 +100,7 @@ def test_lengths_are_measured_when_asked_for_and_once(
     found = few(checkpoint, samples=3)
     assert len(pictures(at)) == n_before + 1
     exact = next(trace for trace in last_chart(at)["data"] if trace["name"] == "whole output right")
-    assert exact["customdata"][0].startswith("<b>1 token</b>")
+    assert exact["hovertext"][0].startswith("<b>1 token</b>")
     assert at.dataframe[0].value["exact_match"].tolist() == [point.exact_match for point in found.points]
     assert summary(found) in said(at)
     calls.clear()

@@ -89,10 +89,7 @@ def test_what_is_shown_is_what_the_api_gives(start: Start, folder) -> None:
     chart = next(chart.figure for chart in charts(at) if chart.key == "lab-after")
     z = chart["data"][0]["z"]
     drawn = np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"]).reshape([int(n) for n in z["shape"].split(",")])
-    assert after.cross_attentions is not None
-    expected = np.where(
-        np.broadcast_to(after.masks["cross"], after.cross_attentions.shape)[1, 2], np.nan, after.cross_attentions[1, 2]
-    )
+    expected = np.where(np.broadcast_to(after.cross.mask, after.cross.weights.shape)[1, 2], np.nan, after.cross.weights[1, 2])
     np.testing.assert_allclose(drawn, expected, atol=1e-6)
 
 

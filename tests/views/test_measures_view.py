@@ -77,8 +77,7 @@ def test_a_cause_is_that_of_attribute_and_stands_beside_the_weights(start: Start
     at = start(**HELLO, step=last(trace), measure="cause", cause_mode=mode, kind="decoder")
     wanted = tv.attribute(model, trace, "occlusion", mode=mode, kind="decoder").values
     np.testing.assert_allclose(numbers(second(at)[0]["z"]), wanted, atol=1e-6)
-    assert trace.decoder_attentions is not None
-    weights = np.where(trace.masks["decoder"], np.nan, trace.decoder_attentions[st_layer(at), st_head(at)])
+    weights = np.where(trace.decoder.mask, np.nan, trace.decoder.weights[st_layer(at), st_head(at)])
     np.testing.assert_allclose(numbers(pictures(at)[0]["data"][0]["z"]), weights, atol=1e-6)
     assert "It cannot say" in said(at)
 

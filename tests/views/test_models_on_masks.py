@@ -65,12 +65,10 @@ def test_an_edit_by_click_is_what_decoding_with_it_gives(start: Start, models: P
     assert at.query_params["edits"] == "decoder.1.1:zero"
     at.selectbox(key="layer").set_value(1).run()
     before, after = (decode_batch(model, TEXTS.split("\n"), edits=edits)[0] for edits in ((), ["decoder.1.1:zero"]))
-    assert before.decoder_attentions is not None
-    assert after.decoder_attentions is not None
-    assert np.abs(after.decoder_attentions[1, 0] - before.decoder_attentions[1, 0]).max() > 0.01
+    assert np.abs(after.decoder.weights[1, 0] - before.decoder.weights[1, 0]).max() > 0.01
     assert f"it goes on with **{visible_text(after.text)}**" in said(at)
     expected = np.where(
-        np.broadcast_to(after.masks["decoder"], after.decoder_attentions.shape)[1, 0], np.nan, after.decoder_attentions[1, 0]
+        np.broadcast_to(after.decoder.mask, after.decoder.weights.shape)[1, 0], np.nan, after.decoder.weights[1, 0]
     )
     np.testing.assert_allclose(drawn(at, "lab-after"), expected, atol=1e-6)
     again = start("masks", **link_of(at))

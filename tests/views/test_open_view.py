@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.attentions import with_parts
 from tests.figures.conftest import build
 from tests.views.drawn import charts, pictures, table_of
 from transformer_viz import Trace, decode, load_checkpoint
@@ -82,14 +83,14 @@ RUNS: dict[str, Callable[[], Trace]] = {
     "no probabilities": by_arrays,
     "probabilities without candidates": lambda: by_arrays(probabilities=[0.5] * 5, made_by={"a": {"b": [1, None]}}),
     "scores and edits": lambda: build(
-        scores={"cross": np.ones((3, 5, 7, 11), np.float32)}, edits=("cross.1.1:zero",), finished="length"
+        attentions=with_parts(build(), "cross", scores=np.ones((3, 5, 7, 11), np.float32)),
+        edits=("cross.1.1:zero",),
+        finished="length",
     ),
     "masks by head": lambda: build(
-        mask_reasons={**build().mask_reasons, "cross": np.zeros((3, 5, 7, 11), np.uint8)},
+        attentions=with_parts(build(), "cross", reasons=np.zeros((3, 5, 7, 11), np.uint8)),
     ),
-    "a mistake without numbers": lambda: build(
-        mistake="no mask", cross_attentions=np.full((3, 5, 7, 11), np.nan, dtype=np.float32)
-    ),
+    "a mistake without numbers": lambda: build(mistake="no mask", cross=np.full((3, 5, 7, 11), np.nan, dtype=np.float32)),
     "odd notes": lambda: build(made_by={"seconds": 10**400, "checkpoint": ["x"], "<i>": "y" * 5000}),
 }
 
@@ -234,7 +235,8 @@ def test_what_a_link_says_and_the_file_does_not_have_is_said(start: Start) -> No
 
 def test_two_runs_of_the_same_words_are_told_apart(start: Start) -> None:
     """The browser keeps a drawn figure as long as the run's name is the same."""
-    first, second = by_arrays(), replace(by_arrays(), cross_attentions=np.eye(5, dtype=np.float32)[None, None].repeat(2, 1))
+    weights = np.eye(5, dtype=np.float32)[None, None].repeat(2, 1)
+    first, second = by_arrays(), replace(by_arrays(), attentions=with_parts(by_arrays(), "cross", weights=weights, layers=(0,)))
     at = drop(start("open"), ("a.npz", to_bytes(first)))
     before = charts(at)[0].run
     at = drop(at, ("b.npz", to_bytes(second)))

@@ -14,8 +14,7 @@ import transformer_viz as tv
 from transformer_viz.addresses import HeadPlace, Place
 from transformer_viz.analysis.alignment_heads import AlignmentHeads
 from transformer_viz.attribution.verdict import texts_of
-from transformer_viz.figures.mosaic import plain_mosaic
-from transformer_viz.figures.player import plain_player
+from transformer_viz.figures.figure_data import plain as plain_figure
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import recorded_calls
 from transformer_viz.views.components.recorded_calls import WIDTH, Call, program, public_name, record
@@ -79,13 +78,13 @@ def test_lines_stand_in_the_order_of_what_they_need_and_each_once() -> None:
     trace = run(of := model(), "hello")
     untrained = record(Value(), Call(tv.untrained, of, trace))
     grades = record(Value(), Call(tv.analysis.alignment, trace, untrained))
-    figure = record(Value(), Call(tv.figures.grades, grades, "mass", theme="dark"))
+    figure = record(Value(), Call(tv.figures.grades, grades, "mass", style=tv.figures.Style("dark")))
     assert lines(figure, Call("print({}.made_by)", trace)) == [
         "checkpoint = tv.load_model('reverse')",
         "trace = tv.decode(checkpoint, 'hello')",
         "untrained = tv.untrained(checkpoint, trace)",
         "grades = tv.analysis.alignment(trace, untrained=untrained)",
-        "figure = tv.figures.grades(grades, theme='dark')",
+        "figure = tv.figures.grades(grades, style=tv.figures.Style(theme='dark'))",
         "figure.show()",
         "print(trace.made_by)",
     ]
@@ -122,8 +121,8 @@ def test_the_items_of_what_a_call_made() -> None:
 def test_figures_by_their_public_names_without_defaults_and_without_limits_of_the_page() -> None:
     trace = run(model(), "a", max_trace_bytes=10, beam_size=None, ban=())
     calls = [
-        Call(plain_player, trace, "cross", 0, 0, 2, theme="light", measure=None),
-        Call(plain_mosaic, trace, "cross", (0, 1)),
+        Call(plain_figure(tv.figures.player), trace, "cross", 0, 0, 2, measure=None, style=tv.figures.Style()),
+        Call(plain_figure(tv.figures.mosaic), trace, "cross", (0, 1)),
     ]
     assert lines(*calls)[1:] == [
         "trace = tv.decode(checkpoint, 'a')",
@@ -136,8 +135,8 @@ def test_figures_by_their_public_names_without_defaults_and_without_limits_of_th
 
 def test_places_and_what_has_no_public_name() -> None:
     heads = Call(tv.knock_out, model(), [], heads=[HeadPlace("cross", 0, 1)])
-    assert lines(heads)[1:] == ["tv.knock_out(checkpoint, [], heads=[tv.analysis.HeadPlace('cross', 0, 1)])"]
-    assert lines(Call("print({})", Place("cross", 0))) == ["print(tv.analysis.Place('cross', 0, None))"]
+    assert lines(heads)[1:] == ["tv.knock_out(checkpoint, [], heads=[tv.analysis.HeadPlace('cross', layer=0, head=1)])"]
+    assert lines(Call("print({})", Place("cross", 0))) == ["print(tv.analysis.Place('cross', layer=0))"]
     assert program(Call("print({})", Call(texts_of, model(), 20, 0))).splitlines() == [
         "import transformer_viz as tv",
         "from transformer_viz.attribution.verdict import texts_of",

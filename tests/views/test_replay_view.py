@@ -81,8 +81,7 @@ def test_a_link_opens_the_same_moment_head_and_position(start: Start, snapshots:
 def test_the_small_maps_are_those_of_the_moment(start: Start, snapshots: Path) -> None:
     at = start("replay", text="abcde", moment="1")
     moment = replay(load_checkpoint(str(snapshots), "cpu"), "abcde")[1]
-    drawn, weights = mosaic(at, "cross"), moment.forced.cross_attentions
-    assert weights is not None
+    drawn, weights = mosaic(at, "cross"), moment.forced.cross.weights
     z = drawn["data"][0]["z"]
     canvas = np.frombuffer(base64.b64decode(z["bdata"]), dtype=z["dtype"])
     canvas = canvas.reshape([int(n) for n in z["shape"].split(",")])

@@ -9,7 +9,6 @@ import numpy as np
 
 from transformer_viz.addresses import parse_head
 from transformer_viz.analysis.alignment_heads import ROW_WORDS, ROWS, AlignedHead, RowOf
-from transformer_viz.analysis.heads import head_map
 from transformer_viz.errors import OptionError, shortened
 from transformer_viz.terms import head_label
 from transformer_viz.trace.trace import Trace
@@ -50,7 +49,7 @@ class Aligner:
 
     def map_of(self, trace: Trace) -> np.ndarray:
         """float32 (step, key): of each step's word its row of the head; NaN for the last where it was not read."""
-        weights = head_map(trace, "cross", self.layer, self.head)
+        weights = trace.cross.head(self.layer, self.head)
         return weights if self.row == "writes" else np.vstack([weights[1:], np.full_like(weights[:1], np.nan)])
 
 
@@ -69,8 +68,7 @@ def aligner_of(trace: Trace, address: str) -> Aligner:
 
 def possible(trace: Trace) -> tuple[Aligner, ...]:
     """All heads of cross-attention of a run, in either row."""
-    weights = trace.cross_attentions
-    if weights is None or not trace.output_tokens:
+    if "cross" not in trace.attentions or not trace.output_tokens:
         return ()
-    heads = [(layer, head) for layer in trace.layer_numbers("cross") for head in range(weights.shape[1])]
+    heads = [(layer, head) for layer in trace.cross.layers for head in range(trace.cross.n_heads)]
     return tuple(Aligner(*head, row) for row in ROWS for head in heads)

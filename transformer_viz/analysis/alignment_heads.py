@@ -160,8 +160,6 @@ def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages
         unit: what a target and a source word are made of: their pieces, or each token alone.
         languages: labels of language tokens, which are left out as special ones are.
     """
-    weights = trace.cross_attentions
-    assert weights is not None
     words = Words(trace)
     source, target = words.source, words.rows
     if unit == "token":
@@ -173,13 +171,13 @@ def attended(trace: Trace, *, unit: Literal["word", "token"] = "word", languages
 
     keys, rows = named(trace.source_tokens, source), named(trace.output_tokens, target)
     real = [word for word, label in zip(target, rows, strict=True) if label is not None]
-    by_key = np.add.reduceat(weights, [word[0] for word in source], axis=-1, dtype=np.float64).astype(np.float32)
+    by_key = np.add.reduceat(trace.cross.weights, [word[0] for word in source], axis=-1, dtype=np.float64).astype(np.float32)
     flat = by_key.reshape(-1, *by_key.shape[2:])
     return Attended(
         target=tuple(label for label in rows if label is not None),
         source=tuple(label for label in keys if label is not None),
         places=np.where([label is None for label in keys], -1, np.cumsum([label is not None for label in keys]) - 1),
-        heads=tuple((layer, head) for layer in trace.layer_numbers("cross") for head in range(weights.shape[1])),
+        heads=tuple((layer, head) for layer in trace.cross.layers for head in range(trace.cross.n_heads)),
         weights=np.stack([_of_rows(flat, real, after) for after in range(len(ROWS))]),
     )
 

@@ -1,12 +1,12 @@
 """Whether what a run wrote is right, in the words that stand beside every output."""
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from transformer_viz.analysis.sentences import Sentence, Style, of_run
 from transformer_viz.analysis.words import is_by_words, noun
 from transformer_viz.errors import shortened
-from transformer_viz.terms import KINDS, place_words
+from transformer_viz.terms import place_words
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import START
 
@@ -49,11 +49,10 @@ def hypothesis_answer(trace: Trace, number: int) -> Answer | None:
         return None
     path = search.path(number)
     tokens = tuple(node.token for node in path)
-    nothing: dict[str, Any] = {f"{kind}_attentions": None for kind in KINDS} | {"mask_reasons": {}, "scores": {}, "layers": {}}
     return answer(
         replace(
             trace,
-            **nothing,
+            attentions={},
             search=None,
             steps=(),
             text=path[-1].text,

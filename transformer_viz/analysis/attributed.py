@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from transformer_viz.analysis.heads import Head, combined
 from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.analysis.words import noun
 from transformer_viz.errors import OptionError
 from transformer_viz.numbers_in_words import percent_words
-from transformer_viz.terms import place_words
+from transformer_viz.terms import Head, place_words
+from transformer_viz.trace.attention import combine_heads
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -17,13 +17,13 @@ _NOTHING = 0.005
 
 def is_of_heads(trace: Trace, result: Attribution) -> bool:
     """Whether it has a number for each head, and can take the place of the weights; else it stands beside them."""
-    weights = trace.attentions(result.kind)
-    return weights is not None and result.values.ndim == 4 and result.values.shape[1] == weights.shape[1]
+    attention = trace.attentions.get(result.kind)
+    return attention is not None and result.values.ndim == 4 and result.values.shape[1] == attention.n_heads
 
 
 def heads_of(trace: Trace, result: Attribution) -> np.ndarray:
     """float32 (layer, head, query, key) of the layers that the run has, where a result is of heads."""
-    places = [_layer_place(result, layer) for layer in trace.layer_numbers(result.kind)]
+    places = [_layer_place(result, layer) for layer in trace.attentions[result.kind].layers]
     return result.values[places].astype(np.float32, copy=False)
 
 
@@ -32,7 +32,7 @@ def map_of(result: Attribution, layer: int, head: Head) -> np.ndarray:
     if result.values.ndim == 2:
         return result.values
     heads = result.values[_layer_place(result, layer)]
-    return heads[0] if len(heads) == 1 else combined(heads, head)
+    return heads[0] if len(heads) == 1 else combine_heads(heads, head)
 
 
 def full(result: Attribution) -> float:
@@ -55,7 +55,7 @@ def step_words(trace: Trace, result: Attribution, layer: int, head: Head, step: 
     if not np.isfinite(row).any():
         return ()
     key = int(np.nanargmax(row))
-    token: Sentence = (of_run(trace.keys(result.kind)[key]), ("plain", f" ({place_words(key, noun(trace))})"))
+    token: Sentence = (of_run(trace.labels(result.kind)[1][key]), ("plain", f" ({place_words(key, noun(trace))})"))
     if result.is_signed:
         return _cause_words(trace, step, float(row[key]), token)
     if not row[key] > 0:

@@ -202,7 +202,7 @@ def _head_words(found: LargestDifference) -> str:
 def _look(run: Trace, kind: Kind, key: int, weight: float) -> list[tuple[Style, str]]:
     if math.isnan(weight):
         return [("plain", " has no number")]
-    token: tuple[Style, str] = of_run(run.keys(kind)[key])
+    token: tuple[Style, str] = of_run(run.attentions[kind].keys[key])
     return [("plain", f" looks {percent_words(weight)} at "), token, ("plain", f" ({place_words(key, noun(run))})")]
 
 

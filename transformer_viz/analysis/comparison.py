@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.align import distances, first_apart, largest, signed_size
-from transformer_viz.analysis.heads import Head, head_map, n_layers_heads, reasons_map
 from transformer_viz.analysis.word_pairs import Pair, by_position, by_text
 from transformer_viz.analysis.words import is_by_words
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.terms import KINDS, Head, Kind
 from transformer_viz.trace.trace import Trace
 
 IN_A, IN_B, IN_BOTH = 1, 2, 3
@@ -135,10 +134,10 @@ class Comparison:
     def pairs(self, kind: Kind) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
         """Which rows of A and of B lie upon each other, and which columns; a row of the decoder is the word that it writes."""
         self._check(kind)
-        a, b = self.a, self.b
-        writes = kind != "encoder" and a.output_tokens and b.output_tokens
-        rows = (a.output_tokens, b.output_tokens) if writes else (a.queries(kind), b.queries(kind))
-        return self.paired(*rows), self.paired(a.keys(kind), b.keys(kind))
+        a, b = self.a.attentions[kind], self.b.attentions[kind]
+        written = (self.a.output_tokens, self.b.output_tokens)
+        rows = written if kind != "encoder" and all(written) else (a.queries, b.queries)
+        return self.paired(*rows), self.paired(a.keys, b.keys)
 
     def layers(self, kind: Kind) -> tuple[int, ...]:
         """The numbers of the layers that both have."""
@@ -148,14 +147,14 @@ class Comparison:
     def n_heads(self, kind: Kind) -> int:
         """How many heads both have."""
         self._check(kind)
-        return min(n_layers_heads(run, kind)[1] for run in (self.a, self.b))
+        return min(run.attentions[kind].n_heads for run in (self.a, self.b))
 
     def both(self, kind: Kind, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of an array of A and one of B, (layer, head, query, key), the layers and heads that both runs have."""
         layers, n_heads = self.layers(kind), self.n_heads(kind)
 
         def chosen(run: Trace, array: np.ndarray) -> np.ndarray:
-            places = [run.layer_place(kind, layer) for layer in layers]
+            places = [run.attentions[kind].layer_index(layer) for layer in layers]
             # No copy where all layers are there.
             return (array if len(places) == len(array) else array[places])[:, :n_heads]
 
@@ -164,17 +163,15 @@ class Comparison:
     def weights(self, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
         """Of A and of B, (layer, head, query, key), of the layers and heads that both have."""
         self._check(kind)
-        a, b = self.a.attentions(kind), self.b.attentions(kind)
-        assert a is not None and b is not None
-        return self.both(kind, a, b)
+        return self.both(kind, self.a.attentions[kind].weights, self.b.attentions[kind].weights)
 
     def reasons(self, kind: Kind) -> tuple[np.ndarray, np.ndarray]:
         """Codes of the masks of A and of B, (query, key); or as the weights, where those of one differ from head to head."""
         self._check(kind)
-        a, b = (run.mask_reasons[kind] for run in (self.a, self.b))
+        a, b = (run.attentions[kind].reasons for run in (self.a, self.b))
         if a.ndim == b.ndim == 2:
             return a, b
-        maps = (n_layers_heads(run, kind) for run in (self.a, self.b))
+        maps = (run.attentions[kind].weights.shape[:2] for run in (self.a, self.b))
         a, b = (np.broadcast_to(codes, (*n_maps, *codes.shape[-2:])) for codes, n_maps in zip((a, b), maps, strict=True))
         return self.both(kind, a, b)
 
@@ -189,8 +186,8 @@ class Comparison:
         """One map of A upon one of B, (query, key); that of B is the same layer and head where nothing else is said."""
         self._check(kind)
         places = ((self.a, (layer, head)), (self.b, of_b(layer, head, b_layer, b_head)))
-        maps = [head_map(run, kind, *place) for run, place in places]
-        masked = [reasons_map(run, kind, *place) > 0 for run, place in places]
+        maps = [run.attentions[kind].head(*place) for run, place in places]
+        masked = [run.attentions[kind].head_mask(*place) for run, place in places]
         return lay(*maps, *masked, self.pairs(kind))
 
     def difference(
@@ -252,8 +249,8 @@ class Comparison:
         return (a_rows[query], a_columns[key]), (b_rows[query], b_columns[key])
 
     def _layers(self, kind: Kind) -> tuple[int, ...]:
-        there = self.b.layer_numbers(kind)
-        return tuple(layer for layer in self.a.layer_numbers(kind) if layer in there)
+        a, b = self.a.attentions.get(kind), self.b.attentions.get(kind)
+        return () if a is None or b is None else tuple(layer for layer in a.layers if layer in b.layers)
 
     def _check(self, kind: Kind) -> None:
         if kind not in KINDS:
@@ -261,7 +258,7 @@ class Comparison:
         if kind not in self.kinds:
             lacks = " and ".join(name for name, run in (("A", self.a), ("B", self.b)) if kind not in run.kinds)
             if not lacks:
-                numbers = [listed(run.layer_numbers(kind)) for run in (self.a, self.b)]
+                numbers = [listed(run.attentions[kind].layers) for run in (self.a, self.b)]
                 raise OptionError(f"A has the {kind} layers {numbers[0]} and B has {numbers[1]}: no layer is in both")
             raise OptionError(f"{lacks} has no {kind} attention; both have {listed(self.kinds)}")
 

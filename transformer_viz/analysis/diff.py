@@ -87,10 +87,10 @@ class _Reader:
         for kind in KINDS:
             yield from self._layers(kind)
             yield from self._mask(kind)
-        for kind in KINDS:
-            yield from self._arrays("attention", kind, a.attentions(kind), b.attentions(kind))
-        for kind in KINDS:
-            yield from self._arrays("scores", kind, a.scores.get(kind), b.scores.get(kind))
+        for what, part in (("attention", "weights"), ("scores", "scores")):
+            for kind in KINDS:
+                arrays = (getattr(side.attentions.get(kind), part, None) for side in (a, b))
+                yield from self._arrays(what, kind, *arrays)
         yield from self._fields("changes", ("mistake", "edits"), a, b)
         yield from self._search(a.search, b.search)
         yield from self._groups()
@@ -154,9 +154,9 @@ class _Reader:
 
     def _layers(self, kind: Kind) -> Iterator[Difference]:
         """Which layers were kept, where both have as many; else their shapes say it."""
-        before, after = (run.layer_numbers(kind) for run in (self.before, self.after))
-        if len(before) == len(after):
-            yield from self._value("attention", f"layers_of_{kind}", before, after)
+        before, after = self.before.attentions.get(kind), self.after.attentions.get(kind)
+        if before is not None and after is not None and before.n_layers == after.n_layers:
+            yield from self._value("attention", f"layers_of_{kind}", before.layers, after.layers)
 
     def _mask(self, kind: Kind) -> Iterator[Difference]:
         """The first cell whose reason is another one."""
@@ -205,9 +205,9 @@ class _Reader:
 
     def _rows(self, kind: Kind, a: np.ndarray, b: np.ndarray) -> Iterator[Difference]:
         """Rows of attention of a search."""
-        name, layers = f"{kind}_rows", self.before.layer_numbers(kind)
+        name, layers = f"{kind}_rows", self.before.attentions[kind].layers
         yield from self._value("search", f"shape_of_{name}", a.shape, b.shape)
-        if a.shape == b.shape and layers == self.after.layer_numbers(kind):
+        if a.shape == b.shape and layers == self.after.attentions[kind].layers:
             yield from self._largest(
                 "search", a, b, lambda at: Where(field=name, position=at[0], layer=layers[at[1]], head=at[2], key=at[3])
             )
@@ -292,6 +292,6 @@ class _Reader:
             head=head,
             query=query,
             key=key,
-            query_token=self.before.queries(kind)[query],
-            key_token=self.before.keys(kind)[key],
+            query_token=self.before.attentions[kind].queries[query],
+            key_token=self.before.attentions[kind].keys[key],
         )

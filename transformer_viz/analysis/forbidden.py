@@ -37,7 +37,7 @@ def forbidden_weight(right: Sequence[Trace], given: Sequence[Trace]) -> tuple[Ki
 def _forbidden(trace: Trace, kind: Kind) -> np.ndarray | None:
     if kind not in trace.kinds:
         return None
-    masked = trace.masks[kind]
+    masked = trace.attentions[kind].mask
     return (masked if masked.ndim == 2 else masked.all((0, 1))) & real_queries(trace, kind)[:, None]
 
 
@@ -46,10 +46,9 @@ def weight_on(trace: Trace, kind: Kind, cells: np.ndarray) -> float:
 
     Rows that are not numbers are left out; 0 where there is no such row.
     """
-    weights = trace.attentions(kind)
-    rows = cells.any(-1)
-    if weights is None or not rows.any():
+    attention, rows = trace.attentions.get(kind), cells.any(-1)
+    if attention is None or not rows.any():
         return 0.0
-    on = np.where(cells, weights, 0).sum(-1, dtype=np.float32)[..., rows]
+    on = np.where(cells, attention.weights, 0).sum(-1, dtype=np.float32)[..., rows]
     on = on[np.isfinite(on)]
     return float(on.mean()) if on.size else 0.0

@@ -144,7 +144,7 @@ def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[Head
         for head, named in enumerate(per_head):
             yield HeadGrade(
                 kind=kind,
-                layer=trace.layer_numbers(kind)[place],
+                layer=trace.attentions[kind].layers[place],
                 head=head,
                 name=named.name,
                 rule=named.rule,
@@ -154,7 +154,7 @@ def _of_kind(trace: Trace, untrained: Trace | None, kind: Kind) -> Iterator[Head
                 even=Measures(measures=even.of(place, head)),
                 untrained=None if before is None else Measures(measures=before.of(place, head)),
                 n_rows=int(n_rows[place, head]),
-                n_left_out=len(trace.queries(kind)) - int(n_rows[place, head]),
+                n_left_out=len(trace.attentions[kind].queries) - int(n_rows[place, head]),
             )
 
 
@@ -190,15 +190,15 @@ def _row(grade: HeadGrade) -> dict[str, object]:
 def _check_same(trace: Trace, untrained: Trace) -> None:
     """The same tokens read, the same layers and heads; what was written may differ, since nobody looks at that."""
     for kind in KINDS:
-        a, b = trace.attentions(kind), untrained.attentions(kind)
-        shapes = [None if weights is None else weights.shape for weights in (a, b)]
+        a, b = trace.attentions.get(kind), untrained.attentions.get(kind)
+        shapes = ["none" if attention is None else str(attention.weights.shape) for attention in (a, b)]
         if shapes[0] != shapes[1]:
-            words = " and ".join("none" if shape is None else str(shape) for shape in shapes)
+            words = " and ".join(shapes)
             raise OptionError(
                 f"untrained: {kind} attention of the two runs has shapes {words} (layer, head, query, key); "
                 f"give a run of the same tokens and sizes, as tv.untrained(checkpoint, trace) makes it"
             )
-        if trace.layer_numbers(kind) != untrained.layer_numbers(kind):
+        if a is not None and b is not None and a.layers != b.layers:
             raise OptionError(f"untrained: the two runs keep other layers of {kind} attention; tv.untrained keeps the same")
     if (trace.source_tokens, trace.target_tokens) != (untrained.source_tokens, untrained.target_tokens):
         raise OptionError("untrained: the two runs read other tokens; tv.untrained(checkpoint, trace) makes one of the same")

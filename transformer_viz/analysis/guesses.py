@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from transformer_viz.analysis.heads import Head, head_row
 from transformer_viz.analysis.sentences import Sentence, Style, look, of_run, shortened_code, so_far
 from transformer_viz.numbers_in_words import count_words
-from transformer_viz.terms import Kind, head_title, place_words
+from transformer_viz.terms import Head, Kind, head_title, place_words
 from transformer_viz.trace.trace import Trace
 
 
@@ -37,7 +36,7 @@ def is_right(trace: Trace, guess: Guess) -> bool:
         # A space before a word is part of many models' tokens, and hard to guess.
         written = trace.output_tokens[guess.step]
         return guess.token in (written, written.removeprefix(" "))
-    row = head_row(trace, guess.kind, guess.layer, guess.head, guess.step)
+    row = trace.attentions[guess.kind].row(guess.layer, guess.head, guess.step)
     return bool(row.any()) and int(row.argmax()) == guess.key
 
 
@@ -77,4 +76,8 @@ def tally(trace: Trace, guesses: Iterable[Guess]) -> str:
 def _guessed(trace: Trace, guess: Guess) -> list[tuple[Style, str]]:
     if guess.key is None:
         return [("plain", "You guessed "), of_run(guess.token or "")]
-    return [("plain", "You guessed "), of_run(trace.keys(guess.kind)[guess.key]), ("plain", f" ({place_words(guess.key)})")]
+    return [
+        ("plain", "You guessed "),
+        of_run(trace.attentions[guess.kind].keys[guess.key]),
+        ("plain", f" ({place_words(guess.key)})"),
+    ]

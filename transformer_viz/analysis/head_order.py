@@ -42,19 +42,17 @@ def ordered(trace: Trace, kind: Kind, by: str = LAYERS) -> list[tuple[int, int]]
         kind: `encoder`, `decoder` or `cross`.
         by: `layers`, `role`, or a measure of `offered`.
     """
-    weights = trace.attentions(kind)
-    assert weights is not None
-    places = list(np.ndindex(*weights.shape[:2]))
+    attention = trace.attentions[kind]
+    places = list(np.ndindex(attention.n_layers, attention.n_heads))
     if by == ROLE:
         named = names(trace, kind)
         places.sort(key=lambda at: (list(ROLES).index(named[at[0]][at[1]].name), -(named[at[0]][at[1]].score or 0)))
     elif by != LAYERS:
         values = statistic(trace, kind, by)
         places.sort(key=lambda at: (np.isnan(values[at]), values[at]))
-    numbers = trace.layer_numbers(kind)
-    return [(numbers[place], head) for place, head in places]
+    return [(attention.layers[place], head) for place, head in places]
 
 
 def _by_layer(trace: Trace, kind: Kind) -> Iterator[Judged]:
-    for place in range(len(trace.layer_numbers(kind))):
+    for place in range(trace.attentions[kind].n_layers):
         yield Judged.of(trace, kind, slice(place, place + 1))

@@ -29,11 +29,8 @@ def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, .
         head: from 0; likewise.
     """
     found: dict[Kind, np.ndarray] = {}
-    for kind in trace.kinds:
-        reasons = trace.mask_reasons[kind]
-        numbers = trace.layer_numbers(kind)
-        place = numbers.index(layer) if layer in numbers else 0
-        found[kind] = reasons if reasons.ndim == 2 else reasons[place, head]
+    for kind, attention in trace.attentions.items():
+        found[kind] = attention.head_reasons(layer if layer in attention.layers else attention.layers[0], head)
     parts: list[tuple[str, Kind, np.ndarray]] = []
     if "encoder" in found:
         parts.append(("encoder: padding", "encoder", found["encoder"]))
@@ -41,9 +38,9 @@ def mask_parts(trace: Trace, layer: int = 0, head: int = 0) -> tuple[MaskPart, .
         combined = found["decoder"]
         parts.append(("decoder: padding", "decoder", combined & Reason.PADDING))
         parts.append(("decoder: causal", "decoder", combined & Reason.FUTURE))
-        if (trace.mask_reasons["decoder"] == Reason.WINDOW).any():
+        if (trace.decoder.reasons == Reason.WINDOW).any():
             parts.append(("decoder: window", "decoder", combined * (combined == Reason.WINDOW)))
         parts.append(("decoder: combined", "decoder", combined))
     if "cross" in found:
         parts.append(("cross: padding", "cross", found["cross"]))
-    return tuple(MaskPart(title, kind, reasons, trace.queries(kind), trace.keys(kind)) for title, kind, reasons in parts)
+    return tuple(MaskPart(title, kind, reasons, *trace.labels(kind)) for title, kind, reasons in parts)

@@ -39,8 +39,7 @@ class Judged:
     @classmethod
     def of(cls, trace: Trace, kind: Kind, layers: slice = slice(None)) -> "Judged":
         """One run, of all layers or some; its weights as they are."""
-        weights, masked, rows = trace.attentions(kind), trace.masks[kind], judged_rows(trace, kind)[layers]
-        assert weights is not None
+        weights, masked, rows = trace.attentions[kind].weights, trace.attentions[kind].mask, judged_rows(trace, kind)[layers]
         exact = np.where(rows[..., None], weights[layers], 0).astype(np.float64)
         return cls(kind, exact, ~(masked[None, None] if masked.ndim == 2 else masked[layers]), rows, Positions.of(trace, kind))
 

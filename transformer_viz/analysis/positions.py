@@ -44,8 +44,8 @@ class Positions:
             letters=np.array([NONE if letter is None else letter for letter in trace.source_letters], dtype=int),
             last=np.array(last_of(trace.source_tokens, real_queries(trace, "encoder"))),
             true=np.array([NONE if key is None else key for key in keys], dtype=int),
-            special=np.array([is_special(token) for token in trace.keys(kind)], dtype=bool),
-            n_queries=np.array(len(trace.queries(kind))),
+            special=np.array([is_special(token) for token in trace.attentions[kind].keys], dtype=bool),
+            n_queries=np.array(len(trace.attentions[kind].queries)),
             n_steps=np.array(len(trace.steps)),
         )
 

@@ -52,7 +52,7 @@ def _first_of(here: np.ndarray) -> np.ndarray:
 
 def _masked_as_padding(trace: Trace, kinds: Sequence[Kind]) -> np.ndarray:
     """bool (key,), of the kinds that look at the same keys; True everywhere where masks cannot tell."""
-    codes = [trace.mask_reasons[kind] for kind in kinds if kind in trace.mask_reasons]
+    codes = [trace.attentions[kind].reasons for kind in kinds if kind in trace.attentions]
     if not codes or trace.edits or trace.mistake:
         return np.array(True)
     return np.any([((each & Reason.PADDING) > 0).reshape(-1, each.shape[-1]).any(0) for each in codes], axis=0)
@@ -60,16 +60,13 @@ def _masked_as_padding(trace: Trace, kinds: Sequence[Kind]) -> np.ndarray:
 
 def allowed_keys(trace: Trace, kind: Kind) -> np.ndarray:
     """bool (layer, head, query, key), True = allowed; a view, not to be written to."""
-    weights = trace.attentions(kind)
-    assert weights is not None
-    return np.broadcast_to(~trace.masks[kind], weights.shape)
+    attention = trace.attentions[kind]
+    return np.broadcast_to(~attention.mask, attention.weights.shape)
 
 
 def judged_rows(trace: Trace, kind: Kind) -> np.ndarray:
     """bool (layer, head, query): the rows that are not left out."""
-    weights = trace.attentions(kind)
-    assert weights is not None
-    return real_queries(trace, kind) & allowed_keys(trace, kind).any(-1) & has_weight(weights)
+    return real_queries(trace, kind) & allowed_keys(trace, kind).any(-1) & has_weight(trace.attentions[kind].weights)
 
 
 def has_weight(weights: np.ndarray) -> np.ndarray:

@@ -9,12 +9,11 @@ from typing import Literal
 
 import numpy as np
 
-from transformer_viz.analysis.heads import Head, head_row
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.words import is_by_words, noun
 from transformer_viz.errors import shortened
 from transformer_viz.numbers_in_words import percent_words, probability_words
-from transformer_viz.terms import Kind, head_label, head_title, place_words, visible_text
+from transformer_viz.terms import Head, Kind, head_label, head_title, place_words, visible_text
 from transformer_viz.trace.covered import spelt
 from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
@@ -148,16 +147,16 @@ def _writes(trace: Trace, step: int, joined: str) -> list[tuple[Style, str]]:
 
 def look(trace: Trace, kind: Kind, layer: int, head: Head, step: int) -> list[tuple[Style, str]]:
     """`looks 96 % at `l` (token 4)`: the key with the most weight in a row of the head."""
-    row = head_row(trace, kind, layer, head, step)
+    attention = trace.attentions[kind]
+    row = attention.row(layer, head, step)
     if not np.isfinite(row).all():
         return [("plain", "has no numbers here")]
     if not row.any():
         return [("plain", "may look at nothing")]
     key = int(row.argmax())
-    looked_at = trace.keys(kind)[key]
     return [
         ("plain", f"looks {percent_words(float(row[key]))} at "),
-        of_run(looked_at),
+        of_run(attention.keys[key]),
         ("plain", f" ({place_words(key, noun(trace))})"),
     ]
 

@@ -40,20 +40,19 @@ def course(moments: Sequence[TrainingSnapshot], kind: Kind) -> Course:
     known = [mass for mass in masses if mass is not None]
     if known:
         rows = [t for t, key in enumerate(traces[0].alignment) if key is not None]
-        allowed = (~traces[0].masks["cross"][rows]).sum(-1)
+        allowed = (~traces[0].cross.mask[rows]).sum(-1)
         return Course("mass", np.stack(known), float((1 / np.maximum(allowed, 1)).mean()))
     return Course("entropy", np.stack([_entropy_share(trace, kind) for trace in traces]), 1.0)
 
 
 def _entropy_share(trace: Trace, kind: Kind) -> np.ndarray:
     """(layer, head), over the rows that have a choice: at least two allowed keys."""
-    weights = trace.attentions(kind)
-    assert weights is not None
-    n_allowed = (~trace.masks[kind]).sum(-1)
+    attention = trace.attentions[kind]
+    n_allowed = (~attention.mask).sum(-1)
     rows = n_allowed > 1
     if not rows.any():
-        return np.zeros(weights.shape[:2])
-    w = weights[:, :, rows].astype(np.float64)
+        return np.zeros((attention.n_layers, attention.n_heads))
+    w = attention.weights[:, :, rows].astype(np.float64)
     entropy = -(w * np.log(np.where(w > 0, w, 1))).sum(-1)
     return (entropy / np.log(n_allowed[rows])).mean(-1)
 
@@ -76,7 +75,7 @@ def snapshot_sentence(moment: TrainingSnapshot, place: int, found: Course, kind:
         pieces += [("plain", " and does not stop")]
     if moment.written.is_right is not None:
         pieces += [("plain", ", which is "), ("strong", "right" if moment.written.is_right else "wrong")]
-    value = float(found.values[place, moment.forced.layer_place(kind, layer), head])
+    value = float(found.values[place, moment.forced.attentions[kind].layer_index(layer), head])
     name = head_title(layer, head)
     if found.measure == "mass":
         words = f"; {name} has {percent_words(value)} of its attention on the expected {source_unit(moment.forced)}s."

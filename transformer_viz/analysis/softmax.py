@@ -9,7 +9,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from transformer_viz.analysis.heads import reasons_map, scores_map
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
@@ -77,7 +76,8 @@ def head_softmax(
     Raises:
         OptionError: the run has no scores of this kind, or no such head; an unknown fill or precision.
     """
-    return softmax(scores_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head) > 0, fill, precision)
+    attention = trace.attentions[kind]
+    return softmax(attention.head_scores(layer, head), attention.head_mask(layer, head), fill, precision)
 
 
 def empty_row(scores: np.ndarray, fill: Fill, precision: Precision) -> str:

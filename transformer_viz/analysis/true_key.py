@@ -18,10 +18,10 @@ def head_mass(trace: Trace) -> np.ndarray | None:
     None where the run has no cross-attention or no step has a true key.
     """
     steps = [(t, key) for t, key in enumerate(true_keys(trace)) if key is not None]
-    if trace.cross_attentions is None or not steps:
+    if "cross" not in trace.attentions or not steps:
         return None
     rows, keys = zip(*steps, strict=True)
-    return trace.cross_attentions[:, :, rows, keys].astype(np.float64).mean(-1)
+    return trace.cross.weights[:, :, rows, keys].astype(np.float64).mean(-1)
 
 
 def best_head(trace: Trace) -> tuple[int, int, float] | None:
@@ -30,4 +30,4 @@ def best_head(trace: Trace) -> tuple[int, int, float] | None:
     if mass is None:
         return None
     place, head = np.unravel_index(int(mass.argmax()), mass.shape)
-    return trace.layer_numbers("cross")[int(place)], int(head), float(mass[place, head])
+    return trace.cross.layers[int(place)], int(head), float(mass[place, head])

@@ -146,7 +146,7 @@ class Verdicts:
 
 def content_keys(trace: Trace, kind: Kind) -> np.ndarray:
     """bool (query, key): tokens of the text, which the decoder has read by then."""
-    content = np.array([not is_special(token) for token in trace.keys(kind)], dtype=bool)
+    content = np.array([not is_special(token) for token in trace.labels(kind)[1]], dtype=bool)
     rows = np.broadcast_to(content, (trace.n_steps, len(content)))
     return np.tril(rows) if kind == "decoder" else rows
 
@@ -164,8 +164,8 @@ def judged_steps(trace: Trace, cause: Attribution) -> tuple[np.ndarray, int, int
 def maps_of(trace: Trace, kind: Kind, results: Iterable[Attribution] = ()) -> dict[str, np.ndarray]:
     """(query, key) of each head, each layer's mean and strongest head, and of other attributions of this kind."""
     found: dict[str, np.ndarray] = {}
-    if (weights := trace.attentions(kind)) is not None:
-        numbers = trace.layer_numbers(kind)
+    if (attention := trace.attentions.get(kind)) is not None:
+        numbers, weights = attention.layers, attention.weights
         found |= {head_label(n, head): one for n, layer in zip(numbers, weights, strict=True) for head, one in enumerate(layer)}
         for number, layer in zip(numbers, weights.astype(np.float64), strict=True):
             found |= {f"{layer_label(number)} mean": layer.mean(0), f"{layer_label(number)} max": layer.max(0)}

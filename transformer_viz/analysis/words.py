@@ -8,13 +8,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from transformer_viz.analysis.word_starts import groups, is_special, spelt, word_starts
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Fill, Step, Trace
 
 Places = list[list[int]]
@@ -130,11 +130,6 @@ def step_of_tokens(trace: Trace, word: int) -> int:
     return rows[min(word, len(rows) - 1)][0]
 
 
-class _Kind(NamedTuple):
-    rows: Places
-    columns: Places
-
-
 class _Pooled:
     """One run and its words."""
 
@@ -146,22 +141,17 @@ class _Pooled:
 
     def run(self) -> Trace:
         trace = self.trace
-        weights = {kind: self._weights(kind) for kind in trace.kinds}
         return replace(
             trace,
             source_tokens=self._labels(trace.source_tokens, self.words.source),
             target_tokens=self._labels(trace.target_tokens, self.columns),
             output_tokens=self._labels(trace.output_tokens, self.rows) if trace.output_tokens else (),
             steps=tuple(map(self._step, self.rows)) if trace.steps else (),
-            encoder_attentions=weights.get("encoder"),
-            decoder_attentions=weights.get("decoder"),
-            cross_attentions=weights.get("cross"),
-            mask_reasons={kind: self._reasons(kind) for kind in trace.kinds},
+            attentions={kind: self._attention(kind, attention) for kind, attention in trace.attentions.items()},
             alignment=tuple(map(self._true_key, self.rows)),
             source_letters=(None,) * len(self.words.source),
             expected_tokens=self._expected(),
             made_by={**trace.made_by, "unit": UNIT},
-            scores={},
             search=None,
             n_given=sum(row[-1] < trace.n_given for row in self.rows) if trace.output_tokens else 0,
             source_ids=None,
@@ -171,29 +161,22 @@ class _Pooled:
             groups={},
         )
 
-    def _of(self, kind: Kind) -> _Kind:
+    def _attention(self, kind: Kind, attention: Attention) -> Attention:
+        """Weights float32 (layer, head, word, word), sums taken in double precision. A word is masked where every piece of it
+        is, for all reasons together."""
         rows = self.words.source if kind == "encoder" else self.rows
-        return _Kind(rows, self.columns if kind == "decoder" else self.words.source)
-
-    def _weights(self, kind: Kind) -> np.ndarray:
-        """float32 (layer, head, word, word); sums are taken in double precision."""
-        rows, columns = self._of(kind)
-        whole = self.trace.attentions(kind)
-        assert whole is not None
-        first = rows[0][0]
-        summed = np.add.reduceat(whole[:, :, first:], _firsts(columns), axis=-1, dtype=np.float64)
-        totals = np.add.reduceat(summed, [row[0] - first for row in rows], axis=-2)
-        return (totals / np.array([len(row) for row in rows])[:, None]).astype(np.float32)
-
-    def _reasons(self, kind: Kind) -> np.ndarray:
-        """A word is masked where every piece of it is, for all reasons together."""
-        rows, columns = self._of(kind)
-        first, reasons = rows[0][0], self.trace.mask_reasons[kind]
-        reasons = reasons[..., first:, :]
+        columns = [word[0] for word in (self.columns if kind == "decoder" else self.words.source)]
+        first, reasons = rows[0][0], attention.reasons[..., rows[0][0] :, :]
         row_firsts = [row[0] - first for row in rows]
-        any_allowed = np.logical_or.reduceat(np.logical_or.reduceat(reasons == 0, _firsts(columns), -1), row_firsts, -2)
-        together = np.bitwise_or.reduceat(np.bitwise_or.reduceat(reasons, _firsts(columns), -1), row_firsts, -2)
-        return np.where(any_allowed, np.uint8(0), together)
+        summed = np.add.reduceat(attention.weights[:, :, first:], columns, axis=-1, dtype=np.float64)
+        totals = np.add.reduceat(summed, row_firsts, axis=-2)
+        any_allowed = np.logical_or.reduceat(np.logical_or.reduceat(reasons == 0, columns, -1), row_firsts, -2)
+        together = np.bitwise_or.reduceat(np.bitwise_or.reduceat(reasons, columns, -1), row_firsts, -2)
+        return Attention(
+            weights=(totals / np.array([len(row) for row in rows])[:, None]).astype(np.float32),
+            reasons=np.where(any_allowed, np.uint8(0), together),
+            layers=attention.layers,
+        )
 
     def _step(self, row: Sequence[int]) -> Step:
         """Of a single piece as it is, by its word among its candidates too; of several the probability that they follow each
@@ -244,10 +227,6 @@ def word_label(pieces: Sequence[str]) -> str:
         return pieces[0]
     text = spelt("".join(piece.removeprefix("##") if place else piece for place, piece in enumerate(pieces)))
     return text.strip(" ") or text
-
-
-def _firsts(places: Places) -> list[int]:
-    return [word[0] for word in places]
 
 
 def _place(places: Places, token: int) -> int:

@@ -71,5 +71,5 @@ def _print(found: "Patching", trace: "Trace") -> None:
     print(f"the runs part at step {step}: {ours} and {other}, whose logits are {of_a:.3f} and {of_b:.3f} apart")
     print(f"share of the difference that one place brings back, the {_MOST} largest")
     for each in found.largest(_MOST):
-        token = _shared.visible_run(trace.queries(each.place.kind)[each.query])
+        token = _shared.visible_run(trace.labels(each.place.kind)[0][each.query])
         print(f"{each.place!s:14} query {each.query + 1:<4} {token:12} {each.value:8.3f}")

@@ -157,15 +157,12 @@ def _plotlyjs(given: str) -> bool | str:
 
 def _check_places(trace: "Trace", arguments: argparse.Namespace) -> None:
     """The figures' own messages count from 0."""
-    from transformer_viz.analysis.heads import n_layers_heads
-
     kind: Kind = arguments.kind or ("cross" if "cross" in trace.kinds or not trace.kinds else trace.kinds[-1])
     if kind not in trace.kinds:
         raise OptionError(f"--kind {kind}: this run has no {kind} attention; it has {listed(trace.kinds)}")
-    _, n_heads = n_layers_heads(trace, kind)
-    numbers = [number + 1 for number in trace.layer_numbers(kind)]
+    n_heads, numbers = trace.attentions[kind].n_heads, [number + 1 for number in trace.attentions[kind].layers]
     if arguments.layer is not None and arguments.layer not in numbers:
-        which = listed(numbers) if kind in trace.layers else f"1 to {numbers[-1]}"
+        which = f"1 to {numbers[-1]}" if len(numbers) == numbers[-1] else listed(numbers)
         raise OptionError(f"--layer {arguments.layer} is not possible; this run's {kind} attention has {which}")
     most = {"head": n_heads, "step": max(1, trace.n_steps)}
     for name, size in most.items():

@@ -60,14 +60,13 @@ def _with_inside(model: "LoadedModel", trace: "Trace", place: "Place") -> "Trace
     from transformer_viz.tracing.inside import inside
 
     kind, layer, head, row = place
-    weights = trace.attentions(kind)
-    if weights is None:
+    if (attention := trace.attentions.get(kind)) is None:
         raise OptionError(f"--inside {row_address(place)}: this run has no {kind} attention; it has {listed(trace.kinds)}")
-    numbers = trace.layer_numbers(kind)
-    if layer not in numbers or head >= weights.shape[1] or row >= weights.shape[2]:
+    numbers, n_heads, n_queries = attention.layers, attention.n_heads, len(attention.queries)
+    if layer not in numbers or head >= n_heads or row >= n_queries:
         layers = listed(number + 1 for number in numbers)
         raise OptionError(
             f"--inside {row_address(place)} is not possible; this run's {kind} attention has the layers {layers}, "
-            f"heads 1 to {weights.shape[1]} and rows 1 to {weights.shape[2]}"
+            f"heads 1 to {n_heads} and rows 1 to {n_queries}"
         )
     return inside(model, trace, kind, layer, head, row).kept_in(trace)

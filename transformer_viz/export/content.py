@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from transformer_viz.analysis.aligner import Aligner
-from transformer_viz.analysis.heads import COMBINED, Head, check_place, head_map, layer_or_first, n_layers_heads
 from transformer_viz.analysis.sentences import Sentence, best_head_words, step_sentence
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.words import kind_title
@@ -19,7 +18,8 @@ from transformer_viz.errors import OptionError, listed, shortened
 from transformer_viz.export.strips import answer_mark, legend, output_strip, prompt_token, source_strip, strip_labels
 from transformer_viz.figures import templates
 from transformer_viz.figures.shades import TITLES, Scale
-from transformer_viz.terms import Kind, head_label, head_title, place_labels, row_labels, visible
+from transformer_viz.terms import COMBINED, Head, Kind, head_label, head_title, place_labels, row_labels, visible
+from transformer_viz.trace.attention import check_index
 from transformer_viz.trace.trace import Trace
 from transformer_viz.version import __version__
 
@@ -56,9 +56,10 @@ def view(
     best = best_head(trace) if kind == "cross" and layer is None and head is None else None
     if best is not None:
         layer, head = best[:2]
-    layer, head = layer_or_first(trace, kind, layer), 0 if head is None else head
-    head_map(trace, kind, layer, head)
-    return View(kind, layer, head, default_step(trace) if step is None else check_place("step", step, len(trace.rows)))
+    attention = trace.attentions[kind]
+    layer, head = attention.layers[0] if layer is None else layer, 0 if head is None else head
+    attention.head(layer, head)
+    return View(kind, layer, head, default_step(trace) if step is None else check_index("step", step, len(trace.rows)))
 
 
 def default_step(trace: Trace) -> int:
@@ -81,7 +82,7 @@ def content(
         "title": page_title(trace),
         "made": _made(trace),
         # The page counts layers by their place; each kind has their numbers.
-        "focus": {"kind": now.kind, "layer": trace.layer_place(now.kind, now.layer), "head": now.head, "step": now.step},
+        "focus": {**vars(now), "layer": trace.attentions[now.kind].layer_index(now.layer)},
         "theme": theme,
         "large": large,
         "best": best_head_words(trace) if with_answer else None,
@@ -127,26 +128,24 @@ class _Words:
 
 
 def _kind(trace: Trace, kind: Kind, words: _Words, looks: Drawn) -> dict[str, Any]:
-    weights = trace.attentions(kind)
-    assert weights is not None
+    attention = trace.attentions[kind]
     drawn = {"large": looks.large, "with_answer": looks.with_answer}
     # Browsers know no half precision yet.
-    weights = weights.astype(np.float32, copy=False)
-    n_layers, n_heads = n_layers_heads(trace, kind)
+    weights = attention.weights.astype(np.float32, copy=False)
     return {
         "title": kind_title(trace, kind),
         "colouring": looks.colours,
         "coloured": TITLES[looks.colours],
         "legend": legend(trace, kind),
-        "layers": n_layers,
-        "numbers": list(trace.layer_numbers(kind)),
-        "heads": n_heads,
-        "names": [[head_title(layer, head) for head in _heads(n_heads)] for layer in trace.layer_numbers(kind)],
-        "labels": [[head_label(layer, head) for head in range(n_heads)] for layer in trace.layer_numbers(kind)],
-        "keys": place_labels(trace.keys(kind)),
-        "queries": row_labels(trace.queries(kind), None if kind == "encoder" else trace.output_tokens),
+        "layers": attention.n_layers,
+        "numbers": list(attention.layers),
+        "heads": attention.n_heads,
+        "names": [[head_title(layer, head) for head in _heads(attention.n_heads)] for layer in attention.layers],
+        "labels": [[head_label(layer, head) for head in range(attention.n_heads)] for layer in attention.layers],
+        "keys": place_labels(attention.keys),
+        "queries": row_labels(attention.queries, None if kind == "encoder" else trace.output_tokens),
         "weights": packed(weights),
-        "reasons": packed(trace.mask_reasons[kind]),
+        "reasons": packed(attention.reasons),
         "looked": packed(_looked(weights)) if kind == "cross" else None,
         "sentences": list(_sentences(trace, kind, words, looks.with_answer)),
         "picture": templates.player_template(trace, kind, scale=looks.colours, **drawn),
@@ -161,10 +160,10 @@ def _heads(n_heads: int) -> list[Head]:
 
 def _sentences(trace: Trace, kind: Kind, words: _Words, with_answer: bool) -> Iterator[list[list[list[int]]]]:
     """Per layer, per head, per step; beside a decoder the encoder's speak of no head and are one for all."""
-    _, n_heads = n_layers_heads(trace, kind)
+    attention = trace.attentions[kind]
     n_steps, is_one = len(trace.rows), not trace.is_stepped(kind)
-    heads = [0] if is_one else _heads(n_heads)
-    for layer in trace.layer_numbers(kind)[: 1 if is_one else None]:
+    heads = [0] if is_one else _heads(attention.n_heads)
+    for layer in attention.layers[: 1 if is_one else None]:
         yield [
             [words.numbers(step_sentence(trace, kind, layer, head, t, with_answer=with_answer)) for t in range(n_steps)]
             for head in heads

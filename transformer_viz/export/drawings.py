@@ -2,67 +2,44 @@
 
 from collections.abc import Callable
 from inspect import Parameter, signature
-from typing import Any, NamedTuple
+from typing import Any, Unpack
 
 from transformer_viz import figures
-from transformer_viz.analysis.heads import Head, n_layers_heads
 from transformer_viz.analysis.mask_parts import mask_parts
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.content import view
+from transformer_viz.export.options import DEFAULTS, WIDTH, ShownOptions
 from transformer_viz.figures.shades import SCALES, Scale
-from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import Kind
+from transformer_viz.figures.theme import Style
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
-WIDTH = 1200
-"""Pixels of a picture, and what is expected of a page."""
+_PLACES = ("kind", "layer", "head", "step")
 
 
-class Place(NamedTuple):
-    """Where in a run, by numbers from 0; what is None is chosen as the page chooses it."""
-
-    kind: Kind | None = None
-    layer: int | None = None
-    head: Head | None = None
-    step: int | None = None
-
-
-def figure_of(
-    trace: Trace,
-    what: str,
-    place: Place,
-    *,
-    theme: ThemeName = "light",
-    large: bool = False,
-    with_answer: bool = True,
-    colours: Scale = "fixed",
-) -> Any:
+def figure_of(trace: Trace, what: str = "player", **shown: Unpack[ShownOptions]) -> Any:
     """A figure of the run.
 
     Args:
         trace: the run.
         what: `player` is one step's map with its candidates, `attention` a whole map, `mosaic` all heads of a kind, `masks`
             every mask by its reasons, `search` the tree of a beam search; and any other figure of a run alone (`WHATS`).
-        place: the head and the step that are shown.
-        theme: `light` or `dark`.
-        large: bigger letters.
-        with_answer: mark true keys.
-        colours: what has the strongest colour: `fixed` is a weight of 1, `head` a head's own largest, `log` is logarithmic.
+        shown: keywords of `html`; the theme `auto` is `light`.
 
     Raises:
         OptionError: the run has no such thing, or an option has an impossible value.
     """
-    looks: dict[str, Any] = {"theme": theme, "large": large}
     if what not in WHATS:
         raise OptionError(f"what={what!r} is not known; choose one of {listed(WHATS)}")
-    if theme not in ("light", "dark"):
-        raise OptionError(f"theme {theme!r} is not possible for a figure; choose one of light, dark")
-    check_colours(colours)
-    drawn, known = WHATS[what], {**looks, "with_answer": with_answer, "scale": colours}
+    asked: dict[str, Any] = {**DEFAULTS, **shown}
+    check_colours(asked["colours"])
+    style = Style("light" if asked["theme"] == "auto" else asked["theme"], asked["large"])
+    known = {"style": style, "with_answer": asked["with_answer"], "scale": asked["colours"]}
+    drawn, place = WHATS[what], [asked.get(name) for name in _PLACES]
     parameters = signature(drawn).parameters
-    if not _PLACES.isdisjoint(parameters):
+    if not parameters.keys().isdisjoint(_PLACES):
         known |= vars(view(trace, *place))
-    if place.layer is not None or place.head is not None:
+    if asked.get("layer") is not None or asked.get("head") is not None:
         known["focus"] = (known.get("layer"), known.get("head"))
     return drawn(trace, **{name: value for name, value in known.items() if name in parameters})
 
@@ -74,27 +51,19 @@ def check_colours(colours: str) -> None:
 
 
 def _mosaic(
-    trace: Trace,
-    kind: Kind,
-    focus: tuple[int, Head] | None = None,
-    *,
-    theme: ThemeName = "light",
-    large: bool = False,
-    scale: Scale = "fixed",
+    trace: Trace, kind: Kind, focus: tuple[int, Head] | None = None, *, scale: Scale = "fixed", style: Style = Style()
 ) -> Any:
     """Tiles about as high as their cells ask for on a page of the usual width."""
-    n_layers, n_heads = n_layers_heads(trace, kind)
-    share = len(trace.queries(kind)) / max(1, len(trace.keys(kind)))
-    height = 28 + n_layers * round(min(300, max(70, WIDTH / n_heads * min(1.5, share))))
-    return figures.mosaic(trace, kind, focus, theme=theme, large=large, height=height, scale=scale)
+    n_layers, n_heads, n_queries, n_keys = trace.attentions[kind].weights.shape
+    height = 28 + n_layers * round(min(300, max(70, WIDTH / n_heads * min(1.5, n_queries / n_keys))))
+    return figures.mosaic(trace, kind, focus, height=height, scale=scale, style=style)
 
 
-def _masks(trace: Trace, *, theme: ThemeName = "light", large: bool = False) -> Any:
-    return figures.mask_grid([mask_parts(trace)], [trace.source], columns=3, theme=theme, large=large)
+def _masks(trace: Trace, *, style: Style = Style()) -> Any:
+    return figures.mask_grid([mask_parts(trace)], [trace.source], columns=3, style=style)
 
 
-_PLACES = frozenset({"kind", "layer", "head", "step"})
-_GIVEN = {*_PLACES, "theme", "large", "with_answer"}
+_GIVEN = {*_PLACES, "style", "with_answer"}
 _OURS: dict[str, Callable[..., Any]] = {
     "player": figures.player,
     "attention": figures.attention,
@@ -105,7 +74,7 @@ _OURS: dict[str, Callable[..., Any]] = {
 
 
 def _is_of_a_run(figure: Callable[..., Any]) -> bool:
-    """Whether it can be drawn of a `trace` and what a place and its looks say."""
+    """Whether it can be drawn of a `trace` and what a place and its style say."""
     parameters = list(signature(figure).parameters.values())
     return parameters[0].name == "trace" and all(p.name in _GIVEN or p.default is not Parameter.empty for p in parameters[1:])
 

@@ -8,22 +8,21 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from os import PathLike, fspath
+from os import fspath
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
 from transformer_viz.analysis.aligner import aligner_of
-from transformer_viz.analysis.heads import Head
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.assets import asset, script
 from transformer_viz.export.content import PageTheme, aligned, content, view
 from transformer_viz.export.drawings import check_colours
+from transformer_viz.export.options import PlotlyJs
 from transformer_viz.figures import files
 from transformer_viz.figures.shades import Scale
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
-PlotlyJs = bool | Literal["cdn", "packed"] | str | PathLike[str]
 THEMES: tuple[PageTheme, ...] = ("auto", "light", "dark")
 BESIDE = "plotly.min.js"
 """Where a page without plotly.js looks for it: in its own folder."""

@@ -9,42 +9,37 @@ from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.readings import estimate, kinds, readings
 from transformer_viz.analysis.survey.result import Survey, SurveyedHead, SurveyedOutputs, TextValue
 from transformer_viz.analysis.verdict import FLOOR_WORDS, MAP_WORDS, Mean, Verdicts, left_out_words
-from transformer_viz.errors import OptionError, listed
 from transformer_viz.export.assets import asset
 from transformer_viz.export.pages import PlotlyJs, filled
-from transformer_viz.figures.plain import PlainFigure
-from transformer_viz.figures.survey_agreement import plain_survey_agreement
-from transformer_viz.figures.survey_calibration import plain_survey_calibration
-from transformer_viz.figures.survey_distribution import plain_survey_distribution
-from transformer_viz.figures.survey_heads import plain_survey_heads
-from transformer_viz.figures.survey_lengths import plain_survey_lengths
-from transformer_viz.figures.theme import ThemeName
+from transformer_viz.figures.by_length import survey_lengths
+from transformer_viz.figures.figure_data import PlainFigure, plain
+from transformer_viz.figures.survey_agreement import survey_agreement
+from transformer_viz.figures.survey_calibration import survey_calibration
+from transformer_viz.figures.survey_distribution import survey_distribution
+from transformer_viz.figures.survey_heads import survey_heads
+from transformer_viz.figures.theme import Style
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words
 from transformer_viz.terms import KIND_TITLES, head_title, visible_text
 
-THEMES: tuple[ThemeName, ...] = ("light", "dark")
 LISTS = {"highest": "highest", "typical": "typical: nearest to the mean", "unusual": "unusual: farthest from the mean"}
 """The texts that are kept of a head, and what their lists are called."""
 
 
-def survey_html(survey: Survey, *, theme: ThemeName = "light", large: bool = False, plotlyjs: PlotlyJs = "packed") -> str:
+def survey_html(survey: Survey, *, plotlyjs: PlotlyJs = "packed", style: Style = Style()) -> str:
     """A survey as one page; it depends on the survey and the arguments alone, to the last byte.
 
     Args:
         survey: of many texts.
-        theme: `light` or `dark`.
-        large: bigger letters, for a projector.
         plotlyjs: as in `html`.
+        style: theme and size.
 
     Raises:
         OptionError: an argument has an impossible value.
     """
-    if theme not in THEMES:
-        raise OptionError(f"theme {theme!r} is not known; choose one of {listed(THEMES)}")
-    page = _Page(survey, theme, large)
+    page = _Page(survey, style)
     parts = {
-        "theme": theme,
-        "size": "large" if large else "",
+        "theme": style.theme,
+        "size": "large" if style.large else "",
         "title": escape(f"Survey: {survey.model.name}"),
         "body": "\n".join(page.sections()),
     }
@@ -54,9 +49,8 @@ def survey_html(survey: Survey, *, theme: ThemeName = "light", large: bool = Fal
 class _Page:
     """The sections of a page, and the figures that they draw."""
 
-    def __init__(self, survey: Survey, theme: ThemeName, large: bool) -> None:
-        self.survey = survey
-        self.looks: dict[str, Any] = {"theme": theme, "large": large}
+    def __init__(self, survey: Survey, style: Style) -> None:
+        self.survey, self.style = survey, style
         self.readings = readings(survey)
         self.kinds = [kind for kind, of in survey.kinds.items() if of.layers]
         self.figures: dict[str, PlainFigure] = {}
@@ -64,7 +58,10 @@ class _Page:
     def data(self) -> dict[str, Any]:
         """What the page's program draws, once the sections are made."""
         heads = {
-            name: {kind: _plain(plain_survey_heads(self.survey, kind, name, **self.looks)) for kind in kinds(self.survey, name)}
+            name: {
+                kind: _plain(plain(survey_heads)(self.survey, kind, name, style=self.style))
+                for kind in kinds(self.survey, name)
+            }
             for name in self.readings
         }
         return {"heads": heads, "figures": {name: _plain(figure) for name, figure in self.figures.items()}}
@@ -113,11 +110,11 @@ class _Page:
         return _folded(title, self._distribution(head) + self._numbers(head) + _lists(self.survey, head))
 
     def _distribution(self, head: SurveyedHead) -> str:
-        found = None if head.by is None else head.statistics[head.by]
-        if head.by is None or found is None:
+        if head.by is None or head.statistics[head.by] is None:
             return ""
-        name, of = f"{head.kind}.{head.layer}.{head.head}", self.survey.statistic(head.by)
-        self.figures[name] = plain_survey_distribution(of, found, **self.looks)
+        place, of = (head.kind, head.layer, head.head), self.survey.statistic(head.by)
+        name = ".".join(map(str, place))
+        self.figures[name] = plain(survey_distribution)(self.survey, *place, head.by, style=self.style)
         return _chart(name, f"Texts by {of.title}")
 
     def _numbers(self, head: SurveyedHead) -> str:
@@ -134,7 +131,7 @@ class _Page:
         charts = ""
         for kind in self.kinds:
             if self.survey.agreement.get(kind):
-                self.figures[f"agreement.{kind}"] = plain_survey_agreement(self.survey, kind, **self.looks)
+                self.figures[f"agreement.{kind}"] = plain(survey_agreement)(self.survey, kind, style=self.style)
                 charts += _chart(f"agreement.{kind}", f"Agreement between heads of the {KIND_TITLES[kind]}")
         said = "Share of the rows in which two heads have their largest weight on the same key, of rows with two keys or more."
         return f"<h2>Do heads look at the same keys?</h2><p>{said}</p><div class='charts'>{charts}</div>" if charts else ""
@@ -142,10 +139,10 @@ class _Page:
     def _outputs(self, outputs: SurveyedOutputs) -> str:
         charts = ""
         if any(point.n_known for point in outputs.by_length):
-            self.figures["lengths"] = plain_survey_lengths(outputs, **self.looks)
+            self.figures["lengths"] = plain(survey_lengths)(outputs, style=self.style)
             charts += _chart("lengths", "Right outputs by length")
         if any(outputs.confidence.counts):
-            self.figures["calibration"] = plain_survey_calibration(outputs.confidence, **self.looks)
+            self.figures["calibration"] = plain(survey_calibration)(outputs.confidence, style=self.style)
             charts += _chart("calibration", "Right tokens by their probability")
         rows = [
             (each.line, number_words(each.confidence), each.text, each.output, each.expected or "") for each in outputs.worst

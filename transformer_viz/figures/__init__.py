@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from transformer_viz.figures.attention import attention
-from transformer_viz.figures.by_length import accuracy_by_length
+from transformer_viz.figures.by_length import accuracy_by_length, survey_lengths
 from transformer_viz.figures.change import change
 from transformer_viz.figures.counter_proof import counter_proof
 from transformer_viz.figures.difference import difference
@@ -33,11 +33,12 @@ from transformer_viz.figures.survey_calibration import survey_calibration
 from transformer_viz.figures.survey_difference import survey_difference
 from transformer_viz.figures.survey_distribution import survey_distribution
 from transformer_viz.figures.survey_heads import survey_heads
-from transformer_viz.figures.survey_lengths import survey_lengths
+from transformer_viz.figures.theme import Style
 from transformer_viz.figures.training import training
 from transformer_viz.figures.training_playback import training_playback
 
 __all__ = [
+    "Style",
     "accuracy_by_length",
     "attention",
     "before_and_after",

@@ -3,18 +3,18 @@
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
-from transformer_viz.analysis.words import axis_noun, kind_title
+from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures import cells, shades
-from transformer_viz.figures.plain import Plain, scatter
+from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
+from transformer_viz.figures.parts import colour_axis
 from transformer_viz.figures.shades import WEIGHTS, Quantity, Scale
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, theme_of
-from transformer_viz.terms import Kind, head_title
+from transformer_viz.figures.theme import Style, Theme, base_layout
+from transformer_viz.terms import Head, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 
+@plotly_figure
 def attention(
     trace: Trace,
     kind: Kind,
@@ -22,9 +22,8 @@ def attention(
     head: Head = 0,
     *,
     scale: Scale = "fixed",
-    theme: ThemeName = "light",
-    large: bool = False,
-) -> go.Figure:
+    style: Style = Style(),
+) -> PlainFigure:
     """The map of one head: rows are queries, row 0 on top; columns are keys; range 0 to 1.
 
     Args:
@@ -34,26 +33,24 @@ def attention(
         head: from 0, or `mean` or `max` over the heads of the layer.
         scale: what has the strongest colour: `fixed` is a weight of 1, `head` the head's own largest, `log` is 1 on a
             logarithmic scale that begins at 0.0001.
-        theme: `light` or `dark`.
-        large: bigger letters, for a projector.
+        style: theme and size.
 
     Raises:
         OptionError: the run has no such kind, layer or head.
     """
-    colours, layer = theme_of(theme), layer_or_first(trace, kind, layer)
-    size = 17 if large else 13
-    written = None if kind == "encoder" else trace.output_tokens
-    names = cells.query_labels(trace.queries(kind), written)
-    weights, reasons = head_map(trace, kind, layer, head), reasons_map(trace, kind, layer, head)
-    return go.Figure(
+    colours, size, attention = style.colours, style.size, trace.attentions[kind]
+    layer = attention.layers[0] if layer is None else layer
+    weights, reasons = attention.head(layer, head), attention.head_reasons(layer, head)
+    columns, rows = cells.token_axes(trace, kind, colours, size)
+    return PlainFigure(
         [*map_traces(weights, reasons, colours), *bar_traces(scale)],
         {
             **base_layout(colours, size),
             **colour_axes(colours, size, scale=scale, most=most_of(weights, reasons)),
             "title": {"text": f"{kind_title(trace, kind)}, {head_title(layer, head)}", "font": {"size": size + 2}},
-            "xaxis": cells.key_axis(trace.keys(kind), kind, colours, size, noun=axis_noun(trace)),
-            "yaxis": cells.query_axis(names, trace.queries(kind), kind, colours, size, noun=axis_noun(trace)),
-            "height": 160 + max(240, 26 * len(names)),
+            "xaxis": columns,
+            "yaxis": rows,
+            "height": 160 + max(240, 26 * len(weights)),
             "margin": {"t": 48, "l": 8, "r": 8, "b": 8},
         },
     )
@@ -62,9 +59,9 @@ def attention(
 def map_traces(weights: np.ndarray, reasons: np.ndarray, theme: Theme, word: str = WEIGHTS.word) -> list[Plain]:
     """Weights, or what the word says, on the shared colour axis, masked cells by reason, hatching: what a map consists of."""
     masked = reasons > 0
-    hatch = [cells.hatch_trace(masked, theme)] if masked.any() else []
     grey = [cells.masked_trace(reasons, code, theme) for code in cells.codes_in(reasons)]
-    return [cells.weights_trace(weights, masked, word), *grey, *hatch]
+    hatch = [cells.hatch_trace(masked, theme)] if masked.any() else []
+    return [cells.number_cells(cells.visible(weights, masked), word, coloraxis="coloraxis"), *grey, *hatch]
 
 
 def colour_axes(
@@ -79,22 +76,16 @@ def colour_axes(
 ) -> dict[str, Any]:
     """The colours of a map of weights, or `of` something else, with a thin bar at `x` (share of the figure's width), which says
     the scale; `most` is the head's largest number. A logarithmic bar has an axis of its own: a map's is one of its numbers."""
-    words = {"size": size - 1, "color": theme.muted}
-    bar: dict[str, Any] = {
-        "x": x, "xanchor": "left", "len": 0.6, "y": 1, "yanchor": "top", "thickness": 10, "outlinewidth": 0, "tickfont": words,
-    }  # fmt: skip
     top = most if scale == "head" else of.full
-    colours = {"cmin": 0, "cmax": top, "colorscale": shades.stops(theme, scale)}
+    bar: dict[str, Any] = {"x": x, "len": 0.6, "thickness": 10, "shows": shows}
     if scale == "log":
         first, *others = (f"{of.full * 10.0**decade:.2g}" for decade in range(-4, 1))
-        bar |= {"tickvals": [-4, -3, -2, -1, 0], "ticktext": [f"≤ {first}", *others]}
-        bar["title"] = {"text": f"{of.word} (log scale)", "font": words}
-        decades = {"cmin": -4, "cmax": 0, "colorscale": even(theme.scale), "colorbar": bar, "showscale": shows}
-        return {"coloraxis": {**colours, "showscale": False}, "coloraxis2": decades}
-    ends = {} if scale == "fixed" and top == 1 else {"ticktext": ["0", f"{top / 2:.2g}", f"{top:.2g}"]}
-    bar |= {"tickvals": [0, top / 2, top], **ends}
-    bar["title"] = {"text": of.word if scale == "fixed" else f"{of.word} (to maximum)", "font": words}
-    return {"coloraxis": {**colours, "colorbar": bar, "showscale": shows}}
+        bar |= {"title": f"{of.word} (log scale)", "tickvals": [-4, -3, -2, -1, 0], "ticktext": [f"≤ {first}", *others]}
+        colours = {"cmin": 0, "cmax": top, "colorscale": shades.stops(theme, scale), "showscale": False}
+        return {"coloraxis": colours, "coloraxis2": colour_axis(theme, size, (-4, 0), **bar)}
+    names = ("0", "0.5", "1") if scale == "fixed" and top == 1 else ("0", f"{top / 2:.2g}", f"{top:.2g}")
+    title = of.word if scale == "fixed" else f"{of.word} (to maximum)"
+    return {"coloraxis": colour_axis(theme, size, (0, top), names, title=title, **bar)}
 
 
 def bar_words(scale: Scale, most: float, of: Quantity = WEIGHTS) -> str:

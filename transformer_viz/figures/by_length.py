@@ -1,197 +1,149 @@
-"""How far a model goes: exact match at each source length with its interval, and the best head's mass below it."""
+"""How right outputs are at each length of the source: of a model by itself, and of a survey."""
 
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import plotly.graph_objects as go
-
-from transformer_viz.analysis.length_report import AtLength, ByLength
+from transformer_viz.analysis.intervals import wilson
+from transformer_viz.analysis.length_report import ByLength
+from transformer_viz.analysis.survey.result import SurveyedOutputs
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.theme import FONT, Theme, ThemeName, base_layout, escape, see_through, theme_of
+from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
+from transformer_viz.figures.parts import HOVER, SHARES, axis, chart_layout, filled, tick_step, words_at
+from transformer_viz.figures.theme import Style, escape, see_through
 from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
 from transformer_viz.terms import head_title
 
-_SHARES = (0, 0.25, 0.5, 0.75, 1)
-_LENGTH = escape("tokens of the source, without <start> and <end>")
 
-
-def accuracy_by_length(
-    found: ByLength, *, theme: ThemeName = "light", large: bool = False, narrow: bool = False, height: int | None = None
-) -> go.Figure:
-    """Shares by source length; the lengths of training are shaded, what lies beyond them is not.
+@plotly_figure
+def accuracy_by_length(found: ByLength, *, height: int | None = None, style: Style = Style()) -> PlainFigure:
+    """Exact match with its 95 % interval, and the best head's mass below it; the lengths of training are shaded.
 
     Args:
         found: from `evaluation.by_length.accuracy_by_length`.
-        theme: `light` or `dark`.
-        large: bigger letters, for a projector.
-        narrow: for a phone.
         height: in pixels.
+        style: theme and size.
 
     Raises:
         OptionError: there is no length to draw.
     """
     if not found.points:
         raise OptionError("There is no length to draw; measure at least one.")
-    colours, size = theme_of(theme), 17 if large else 13
-    lengths = [point.length for point in found.points]
-    edges = [lengths[0] - 0.5, lengths[-1] + 0.5]
-    traces: list[Any] = [_interval(found, colours), _exact(found, colours, size)]
-    mass = [found.best_mass(point) for point in found.points]
-    if any(value is not None for value in mass):
-        traces.append(_mass(found, mass, colours, size))
-    return go.Figure(
-        traces,
-        {
-            **base_layout(colours, size),
-            "hoverlabel": {"align": "left", "font": {"family": FONT, "size": size}},
-            "height": height or (380 if narrow else 460 if large else 400),
-            "showlegend": True,
-            "legend": _legend(size),
-            "margin": {"l": 8, "r": 12, "t": 100 if narrow else 56, "b": 52},
-            "shapes": _trained_shape(found, edges, colours),
-            "annotations": _trained_words(found, edges, colours, size),
-            "xaxis": _lengths_axis(edges, colours, size, narrow),
-            "yaxis": _shares_axis(colours),
-        },
-    )
+    colours, size, best = style.colours, style.size, found.best_head
+    hovers, masses = [], []
+    for point in found.points:
+        mass = found.best_mass(point)
+        masses.append((point.length, mass))
+        lines = [
+            f"<b>{count_words(point.length, 'token')}</b>, " + ("as in training" if point.is_trained else "outside training"),
+            _right(point.n_exact, point.n_strings),
+            f"tokens right: {percent_words(point.token_accuracy, 1)}",
+            "" if mass is None else f"weight on the true key: {mass:.3f}",
+        ]
+        hovers.append("<br>".join(filter(None, lines)))
+    counts = [(point.length, point.n_exact, point.n_strings) for point in found.points]
+    dotted = {"line": {"color": colours.accent, "width": 2, "dash": "dot"}, "symbol": "diamond-open"}
+    mass_line = _line(f"weight on the true key, {head_title(*best)}", masses, **dotted) if best is not None else []
+    title = escape("tokens of the source, without <start> and <end>")
+    drawn = _chart(counts, hovers, mass_line, title, height or (460 if style.large else 400), style)
+    # The trained lengths as far as they are drawn; what they are stands between the legend and the chart.
+    layout: dict[str, Any] = {**drawn.layout, "margin": {**drawn.layout["margin"], "t": 100 if style.narrow else 56}}
+    (first, last), (start, end) = found.trained, layout["xaxis"]["range"]
+    left, right, spare = max(start, first - 0.5), min(end, last + 0.5), 0.12 * (end - start)
+    if left >= right:
+        return PlainFigure(drawn.data, layout)
+    words = f"trained on {first}–{last}" if first < last else f"trained on {first}"
+    middle = min(max((left + right) / 2, start + spare), end - spare)
+    shade = {"fillcolor": see_through(colours.muted, 0.13), "line": {"width": 0}, "layer": "below"}
+    box = {"type": "rect", "xref": "x", "yref": "paper", "x0": left, "x1": right, "y0": 0, "y1": 1, **shade}
+    note = words_at(words, middle, 1, size, colours.muted, xref="x", xanchor="center")
+    return PlainFigure(drawn.data, {**layout, "shapes": [box], "annotations": [note]})
 
 
-def _legend(size: int) -> dict[str, Any]:
-    return {
-        "orientation": "h",
-        "x": 0,
-        "y": 1,
-        "yref": "container",
-        "yanchor": "top",
-        "font": {"size": size},
-        "itemclick": False,
-        "itemdoubleclick": False,
-    }
+@plotly_figure
+def survey_lengths(outputs: SurveyedOutputs, *, style: Style = Style()) -> PlainFigure:
+    """Exact match by length with its 95 % interval, the share of right tokens, and BLEU where it is known.
+
+    Args:
+        outputs: of a survey.
+        style: theme and size.
+
+    Raises:
+        OptionError: of no output the answer is known.
+    """
+    points, colours = [point for point in outputs.by_length if point.n_known], style.colours
+    if not points:
+        raise OptionError("Of no output the right answer is known, so that none can be counted as right.")
+    hovers = []
+    for point in points:
+        lines = [f"<b>{count_words(point.length, 'token')}</b>", _right(point.n_exact, point.n_known)]
+        lines += [f"{point.n_right:,} of {point.n_tokens:,} tokens right"] if point.n_tokens else []
+        lines += [] if point.bleu is None else [f"BLEU {point.bleu:.1f}"]
+        hovers.append("<br>".join(lines))
+    counts = [(point.length, point.n_exact, point.n_known) for point in points]
+    tokens = [(point.length, point.n_right / point.n_tokens if point.n_tokens else None) for point in points]
+    bleu = [(point.length, None if point.bleu is None else point.bleu / 100) for point in points]
+    dotted = {"line": {"color": colours.accent, "width": 2, "dash": "dot"}, "symbol": "diamond-open"}
+    lines_below = _line("tokens right at their place", tokens, **dotted)
+    lines_below += _line("BLEU, of 100", bleu, line={"color": colours.ink, "width": 1.5}, symbol="square-open")
+    return _chart(counts, hovers, lines_below, "tokens of the source", 400 if style.large else 320, style)
 
 
-def _lengths_axis(edges: list[float], colours: Theme, size: int, narrow: bool) -> dict[str, Any]:
-    return {
-        "range": edges,
-        "title": {"text": _LENGTH, "standoff": 8, "font": {"size": size, "color": colours.muted}},
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-        "dtick": _tick_step(edges[1] - edges[0], narrow),
-        "tick0": 0,
-        "ticks": "outside",
-        "tickcolor": colours.grid,
-    }
+def _right(n_right: int, n: int) -> str:
+    interval = interval_words(wilson(n_right, n), percent_words, 1)
+    return f"whole output right: <b>{n_right:,} of {n:,}</b>, {percent_words(n_right / n, 1)} (95 % interval {interval})"
 
 
-def _shares_axis(colours: Theme) -> dict[str, Any]:
-    return {
-        "range": [-0.03, 1.06],
-        "tickvals": _SHARES,
-        "ticktext": [percent_words(share) for share in _SHARES],
-        "gridcolor": colours.grid,
-        "zeroline": False,
-        "fixedrange": True,
-        "automargin": True,
-    }
+def _line(name: str, points: Sequence[tuple[int, float | None]], *, line: dict[str, Any], symbol: str) -> list[Plain]:
+    """Another share by length; None where no length has it."""
+    if all(share is None for _, share in points):
+        return []
+    x, y = (list(column) for column in zip(*points, strict=True))
+    marker = {"size": 7, "symbol": symbol, "color": line["color"], "line": {"width": 1.5}}
+    return [scatter(x=x, y=y, mode="lines+markers", name=name, line=line, marker=marker, hoverinfo="skip")]
 
 
-def _exact(found: ByLength, colours: Theme, size: int) -> go.Scatter:
-    return go.Scatter(
-        x=np.array([point.length for point in found.points]),
-        y=np.array([point.exact_match for point in found.points]),
+def _chart(
+    counts: Sequence[tuple[int, int, int]],
+    hovers: Sequence[str],
+    others: Sequence[Plain],
+    title: str,
+    height: int,
+    style: Style,
+) -> PlainFigure:
+    """Shares by length.
+
+    Args:
+        counts: of each length how many outputs are right, and how many there are.
+        hovers: what is said of each length; markup.
+        others: lines besides that of the right outputs.
+        title: of the lengths; markup.
+        height: in pixels.
+        style: of the figure.
+    """
+    colours, size = style.colours, style.size
+    lengths = [length for length, *_ in counts]
+    ends = [wilson(n_right, n) for _, n_right, n in counts]
+    x, low, high = [float(length) for length in lengths], [low for low, _ in ends], [high for _, high in ends]
+    if len(lengths) == 1:  # a band needs a width to be seen
+        x, low, high = [x[0] - 0.2, x[0] + 0.2], low * 2, high * 2
+    colour, edges = see_through(colours.chosen, 0.28), (lengths[0] - 0.5, lengths[-1] + 0.5)
+    marker = {"size": 11, "symbol": "square", "color": colour}
+    band = filled([*x, *x[::-1]], [*high, *low[::-1]], fillcolor=colour, marker=marker, name="its 95 % interval (Wilson)")
+    exact = scatter(
+        x=lengths,
+        y=[n_right / n for _, n_right, n in counts],
         mode="lines+markers",
         name="whole output right",
         legendrank=1,
         line={"color": colours.chosen, "width": 2.5},
-        marker={"size": 6 if size < 16 else 8, "symbol": "circle"},
-        customdata=[_hover(found, point) for point in found.points],
-        hovertemplate="%{customdata}<extra></extra>",
+        marker={"size": 7, "symbol": "circle", "color": colours.chosen},
+        hovertext=list(hovers),
+        hovertemplate=HOVER,
     )
-
-
-def _interval(found: ByLength, colours: Theme) -> go.Scatter:
-    """The 95 % interval as a band: one point has n strings, so the share is known only so well."""
-    lengths = [point.length for point in found.points]
-    low = [point.interval[0] for point in found.points]
-    high = [point.interval[1] for point in found.points]
-    if len(lengths) == 1:  # a band needs a width to be seen
-        lengths, low, high = [lengths[0] - 0.2, lengths[0] + 0.2], low * 2, high * 2
-    return go.Scatter(
-        x=np.array([*lengths, *lengths[::-1]], dtype=float),
-        y=np.array([*high, *low[::-1]]),
-        mode="lines",
-        line={"width": 0},
-        fill="toself",
-        fillcolor=see_through(colours.chosen, 0.28),
-        name="its 95 % interval (Wilson)",
-        legendrank=2,
-        hoverinfo="skip",
-    )
-
-
-def _mass(found: ByLength, mass: list[float | None], colours: Theme, size: int) -> go.Scatter:
-    best = found.best_head
-    assert best is not None
-    return go.Scatter(
-        x=np.array([point.length for point in found.points]),
-        y=np.array([np.nan if value is None else value for value in mass]),
-        mode="lines+markers",
-        name=f"weight on the true key, {head_title(*best)}",
-        legendrank=3,
-        line={"color": colours.accent, "width": 2, "dash": "dot"},
-        marker={"size": 6 if size < 16 else 8, "symbol": "diamond-open"},
-        hoverinfo="skip",
-    )
-
-
-def _hover(found: ByLength, point: AtLength) -> str:
-    ends = interval_words(point.interval, percent_words, 1)
-    mass = found.best_mass(point)
-    lines = [
-        f"<b>{count_words(point.length, 'token')}</b>, " + ("as in training" if point.is_trained else "outside training"),
-        f"whole output right: <b>{point.n_exact:,} of {point.n_strings:,}</b> (95 % interval {ends})",
-        f"tokens right: {percent_words(point.token_accuracy, 1)}",
-        "" if mass is None else f"weight on the true key: {mass:.3f}",
-    ]
-    return "<br>".join(line for line in lines if line)
-
-
-def _trained_shape(found: ByLength, edges: list[float], colours: Theme) -> list[dict[str, Any]]:
-    left, right = _trained_span(found, edges)
-    if left >= right:
-        return []
-    box = {"type": "rect", "xref": "x", "yref": "paper", "x0": left, "x1": right, "y0": 0, "y1": 1}
-    return [{**box, "fillcolor": see_through(colours.muted, 0.13), "line": {"width": 0}, "layer": "below"}]
-
-
-def _trained_words(found: ByLength, edges: list[float], colours: Theme, size: int) -> list[dict[str, Any]]:
-    """Which lengths are those of training, above the shade."""
-    left, right = _trained_span(found, edges)
-    width = edges[1] - edges[0]
-    first, last = found.trained
-    words = f"trained on {first}–{last}" if first < last else f"trained on {first}"
-    if left >= right:
-        return []
-    return [
-        {
-            "text": words,
-            "x": min(max((left + right) / 2, edges[0] + 0.12 * width), edges[1] - 0.12 * width),
-            "y": 1,
-            "yanchor": "bottom",
-            "xref": "x",
-            "yref": "paper",
-            "showarrow": False,
-            "font": {"size": size, "color": colours.muted},
-        }
-    ]
-
-
-def _trained_span(found: ByLength, edges: list[float]) -> tuple[float, float]:
-    """The trained lengths as far as they are drawn."""
-    return max(edges[0], found.trained[0] - 0.5), min(edges[1], found.trained[1] + 0.5)
-
-
-def _tick_step(width: float, narrow: bool) -> int:
-    """1, 2, 5, 10, … so that at most so many ticks are drawn."""
-    most = 8 if narrow else 20
-    return next(step for power in range(7) for step in (10**power, 2 * 10**power, 5 * 10**power) if width / step <= most)
+    step = tick_step(edges[1] - edges[0], 8 if style.narrow else 20)
+    ticks = [*range(-(-lengths[0] // step) * step, lengths[-1] + 1, step)] or [lengths[0]]
+    across = axis(colours, size, edges, title, tickvals=ticks, ticktext=[*map(str, ticks)])
+    words = [percent_words(share) for share in SHARES]
+    shares = axis(colours, size, (-0.03, 1.06), showgrid=True, tickvals=SHARES, ticktext=words)
+    layout = chart_layout(colours, size, height, left=48)
+    return PlainFigure([band, exact, *others], {**layout, "xaxis": across, "yaxis": shares})

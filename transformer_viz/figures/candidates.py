@@ -3,10 +3,11 @@
 import math
 from typing import Any
 
+from transformer_viz.figures.figure_data import Plain, bar
 from transformer_viz.figures.margins import text_width
-from transformer_viz.figures.plain import Plain, bar
+from transformer_viz.figures.parts import axis, on_axes
 from transformer_viz.figures.theme import Theme, shown
-from transformer_viz.trace.trace import Candidate, Fill, Step, Trace
+from transformer_viz.trace.trace import Candidate, Step, Trace
 
 N_CANDIDATES = 6
 LEAST = -4.0
@@ -17,12 +18,11 @@ _INSIDE_FROM = 0.03
 """From here up a bar is long enough for its own number, also on a phone; plotly.js measures too late, when bars are hidden."""
 
 
-def bars(size: int, axes: str) -> Plain:
-    """The trace that `at_step` fills; `axes` is the number of its axes, as in `x2`."""
+def bars(size: int, number: int) -> Plain:
+    """The trace that `at_step` fills, on the axes of this number."""
     return bar(
         orientation="h",
-        xaxis=f"x{axes}",
-        yaxis=f"y{axes}",
+        **on_axes(number),
         width=0.62,
         textangle=0,
         constraintext="none",
@@ -34,17 +34,13 @@ def bars(size: int, axes: str) -> Plain:
 
 def at_masks(trace: Trace) -> tuple[Step | None, ...]:
     """What an encoder alone would put at its mask tokens, as steps: one for each token, None where there is no mask."""
-    fills = {fill.place: fill for fill in trace.fills}
-    return tuple(_as_step(fills.get(place)) for place in range(len(trace.source_tokens))) if fills else ()
-
-
-def _as_step(fill: Fill | None) -> Step | None:
-    if fill is None:
-        return None
-    token, p = fill.candidates[0]
-    number = fill.candidate_ids[0] if fill.candidate_ids else None
-    found: dict[str, Any] = {"candidates": fill.candidates, "candidate_ids": fill.candidate_ids, "token_id": number}
-    return Step(token=token, probability=p, log_probability=math.log(p) if p > 0 else -math.inf, rank=0, **found)
+    steps: dict[int, Step] = {}
+    for fill in trace.fills:
+        (token, p), ids = fill.candidates[0], fill.candidate_ids
+        known: dict[str, Any] = {"candidates": fill.candidates, "candidate_ids": ids, "token_id": ids[0] if ids else None}
+        log_p = math.log(p) if p > 0 else -math.inf
+        steps[fill.place] = Step(token=token, probability=p, log_probability=log_p, rank=0, **known)
+    return tuple(steps.get(place) for place in range(len(trace.source_tokens))) if steps else ()
 
 
 def at_step(step: Step | None, theme: Theme) -> dict[str, Any]:
@@ -72,44 +68,19 @@ def _name(token: str) -> str:
     return next(fitting, shown(token, 1))
 
 
-def token_axis(theme: Theme, size: int, axes: str) -> dict[str, Any]:
+def token_axis(theme: Theme, size: int, number: int, domain: list[float]) -> dict[str, Any]:
     """Best on top; `names` has the ticks."""
-    return {
-        "range": [N_CANDIDATES - 0.4, -0.6],
-        "tickmode": "array",
-        "tickfont": {"size": size + 2, "color": theme.ink},
-        "ticklabelstandoff": 6,
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-        "ticks": "",
-        "automargin": True,
-        "ticklabeloverflow": "allow",
-        "anchor": f"x{axes}",
-    }
+    looks: dict[str, Any] = {"tickfont": {"size": size + 2, "color": theme.ink}, "ticklabeloverflow": "allow"}
+    more = {"tickmode": "array", "ticklabelstandoff": 6, "domain": domain, "anchor": f"x{number}"}
+    return axis(theme, size, (N_CANDIDATES - 0.4, -0.6), **looks, **more)
 
 
-def probability_axis(theme: Theme, size: int, axes: str) -> dict[str, Any]:
+def probability_axis(theme: Theme, size: int, number: int, domain: list[float]) -> dict[str, Any]:
     """From 10^-4 to 1."""
-    return {
-        "type": "log",
-        "range": [LEAST, 0.02],
-        "tickvals": [1e-4, 1e-3, 1e-2, 1e-1, 1],
-        "ticktext": ["≤ 0.0001", "0.001", "0.01", "0.1", "1"],
-        "tickfont": {"size": size - 2, "color": theme.muted},
-        "tickangle": 0,
-        "title": {
-            "text": "candidates: probability (log scale)",
-            "font": {"size": size, "color": theme.muted},
-            "standoff": 6,
-        },
-        "gridcolor": theme.grid,
-        "automargin": True,
-        "ticklabeloverflow": "allow",
-        "zeroline": False,
-        "fixedrange": True,
-        "anchor": f"y{axes}",
-    }
+    ticks = {"tickvals": [1e-4, 1e-3, 1e-2, 1e-1, 1], "ticktext": ["≤ 0.0001", "0.001", "0.01", "0.1", "1"], "tickangle": 0}
+    looks: dict[str, Any] = {"tickfont": {"size": size - 2, "color": theme.muted}, "ticklabeloverflow": "allow"}
+    more = {"type": "log", "showgrid": True, "domain": domain, "anchor": f"y{number}"}
+    return axis(theme, size, (LEAST, 0.02), "candidates: probability (log scale)", **ticks, **looks, **more)
 
 
 def _best(step: Step | None) -> list[tuple[str, float, str, bool]]:

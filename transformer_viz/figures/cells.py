@@ -1,13 +1,16 @@
-"""The traces that attention pictures are made of: weights, masked cells, hatching, and the two axes."""
+"""The traces that attention pictures are made of: weights, masked cells, hatching; and the two axes."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from transformer_viz.figures.plain import Plain, heatmap, scatter
+from transformer_viz.analysis.words import axis_noun
+from transformer_viz.figures.figure_data import Plain, heatmap
+from transformer_viz.figures.parts import filled, named_axis, rectangles
 from transformer_viz.figures.theme import Theme, escape, flat, labels
 from transformer_viz.terms import REASON_WORDS, Kind, row_labels
+from transformer_viz.trace.trace import Trace
 from transformer_viz.vocabulary import unit
 
 # Each with what its tokens are: letters, or else tokens.
@@ -21,42 +24,51 @@ KEY_TITLES: dict[Kind, str] = {
     "decoder": "key: the written {} looked at",
     "cross": "key: the source {} looked at",
 }
-_GAPS_UP_TO = 40
-MOST_TICKS = 64
-"""Labels that an axis has room for."""
+GAPS_UP_TO = 40
+"""Cells side by side up to which there is a gap between two."""
+ROW_AND_COLUMN = "query %{y}<br>key %{x}<br>"
 
 
-def weights_trace(weights: np.ndarray, masked: np.ndarray, word: str = "weight") -> Plain:
-    """A heatmap of (query, key) weights on the layout's colour axis; masked cells stay empty for `masked_trace`. The word says
-    what one number is."""
-    gap = 1 if max(weights.shape) <= _GAPS_UP_TO else 0
-    return heatmap(
-        z=visible(weights, masked),
-        coloraxis="coloraxis",
-        xgap=gap,
-        ygap=gap,
-        hoverongaps=False,
-        hovertemplate=f"query %{{y}}<br>key %{{x}}<br>{word} <b>%{{z:.4f}}</b><extra></extra>",
-    )
+def cells_of(values: np.ndarray, hover: str, **more: Any) -> Plain:
+    """(row, column) values as coloured cells; NaN draws nothing. `hover` is a template of Plotly's."""
+    gap = int(max(values.shape) <= GAPS_UP_TO)
+    looks: dict[str, Any] = {"xgap": gap, "ygap": gap, "hoverongaps": False, **more}
+    return heatmap(z=values.astype(np.float32), hovertemplate=f"{hover}<extra></extra>", **looks)
+
+
+def number_cells(values: np.ndarray, word: str, number: str = "%{z:.4f}", **scale: Any) -> Plain:
+    """(query, key) values on a scale; the word says what one number is."""
+    return cells_of(values, f"{ROW_AND_COLUMN}{word} <b>{number}</b>", **scale)
+
+
+def flat_cells(where: np.ndarray, hover: str, colour: str) -> Plain:
+    """Cells of one colour."""
+    return cells_of(only(where, True), hover, colorscale=flat(colour), showscale=False)
+
+
+def grey(where: np.ndarray, words: str, colour: str) -> Plain:
+    """(query, key) cells of one colour whose hover says `words`."""
+    return flat_cells(where, f"{ROW_AND_COLUMN}<b>{words}</b>", colour)
+
+
+def masked_trace(reasons: np.ndarray, code: int, theme: Theme) -> Plain:
+    """The cells with one reason; one trace a reason, so that the hover can say why."""
+    return flat_cells(reasons == code, f"query %{{y}} may not look at key %{{x}}:<br><b>{REASON_WORDS[code]}</b>", theme.masked)
+
+
+def hidden(masked: np.ndarray, colours: Theme, words: str = "masked") -> list[Plain]:
+    """Masked cells, grey and hatched."""
+    return [grey(masked, words, colours.masked), hatch_trace(masked, colours)] if masked.any() else []
+
+
+def broken(values: np.ndarray, colours: Theme) -> list[Plain]:
+    """Cells that are not numbers."""
+    return [grey(np.isnan(values), "not a number (NaN)", colours.broken)] if np.isnan(values).any() else []
 
 
 def visible(weights: np.ndarray, masked: np.ndarray) -> np.ndarray:
     """The weights with NaN, which draws nothing, where a mask took the cell away."""
     return np.where(masked, np.float32(np.nan), weights).astype(np.float32)
-
-
-def masked_trace(reasons: np.ndarray, code: int, theme: Theme) -> Plain:
-    """A grey heatmap of the cells with one reason; one trace a reason, so that the hover can say why."""
-    gap = 1 if max(reasons.shape) <= _GAPS_UP_TO else 0
-    return heatmap(
-        z=only(reasons, code),
-        colorscale=flat(theme.masked),
-        showscale=False,
-        xgap=gap,
-        ygap=gap,
-        hoverongaps=False,
-        hovertemplate=f"query %{{y}} may not look at key %{{x}}:<br><b>{REASON_WORDS[code]}</b><extra></extra>",
-    )
 
 
 def codes_in(reasons: np.ndarray) -> list[int]:
@@ -66,21 +78,13 @@ def codes_in(reasons: np.ndarray) -> list[int]:
 
 def only(reasons: np.ndarray, code: int) -> np.ndarray:
     """1 where the reason is `code`, NaN elsewhere."""
-    return np.where(reasons == code, np.float32(1), np.float32(np.nan)).astype(np.float32)
+    return np.where(reasons == code, np.float32(1), np.float32(np.nan))
 
 
-def hatch_trace(masked: np.ndarray, theme: Theme) -> Plain:
+def hatch_trace(masked: np.ndarray, theme: Theme, shape: str = "/") -> Plain:
     """A hatch over the masked cells, because a heatmap cannot hatch: masked must not look like a small weight."""
-    x, y = hatch_outline(masked)
-    return scatter(
-        x=x,
-        y=y,
-        mode="lines",
-        line={"width": 0},
-        fill="toself",
-        fillpattern={"shape": "/", "fgcolor": theme.hatch, "bgcolor": theme.masked, "size": 7, "solidity": 0.18},
-        hoverinfo="skip",
-    )
+    pattern = {"shape": shape, "fgcolor": theme.hatch, "bgcolor": theme.masked, "size": 7, "solidity": 0.18}
+    return filled(*hatch_outline(masked), fillpattern=pattern)
 
 
 def cover_trace(shape: tuple[int, ...], theme: Theme) -> Plain:
@@ -103,31 +107,24 @@ def cover_trace(shape: tuple[int, ...], theme: Theme) -> Plain:
 
 
 def hatch_outline(masked: np.ndarray) -> tuple[list[float | None], list[float | None]]:
-    """Rectangles around each row's runs of masked cells, one closed polygon each, None between two."""
-    x: list[float | None] = []
-    y: list[float | None] = []
+    """Rectangles around each row's runs of masked cells."""
     edges = np.diff(np.pad(masked.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     # Row by row, and in each a beginning before its end.
-    for row, left, right in zip(np.nonzero(edges == 1)[0].tolist(), *_sides(edges), strict=True):
-        x += [left, right, right, left, left, None]
-        y += [row - 0.5, row - 0.5, row + 0.5, row + 0.5, row - 0.5, None]
-    return x, y
+    rows, lefts = np.nonzero(edges == 1)
+    rights = np.nonzero(edges == -1)[1]
+    runs = zip(rows.tolist(), (lefts - 0.5).tolist(), (rights - 0.5).tolist(), strict=True)
+    return rectangles((left, row - 0.5, right, row + 0.5) for row, left, right in runs)
 
 
-def _sides(edges: np.ndarray) -> tuple[list[float], list[float]]:
-    """Where each run of masked cells begins, and where it ends."""
-    return (np.nonzero(edges == 1)[1] - 0.5).tolist(), (np.nonzero(edges == -1)[1] - 0.5).tolist()
-
-
-def key_axis(
-    tokens: tuple[str, ...], kind: Kind, theme: Theme, font_size: int, *, noun: str = "", **options: Any
-) -> dict[str, Any]:
+def key_axis(tokens: tuple[str, ...], kind: Kind, theme: Theme, size: int, *, noun: str = "", **more: Any) -> dict[str, Any]:
     """Numeric columns with labels, so that equal tokens stay apart; `noun` says what they are, where they do not."""
-    return {
-        **_axis(labels(tokens), KEY_TITLES[kind].format(noun or unit(tokens)), theme, font_size),
-        **({"tickangle": -90} if is_crowded(tokens) else {}),
-        **options,
-    }
+    looks: dict[str, Any] = {**({"tickangle": -90} if is_crowded(tokens) else {}), **more}
+    return named_axis(theme, size, labels(tokens), key_title(tokens, kind, noun), **looks)
+
+
+def key_title(tokens: tuple[str, ...], kind: Kind, noun: str) -> str:
+    """What a map's columns are."""
+    return KEY_TITLES[kind].format(noun or unit(tokens))
 
 
 def is_crowded(tokens: tuple[str, ...]) -> bool:
@@ -136,48 +133,20 @@ def is_crowded(tokens: tuple[str, ...]) -> bool:
 
 
 def query_axis(
-    tick_labels: Sequence[str],
-    queries: tuple[str, ...],
-    kind: Kind,
-    theme: Theme,
-    font_size: int,
-    *,
-    noun: str = "",
-    **options: Any,
+    names: Sequence[str], queries: tuple[str, ...], kind: Kind, theme: Theme, size: int, *, noun: str = "", **more: Any
 ) -> dict[str, Any]:
-    """Numeric rows, row 0 on top, with the labels that `query_labels` made of `queries`; `noun` as for `key_axis`."""
-    axis = _axis(tick_labels, QUERY_TITLES[kind].format(noun or unit(queries)), theme, font_size)
-    return {**axis, "range": axis["range"][::-1], **options}
+    """Numeric rows, row 0 on top, with their labels; `noun` as for `key_axis`."""
+    return named_axis(theme, size, names, QUERY_TITLES[kind].format(noun or unit(queries)), down=True, **more)
 
 
-def query_labels(queries: tuple[str, ...], written: tuple[str, ...] | None) -> list[str]:
-    """The labels of a map's rows, as `terms.row_labels` has them, to be drawn."""
-    return [escape(label) for label in row_labels(queries, written)]
+def query_labels(trace: Trace, kind: Kind) -> list[str]:
+    """The labels of a map's rows, with what was written from them."""
+    written = None if kind == "encoder" else trace.output_tokens
+    return [escape(label) for label in row_labels(trace.attentions[kind].queries, written)]
 
 
-def ticks(tick_labels: Sequence[str], every: int) -> dict[str, Any]:
-    """Positions from 0 and their labels, of which the axis shows one in `every`, and the hover over a cell all.
-
-    For a position whose label is left out Plotly has its number, to which an alias gives the label.
-    """
-    n = len(tick_labels)
-    left_out = {str(place): tick_labels[place] for place in range(n) if place % every}
-    shown = {"tickmode": "array", "tickvals": list(range(0, n, every)), "ticktext": list(tick_labels[::every])}
-    return {**shown, "labelalias": left_out, "hoverformat": "d"} if left_out else shown
-
-
-def _axis(tick_labels: Sequence[str], title: str, theme: Theme, font_size: int) -> dict[str, Any]:
-    n = len(tick_labels)
-    return {
-        "range": [-0.5, n - 0.5],
-        **ticks(tick_labels, -(-n // MOST_TICKS)),
-        "tickfont": {"size": font_size, "color": theme.ink},
-        "title": {"text": title, "font": {"size": font_size, "color": theme.muted}, "standoff": 6},
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-        "automargin": True,
-        # The margins make room for every label; to look which of them would run over costs a fifth of the drawing.
-        "ticklabeloverflow": "allow",
-        "ticks": "",
-    }
+def token_axes(trace: Trace, kind: Kind, theme: Theme, size: int, **more: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Columns and rows of a run's map."""
+    noun, attention = axis_noun(trace), trace.attentions[kind]
+    columns = key_axis(attention.keys, kind, theme, size, noun=noun, **more)
+    return columns, query_axis(query_labels(trace, kind), attention.queries, kind, theme, size, noun=noun, **more)

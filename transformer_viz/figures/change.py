@@ -3,18 +3,18 @@
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from transformer_viz.analysis.align import common
-from transformer_viz.analysis.heads import Head, head_map, layer_or_first, reasons_map
 from transformer_viz.figures import cells
-from transformer_viz.figures.maps import broken, heat_map, hidden
+from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
 from transformer_viz.figures.masks import mask_layout
-from transformer_viz.figures.theme import Theme, ThemeName, even, theme_of
-from transformer_viz.terms import Kind, head_title
+from transformer_viz.figures.parts import colour_axis
+from transformer_viz.figures.theme import Style
+from transformer_viz.terms import Head, Kind, head_title
 from transformer_viz.trace.trace import Trace
 
 
+@plotly_figure
 def change(
     before: Trace,
     after: Trace,
@@ -22,9 +22,9 @@ def change(
     layer: int | None = None,
     head: Head = 0,
     *,
-    theme: ThemeName = "light",
     height: int = 330,
-) -> go.Figure:
+    style: Style = Style(),
+) -> PlainFigure:
     """The signed difference of one head's weights in two runs of the same source, on the axes that `mask` draws for `after`.
 
     Beside a mask of the same height its rows stand beside the mask's.
@@ -35,53 +35,33 @@ def change(
         kind: `encoder`, `decoder` or `cross`.
         layer: from 0; by default the first that the run has.
         head: from 0, or `mean` or `max` over the heads of the layer.
-        theme: `light` or `dark`.
         height: in pixels.
+        style: theme and size.
 
     Raises:
         OptionError: a run has no such kind, layer or head.
     """
-    colours, layer = theme_of(theme), layer_or_first(after, kind, layer)
-    first, second = common(*(head_map(run, kind, layer, head) for run in (before, after)))
-    masked = np.logical_and(*common(*(reasons_map(run, kind, layer, head) > 0 for run in (before, after))))
-    difference = second - first
-    layout = mask_layout(after, kind, "", colours, height)
-    written = None if kind == "encoder" else after.output_tokens
-    names = cells.query_labels(after.queries(kind), written)
-    layout["yaxis"] = cells.query_axis(names, after.queries(kind), kind, colours, 11)
-    drawn = [
-        heat_map(np.where(masked, np.nan, difference), "difference", {"coloraxis": "coloraxis"}, "%{z:+.4f}"),
-        *hidden(masked & ~np.isnan(difference), colours, "masked in both"),
-        *broken(difference, colours),
-    ]
-    return go.Figure(
-        drawn, {**layout, "showlegend": False, "coloraxis": _scale(f"{head_title(layer, head)}: after − before", colours)}
-    )
-
-
-def _scale(words: str, colours: Theme) -> dict[str, Any]:
-    """From −1 to 1, with a lying bar where the mask has its legend, and over it what is drawn."""
-    return {
-        "cmin": -1,
-        "cmax": 1,
-        "colorscale": even(colours.diverging),
-        "colorbar": {
-            "orientation": "h",
-            "title": {"text": words, "side": "top", "font": {"size": 14}},
-            "x": 0,
-            "xanchor": "left",
-            "y": 1,
-            "yanchor": "bottom",
-            "len": 0.6,
-            "thickness": 8,
-            "xpad": 0,
-            "ypad": 4,
-            "outlinewidth": 1,
-            "outlinecolor": colours.grid,
-            "tickvals": [-1, 0, 1],
-            "ticktext": ["−1 less weight", "0", "more weight +1"],
-            "ticks": "",
-            "ticklabelposition": "outside top",
-            "tickfont": {"size": 11, "color": colours.muted},
+    colours, size = style.colours, style.size - 2
+    layer = after.attentions[kind].layers[0] if layer is None else layer
+    first, second = common(*(run.attentions[kind].head(layer, head) for run in (before, after)))
+    masked = np.logical_and(*common(*(run.attentions[kind].head_mask(layer, head) for run in (before, after))))
+    difference, layout = second - first, mask_layout(after, kind, "", style, height)
+    title = {"text": f"{head_title(layer, head)}: after − before", "side": "top", "font": {"size": size + 3}}
+    # A bar where the mask has its legend.
+    bar: dict[str, Any] = {"x": 0, "xanchor": "left", "len": 0.6}
+    words = ("−1 less weight", "0", "more weight +1")
+    coloured = colour_axis(style.colours, size + 1, (-1, 1), words, signed=True, lying=True, **bar)
+    coloured["colorbar"]["title"] = title
+    return PlainFigure(
+        [
+            cells.number_cells(np.where(masked, np.nan, difference), "difference", "%{z:+.4f}", coloraxis="coloraxis"),
+            *cells.hidden(masked & ~np.isnan(difference), colours, "masked in both"),
+            *cells.broken(difference, colours),
+        ],
+        {
+            **layout,
+            "showlegend": False,
+            "yaxis": cells.token_axes(after, kind, colours, size)[1],
+            "coloraxis": coloured,
         },
-    }
+    )

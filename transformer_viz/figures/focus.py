@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 
 from transformer_viz.analysis.attributed import full, is_of_heads, map_of
-from transformer_viz.analysis.heads import Head, head_map, reasons_map
-from transformer_viz.analysis.words import axis_noun
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
-from transformer_viz.figures.arrangement import TITLE, Arrangement
+from transformer_viz.figures.arrangement import TITLE, arranged
 from transformer_viz.figures.attention import colour_axes, map_traces, most_of
-from transformer_viz.figures.beside import AXES, Beside
+from transformer_viz.figures.figure_data import Plain, scatter
 from transformer_viz.figures.margins import margins
-from transformer_viz.figures.plain import Plain, scatter
+from transformer_viz.figures.parts import panel
+from transformer_viz.figures.second_map import AXES, SecondMap
 from transformer_viz.figures.shades import WEIGHTS, Quantity, Scale
-from transformer_viz.figures.theme import Theme, base_layout, labels
-from transformer_viz.terms import Kind
+from transformer_viz.figures.theme import Style, base_layout, labels
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -30,66 +29,72 @@ from transformer_viz.trace.trace import Trace
 class Focus:
     """One focus. `traces` is what never changes, `updates` what a step changes in each of them."""
 
-    place: Arrangement
-    scale: Scale
-    ring: float
-    """The width of a ring, in pixels."""
-    of: Quantity = WEIGHTS
-    beside: Beside | None = None
-    """The second map."""
+    is_covered = False
+    """Whether a step moves a cover over the rows to come, as in a large map, instead of sending the rows that are there."""
 
-    def __init__(self, trace: Trace, kind: Kind, layer: int, head: Head, theme: Theme, size: int, with_answer: bool) -> None:
-        self.trace, self.theme, self.size = trace, theme, size
+    def __init__(
+        self,
+        trace: Trace,
+        kind: Kind,
+        layer: int,
+        head: Head,
+        style: Style,
+        *,
+        with_answer: bool,
+        scale: Scale = "fixed",
+        measure: Attribution | None = None,
+    ) -> None:
+        self.trace, self.theme, self.size, self.style, self.scale = trace, style.colours, style.size, style, scale
         self.kind, self.layer, self.head = kind, layer, head
-        self.weights = head_map(trace, kind, layer, head)
-        self.reasons = reasons_map(trace, kind, layer, head)
+        attention = trace.attentions[kind]
+        self.weights, self.of = attention.head(layer, head), WEIGHTS
+        self.reasons = attention.head_reasons(layer, head)
         self.codes = cells.codes_in(self.reasons)
         self.steps = trace.steps or candidates.at_masks(trace)
         # The encoder has read everything before the first step; its map never grows.
         self.grows = kind != "encoder"
         self.is_stepped = trace.is_stepped(kind)
         self.true_keys = trace.alignment if kind == "cross" and with_answer else (None,) * trace.n_steps
+        self.beside = None if measure is None or measure.kind != kind else self._second_map(measure)
+        below = margins(labels(attention.keys), (), self.size, upright=cells.is_crowded(attention.keys))["b"]
+        has = {"has_candidates": bool(self.steps), "has_second": self.beside is not None}
+        self.place = arranged(self.weights.shape, below, style, **has)
 
-    def show_measure(self, measure: Attribution | None) -> None:
-        """A measure of this kind: in the place of the weights where it is one of heads, else as a second map."""
-        if measure is None or measure.kind != self.kind:
-            return
+    def _second_map(self, measure: Attribution) -> SecondMap | None:
+        """The measure as a map of its own; one of heads takes the place of the weights instead."""
         values = map_of(measure, self.layer, self.head)
         if values.shape != self.weights.shape:
             shapes = f"{values.shape} for a map of {self.weights.shape}"
             raise OptionError(f"{measure.title} is {shapes}, so it is of another run")
         if is_of_heads(self.trace, measure):
             self.weights, self.of = values.astype(np.float32), Quantity("norm", full(measure), measure.title)
-        else:
-            self.beside = Beside(measure, values, full(measure), self.theme, self.size)
+            return None
+        return SecondMap(measure, values, full(measure), self.theme, self.size, is_covered=self.is_covered)
 
     def traces(self) -> list[Plain]:
-        row = [self.row_trace()] if self.is_stepped else []
-        bars = [self._bars()] if self.steps else []
+        marks = [*([self.row_trace()] if self.is_stepped else []), self.ring_trace()]
+        bars = [candidates.bars(self.size, 2)] if self.steps else []
         maps = map_traces(self.weights, self.reasons, self.theme, self.of.title or self.of.word)
-        return [*maps, *row, self.ring_trace(), *bars, *self._second()]
-
-    def _second(self) -> list[Plain]:
-        """The second map, with the same row and rings."""
-        if self.beside is None:
-            return []
-        row = [self.row_trace()] if self.is_stepped else []
-        marks = [{**trace, "xaxis": f"x{AXES}", "yaxis": f"y{AXES}"} for trace in (*row, self.ring_trace())]
-        return [*self.beside.traces(), *marks]
+        # The second map has the same row and rings.
+        second = [*self.beside.traces(), *panel(AXES, marks)] if self.beside else []
+        return [*maps, *marks, *bars, *second]
 
     def updates(self, step: int) -> list[dict[str, Any]]:
         """What a step changes in each trace of `traces`."""
-        row = [self._row(step)] if self.is_stepped else []
+        marks = [*([self._row(step)] if self.is_stepped else []), self.rings(step)]
         bars = [self._candidates(step)] if self.steps else []
-        second = [*self.beside.updates(step), *row, self.rings(step)] if self.beside else []
-        return [*self._map(step), *row, self.rings(step), *bars, *second]
+        second = [*self.beside.updates(step), *marks] if self.beside else []
+        return [*self._map(step), *marks, *bars, *second]
 
     def _map(self, step: int) -> list[dict[str, Any]]:
-        weights, reasons = self._until(step)
+        """The rows that have happened; later ones are NaN and not masked, so that nothing is drawn there."""
+        weights, reasons = self.weights, self.reasons
+        if self.grows:
+            later = np.arange(len(weights))[:, None] > step
+            weights, reasons = np.where(later, np.float32(np.nan), weights), np.where(later, 0, reasons).astype(np.uint8)
         x, y = cells.hatch_outline(reasons > 0)
         grey = [{"z": cells.only(reasons, code)} for code in self.codes]
-        hatch = [{"x": x, "y": y}] if self.codes else []
-        return [{"z": cells.visible(weights, reasons > 0)}, *grey, *hatch]
+        return [{"z": cells.visible(weights, reasons > 0)}, *grey, *([{"x": x, "y": y}] if self.codes else [])]
 
     def map_types(self) -> list[str]:
         """What kinds of traces `_map` changes."""
@@ -106,45 +111,29 @@ class Focus:
         return {"name": str(step), "data": [*changes.values()], "traces": [*changes], **layout}
 
     def layout(self, step: int) -> dict[str, Any]:
-        kind, theme, place = self.kind, self.theme, self.place
-        names = cells.query_labels(self.trace.queries(kind), self.trace.output_tokens if self.grows else None)
-        candidates = (
-            {
-                "xaxis2": {**self._probability_axis(), "domain": place["x2"]},
-                "yaxis2": {**self._candidate_axis(), **self._names(step), "domain": place["y2"]},
-            }
-            if self.steps
-            else {}
-        )
-        keys, looks = self.trace.keys(kind), {"noun": axis_noun(self.trace)}
-        columns = cells.key_axis(keys, kind, theme, self.size, **looks, domain=place["x"])
-        rows = cells.query_axis(names, self.trace.queries(kind), kind, theme, self.size, **looks, domain=place["y"])
+        kind, theme, size, place = self.kind, self.theme, self.size, self.place
+        columns, rows = cells.token_axes(self.trace, kind, theme, size)
+        columns, rows = {**columns, "domain": place["x"]}, {**rows, "domain": place["y"]}
+        keys = self.trace.attentions[kind].keys
         # On a phone the candidates stand below the map, and their axis is the figure's last.
         upright = cells.is_crowded(keys) and place["y"][0] == 0
-        return {
-            **base_layout(theme, self.size),
+        room = margins(labels(keys), cells.query_labels(self.trace, kind), size, upright=upright)
+        bar: dict[str, Any] = {"scale": self.scale, "most": most_of(self.weights, self.reasons), "of": self.of}
+        layout = {
+            **base_layout(theme, size),
             "height": place["height"],
-            "margin": {**margins(labels(keys), names, self.size, upright=upright), **({"t": TITLE} if self.beside else {})},
-            **self._colours(),
+            "margin": {**room, **({"t": TITLE} if self.beside else {})},
+            **colour_axes(theme, size, place["x"][1] + 0.01, shows=place["scale"], **bar),
             "xaxis": columns,
             "yaxis": rows,
-            **candidates,
-            **(self.beside.layout(columns, rows, place) if self.beside else {}),
-            "meta": {
-                "kind": kind,
-                "layer": self.layer,
-                "head": self.head,
-                "steps": len(self.trace.rows),
-                "step": step,
-                **self._ids(),
-                **self._about(),
-            },
         }
-
-    def _colours(self) -> dict[str, Any]:
-        place, most = self.place, most_of(self.weights, self.reasons)
-        looks: dict[str, Any] = {"scale": self.scale, "most": most, "shows": place["scale"], "of": self.of}
-        return colour_axes(self.theme, self.size, place["x"][1] + 0.01, **looks)
+        if self.steps:
+            layout["xaxis2"] = candidates.probability_axis(theme, size, 2, place["x2"])
+            layout["yaxis2"] = {**candidates.token_axis(theme, size, 2, place["y2"]), **self._names(step)}
+        if self.beside:
+            layout |= self.beside.layout(columns, rows, place)
+        about = {"kind": kind, "layer": self.layer, "head": self.head, "steps": len(self.trace.rows), "step": step}
+        return {**layout, "meta": {**about, **self._ids(), **self._about()}}
 
     def _about(self) -> dict[str, Any]:
         """For whoever reads numbers off the maps: what they are, unless they are weights, and those of the second map."""
@@ -161,17 +150,10 @@ class Focus:
         named = [f" (id {number}{arrow})" for number, arrow in zip(rows, arrows, strict=True)]
         return {"ids": {"x": [f" (id {number})" for number in columns], "y": named}}
 
-    def _until(self, step: int) -> tuple[np.ndarray, np.ndarray]:
-        """The rows that have happened; later ones are NaN and not masked, so that nothing is drawn there."""
-        if not self.grows:
-            return self.weights, self.reasons
-        later = np.arange(len(self.weights))[:, None] > step
-        return np.where(later, np.float32(np.nan), self.weights), np.where(later, 0, self.reasons).astype(np.uint8)
-
     def row_trace(self) -> Plain:
         """The outline of a step's row. A line, since a step changes traces; Plotly would draw all axes anew for a shape."""
-        right = len(self.trace.keys(self.kind)) - 0.5
-        line = {"color": self.theme.accent, "width": 3 if self.size > 13 else 2.5}
+        right = self.weights.shape[1] - 0.5
+        line = {"color": self.theme.accent, "width": 3 if self.style.large else 2.5}
         return scatter(x=[-0.5, right, right, -0.5, -0.5], mode="lines", line=line, hoverinfo="skip", cliponaxis=False)
 
     def _row(self, step: int) -> dict[str, Any]:
@@ -186,26 +168,17 @@ class Focus:
         at = [(key, t) for t, key in enumerate(self.true_keys[: step + 1]) if key is not None]
         marker = {
             "symbol": "circle-open",
-            "size": self.ring,
+            "size": self.place["ring"],
             "color": self.theme.ring,
             "line": {"width": [3 if t == step else 1.5 for _, t in at], "color": self.theme.ring},
         }
         return {"x": [key for key, _ in at], "y": [t for _, t in at], "marker": marker}
-
-    def _bars(self) -> Plain:
-        return candidates.bars(self.size, "2")
 
     def _candidates(self, step: int) -> dict[str, Any]:
         return candidates.at_step(self.steps[step], self.theme)
 
     def _names(self, step: int) -> dict[str, Any]:
         return candidates.names(self.steps[step])
-
-    def _candidate_axis(self) -> dict[str, Any]:
-        return candidates.token_axis(self.theme, self.size, "2")
-
-    def _probability_axis(self) -> dict[str, Any]:
-        return candidates.probability_axis(self.theme, self.size, "2")
 
 
 class GuessFocus(Focus):
@@ -233,17 +206,14 @@ class GuessFocus(Focus):
 class CoveredFocus(Focus):
     """A large map: its numbers are there from the beginning, and a step moves the cover over the rows to come."""
 
+    is_covered = True
+
     def traces(self) -> list[Plain]:
         return [cells.cover_trace(self.weights.shape, self.theme), *super().traces()]
-
-    def show_measure(self, measure: Attribution | None) -> None:
-        super().show_measure(measure)
-        if self.beside is not None:
-            self.beside.is_covered = True
 
     def map_types(self) -> list[str]:
         return ["heatmap", *super().map_types()]
 
     def _map(self, step: int) -> list[dict[str, Any]]:
         to_come = np.arange(len(self.weights))[:, None] > step
-        return [{"z": np.where(to_come, np.float32(1), np.float32(np.nan))}, *({} for _ in super().map_types())]
+        return [{"z": cells.only(to_come, True)}, *({} for _ in super().map_types())]

@@ -3,28 +3,27 @@
 from typing import Literal
 
 import numpy as np
-import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import Head
 from transformer_viz.analysis.knock_out import KnockOut
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.figures.overview import plain_overview
-from transformer_viz.figures.theme import ThemeName
-from transformer_viz.terms import Kind
+from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
+from transformer_viz.figures.theme import Style
+from transformer_viz.figures.tiles import tile_map
+from transformer_viz.terms import Head, Kind
 
 Number = Literal["answers", "log_p"]
 TITLES: dict[Number, str] = {"answers": "share of right answers lost without it", "log_p": "log p lost a token, nats"}
 
 
+@plotly_figure
 def knock_out(
     found: KnockOut,
     kind: Kind,
     number: Number = "answers",
     focus: tuple[int, Head] | None = None,
     *,
-    theme: ThemeName = "light",
-    large: bool = False,
-) -> go.Figure:
+    style: Style = Style(),
+) -> PlainFigure:
     """Layers × heads by what is lost without each; the colours go from the lowest to the highest number of all.
 
     Args:
@@ -32,8 +31,7 @@ def knock_out(
         kind: `encoder`, `decoder` or `cross`.
         number: `answers`, the share of right answers that do not stay, or `log_p`.
         focus: layer and head to outline.
-        theme: `light` or `dark`.
-        large: bigger letters, for a projector.
+        style: theme and size.
 
     Raises:
         OptionError: no head of this kind was taken away, or another number.
@@ -49,4 +47,4 @@ def knock_out(
         lost = 1 - each.stays.value if number == "answers" else -each.log_p.value
         # What is nothing but rounding is no number on a scale.
         values[layers.index(each.place.layer), each.place.head] = round(lost, 6) + 0.0
-    return plain_overview(kind, layers, values, TITLES[number], focus, theme=theme, large=large).to_plotly()
+    return tile_map(kind, layers, values, TITLES[number], focus, style)

@@ -1,38 +1,35 @@
-"""Several maps of one head side by side, on shared rows: scores to weights, and before against after."""
+"""Several maps of one head side by side: scores to weights, and before against after."""
 
+import html
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from transformer_viz.analysis.align import common
-from transformer_viz.analysis.heads import Head, head_map, reasons_map, scores_map
 from transformer_viz.analysis.softmax import Softmax
 from transformer_viz.analysis.words import axis_noun
 from transformer_viz.figures import cells
-from transformer_viz.figures.margins import text_width
-from transformer_viz.figures.plain import Plain, heatmap
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, even, flat, theme_of
-from transformer_viz.terms import Kind
+from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure
+from transformer_viz.figures.parts import colour_axis, edge, frame, named_axis, panel, panel_axes, words_at
+from transformer_viz.figures.theme import Style, Theme, base_layout, even, shown
+from transformer_viz.terms import Head, Kind, place_label
 from transformer_viz.trace.trace import Trace
+from transformer_viz.vocabulary import PAD
 
-_WIDTH, _NARROW = 1400, 350
-"""Pixels of the page, on a desk and on a phone: what labels need is a share of it."""
+_LONGEST_WORD, _SMALLEST = 9, 8
+"""Signs of a token in a label, and the size of the smallest letters."""
+_PAGE_WIDTH, _PHONE_WIDTH = 1300, 350
+"""About as many pixels as the page gives to the figure; row labels take a share of it."""
+_HEAD = 40
+"""Pixels above a map, for its title and colour bar."""
 
 
+@plotly_figure
 def softmax_maps(
-    trace: Trace,
-    kind: Kind,
-    layer: int,
-    head: int,
-    computed: Softmax,
-    row: int,
-    *,
-    theme: ThemeName = "light",
-    large: bool = False,
-    columns: int = 3,
-) -> go.Figure:
+    trace: Trace, kind: Kind, layer: int, head: int, computed: Softmax, row: int, *, style: Style = Style()
+) -> PlainFigure:
     """Scores before the mask, after it, and weights after the softmax; `row` has a frame.
 
     Args:
@@ -42,42 +39,29 @@ def softmax_maps(
         head: from 0.
         computed: from `analysis.softmax` of the same scores.
         row: the query that has a frame.
-        theme: `light` or `dark`.
-        large: bigger letters.
-        columns: maps side by side; 1 on a phone.
+        style: theme and size; the maps of a narrow figure stand below each other.
 
     Raises:
         OptionError: the run has no scores of this kind, or no such head.
     """
-    scores = scores_map(trace, kind, layer, head)
-    masked = reasons_map(trace, kind, layer, head) > 0
-    colours = theme_of(theme)
+    attention, weights, colours = trace.attentions[kind], computed.weights, style.colours
+    scores, masked = attention.head_scores(layer, head), attention.head_mask(layer, head)
     most = float(np.nanmax(np.abs(scores), initial=1e-6))
-    score_scale = {"zmin": -most, "zmax": most, "colorscale": even(colours.diverging), "showscale": False}
-    weight_scale = {"zmin": 0, "zmax": 1, "colorscale": even(colours.scale), "showscale": False}
+    signed: dict[str, Any] = {"zmin": -most, "zmax": most, "colorscale": even(colours.diverging), "showscale": False}
     after = np.where(masked, np.nan, computed.filled)
-    panels: list[tuple[str, list[Any]]] = [
-        ("1. scores before the mask", [heat_map(scores, "score", score_scale)]),
-        ("2. after the mask", [heat_map(after, "score", score_scale), *hidden(masked, colours)]),
-        (
-            "3. weights after the softmax",
-            [heat_map(computed.weights, "weight", weight_scale), *_hidden_where_zero(masked, computed, colours)],
-        ),
-    ]
-    return side_by_side((trace,) * 3, kind, panels, colours, 15 if large else 12, columns, row)
+    # With some fills a fully masked row has weights, or no numbers: hidden is what really got nothing.
+    nothing = [*cells.hidden(masked & (weights == 0), colours), *cells.broken(weights, colours)]
+    maps = (
+        ("1. scores before the mask", [cells.number_cells(scores, "score", **signed)]),
+        ("2. after the mask", [cells.number_cells(after, "score", **signed), *cells.hidden(masked, colours)]),
+        ("3. weights after the softmax", [cells.number_cells(weights, "weight", **share_scale(colours)), *nothing]),
+    )
+    framed = (0, row, len(attention.keys) - 1, row)
+    return of_a_kind([Panel(title, *labels_of(trace, kind), drawn, framed) for title, drawn in maps], trace, kind, style)
 
 
-def before_and_after(
-    before: Trace,
-    after: Trace,
-    kind: Kind,
-    layer: int,
-    head: Head,
-    *,
-    theme: ThemeName = "light",
-    large: bool = False,
-    columns: int = 3,
-) -> go.Figure:
+@plotly_figure
+def before_and_after(before: Trace, after: Trace, kind: Kind, layer: int, head: Head, *, style: Style = Style()) -> PlainFigure:
     """One head in two runs of the same source, and the signed difference where both have a cell.
 
     Args:
@@ -86,132 +70,141 @@ def before_and_after(
         kind: `encoder`, `decoder` or `cross`.
         layer: from 0.
         head: from 0, or `mean` or `max` over the heads of the layer.
-        theme: `light` or `dark`.
-        large: bigger letters.
-        columns: maps side by side; 1 on a phone.
+        style: theme and size; the maps of a narrow figure stand below each other.
 
     Raises:
         OptionError: a run has no such kind, layer or head.
     """
-    colours = theme_of(theme)
-    weight_scale = {"zmin": 0, "zmax": 1, "colorscale": even(colours.scale), "showscale": False}
-    signed = {"zmin": -1, "zmax": 1, "colorscale": even(colours.diverging), "showscale": False}
-    panels = [
-        (title, weight_map(trace, kind, layer, head, colours, weight_scale))
-        for title, trace in (("before", before), ("after", after))
-    ]
-    first, second = common(*(head_map(trace, kind, layer, head) for trace in (before, after)))
-    difference = second - first
-    panels.append(("after − before", [heat_map(difference, "difference", signed, "%{z:+.4f}"), *broken(difference, colours)]))
-    return side_by_side((before, after, before), kind, panels, colours, 15 if large else 12, columns, None)
+    colours = style.colours
+    signed: dict[str, Any] = {"zmin": -1, "zmax": 1, "colorscale": even(colours.diverging), "showscale": False}
+    first, second = common(*(trace.attentions[kind].head(layer, head) for trace in (before, after)))
+    change = cells.number_cells(second - first, "difference", "%{z:+.4f}", **signed)
+    maps = (
+        ("before", before, weight_map(before, kind, layer, head, colours, share_scale(colours))),
+        ("after", after, weight_map(after, kind, layer, head, colours, share_scale(colours))),
+        ("after − before", before, [change, *cells.broken(second - first, colours)]),
+    )
+    return of_a_kind([Panel(title, *labels_of(run, kind), drawn) for title, run, drawn in maps], before, kind, style)
 
 
-def weight_map(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme, scale: dict[str, Any]) -> list[Any]:
+def share_scale(colours: Theme) -> dict[str, Any]:
+    """Of weights from 0 to 1, without a bar."""
+    return {"zmin": 0, "zmax": 1, "colorscale": even(colours.scale), "showscale": False}
+
+
+def weight_map(run: Trace, kind: Kind, layer: int, head: Head, colours: Theme, scale: dict[str, Any]) -> list[Plain]:
     """A head's weights in a run, its masked cells, and those that are not numbers."""
-    weights, masked = head_map(run, kind, layer, head), reasons_map(run, kind, layer, head) > 0
-    drawn = heat_map(np.where(masked, np.nan, weights), "weight", scale)
-    return [drawn, *hidden(masked & ~np.isnan(weights), colours), *broken(weights, colours)]
+    attention = run.attentions[kind]
+    weights, masked = attention.head(layer, head), attention.head_mask(layer, head)
+    drawn = cells.number_cells(np.where(masked, np.nan, weights), "weight", **scale)
+    return [drawn, *cells.hidden(masked & ~np.isnan(weights), colours), *cells.broken(weights, colours)]
 
 
-def heat_map(values: np.ndarray, name: str, scale: dict[str, Any], number: str = "%{z:.4f}") -> Plain:
-    """(query, key) values on a scale of their own; NaN draws nothing."""
-    gap = int(max(values.shape) <= 40)
-    hover = f"query %{{y}}<br>key %{{x}}<br>{name} <b>{number}</b><extra></extra>"
-    return heatmap(z=values.astype(np.float32), hoverongaps=False, xgap=gap, ygap=gap, hovertemplate=hover, **scale)
+def labels_of(run: Trace, kind: Kind) -> tuple[list[str], list[str]]:
+    """Of rows and columns: `3·l→o` and `3·l`."""
+    rows, written, columns = words_of(run, kind)
+    return numbered(rows, written), numbered(columns)
 
 
-def hidden(masked: np.ndarray, colours: Theme, words: str = "masked") -> list[Any]:
-    """Masked cells, grey and hatched."""
-    return [grey(masked, words, colours.masked), cells.hatch_trace(masked, colours)] if masked.any() else []
+def words_of(run: Trace, kind: Kind) -> tuple[list[str], list[str], list[str]]:
+    """Tokens of the rows, what was written from them where that is known, and tokens of the columns, as they are drawn: cut
+    where they would leave no room for the map."""
+
+    def words(tokens: Sequence[str]) -> list[str]:
+        return [shown(token, _LONGEST_WORD) for token in tokens]
+
+    written = () if kind == "encoder" else run.output_tokens
+    attention = run.attentions[kind]
+    pairs = zip(attention.queries, words(written), strict=False)
+    return words(attention.queries), ["" if read == PAD else out for read, out in pairs], words(attention.keys)
 
 
-def _hidden_where_zero(masked: np.ndarray, computed: Softmax, colours: Theme) -> list[Any]:
-    """Masked cells that really got nothing; with some fills a fully masked row has weights, or no numbers."""
-    return [*hidden(masked & (computed.weights == 0), colours), *broken(computed.weights, colours)]
+def numbered(words: Sequence[str], written: Sequence[str] = (), places: Sequence[int] = ()) -> list[str]:
+    """`3·l`, and `3·l→o`; of words that stand at other places than their own, with these."""
+    arrows = [f"→{out}" if out else "" for out in written] or [""] * len(words)
+    labels = map(place_label, places or range(len(words)), words)
+    return [f"{label}{arrow}" for label, arrow in zip(labels, arrows, strict=True)]
 
 
-def broken(values: np.ndarray, colours: Theme) -> list[Any]:
-    """Cells that are not numbers."""
-    found = np.isnan(values)
-    return [grey(found, "not a number (NaN)", colours.broken)] if found.any() else []
+@dataclass
+class Panel:
+    """One map.
+
+    Attributes:
+        title: markup.
+        rows: the labels of its rows.
+        columns: likewise.
+        traces: what is drawn.
+        framed: cells that have a frame: the first column and row, and the last ones.
+        bar: colours that a bar above it names: of which axis of colours, from where to where, and in which words.
+    """
+
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    traces: list[Plain]
+    framed: tuple[int, int, int, int] | None = None
+    bar: tuple[str, tuple[float, float], Sequence[str]] | None = None
 
 
-def grey(found: np.ndarray, words: str, colour: str) -> Plain:
-    """Cells of one colour whose hover says `words`."""
-    gap = int(max(found.shape) <= 40)
-    return heatmap(
-        z=np.where(found, np.float32(1), np.float32(np.nan)),
-        colorscale=flat(colour),
-        showscale=False,
-        hoverongaps=False,
-        xgap=gap,
-        ygap=gap,
-        hovertemplate=f"query %{{y}}<br>key %{{x}}<br><b>{words}</b><extra></extra>",
-    )
+def of_a_kind(panels: Sequence[Panel], trace: Trace, kind: Kind, style: Style) -> PlainFigure:
+    """Maps side by side whose columns are the keys of a run."""
+    return side_by_side(panels, style, cells.key_title(trace.attentions[kind].keys, kind, axis_noun(trace)))
 
 
-def side_by_side(
-    runs: Sequence[Trace],
-    kind: Kind,
-    panels: list[tuple[str, list[Any]]],
-    colours: Theme,
-    size: int,
-    columns: int,
-    row: int | None,
-) -> go.Figure:
-    """Panels from left to right, or below each other, each with its run's labels; the row, if any, has a frame in each."""
-    n_rows = -(-len(panels) // columns)
-    height = max(220, min(34 * max(len(run.queries(kind)) for run in runs), 460)) + 110
-    layout: dict[str, Any] = {**base_layout(colours, size), "height": height * n_rows, "annotations": [], "shapes": []}
-    layout["margin"] = {"l": 4, "r": 8, "t": 30, "b": 8}
-    # At least a share of 0.06; what is longer than a third of a panel is cut.
-    names = [label for run in runs for label in _row_names(run, kind)]
-    room = max(text_width(label, size - 1) for label in names) / (_WIDTH if columns > 1 else _NARROW)
-    room = min(max(room, 0.06 if columns > 1 else 0.2), 0.36 / columns)
-    drawn: list[Any] = []
-    for place, ((title, traces), run) in enumerate(zip(panels, runs, strict=True)):
+def side_by_side(panels: Sequence[Panel], style: Style, across: str = "") -> PlainFigure:
+    """Up to three maps in a line, or all below each other, as large as their labels allow; `across` is what columns are."""
+    colours, size = style.colours, style.size - 1
+    columns, page = (1, _PHONE_WIDTH) if style.narrow else (min(3, len(panels)), _PAGE_WIDTH)
+    lines, inner = -(-len(panels) // columns), max(180, min(27 * max(len(each.rows) for each in panels), 430))
+
+    def letters(room: float) -> int:
+        """Their size where a cell has so many pixels."""
+        return int(min(size, max(_SMALLEST, room - 1)))
+
+    def axis(names: Sequence[str], room: float, title: str = "", **more: Any) -> dict[str, Any]:
+        """Letters are smaller where a cell has little room, and some are left out."""
+        every = max(1, -(-int(letters(room) + 1) // max(1, int(room))))
+        return named_axis(colours, letters(room), names, title, every=every, automargin=False, **edge(colours), **more)
+
+    longest = [max(map(_length, each.columns)) for each in panels]
+    # Column labels stand upright where they would not fit side by side.
+    upright = [
+        n * 0.6 * size > (_PHONE_WIDTH - 60) / max(1, len(each.columns)) for n, each in zip(longest, panels, strict=True)
+    ]
+    heights = [
+        0.52 * letters(page / columns / len(each.columns)) * n
+        for each, n, turned in zip(panels, longest, upright, strict=True)
+        if turned
+    ]
+    height = _HEAD + inner + 10 + round(max(heights, default=size)) + (round(1.3 * size) + 8 if across else 0)
+    layout: dict[str, Any] = {**base_layout(colours, size), "height": height * lines, "annotations": [], "shapes": []}
+    layout["margin"] = {"l": 0, "r": 4, "t": 0, "b": 0}
+    drawn: list[Plain] = []
+    for place, each in enumerate(panels):
         line, column = divmod(place, columns)
-        x = column / columns + room, (column + 1) / columns - 0.01
-        y = 1 - (line + 1) / n_rows + 78 / (height * n_rows), 1 - line / n_rows - 4 / height
-        layout |= _axes(run, kind, place + 1, x, y, colours, size - 1)
-        words = {"text": f"<b>{title}</b>", "x": x[0], "y": y[1], "xref": "paper", "yref": "paper", "showarrow": False}
-        layout["annotations"].append({**words, "xanchor": "left", "yanchor": "bottom", "font": {"size": size + 1}})
-        for trace in traces:
-            trace.update(xaxis=f"x{place + 1}", yaxis=f"y{place + 1}")
-            drawn.append(trace)
-        if row is not None:
-            layout["shapes"].append(_row_frame(row, len(run.keys(kind)), place + 1, colours))
-    return go.Figure(drawn, layout)
+        number, begins = place + 1, column / columns
+        left = begins + min((10 + 0.56 * size * max(map(_length, each.rows))) / page, 0.5 / columns)
+        right = (column + 1) / columns - (0.012 if column < columns - 1 else 0)
+        top, bottom = (1 - (line * height + _HEAD + below) / (height * lines) for below in (0, inner))
+        turned = {"tickangle": -90} if upright[place] else {}
+        keys = axis(each.columns, (right - left) * page / len(each.columns), across, **turned)
+        layout |= panel_axes(number, keys, axis(each.rows, inner / len(each.rows), down=True), (left, right), (bottom, top))
+        # Above the row labels: above the map is the colour bar, and no room for both where labels are long.
+        layout["annotations"].append(words_at(f"<b>{each.title}</b>", begins, top, size + 2, colours.ink, yshift=6))
+        if each.bar is not None:
+            name, ends, words = each.bar
+            signed = ends[0] < 0
+            # Half of the last word of a signed bar stands outside of it.
+            bar: dict[str, Any] = {"x": right - (2 * size / page if signed else 0), "y": top, "outlinewidth": int(signed)}
+            bar["len"] = (0.42 if signed else 0.3) / columns
+            layout[name] = colour_axis(colours, size, ends, words, signed=signed, lying=True, **bar)
+        if each.framed is not None:
+            layout["shapes"].append(frame(*each.framed, colours.ink, 2, number))
+        drawn += panel(number, each.traces)
+    return PlainFigure(drawn, layout)
 
 
-def _row_names(run: Trace, kind: Kind) -> list[str]:
-    """The labels of the rows."""
-    return cells.query_labels(run.queries(kind), None if kind == "encoder" else run.output_tokens)
-
-
-def _axes(
-    run: Trace, kind: Kind, number: int, x: tuple[float, float], y: tuple[float, float], colours: Theme, size: int
-) -> dict[str, Any]:
-    """Keys and queries of the panel with this number; `x` and `y` are its place in shares of the figure."""
-    names = _row_names(run, kind)
-    keys = cells.key_axis(
-        run.keys(kind), kind, colours, size, noun=axis_noun(run), domain=x, anchor=f"y{number}", automargin=False
-    )
-    queries = cells.query_axis(
-        names,
-        run.queries(kind),
-        kind,
-        colours,
-        size,
-        noun=axis_noun(run),
-        domain=y,
-        anchor=f"x{number}",
-        automargin=False,
-        title=None,
-    )
-    return {f"xaxis{number}": keys, f"yaxis{number}": queries}
-
-
-def _row_frame(row: int, n_keys: int, number: int, colours: Theme) -> dict[str, Any]:
-    sides = {"x0": -0.5, "x1": n_keys - 0.5, "y0": row - 0.5, "y1": row + 0.5}
-    return {"type": "rect", "xref": f"x{number}", "yref": f"y{number}", "line": {"color": colours.accent, "width": 2}, **sides}
+def _length(label: str) -> int:
+    """How many signs are seen: an escaped one is one."""
+    return len(html.unescape(label))

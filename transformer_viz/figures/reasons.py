@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from transformer_viz.figures.figure_data import Plain, heatmap, scatter
 from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import REASON_WORDS, Reason
 
@@ -42,11 +42,11 @@ def colour(code: int, theme: ThemeName) -> str:
     return (_DARK if theme == "dark" else _LIGHT)[Reason(code)]
 
 
-def cells(reasons: np.ndarray, theme: ThemeName, gap: int = 1, **options: Any) -> go.Heatmap:
+def cells(reasons: np.ndarray, theme: ThemeName, gap: int = 1) -> Plain:
     """One heatmap of reasons (query, key); the hover says each cell in words, and the axes name its query and key."""
     words = np.full(max(Reason) + 1, "", object)
     words[list(REASON_WORDS)] = [hover_words(code) for code in REASON_WORDS]
-    return go.Heatmap(
+    return heatmap(
         z=reasons.astype(np.uint8),
         zmin=-0.5,
         zmax=max(Reason) + 0.5,
@@ -57,7 +57,6 @@ def cells(reasons: np.ndarray, theme: ThemeName, gap: int = 1, **options: Any) -
         # An array, which Plotly does not look through cell by cell.
         text=words[reasons],
         hovertemplate="query %{y}<br>key %{x}<br>%{text}<extra></extra>",
-        **options,
     )
 
 
@@ -66,10 +65,10 @@ def hover_words(code: int) -> str:
     return "may look" if code == Reason.ALLOWED else f"may not look: <b>{_BECAUSE[Reason(code)]}</b>"
 
 
-def legend(codes: Sequence[int], theme: ThemeName) -> list[go.Scatter]:
+def legend(codes: Sequence[int], theme: ThemeName) -> list[Plain]:
     """An entry for each reason; the points themselves are nowhere."""
     return [
-        go.Scatter(
+        scatter(
             x=[None],
             y=[None],
             mode="markers",

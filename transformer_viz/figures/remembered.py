@@ -1,25 +1,24 @@
 """What a recurrence remembers: how much of each token is still in its memory. No map of attention, and not in its colours."""
 
-from typing import Any
-
 import numpy as np
-import plotly.graph_objects as go
 
 from transformer_viz.errors import OptionError, listed
-from transformer_viz.figures import cells
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, labels, theme_of
+from transformer_viz.figures.cells import cells_of, visible
+from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
+from transformer_viz.figures.parts import colour_axis, named_axis
+from transformer_viz.figures.theme import Style, base_layout, labels
 from transformer_viz.terms import layer_label
 from transformer_viz.trace.remembered import Remembered
 
 
-def remembered(found: Remembered, layer: int | None = None, *, theme: ThemeName = "light", large: bool = False) -> go.Figure:
+@plotly_figure
+def remembered(found: Remembered, layer: int | None = None, *, style: Style = Style()) -> PlainFigure:
     """Rows are steps, row 0 on top; columns are the tokens that were read until then.
 
     Args:
         found: from `remembered`.
         layer: from 0; by default the last.
-        theme: `light` or `dark`.
-        large: bigger letters, for a projector.
+        style: theme and size.
 
     Raises:
         OptionError: there is no recurrence in this layer.
@@ -27,34 +26,18 @@ def remembered(found: Remembered, layer: int | None = None, *, theme: ThemeName 
     layer = found.layers[-1] if layer is None else layer
     if layer not in found.layers:
         raise OptionError(f"layer {layer} has no recurrence; layers {listed(found.layers)} have one")
-    colours, size, names = theme_of(theme), 17 if large else 13, labels(found.tokens)
-    words = {"size": size - 1, "color": colours.muted}
-    axis = {
-        **cells.ticks(names, -(-len(names) // cells.MOST_TICKS)),
-        **{"showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "", "automargin": True},
-    }
-    return go.Figure(
-        [_map(found.shares[found.layers.index(layer)], colours, words)],
+    colours, size, names, shares = style.colours, style.size, labels(found.tokens), found.shares[found.layers.index(layer)]
+    values = visible(shares, np.triu(np.ones(shares.shape, bool), 1))
+    bar = colour_axis(colours, size, (0, 1), title="still there", thickness=10)
+    return PlainFigure(
+        [cells_of(values, "after %{y}<br>of %{x}<br>still there <b>%{z:.4f}</b>", coloraxis="coloraxis")],
         {
             **base_layout(colours, size),
             "title": {"text": f"Memory of the recurrence, {layer_label(layer)}", "font": {"size": size + 2}},
-            "xaxis": {**axis, "title": {"text": "token put in", "font": words}},
-            "yaxis": {**axis, "range": [len(names) - 0.5, -0.5], "title": {"text": "after reading", "font": words}},
+            "coloraxis": {**bar, "colorscale": [[0, colours.paper], [1, colours.ink]]},
+            "xaxis": named_axis(colours, size, names, "token put in"),
+            "yaxis": named_axis(colours, size, names, "after reading", down=True),
             "height": 160 + max(200, 24 * len(names)),
             "margin": {"t": 48, "l": 8, "r": 8, "b": 64},
         },
-    )
-
-
-def _map(shares: np.ndarray, colours: Theme, words: dict[str, Any]) -> go.Heatmap:
-    return go.Heatmap(
-        z=cells.visible(shares, np.triu(np.ones(shares.shape, bool), 1)),
-        zmin=0,
-        zmax=1,
-        colorscale=[[0, colours.paper], [1, colours.ink]],
-        xgap=1,
-        ygap=1,
-        hoverongaps=False,
-        colorbar={"thickness": 10, "outlinewidth": 0, "tickfont": words, "title": {"text": "still there", "font": words}},
-        hovertemplate="after %{y}<br>of %{x}<br>still there <b>%{z:.4f}</b><extra></extra>",
     )

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import plotly.graph_objects as go
-
 from transformer_viz.errors import OptionError, shortened
+from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
 from transformer_viz.figures.margins import text_width
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, escape, shown, theme_of
+from transformer_viz.figures.parts import HOVER, axis, legend
+from transformer_viz.figures.theme import Style, Theme, base_layout, escape, shown
 from transformer_viz.terms import visible
 from transformer_viz.trace.search import STATE_WORDS, Search, SearchNode, State
 from transformer_viz.trace.trace import Trace
@@ -36,24 +36,15 @@ _SYMBOLS: dict[State, str] = {
 }
 
 
-def search_tree(
-    trace: Trace,
-    chosen: int | None = None,
-    *,
-    greedy: Trace | None = None,
-    theme: ThemeName = "light",
-    large: bool = False,
-    narrow: bool = False,
-) -> go.Figure:
+@plotly_figure
+def search_tree(trace: Trace, chosen: int | None = None, *, greedy: Trace | None = None, style: Style = Style()) -> PlainFigure:
     """Every continuation that was looked at: kept, pruned, finished.
 
     Args:
         trace: a beam search.
         chosen: the node whose path is drawn strong; the best hypothesis by default.
         greedy: the greedy run of the same source, written above the tree.
-        theme: `light` or `dark`.
-        large: bigger letters.
-        narrow: for a page as narrow as a phone's; only the chosen path has labels.
+        style: theme and size; in a narrow figure only the chosen path has labels.
 
     Each point's `customdata` is its node's number.
 
@@ -63,7 +54,7 @@ def search_tree(
     search = trace.search
     if search is None:
         raise OptionError('this run was no beam search; decode with strategy="beam"')
-    colours, size = theme_of(theme), 16 if large else 13
+    colours, size, narrow = style.colours, style.size, style.narrow
     path = search.path(search.best[0] if chosen is None else chosen)
     depth = 1 + max(node.step for node in search.nodes)
     n_ranks = 1 + max(node.rank for node in search.nodes)
@@ -71,8 +62,18 @@ def search_tree(
     if labels.reach == 0:
         greedy = None
     top = -0.8 if greedy is None else -2.1
-    row = max(9, min(34 if large else 28, 640 // n_ranks))
-    return go.Figure(
+    row = max(9, min(34 if style.large else 28, 640 // n_ranks))
+    # Steps are counted as everywhere, from the first token of a prompt. Where nodes stand too close for labels, the tokens of
+    # the chosen path are here, upright.
+    places = range(1, depth + 1, max(1, math.ceil(1.2 * size / labels.step)) if labels.reach == 0 else max(1, depth // 32))
+    steps: dict[str, Any] = {"tickvals": [*places], "ticktext": [str(place + search.n_given) for place in places]}
+    if labels.reach == 0:
+        tokens = [_cut(path[place - 1].token, _LONGEST_UPRIGHT) if place <= len(path) else "" for place in places]
+        steps["ticktext"] = [f"{token} {name}" for token, name in zip(tokens, steps["ticktext"], strict=True)]
+        steps["tickangle"] = -90
+    # The best, which is 1, and every fifth.
+    ranks = [0, *range(4, n_ranks, 5)]
+    return PlainFigure(
         [
             *_lines(search, path, colours, labels),
             *_points(search, path, colours, size, labels, narrow),
@@ -82,34 +83,15 @@ def search_tree(
             **base_layout(colours, size),
             "height": int(90 + row * (n_ranks - top)),
             "showlegend": True,
-            "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "itemclick": False, "itemdoubleclick": False},
+            "legend": legend(size, yref="paper", yanchor="bottom", itemclick=False, itemdoubleclick=False),
             "margin": {"l": 8, "r": 8, "t": 34, "b": 44},
             "hovermode": "closest",
-            "xaxis": _axis(
-                colours, size, [-1.9 if narrow else -0.9, depth + 0.9], "step", **_step_ticks(search, path, labels, size)
+            "xaxis": axis(colours, size, (-1.9 if narrow else -0.9, depth + 0.9), "step", **steps),
+            "yaxis": axis(
+                colours, size, (n_ranks - 0.4, top), "rank", tickvals=ranks, ticktext=[str(rank + 1) for rank in ranks]
             ),
-            "yaxis": _axis(colours, size, [n_ranks - 0.4, top], "rank", **_rank_ticks(n_ranks)),
         },
     )
-
-
-def _step_ticks(search: Search, path: tuple[SearchNode, ...], labels: "_Labels", size: int) -> dict[str, Any]:
-    """Steps are counted as everywhere, from the first token of a prompt. Where nodes stand too close for labels, the tokens of
-    the chosen path are here, upright."""
-    depth = 1 + max(node.step for node in search.nodes)
-    places = range(1, depth + 1, max(1, math.ceil(1.2 * size / labels.step)) if labels.reach == 0 else max(1, depth // 32))
-    names = [str(place + search.n_given) for place in places]
-    if labels.reach:
-        return {"tickvals": [*places], "ticktext": names}
-    tokens = [_cut(path[place - 1].token, _LONGEST_UPRIGHT) if place <= len(path) else "" for place in places]
-    upright = [f"{token} {name}" for token, name in zip(tokens, names, strict=True)]
-    return {"tickvals": [*places], "ticktext": upright, "tickangle": -90}
-
-
-def _rank_ticks(n_ranks: int) -> dict[str, Any]:
-    """The best, which is 1, and every fifth."""
-    fifths = range(4, n_ranks, 5)
-    return {"tickvals": [0, *fifths], "ticktext": ["1", *(str(rank + 1) for rank in fifths)]}
 
 
 @dataclass(frozen=True)
@@ -147,99 +129,82 @@ def _cut(token: str, most: int) -> str:
     return escape(shortened(visible(token), most))
 
 
-def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme, labels: _Labels) -> list[go.Scatter]:
+def _lines(search: Search, path: tuple[SearchNode, ...], colours: Theme, labels: _Labels) -> list[Plain]:
     """One trace for each width, the pruned ones apart, the chosen path on top."""
     on_path = set(map(id, path))
-    drawn = []
+    others = [node for node in search.nodes if node.state != "pruned" and id(node) not in on_path]
+    groups: list[tuple[list[SearchNode], str, float, str]] = []
+    most = math.inf
     for least, width in _WIDTHS:
-        most = next((higher for higher, _ in reversed(_WIDTHS) if higher > least), math.inf)
-        group = [
-            node
-            for node in search.nodes
-            if node.state != "pruned" and id(node) not in on_path and least <= math.exp(node.log_probability) < most
-        ]
-        drawn.append(_line(search, group, labels, colours.other, width, "solid"))
-    drawn.append(_line(search, [node for node in search.nodes if node.state == "pruned"], labels, colours.grid, 1, "dot"))
-    drawn.append(_line(search, list(path), labels, colours.accent, 3.2, "solid"))
-    return [trace for trace in drawn if trace.x]
-
-
-def _line(search: Search, nodes: list[SearchNode], labels: _Labels, colour: str, width: float, dash: str) -> go.Scatter:
-    x: list[float | None] = []
-    y: list[float | None] = []
-    for node in nodes:
-        above = 0 if node.parent is None else search.nodes[node.parent].rank
-        x += [node.step, node.step + labels.reach, node.step + 1 - labels.reach, node.step + 1, None]
-        y += [above, above, node.rank, node.rank, None]
-    return go.Scatter(
-        x=x, y=y, mode="lines", line={"color": colour, "width": width, "dash": dash}, hoverinfo="skip", showlegend=False
-    )
+        groups.append(
+            ([node for node in others if least <= math.exp(node.log_probability) < most], colours.other, width, "solid")
+        )
+        most = least
+    groups.append(([node for node in search.nodes if node.state == "pruned"], colours.grid, 1, "dot"))
+    groups.append((list(path), colours.accent, 3.2, "solid"))
+    drawn = []
+    for nodes, colour, width, dash in groups:
+        x: list[float | None] = []
+        y: list[float | None] = []
+        for node in nodes:
+            above = 0 if node.parent is None else search.nodes[node.parent].rank
+            x += [node.step, node.step + labels.reach, node.step + 1 - labels.reach, node.step + 1, None]
+            y += [above, above, node.rank, node.rank, None]
+        line = {"color": colour, "width": width, "dash": dash}
+        drawn += [scatter(x=x, y=y, mode="lines", line=line, hoverinfo="skip", showlegend=False)] if nodes else []
+    return drawn
 
 
 def _points(
     search: Search, path: tuple[SearchNode, ...], colours: Theme, size: int, labels: _Labels, narrow: bool
-) -> list[go.Scatter]:
+) -> list[Plain]:
     on_path = set(map(id, path))
-    drawn = [_start(search.opening[-1], colours, size, narrow)]
-    for state, words in STATE_WORDS.items():
-        members = [(number, node) for number, node in enumerate(search.nodes) if node.state == state]
-        if members:
-            drawn.append(_of_state(search, state, words, members, on_path, colours, size, labels))
-    return drawn
-
-
-def _start(token: str, colours: Theme, size: int, narrow: bool) -> go.Scatter:
-    """The last token that was read before the first was written."""
-    return go.Scatter(
-        x=[0],
-        y=[0],
-        mode="markers" if narrow else "markers+text",
-        text=[shown(token)],
-        textposition="top center",
-        textfont={"size": size - 1},
-        marker={"size": 9, "color": colours.chosen},
-        hoverinfo="skip",
-        showlegend=False,
-    )
-
-
-def _of_state(
-    search: Search,
-    state: State,
-    words: str,
-    members: list[tuple[int, SearchNode]],
-    on_path: set[int],
-    colours: Theme,
-    size: int,
-    labels: _Labels,
-) -> go.Scatter:
-    fill: dict[State, str] = {
+    fills: dict[State, str] = {
         "kept": colours.chosen,
         "pruned": colours.paper,
         "end": colours.accent,
         "length": colours.accent,
         "stopped": colours.muted,
     }
-    is_strong = [id(node) in on_path for _, node in members]
-    names = [labels.texts[number] for number, _ in members]
-    return go.Scatter(
-        x=[node.step + 1 for _, node in members],
-        y=[node.rank for _, node in members],
-        mode="markers+text",
-        name=words,
-        customdata=[number for number, _ in members],
-        text=[f"<b>{name}</b>" if strong and name else name for name, strong in zip(names, is_strong, strict=True)],
+    # The last token that was read before the first was written.
+    start = scatter(
+        x=[0],
+        y=[0],
+        mode="markers" if narrow else "markers+text",
+        text=[shown(search.opening[-1])],
         textposition="top center",
-        textfont={"size": size, "color": colours.muted if state == "pruned" else colours.ink},
-        hovertext=[_words(search, node) for _, node in members],
-        hovertemplate="%{hovertext}<extra></extra>",
-        marker={
-            "symbol": _SYMBOLS[state],
-            "size": [12 if strong else 6 if state == "pruned" else 9 for strong in is_strong],
-            "color": fill[state],
-            "line": {"width": 1.5, "color": [colours.accent if strong else colours.other for strong in is_strong]},
-        },
+        textfont={"size": size - 1},
+        marker={"size": 9, "color": colours.chosen},
+        hoverinfo="skip",
+        showlegend=False,
     )
+    drawn = [start]
+    for state, words in STATE_WORDS.items():
+        members = [(number, node) for number, node in enumerate(search.nodes) if node.state == state]
+        if not members:
+            continue
+        is_strong = [id(node) in on_path for _, node in members]
+        names = [labels.texts[number] for number, _ in members]
+        points = scatter(
+            x=[node.step + 1 for _, node in members],
+            y=[node.rank for _, node in members],
+            mode="markers+text",
+            name=words,
+            customdata=[number for number, _ in members],
+            text=[f"<b>{name}</b>" if strong and name else name for name, strong in zip(names, is_strong, strict=True)],
+            textposition="top center",
+            textfont={"size": size, "color": colours.muted if state == "pruned" else colours.ink},
+            hovertext=[_words(search, node) for _, node in members],
+            hovertemplate=HOVER,
+            marker={
+                "symbol": _SYMBOLS[state],
+                "size": [12 if strong else 6 if state == "pruned" else 9 for strong in is_strong],
+                "color": fills[state],
+                "line": {"width": 1.5, "color": [colours.accent if strong else colours.other for strong in is_strong]},
+            },
+        )
+        drawn.append(points)
+    return drawn
 
 
 def _words(search: Search, node: SearchNode) -> str:
@@ -255,7 +220,7 @@ def _words(search: Search, node: SearchNode) -> str:
     return "<br>".join(lines)
 
 
-def _greedy(trace: Trace, greedy: Trace | None, colours: Theme, size: int, most: int) -> list[go.Scatter]:
+def _greedy(trace: Trace, greedy: Trace | None, colours: Theme, size: int, most: int) -> list[Plain]:
     """The greedy tokens in a line of their own; the first one that differs has a mark."""
     if greedy is None:
         return []
@@ -265,7 +230,7 @@ def _greedy(trace: Trace, greedy: Trace | None, colours: Theme, size: int, most:
     tokens = [f"<b>{name}</b>" if t == parted else name for t, name in enumerate(names)]
     shades = [colours.accent if t == parted else colours.muted for t in range(len(tokens))]
     return [
-        go.Scatter(
+        scatter(
             x=[0.4, *range(1, len(tokens) + 1)],
             y=[-1.5] * (len(tokens) + 1),
             mode="text",
@@ -276,17 +241,3 @@ def _greedy(trace: Trace, greedy: Trace | None, colours: Theme, size: int, most:
             showlegend=False,
         )
     ]
-
-
-def _axis(colours: Theme, size: int, span: list[float], title: str, **options: Any) -> dict[str, Any]:
-    return {
-        "range": span,
-        "title": {"text": title, "font": {"size": size, "color": colours.muted}, "standoff": 6},
-        "tickfont": {"size": size - 1, "color": colours.muted},
-        "showgrid": False,
-        "zeroline": False,
-        "fixedrange": True,
-        "automargin": True,
-        "ticks": "",
-        **options,
-    }

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from transformer_viz.figures.theme import Theme, even
+from transformer_viz.figures.theme import Theme, even, rgb
 
 Scale = Literal["fixed", "head", "log"]
 SCALES: dict[Scale, str] = {"fixed": "0 to 1", "head": "this head's maximum", "log": "logarithmic"}
@@ -54,13 +54,10 @@ def stops(colours: Theme, scale: Scale) -> list[list[Any]]:
     """The colour scale of weights from 0 to the strongest colour's."""
     if scale != "log":
         return even(colours.scale)
-    found = [[10.0 ** (_DECADES * (i / (_STOPS - 1) - 1)), _between(colours.scale, i / (_STOPS - 1))] for i in range(_STOPS)]
-    return [[0.0, found[0][1]], *found]
-
-
-def _between(colours: list[str], place: float) -> str:
-    """The colour at a share of the way through `rgb(r, g, b)` colours."""
-    parts = np.array([[int(part) for part in colour[4:-1].split(",")] for colour in colours])
-    at = np.linspace(0, 1, len(colours))
-    red, green, blue = (round(float(np.interp(place, at, parts[:, channel]))) for channel in range(3))
-    return f"rgb({red}, {green}, {blue})"
+    places, at = np.linspace(0, 1, _STOPS), np.linspace(0, 1, len(colours.scale))
+    channels = [
+        np.interp(places, at, channel).round().astype(int).tolist() for channel in np.transpose([*map(rgb, colours.scale)])
+    ]
+    shades = [f"rgb({red}, {green}, {blue})" for red, green, blue in zip(*channels, strict=True)]
+    stops = [[10.0 ** (_DECADES * (i / (_STOPS - 1) - 1)), shade] for i, shade in enumerate(shades)]
+    return [[0.0, shades[0]], *stops]

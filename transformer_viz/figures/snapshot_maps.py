@@ -3,27 +3,28 @@
 from collections.abc import Sequence
 
 import numpy as np
-import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import Head, head_map, reasons_map
 from transformer_viz.errors import shortened
-from transformer_viz.figures.theme import ThemeName, base_layout, escape, even, flat, theme_of
-from transformer_viz.terms import Kind
+from transformer_viz.figures.figure_data import PlainFigure, plotly_figure
+from transformer_viz.figures.maps import share_scale
+from transformer_viz.figures.mosaic import Grid
+from transformer_viz.figures.theme import Style, escape
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 
-_QUIET = {"showscale": False, "hoverinfo": "none", "hoverongaps": False}
 _LONGEST_TEXT = 22
 
 
+@plotly_figure
 def snapshot_maps(
     moments: Sequence[tuple[str, Trace]],
     kind: Kind,
     layer: int,
     head: Head,
     *,
-    theme: ThemeName = "light",
     per_row: int = 6,
-) -> go.Figure:
+    style: Style = Style(),
+) -> PlainFigure:
     """The same head of several Traces of one source and one target, so that the rows are the same everywhere.
 
     Args:
@@ -31,68 +32,19 @@ def snapshot_maps(
         kind: `encoder`, `decoder` or `cross`.
         layer: from 0.
         head: from 0, or `mean` or `max`.
-        theme: `light` or `dark`.
         per_row: how many stand side by side.
+        style: theme and size.
     """
-    colours = theme_of(theme)
-    maps = [np.asarray(head_map(trace, kind, layer, head)) for _, trace in moments]
-    masked = [np.asarray(reasons_map(trace, kind, layer, head)) > 0 for _, trace in moments]
-    sheet = _Sheet([each.shape for each in maps], per_row)
-    height, width = sheet.size
-    visible = [np.where(hidden, np.nan, values) for values, hidden in zip(maps, masked, strict=True)]
-    grey = [np.where(hidden, 1, np.nan) for hidden in masked]
-    return go.Figure(
-        [
-            go.Heatmap(z=sheet.canvas(visible), zmin=0, zmax=1, colorscale=even(colours.scale), **_QUIET),
-            go.Heatmap(z=sheet.canvas(grey), colorscale=flat(colours.masked), **_QUIET),
-        ],
-        {
-            **base_layout(colours, 12),
-            "height": 40 + sheet.n_rows * 190,
-            "margin": {"l": 2, "r": 2, "t": 4, "b": 2},
-            "xaxis": {"range": [-0.5, width - 0.5], "visible": False, "fixedrange": True},
-            "yaxis": {"range": [height - 0.5, -0.5], "visible": False, "fixedrange": True},
-            "shapes": [_frame(*place, sheet.n_keys, sheet.n_queries, colours.grid) for place in sheet.places],
-            "annotations": [
-                _caption(title, *place, colours.muted) for (title, _), place in zip(moments, sheet.places, strict=True)
-            ],
-        },
-    )
-
-
-class _Sheet:
-    """Where each map stands among the others, in cells; each has a caption above it."""
-
-    def __init__(self, shapes: Sequence[tuple[int, ...]], per_row: int) -> None:
-        self.n_queries, self.n_keys = (max(shape[axis] for shape in shapes) for axis in (0, 1))
-        gap, caption = max(1, round(self.n_keys * 0.12)), max(1, round(self.n_queries * 0.16))
-        n_columns = min(per_row, len(shapes))
-        self.n_rows = -(-len(shapes) // n_columns)
-        pitch_x, pitch_y = self.n_keys + gap, self.n_queries + caption
-        self.size = (self.n_rows * pitch_y, n_columns * pitch_x - gap)
-        # Left and top of each.
-        self.places = [((i % n_columns) * pitch_x, caption + (i // n_columns) * pitch_y) for i in range(len(shapes))]
-
-    def canvas(self, maps: Sequence[np.ndarray]) -> np.ndarray:
-        """All maps in one matrix, float32; NaN between them."""
-        whole = np.full(self.size, np.nan, dtype=np.float32)
-        for values, (left, top) in zip(maps, self.places, strict=True):
-            whole[top : top + values.shape[0], left : left + values.shape[1]] = values
-        return whole
-
-
-def _caption(title: str, left: int, top: int, colour: str) -> dict[str, object]:
-    return {
-        "x": left - 0.5,
-        "y": top - 0.5,
-        "text": escape(shortened(title, _LONGEST_TEXT)),
-        "xanchor": "left",
-        "yanchor": "bottom",
-        "showarrow": False,
-        "font": {"size": 12, "color": colour},
-    }
-
-
-def _frame(left: int, top: int, n_keys: int, n_queries: int, colour: str) -> dict[str, object]:
-    edges = {"x0": left - 0.5, "x1": left + n_keys - 0.5, "y0": top - 0.5, "y1": top + n_queries - 0.5}
-    return {"type": "rect", **edges, "line": {"color": colour, "width": 1}}
+    colours, size, columns = style.colours, style.size - 1, min(per_row, len(moments))
+    maps = [trace.attentions[kind].head(layer, head) for _, trace in moments]
+    shape = max(map(len, maps)), max(values.shape[1] for values in maps)
+    grid = Grid([escape(shortened(title, _LONGEST_TEXT)) for title, _ in moments], columns, shape)
+    # A map that is smaller than another one ends before its tile does.
+    weights = np.full((grid.n_rows, columns, *shape), np.nan, dtype=np.float32)
+    masked = np.zeros(weights.shape, bool)
+    for place, values, (_, trace) in zip(grid.places, maps, moments, strict=True):
+        here = (*place, *map(slice, values.shape))
+        masked[here] = trace.attentions[kind].head_mask(layer, head)
+        weights[here] = np.where(masked[here], np.nan, values)
+    drawn = grid.exact_maps(weights, share_scale(colours), [(masked, colours.masked)])
+    return PlainFigure([*drawn, *grid.marks(colours, size)], grid.layout(colours, size, 40 + grid.n_rows * 190))

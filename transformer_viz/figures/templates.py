@@ -4,22 +4,19 @@ A template is what is the same for all heads and steps of a kind: axes, labels, 
 given for light and wide; `dark` and `narrow` are the few properties that differ there, as (path, value).
 """
 
-import json
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures import masks as masks_figure
 from transformer_viz.figures import reasons as reason_cells
 from transformer_viz.figures.attention import bar_traces
+from transformer_viz.figures.figure_data import Plain
 from transformer_viz.figures.focus import Focus
-from transformer_viz.figures.plain import Plain
-from transformer_viz.figures.player import Looks, focus_of
 from transformer_viz.figures.shades import Scale
-from transformer_viz.figures.theme import LIGHT, ThemeName, theme_of
+from transformer_viz.figures.theme import LIGHT, THEMES, Style, ThemeName, rgb
 from transformer_viz.terms import Kind
 from transformer_viz.trace.trace import Trace
 
@@ -36,15 +33,31 @@ def player_template(
     Besides them `light` has `keys` and `queries`, the axes' labels, and the size and widths of the rings.
     """
 
-    def parts(theme: ThemeName, narrow: bool) -> dict[str, Any]:
-        looks: Looks = {"theme": theme, "large": large, "with_answer": with_answer, "narrow": narrow, "scale": scale}
-        return _player_parts(trace, kind, looks)
+    # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
+    reasons = trace.attentions[kind].reasons
+    codes, reasons = cells.codes_in(reasons), reasons if reasons.ndim == 2 else reasons[0, 0]
 
-    light = parts("light", False)
+    def parts(style: Style) -> dict[str, Any]:
+        layer = trace.attentions[kind].layers[0]
+        focus = Focus(trace, kind, layer, 0, style, with_answer=with_answer, scale=scale)
+        weights, *others = focus.traces()
+        bars = [drawn for drawn in others if drawn["type"] == "bar"]
+        return {
+            "weights": _without_numbers(weights),
+            "masked": {str(code): _without_numbers(cells.masked_trace(reasons, code, focus.theme)) for code in codes},
+            "hatch": _without_numbers(cells.hatch_trace(reasons > 0, focus.theme)),
+            "row": _without_numbers(focus.row_trace()) if focus.is_stepped else None,
+            "rings": _without_numbers({**focus.ring_trace(), **focus.rings(0)}),
+            "bars": _without_numbers(bars[0]) if bars else None,
+            "colourBar": bar_traces(focus.scale),
+            "layout": focus.layout(0),
+        }
+
+    light = parts(Style(large=large))
     return {
         "light": light,
-        "dark": changes(light, parts("dark", False)),
-        "narrow": changes(light, parts("light", True)),
+        "dark": changes(light, parts(Style("dark", large))),
+        "narrow": changes(light, parts(Style("light", large, narrow=True))),
         "grows": kind != "encoder",
     }
 
@@ -68,18 +81,24 @@ def true_keys(trace: Trace, *, with_answer: bool = True) -> list[int | None]:
 
 def mask_template(trace: Trace, kind: Kind) -> dict[str, Any]:
     """A mask's figure, and the words of its hover by reason."""
-    matrix = trace.mask_reasons[kind]
-    codes = [0, *cells.codes_in(matrix)]
-    light, dark = (_mask_parts(trace, kind, codes, theme) for theme in ("light", "dark"))
+    codes = [0, *cells.codes_in(trace.attentions[kind].reasons)]
+
+    def parts(style: Style) -> dict[str, Any]:
+        # One cell stands for all, since numbers are left out. Where heads have masks of their own, the legend is of them all.
+        heatmap = _without_numbers(reason_cells.cells(np.zeros((1, 1), np.uint8), style.theme))
+        layout = masks_figure.mask_layout(trace, kind, kind_title(trace, kind, in_full=False), style)
+        return {"heatmap": heatmap, "legend": reason_cells.legend(codes, style.theme), "layout": layout}
+
+    light, dark = parts(Style()), parts(Style("dark"))
     words = {str(code): reason_cells.hover_words(code) for code in codes}
     return {"light": light, "dark": changes(light, dark), "words": words}
 
 
 def page_colours(theme: ThemeName) -> dict[str, Any]:
     """The theme as the page's script and style sheet need it; `scale` as numbers."""
-    colours = theme_of(theme)
+    colours = THEMES[theme]
     names = ("paper", "ink", "muted", "grid", "masked", "hatch", "accent", "ring", "chosen", "other", "broken")
-    return {**{name: getattr(colours, name) for name in names}, "scale": [_rgb(colour) for colour in colours.scale]}
+    return {**{name: getattr(colours, name) for name in names}, "scale": [rgb(colour) for colour in colours.scale]}
 
 
 def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[Change]:
@@ -94,52 +113,5 @@ def changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> list[C
     return [] if before == after else [(list(path), after)]
 
 
-def _player_parts(trace: Trace, kind: Kind, looks: Looks) -> dict[str, Any]:
-    colours = theme_of(looks["theme"])
-    focus = focus_of(Focus, trace, kind, trace.layer_numbers(kind)[0], 0, looks)
-    weights, *others = focus.traces()
-    # Heads differ in their masks only where an edit made them; the page has a trace for every reason that occurs.
-    reasons, codes = _flattened(trace.mask_reasons[kind]), cells.codes_in(trace.mask_reasons[kind])
-    bars = [drawn for drawn in others if drawn["type"] == "bar"]
-    rings = {**focus.ring_trace(), **focus.rings(0)}
-    return {
-        "weights": _without_numbers(weights),
-        "masked": {str(code): _without_numbers(cells.masked_trace(reasons, code, colours)) for code in codes},
-        "hatch": _without_numbers(cells.hatch_trace(reasons > 0, colours)),
-        "row": _without_numbers(focus.row_trace()) if focus.is_stepped else None,
-        "rings": _without_numbers(rings),
-        "bars": _without_numbers(bars[0]) if bars else None,
-        "colourBar": [_plain(go.Figure([drawn]))["data"][0] for drawn in bar_traces(focus.scale)],
-        "layout": _plain(go.Figure(layout=focus.layout(0)))["layout"],
-    }
-
-
-def _mask_parts(trace: Trace, kind: Kind, codes: list[int], theme: ThemeName) -> dict[str, Any]:
-    # One cell stands for all, since numbers are left out. Where heads have masks of their own, the legend is of them all.
-    drawn = [reason_cells.cells(np.zeros((1, 1), np.uint8), theme), *reason_cells.legend(codes, theme)]
-    plain = _plain(
-        go.Figure(drawn, masks_figure.mask_layout(trace, kind, kind_title(trace, kind, in_full=False), theme_of(theme)))
-    )
-    heatmap, *legend = plain["data"]
-    del heatmap["z"], heatmap["text"]
-    return {"heatmap": heatmap, "legend": legend, "layout": plain["layout"]}
-
-
-def _flattened(reasons: np.ndarray) -> np.ndarray:
-    """One matrix of the right size; of which head does not matter where only its size does."""
-    return reasons if reasons.ndim == 2 else reasons[0, 0]
-
-
 def _without_numbers(drawn: Plain) -> dict[str, Any]:
-    return _plain(go.Figure([{key: value for key, value in drawn.items() if key not in _FILLED_IN}]))["data"][0]
-
-
-def _plain(figure: go.Figure) -> dict[str, Any]:
-    return json.loads(figure.to_json())
-
-
-def _rgb(colour: str) -> list[int]:
-    """`rgb(230, 240, 240)` or `#e6f0f0` as three numbers."""
-    if colour.startswith("#"):
-        return [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
-    return [int(float(part)) for part in colour[colour.index("(") + 1 : -1].split(",")]
+    return {key: value for key, value in drawn.items() if key not in _FILLED_IN}

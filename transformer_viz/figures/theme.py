@@ -4,14 +4,15 @@ Sequential maps are cmocean's `dense` (light) and `ice` (dark): perceptually eve
 colour-blind, and 0 is close to the page in both. Thyng et al. 2016, "True colors of oceanography".
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 from unicodedata import bidirectional
 
+import numpy as np
 import plotly.colors
-import plotly.graph_objects as go
 
+from transformer_viz.errors import OptionError, listed
 from transformer_viz.terms import LONGEST_LABEL, place_labels, visible
 
 ThemeName = Literal["light", "dark"]
@@ -82,12 +83,40 @@ DARK = Theme(
 )
 
 
+THEMES: dict[ThemeName, Theme] = {"light": LIGHT, "dark": DARK}
 _FROM_RIGHT = ("R", "AL")
 
 
-def theme_of(name: ThemeName) -> Theme:
-    """The light or the dark theme."""
-    return DARK if name == "dark" else LIGHT
+@dataclass(frozen=True)
+class Style:
+    """How a figure looks.
+
+    Attributes:
+        theme: `light` or `dark`.
+        large: bigger letters, for a projector.
+        narrow: for a phone: what else stands side by side stands below each other.
+
+    Raises:
+        OptionError: another theme.
+    """
+
+    theme: ThemeName = "light"
+    large: bool = False
+    narrow: bool = False
+
+    def __post_init__(self) -> None:
+        if self.theme not in THEMES:
+            raise OptionError(f"theme {self.theme!r} is not possible for a figure; choose one of {listed(THEMES)}")
+
+    @property
+    def colours(self) -> Theme:
+        """Of its theme."""
+        return THEMES[self.theme]
+
+    @property
+    def size(self) -> int:
+        """Of its letters, in pixels; a figure of many small parts has one less."""
+        return 16 if self.large else 13
 
 
 def escape(text: str) -> str:
@@ -118,10 +147,9 @@ def base_layout(theme: Theme, font_size: int = 13) -> dict[str, Any]:
         "paper_bgcolor": theme.paper,
         "plot_bgcolor": theme.paper,
         "font": {"family": FONT, "size": font_size, "color": theme.ink},
-        "hoverlabel": {"font": {"family": FONT, "size": font_size + 1}},
+        "hoverlabel": {"align": "left", "font": {"family": FONT, "size": font_size + 1}},
         "margin": {"l": 8, "r": 8, "t": 8, "b": 8},
         "showlegend": False,
-        "template": go.layout.Template(),
     }
 
 
@@ -135,7 +163,32 @@ def flat(colour: str) -> list[list[Any]]:
     return [[0, colour], [1, colour]]
 
 
+def rgb(colour: str) -> list[int]:
+    """Red, green and blue of `#rrggbb` or `rgb(r, g, b)`, 0 to 255."""
+    if colour.startswith("#"):
+        return [int(colour[place : place + 2], 16) for place in (1, 3, 5)]
+    return [int(float(part)) for part in colour[4:-1].split(",")]
+
+
 def see_through(colour: str, share: float) -> str:
-    """A `#rrggbb` colour that covers what is under it by this share."""
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    """A colour that covers what is under it by this share."""
+    red, green, blue = rgb(colour)
     return f"rgba({red}, {green}, {blue}, {share})"
+
+
+def ink_on(value: float | None, colours: Theme, scale: Sequence[str] = ()) -> str:
+    """Black or white, whichever stands out more from the tile (WCAG 2.2, contrast ratio): 4.5 at least, on any colour.
+
+    Args:
+        value: how far along the colours the tile is, 0 to 1; None for one without a number.
+        colours: of the picture.
+        scale: its colours where they are not the sequential ones.
+    """
+    if value is None:
+        return colours.ink
+    stops = np.array([rgb(colour) for colour in scale or colours.scale])
+    place = np.clip(value, 0, 1) * (len(stops) - 1)
+    channels = np.array([np.interp(place, np.arange(len(stops)), channel) for channel in stops.T]) / 255
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    luminance = float(linear @ (0.2126, 0.7152, 0.0722))
+    return "#000000" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "#ffffff"

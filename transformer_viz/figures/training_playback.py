@@ -5,28 +5,28 @@ player, frames are applied in the browser, and `layout.meta` tells the host whic
 """
 
 from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
-from transformer_viz.analysis.heads import check_place, head_map, layer_or_first, reasons_map
 from transformer_viz.analysis.sentences import source_unit
 from transformer_viz.analysis.snapshots import Course, course
 from transformer_viz.errors import OptionError
 from transformer_viz.figures import candidates, cells
 from transformer_viz.figures.attention import colour_axes, map_traces
-from transformer_viz.figures.plain import Plain, PlainFigure, scatter
-from transformer_viz.figures.player import Looks
-from transformer_viz.figures.theme import Theme, ThemeName, base_layout, theme_of
+from transformer_viz.figures.figure_data import Plain, PlainFigure, plotly_figure, scatter
+from transformer_viz.figures.parts import axis, frame, on_axes, panel, words_at
+from transformer_viz.figures.theme import Style, base_layout, escape
 from transformer_viz.numbers_in_words import compact_words, percent_words
-from transformer_viz.terms import Kind, head_label
+from transformer_viz.terms import Kind, head_label, row_labels
+from transformer_viz.trace.attention import check_index
 from transformer_viz.trace.snapshots import TrainingSnapshot
 
 _MAP_SHARE = 0.56
 _HALVES = {"mass": ["0", "50 %", "100 %"], "entropy": ["0", "0.5", "1"]}
 
 
+@plotly_figure
 def training_playback(
     moments: Sequence[TrainingSnapshot],
     kind: Kind = "cross",
@@ -35,11 +35,9 @@ def training_playback(
     moment: int | None = None,
     position: int = 0,
     *,
-    theme: ThemeName = "light",
-    large: bool = False,
     with_answer: bool = True,
-    narrow: bool = False,
-) -> go.Figure:
+    style: Style = Style(),
+) -> PlainFigure:
     """Attention while it forms.
 
     Args:
@@ -49,41 +47,23 @@ def training_playback(
         head: from 0.
         moment: the place among the moments that is drawn first, from 0; the last by default.
         position: the place in the target whose candidates are shown, from 0; its row has a frame.
-        theme: `light` or `dark`.
-        large: bigger letters, for a projector.
         with_answer: ring the true key of each row.
-        narrow: everything below each other, for a phone.
+        style: theme and size; in a narrow figure everything stands below each other.
 
     Raises:
         OptionError: no moments, or no such kind, layer, head, moment or position.
     """
-    looks: Looks = {"theme": theme, "large": large, "with_answer": with_answer, "narrow": narrow}
-    return plain_training_playback(moments, kind, layer, head, moment, position, **looks).to_plotly()
-
-
-def plain_training_playback(
-    moments: Sequence[TrainingSnapshot],
-    kind: Kind,
-    layer: int | None,
-    head: int,
-    moment: int | None,
-    position: int,
-    **looks: Unpack[Looks],
-) -> PlainFigure:
-    """The same as plain data."""
     if not moments:
         raise OptionError("there are no moments to draw; replay makes them")
-    first, theme, size = moments[0].forced, theme_of(looks["theme"]), 17 if looks["large"] else 13
-    at = len(moments) - 1 if moment is None else check_place("moment", moment, len(moments))
-    check_place("position", position, len(first.steps))
-    layer = layer_or_first(first, kind, layer)
-    picture = _Playback(moments, kind, layer, head, position, theme, size, looks["with_answer"])
+    first = moments[0].forced
+    at = len(moments) - 1 if moment is None else check_index("moment", moment, len(moments))
+    check_index("position", position, len(first.steps))
+    layer = first.attentions[kind].layers[0] if layer is None else layer
+    picture = _Playback(moments, kind, layer, head, position, style, with_answer)
     traces = picture.traces()
     for number, update in picture.updates(at).items():
         traces[number].update(update)
-    place = _arrangement(len(first.queries(kind)), looks["large"], looks["narrow"])
-    layout = picture.layout(at, place, looks["narrow"])
-    return PlainFigure(traces, layout, [picture.frame(i) for i in range(len(moments))])
+    return PlainFigure(traces, picture.layout(at), [picture.frame(i) for i in range(len(moments))])
 
 
 class _Playback:
@@ -96,27 +76,27 @@ class _Playback:
         layer: int,
         head: int,
         position: int,
-        theme: Theme,
-        size: int,
+        style: Style,
         with_answer: bool,
     ) -> None:
         self.moments, self.kind, self.layer, self.head, self.position = moments, kind, layer, head, position
-        self.theme, self.size, self.with_answer = theme, size, with_answer
+        self.style, self.theme, self.size, self.with_answer = style, style.colours, style.size, with_answer
         self.trace = moments[0].forced
-        self.maps = [head_map(moment.forced, kind, layer, head) for moment in moments]
-        self.reasons = reasons_map(self.trace, kind, layer, head)
+        self.attention = self.trace.attentions[kind]
+        self.maps = [moment.forced.attentions[kind].head(layer, head) for moment in moments]
+        self.reasons = self.attention.head_reasons(layer, head)
         self.course: Course = course(moments, kind)
-        self.layers = self.trace.layer_numbers(kind)
-        self.place = (self.trace.layer_place(kind, layer), check_place("head", head, self.course.values.shape[2]))
+        self.layers = self.attention.layers
+        self.place = (self.attention.layer_index(layer), check_index("head", head, self.course.values.shape[2]))
         self.own = self.course.values[:, *self.place]
 
     # ---- traces
 
     def traces(self) -> list[Plain]:
-        still = [*map_traces(self.maps[0], self.reasons, self.theme), self._rings(), *self._ways()]
+        still = [*map_traces(self.maps[0], self.reasons, self.theme), self._rings(), *panel(2, self._ways())]
         self._moving = (0, len(still), len(still) + 1)
-        now = scatter(mode="lines+markers+text", xaxis="x2", yaxis="y2", hoverinfo="skip", cliponaxis=False)
-        return [*still, now, candidates.bars(self.size, "3")]
+        now = scatter(mode="lines+markers+text", **on_axes(2), hoverinfo="skip", cliponaxis=False)
+        return [*still, now, candidates.bars(self.size, 3)]
 
     def updates(self, moment: int) -> dict[int, dict[str, Any]]:
         weights = cells.visible(self.maps[moment], self.reasons > 0)
@@ -153,8 +133,7 @@ class _Playback:
         theme, n = self.theme, len(self.moments)
         _, n_layers, n_heads = self.course.values.shape
         others = [(i, j) for i in range(n_layers) for j in range(n_heads) if (i, j) != self.place]
-        lines: dict[str, Any] = {"xaxis": "x2", "yaxis": "y2", "mode": "lines"}
-        hovers = {**lines, "hovertemplate": "%{text}<extra></extra>"}
+        hovers = {"mode": "lines", "hovertemplate": "%{text}<extra></extra>"}
         # One trace with gaps for however many heads there are.
         grey = scatter(
             x=[x for _ in others for x in [*range(n), None]],
@@ -168,13 +147,13 @@ class _Playback:
             y=[self.course.even] * 2,
             line={"color": theme.muted, "width": 1.5, "dash": "dot"},
             hoverinfo="skip",
-            **lines,
+            mode="lines",
         )
         own = scatter(
             x=list(range(n)),
             y=self.own.tolist(),
             text=self._words(*self.place),
-            line={"color": theme.accent, "width": 3.5 if self.size > 13 else 3},
+            line={"color": theme.accent, "width": 3.5 if self.style.large else 3},
             **hovers,
         )
         return [grey, even, own]
@@ -204,100 +183,66 @@ class _Playback:
 
     # ---- layout
 
-    def layout(self, moment: int, place: dict[str, Any], narrow: bool) -> dict[str, Any]:
-        kind, theme, size = self.kind, self.theme, self.size
-        names = cells.query_labels(self.trace.queries(kind), None if kind == "encoder" else self.trace.output_tokens)
-        keys = cells.key_axis(self.trace.keys(kind), kind, theme, size, domain=place["x"])
-        queries = cells.query_axis(names, self.trace.queries(kind), kind, theme, size, domain=place["y"])
+    def layout(self, moment: int) -> dict[str, Any]:
+        kind, theme, size, place = self.kind, self.theme, self.size, self._arrangement()
+        narrow, (left, top), (_, lower) = self.style.narrow, (place["x2"][0], place["y2"][1]), place["y3"]
+        columns, rows = cells.token_axes(self.trace, kind, theme, size)
         if kind != "encoder":
-            queries["title"] = {**queries["title"], "text": f"query: read → {self._goal()}"}
-        step = self.moments[moment].forced.steps[self.position]
+            goal = "to be written" if self.moments[0].target == "answer" else "written in the end"
+            rows["title"] = {**rows["title"], "text": f"query: read → {goal}"}
+        # The row whose candidates are shown, as the map's axis calls it when it has the decoder's rows; the encoder's rows are
+        # not those of the target, and none of them has a frame.
+        row = escape(row_labels(self.trace.target_tokens, self.trace.output_tokens)[self.position])
+        at, last = self.position, len(self.attention.keys) - 1
+        framed = [frame(0, at, last, at, theme.accent, 3 if self.style.large else 2.5)] if kind != "encoder" else []
+        names = candidates.names(self.moments[moment].forced.steps[self.position])
+        steps = [compact_words(moment.step) for moment in self.moments]
+        ticks = _ticks(steps, place["width"] // (size - 2))
+        time: dict[str, Any] = {"tickvals": ticks, "ticktext": [steps[i] for i in ticks], "tickangle": 0}
+        time |= {"ticks": "outside", "ticklen": 3, "tickcolor": theme.muted, "domain": place["x2"], "anchor": "y2"}
+        value: dict[str, Any] = {"tickvals": [0, 0.5, 1], "ticktext": _HALVES[self.course.measure], "showgrid": True}
+        value |= {"domain": place["y2"], "anchor": "x2"}
+        if self.course.measure == "entropy":
+            brief, more = "<b>entropy of the rows</b>, 1 = uniform", " attention; each head"
+        else:
+            brief, more = (
+                f"<b>attention on the expected {source_unit(self.trace)}s</b>, each head",
+                " · dotted: uniform attention",
+            )
+        titles = ((brief if narrow or self.style.large else brief + more, top), (f"candidates at <b>{row}</b>", lower))
         return {
             **base_layout(theme, size),
             "height": place["height"],
             "margin": {"l": 8, "r": 14, "t": 8 if narrow else 28, "b": 6},
             **colour_axes(theme, size, _MAP_SHARE + 0.01, shows=not narrow),
-            "xaxis": keys,
-            "yaxis": queries,
-            "xaxis2": {**self._time_axis(place["width"]), "domain": place["x2"]},
-            "yaxis2": {**self._value_axis(), "domain": place["y2"]},
-            "xaxis3": {**candidates.probability_axis(theme, size, "3"), "domain": place["x2"]},
-            "yaxis3": {
-                **candidates.token_axis(theme, size, "3"),
-                **candidates.names(step),
-                "domain": place["y3"],
-            },
-            "annotations": [
-                self._title(self._ways_title(brief=narrow or self.size > 13), place["x2"][0], place["y2"][1]),
-                self._title(self._candidates_title(), place["x2"][0], place["y3"][1]),
-            ],
-            **({"shapes": shapes} if (shapes := self._row()) else {}),
+            "xaxis": {**columns, "domain": place["x"]},
+            "yaxis": {**rows, "domain": place["y"]},
+            "xaxis2": axis(theme, size, (-0.5, len(steps) - 0.5), "steps of training", **time),
+            "yaxis2": axis(theme, size, (0, 1), **value),
+            "xaxis3": candidates.probability_axis(theme, size, 3, place["x2"]),
+            "yaxis3": {**candidates.token_axis(theme, size, 3, place["y3"]), **names},
+            "annotations": [words_at(text, left, y, size, theme.ink, yshift=6) for text, y in titles],
+            "shapes": framed,
             "meta": {"kind": kind, "layer": self.layer, "head": self.head, "steps": len(self.moments), "step": moment},
         }
 
-    def _goal(self) -> str:
-        return "to be written" if self.moments[0].target == "answer" else "written in the end"
-
-    def _ways_title(self, *, brief: bool) -> str:
-        if self.course.measure == "entropy":
-            return "<b>entropy of the rows</b>, 1 = uniform" + ("" if brief else " attention; each head")
-        words = f"<b>attention on the expected {source_unit(self.trace)}s</b>, each head"
-        return words if brief else f"{words} · dotted: uniform attention"
-
-    def _candidates_title(self) -> str:
-        """The row whose candidates are shown, as the map's axis calls it when it has the decoder's rows."""
-        return f"candidates at <b>{self._rows()[self.position]}</b>"
-
-    def _rows(self) -> list[str]:
-        """The labels of the decoder's rows."""
-        return cells.query_labels(self.trace.target_tokens, self.trace.output_tokens)
-
-    def _title(self, text: str, x: float, y: float) -> dict[str, Any]:
+    def _arrangement(self) -> dict[str, Any]:
+        """Height and domains: the map beside the two panels, or all below each other."""
+        rows = max(12, len(self.reasons))
+        if self.style.narrow:
+            tall = 660 + 14 * rows
+            return {
+                **{"height": tall, "x": [0, 1], "y": [530 / tall, 1], "x2": [0.0, 0.97], "width": 320},
+                **{"y2": [252 / tall, 390 / tall], "y3": [0, 150 / tall]},
+            }
+        large = self.style.large
         return {
-            **{"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper", "showarrow": False},
-            **{"xanchor": "left", "yanchor": "bottom", "yshift": 6, "font": {"size": self.size, "color": self.theme.ink}},
-        }
-
-    def _row(self) -> list[dict[str, Any]]:
-        """The outline of the row whose candidates are shown; the encoder's rows are not those of the target."""
-        if self.kind == "encoder":
-            return []
-        edges = {"x0": -0.5, "x1": len(self.trace.keys(self.kind)) - 0.5, "y0": self.position - 0.5, "y1": self.position + 0.5}
-        return [{"type": "rect", **edges, "line": {"color": self.theme.accent, "width": 3 if self.size > 13 else 2.5}}]
-
-    def _time_axis(self, width: int) -> dict[str, Any]:
-        steps = [compact_words(moment.step) for moment in self.moments]
-        ticks = _ticks(steps, width // (self.size - 2))
-        return {
-            "range": [-0.5, len(steps) - 0.5],
-            "tickmode": "array",
-            "tickvals": ticks,
-            "ticktext": [steps[i] for i in ticks],
-            "tickangle": 0,
-            "tickfont": {"size": self.size - 1, "color": self.theme.muted},
-            "title": {"text": "steps of training", "font": {"size": self.size, "color": self.theme.muted}, "standoff": 4},
-            "showgrid": False,
-            "zeroline": False,
-            "fixedrange": True,
-            "automargin": True,
-            "ticks": "outside",
-            "ticklen": 3,
-            "tickcolor": self.theme.muted,
-            "anchor": "y2",
-        }
-
-    def _value_axis(self) -> dict[str, Any]:
-        return {
-            "range": [0, 1],
-            "tickvals": [0, 0.5, 1],
-            "ticktext": _HALVES[self.course.measure],
-            "tickfont": {"size": self.size - 1, "color": self.theme.muted},
-            "gridcolor": self.theme.grid,
-            "zeroline": False,
-            "fixedrange": True,
-            "automargin": True,
-            "ticks": "",
-            "anchor": "x2",
+            **{
+                "height": (540 if large else 396) + max(0, rows - 14) * (22 if large else 12),
+                "x": [0, _MAP_SHARE],
+                "y": [0, 1],
+            },
+            **{"x2": [0.69, 1], "width": 400, "y2": [0.62, 1], "y3": [0, 0.36]},
         }
 
 
@@ -311,19 +256,3 @@ def _ticks(words: Sequence[str], n_letters: int) -> list[int]:
     if places[0] > 0:
         places = [0, *places] if places[0] * n_letters >= widest * n else [0, *places[1:]]
     return places
-
-
-def _arrangement(n_queries: int, large: bool, narrow: bool) -> dict[str, Any]:
-    """Height and domains: the map beside the two panels, or all below each other."""
-    rows = max(12, n_queries)
-    if narrow:
-        tall = 660 + 14 * rows
-        return {
-            **{"height": tall, "x": [0, 1], "y": [530 / tall, 1], "x2": [0.0, 0.97], "width": 320},
-            **{"y2": [252 / tall, 390 / tall], "y3": [0, 150 / tall]},
-        }
-    height = (540 if large else 396) + max(0, rows - 14) * (22 if large else 12)
-    return {
-        **{"height": height, "x": [0, _MAP_SHARE], "y": [0, 1], "x2": [0.69, 1], "width": 400},
-        **{"y2": [0.62, 1], "y3": [0, 0.36]},
-    }

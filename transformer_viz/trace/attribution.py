@@ -138,7 +138,7 @@ def _of_group(trace: "Trace", name: str, array: np.ndarray, said: Any) -> Attrib
 
 
 def _check_shape(trace: "Trace", result: Attribution) -> None:
-    want = (len(trace.queries(result.kind)), len(trace.keys(result.kind)))
+    want = tuple(map(len, trace.labels(result.kind)))
     if result.values.shape[-2:] != want or 0 in result.values.shape:
         raise TraceError(
             f"{GROUP}: {result.name} is {result.values.shape} for {want[0]} query and {want[1]} key tokens; "

@@ -1,13 +1,15 @@
 """Whether the parts of a Trace fit together; the first that do not are named."""
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from transformer_viz.errors import TraceError, listed
-from transformer_viz.terms import KINDS, Kind
+from transformer_viz.terms import Kind
 from transformer_viz.trace import attribution
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.groups import check_groups
 from transformer_viz.trace.search import PRECISIONS, Search, check_codes
 
@@ -21,18 +23,11 @@ def check(trace: "Trace") -> None:
     _check_ids(trace)
     _check_steps(trace)
     _check_fills(trace)
-    _check_layers(trace)
     check_groups(trace.groups)
     attribution.read(trace)
-    precisions = set()
-    for kind in KINDS:
-        if (weights := trace.attentions(kind)) is not None:
-            _check_attentions(trace, kind, weights)
-            precisions.add(weights.dtype)
-        elif kind in trace.mask_reasons:
-            raise TraceError(f"{kind}: there is a mask but no attention")
-        elif kind in trace.scores:
-            raise TraceError(f"{kind}: there are scores but no attention")
+    for kind, attention in trace.attentions.items():
+        _check_attention(kind, attention, may_be_nan=trace.mistake is not None)
+    precisions = {attention.weights.dtype for attention in trace.attentions.values()}
     if len(precisions) > 1:
         raise TraceError(f"the kinds of attention are {listed(sorted(map(str, precisions)))}; one precision is needed for all")
     if trace.search is not None:
@@ -89,30 +84,19 @@ def _check_fills(trace: "Trace") -> None:
             )
 
 
-def _check_layers(trace: "Trace") -> None:
-    """Numbers ascend, one for each layer that is there."""
-    for kind, numbers in trace.layers.items():
-        weights = trace.attentions(kind)
-        is_ascending = all(a < b for a, b in zip((-1, *numbers), numbers, strict=False))
-        if weights is None or len(weights) != len(numbers) or not is_ascending:
-            n = 0 if weights is None else len(weights)
-            raise TraceError(f"{kind}: layers are numbered {listed(numbers[:100])}; {n} ascending numbers are needed")
-
-
 def _check_search(trace: "Trace", search: Search) -> None:
     """Any hypothesis must make a Trace of its own."""
     n_source = len(trace.source_tokens)
     if search.cross_rows is not None and search.cross_rows.shape[-1] != n_source:
         raise TraceError(f"search: cross-attention over {search.cross_rows.shape[-1]} keys for {n_source} source tokens")
-    alike = [reasons for kind, reasons in trace.mask_reasons.items() if kind != "decoder" or search.decoder_reasons is None]
-    if any(reasons.ndim != 2 for reasons in alike):
+    alike = [each for kind, each in trace.attentions.items() if kind != "decoder" or search.decoder_reasons is None]
+    if any(attention.reasons.ndim != 2 for attention in alike):
         raise TraceError("search: a mask is not (query, key) for all heads alike")
     _check_given(trace, search)
     if {"decoder", "cross"} & set(trace.kinds) != set(search.rows):
         raise TraceError(f"search: it has rows of {listed(search.rows) or 'nothing'} in a run with {listed(trace.kinds)}")
     for kind, rows in search.rows.items():
-        weights = trace.attentions(kind)
-        assert weights is not None
+        weights = trace.attentions[kind].weights
         if rows.dtype != weights.dtype or rows.shape[1:3] != weights.shape[:2]:
             raise TraceError(
                 f"search: rows of {kind} are {rows.dtype} with {rows.shape[1]} layers and {rows.shape[2]} heads; "
@@ -132,8 +116,9 @@ def _check_given(trace: "Trace", search: Search) -> None:
         )
 
 
-def _check_attentions(trace: "Trace", kind: Kind, weights: np.ndarray) -> None:
-    want = (len(trace.queries(kind)), len(trace.keys(kind)))
+def _check_attention(kind: Kind, attention: Attention, *, may_be_nan: bool) -> None:
+    weights, reasons, scores = attention.weights, attention.reasons, attention.scores
+    want = (len(attention.queries), len(attention.keys))
     if weights.ndim != 4 or weights.shape[2:] != want or 0 in weights.shape:
         raise TraceError(
             f"{kind}: attention of shape {weights.shape} for {want[0]} query and {want[1]} key tokens; "
@@ -141,17 +126,17 @@ def _check_attentions(trace: "Trace", kind: Kind, weights: np.ndarray) -> None:
         )
     if weights.dtype not in PRECISIONS:
         raise TraceError(f"{kind}: attention is {weights.dtype}; {' or '.join(PRECISIONS)} is needed")
-    reasons = trace.mask_reasons.get(kind)
-    if reasons is None or reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
-        given = "missing" if reasons is None else f"{reasons.dtype} {reasons.shape}"
-        raise TraceError(f"{kind}: the mask is {given}; uint8 {want} is needed")
+    numbers = attention.layers
+    if len(numbers) != len(weights) or any(a >= b for a, b in pairwise((-1, *numbers))):
+        raise TraceError(f"{kind}: layers are numbered {listed(numbers[:100])}; {len(weights)} ascending numbers are needed")
+    if reasons.dtype != np.uint8 or reasons.shape not in (want, weights.shape):
+        raise TraceError(f"{kind}: the mask is {reasons.dtype} {reasons.shape}; uint8 {want} is needed")
     check_codes(f"{kind}: the mask", reasons)
     # A number that is none is the lowest and the highest at once, so two cells are enough to look at.
     lowest, highest = weights.item(weights.argmin()), weights.item(weights.argmax())
-    if trace.mistake is None and not (math.isfinite(lowest) and math.isfinite(highest)):
+    if not may_be_nan and not (math.isfinite(lowest) and math.isfinite(highest)):
         raise TraceError(f"{kind}: attention holds numbers that are not finite")
     if lowest < 0 or (math.isnan(lowest) and (weights < 0).any()):
         raise TraceError(f"{kind}: attention holds negative numbers")
-    scores = trace.scores.get(kind)
     if scores is not None and (scores.dtype != np.float32 or scores.shape != weights.shape):
         raise TraceError(f"{kind}: the scores are {scores.dtype} {scores.shape}; float32 {weights.shape} is needed")

@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Step, Trace
 from transformer_viz.vocabulary import SPECIAL_TOKENS
 
@@ -32,17 +30,20 @@ def covered(trace: Trace, step: int) -> Trace:
     read = trace.target_tokens[: step + 1]
     n_covered = max(0, trace.n_steps - step)
     written = (*known, *(HIDDEN for _ in trace.output_tokens[step:]))
-    arrays: dict[str, Any] = {f"{kind}_attentions": _without_rows(trace, kind, step) for kind in ("decoder", "cross")}
-    reasons = {kind: _reasons(trace, kind, step) for kind in trace.kinds}
+    attentions: dict[Kind, Attention] = {}
+    for kind, attention in trace.attentions.items():
+        if kind != "encoder":
+            weights, reasons = attention.weights.copy(), attention.reasons.copy()
+            weights[:, :, step:], reasons[..., step:, :] = 0, Reason.UNKNOWN
+            attention = replace(attention, weights=weights, reasons=reasons, scores=None)
+        attentions[kind] = attention
     return replace(
         trace,
-        **arrays,
+        attentions=attentions,
         text=between(trace).join(token for token in written[trace.n_given :] if token not in SPECIAL_TOKENS),
         target_tokens=(*read, *(HIDDEN,) * (trace.n_steps - len(read))),
         output_tokens=written,
         steps=(*trace.steps[:step], *(_NOTHING,) * n_covered) if trace.steps else (),
-        mask_reasons=reasons,
-        scores={kind: scores for kind, scores in trace.scores.items() if kind == "encoder"},
         alignment=(None,) * trace.n_steps,
         expected=None,
         expected_tokens=None,
@@ -88,19 +89,3 @@ def spelt(trace: Trace, tokens: Sequence[str]) -> list[str]:
         parts.append(before + token if parts else token)
         at = begin + len(token) if is_next else at
     return parts
-
-
-def _without_rows(trace: Trace, kind: Kind, step: int) -> np.ndarray | None:
-    weights = trace.attentions(kind)
-    if weights is None:
-        return None
-    kept = weights.copy()
-    kept[:, :, step:] = 0
-    return kept
-
-
-def _reasons(trace: Trace, kind: Kind, step: int) -> np.ndarray:
-    reasons = trace.mask_reasons[kind].copy()
-    if kind != "encoder":
-        reasons[..., step:, :] = Reason.UNKNOWN
-    return reasons

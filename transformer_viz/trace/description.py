@@ -12,6 +12,7 @@ import numpy as np
 
 from transformer_viz.errors import TraceError, listed
 from transformer_viz.terms import KINDS, Kind
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.groups import Group
 from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Candidate, Fill, Finished, Step, Trace
@@ -27,6 +28,7 @@ def described(trace: Trace) -> dict[str, Any]:
     """Everything but the arrays, as JSON-ready data."""
     names = ("source", "text", "source_tokens", "target_tokens", "output_tokens", "finished", "alignment", "source_letters")
     meta = {name: getattr(trace, name) for name in names}
+    layers = {kind: each.layers for kind, each in trace.attentions.items() if each.layers != tuple(range(each.n_layers))}
     meta |= {
         "expected": trace.expected,
         "expected_tokens": trace.expected_tokens,
@@ -34,7 +36,7 @@ def described(trace: Trace) -> dict[str, Any]:
         "mistake": trace.mistake,
         "edits": trace.edits,
         "search": None if trace.search is None else _search_meta(trace.search),
-        **({"layers": dict(trace.layers)} if trace.layers else {}),
+        **({"layers": layers} if layers else {}),
         **_later_parts(trace),
     }
     return {**meta, "steps": [step_meta(step) for step in trace.steps]}
@@ -104,11 +106,7 @@ def built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
         target_tokens=tuple(map(_text, _list(meta["target_tokens"]))),
         output_tokens=tuple(map(_text, _list(meta["output_tokens"]))),
         steps=steps,
-        encoder_attentions=arrays.get("encoder_attentions.npy"),
-        decoder_attentions=arrays.get("decoder_attentions.npy"),
-        cross_attentions=arrays.get("cross_attentions.npy"),
-        mask_reasons=_by_kind(arrays, "mask_reasons"),
-        scores=_by_kind(arrays, "scores"),
+        attentions=_attentions(arrays, _layers(meta.get("layers", {}))),
         finished=meta["finished"],
         alignment=tuple(_index(i, len(meta["source_tokens"])) for i in _list(meta["alignment"])),
         source_letters=tuple(_index(i, len(meta["source_tokens"])) for i in _list(meta["source_letters"])),
@@ -118,7 +116,6 @@ def built(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Trace:
         mistake=None if mistake is None else _text(mistake),
         edits=tuple(map(_text, _list(meta["edits"]))),
         search=_search(meta.get("search"), arrays, len(meta["source_tokens"])),
-        layers=_layers(meta.get("layers", {})),
         n_given=_index(meta.get("n_given", 0), _LARGEST) or 0,
         source_ids=_ids_or_none(meta.get("source_ids")),
         target_ids=_ids_or_none(meta.get("target_ids")),
@@ -227,8 +224,18 @@ def _candidates(row: Any, may_be_nan: bool = False) -> tuple[Candidate, ...]:
     return tuple((_text(token), _probability_or_nan(p, may_be_nan)) for token, p in _list(row))
 
 
-def _by_kind(arrays: Mapping[str, np.ndarray], what: str) -> dict[Kind, np.ndarray]:
-    return {kind: arrays[f"{kind}_{what}.npy"] for kind in KINDS if f"{kind}_{what}.npy" in arrays}
+def _attentions(arrays: Mapping[str, np.ndarray], layers: Mapping[Kind, tuple[int, ...]]) -> dict[Kind, Attention]:
+    attentions: dict[Kind, Attention] = {}
+    for kind in KINDS:
+        names = [f"{kind}_{part}.npy" for part in ("attentions", "mask_reasons", "scores")]
+        weights, reasons, scores = map(arrays.get, names)
+        if weights is not None and reasons is not None:
+            attentions[kind] = Attention(weights=weights, reasons=reasons, scores=scores, layers=layers.get(kind, ()))
+        elif left := [name for name in names if name in arrays]:
+            raise TraceError(f"{kind}: there is {left[0]}, and not both weights and mask")
+        elif kind in layers:
+            raise TraceError(f"{kind}: layers are numbered, and there is no attention")
+    return attentions
 
 
 def step_of(data: Any, may_be_nan: bool) -> Step:

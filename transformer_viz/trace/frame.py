@@ -23,28 +23,28 @@ def to_frame(trace: Trace, kind: Kind | None = None, layer: int | None = None, h
 
 
 def _of_kind(trace: Trace, kind: Kind, layer: int | None, one_head: int | None) -> pd.DataFrame:
-    whole = trace.attentions(kind)
-    assert whole is not None
-    first = 0 if layer is None else trace.layer_place(kind, layer)
+    attention = trace.attentions[kind]
+    whole = attention.weights
+    first = 0 if layer is None else attention.layer_index(layer)
     chosen = (slice(first, None if layer is None else first + 1), slice(one_head, None if one_head is None else one_head + 1))
     weights = whole[chosen]
     place, head, query, key = (axis.ravel() for axis in np.indices(weights.shape))
     place, head = place + first, head + (one_head or 0)
-    queries, keys = np.array(trace.queries(kind), dtype=object), np.array(trace.keys(kind), dtype=object)
+    queries, keys = np.array(attention.queries, dtype=object), np.array(attention.keys, dtype=object)
     return pd.DataFrame(
         {
             "kind": kind,
-            "layer": np.array(trace.layer_numbers(kind))[place],
+            "layer": np.array(attention.layers)[place],
             "head": head,
             "query": query,
             "query_token": queries[query],
-            **_ids("query_id", trace.query_ids(kind), query),
+            **_ids("query_id", attention.query_ids, query),
             "key": key,
             "key_token": keys[key],
-            **_ids("key_id", trace.key_ids(kind), key),
+            **_ids("key_id", attention.key_ids, key),
             # Not every table format knows half precision; nothing is lost.
             "weight": weights.ravel().astype(np.float32, copy=False),
-            "masked": np.broadcast_to(trace.masks[kind], whole.shape)[chosen].ravel(),
+            "masked": np.broadcast_to(attention.mask, whole.shape)[chosen].ravel(),
         }
     )
 

@@ -14,6 +14,7 @@ import numpy as np
 from transformer_viz.errors import TraceError, listed
 from transformer_viz.terms import KINDS, Kind
 from transformer_viz.trace import given_arrays
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Candidate, Step
 
 _SUM_TOLERANCE = 1e-4
@@ -51,28 +52,21 @@ class Labels(NamedTuple):
         return self.source if kind == "encoder" else self.target, self.target if kind == "decoder" else self.source
 
 
-class Attention(NamedTuple):
-    """Weights of each kind, and why each cell is masked, as in a Trace."""
-
-    weights: dict[Kind, np.ndarray]
-    reasons: dict[Kind, np.ndarray]
-
-    @classmethod
-    def of(
-        cls, given: Mapping[Kind, Any], masks: Mapping[str, Any] | None, labels: Labels, *, pad_token: str, normalised: bool
-    ) -> "Attention":
-        """Checked against the labels; see `Trace.from_arrays`."""
-        found = cls({}, {})
-        read_masks = _masks(masks, given)
-        for kind, array in given.items():
-            queries, keys = labels.queries_and_keys(kind)
-            weights = given_arrays.weights_of(kind, array, len(queries), len(keys))
-            masked = given_arrays.mask_of(kind, read_masks.get(kind), weights)
-            if normalised:
-                given_arrays.check_rows(kind, weights, masked)
-            found.weights[kind] = weights
-            found.reasons[kind] = given_arrays.explained(kind, masked, np.array([token == pad_token for token in keys]))
-        return found
+def attentions_of(
+    given: Mapping[Kind, Any], masks: Mapping[str, Any] | None, labels: Labels, *, pad_token: str, normalised: bool
+) -> dict[Kind, Attention]:
+    """The attention of each kind, checked against the labels; see `Trace.from_arrays`."""
+    attentions: dict[Kind, Attention] = {}
+    read_masks = _masks(masks, given)
+    for kind, array in given.items():
+        queries, keys = labels.queries_and_keys(kind)
+        weights = given_arrays.weights_of(kind, array, len(queries), len(keys))
+        masked = given_arrays.mask_of(kind, read_masks.get(kind), weights)
+        if normalised:
+            given_arrays.check_rows(kind, weights, masked)
+        reasons = given_arrays.explained(kind, masked, np.array([token == pad_token for token in keys]))
+        attentions[kind] = Attention(weights=weights, reasons=reasons)
+    return attentions
 
 
 def given_kinds(**arrays: Any) -> dict[Kind, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from transformer_viz.errors import OptionError
 from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.search import Search, SearchNode
 from transformer_viz.trace.trace import Step, Trace
 
@@ -29,11 +30,11 @@ class Given:
     @classmethod
     def of(cls, trace: Trace) -> "Given":
         """Of any hypothesis of a search, as the Trace that holds the search."""
-        n, decoder, cross = trace.n_given, trace.decoder_attentions, trace.cross_attentions
+        n, decoder, cross = trace.n_given, trace.attentions.get("decoder"), trace.attentions.get("cross")
         return cls(
             steps=trace.steps[:n],
-            decoder=None if decoder is None else decoder[:, :, :n, :n],
-            cross=None if cross is None else cross[:, :, :n],
+            decoder=None if decoder is None else decoder.weights[:, :, :n, :n],
+            cross=None if cross is None else cross.weights[:, :, :n],
         )
 
 
@@ -55,35 +56,54 @@ def at_node(trace: Trace, number: int) -> Trace:
     Raises:
         OptionError: the run was no beam search, or has no such node.
     """
-    parts = hypothesis_parts(_search(trace), number, trace.mask_reasons, Given.of(trace))
-    scores = {kind: scores for kind, scores in trace.scores.items() if kind == "encoder"}
-    return replace(trace, search=None, scores=scores, groups={}, **parts)
+    search, cross = _search(trace), trace.attentions.get("cross")
+    source_reasons = None if cross is None else cross.reasons[0]
+    layers = {kind: attention.layers for kind, attention in trace.attentions.items()}
+    parts = hypothesis_parts(search, number, layers, source_reasons, Given.of(trace))
+    if "encoder" in trace.attentions:
+        parts["attentions"]["encoder"] = trace.encoder
+    return replace(trace, search=None, groups={}, **parts)
 
 
 def hypothesis_parts(
-    search: Search, number: int, reasons: Mapping[Kind, np.ndarray], given: Given | None = None
+    search: Search,
+    number: int,
+    layers: Mapping[Kind, tuple[int, ...]],
+    source_reasons: np.ndarray | None,
+    given: Given | None = None,
 ) -> dict[str, Any]:
-    """The fields of a Trace in which hypotheses differ.
+    """The fields of a Trace in which hypotheses differ; the attention is that of the decoder's kinds.
 
     Args:
         search: the search.
         number: of the node.
-        reasons: masks of the same source, at least those of the encoder or of cross-attention where the search has
-            the latter: a padded key is masked for every query, so one row tells all.
+        layers: numbers of the recorded layers, of the kinds of which the search has rows.
+        source_reasons: why source tokens are masked, uint8 (source,), where the search has cross-attention: a padded key is
+            masked for every query.
         given: what all hypotheses share; may be left out where the opening is one token.
     """
     path, given = search.path(number), given or Given()
     n_steps = len(path)
+    n_rows = search.n_given + n_steps
     decoder, cross = search.attention(number)
+    attentions: dict[Kind, Attention] = {}
+    if decoder is not None:
+        reasons = search.decoder_reasons
+        if reasons is None:
+            reasons = (np.triu(np.ones((n_rows, n_rows)), 1) * int(Reason.FUTURE)).astype(np.uint8)
+        reasons = np.ascontiguousarray(reasons[..., :n_rows, :n_rows])
+        weights = _after(given.decoder, decoder)
+        attentions["decoder"] = Attention(weights=weights, reasons=reasons, layers=layers["decoder"])
+    if cross is not None and source_reasons is not None:
+        reasons = np.repeat(source_reasons[None], n_rows, 0)
+        attentions["cross"] = Attention(weights=_after(given.cross, cross), reasons=reasons, layers=layers["cross"])
     tokens = tuple(node.token for node in path)
     return {
         "text": path[-1].text,
         "target_tokens": (*search.opening, *tokens[:-1]),
         "output_tokens": (*search.opening[1:], *tokens),
         "steps": (*given.steps, *(_step(search, node) for node in path)),
-        "decoder_attentions": _after(given.decoder, decoder),
-        "cross_attentions": _after(given.cross, cross),
-        "mask_reasons": _masks(search, search.n_given + n_steps, reasons),
+        "attentions": attentions,
         "finished": "end" if path[-1].state == "end" else "length",
         "alignment": (*(None,) * search.n_given, *search.alignment[:n_steps]),
         "n_given": search.n_given,
@@ -111,24 +131,12 @@ def _ids(search: Search, path: tuple[SearchNode, ...]) -> dict[str, tuple[int, .
     return {"target_ids": (*search.opening_ids, *ids[:-1]), "output_ids": (*search.opening_ids[1:], *ids)}
 
 
-def _after(given: np.ndarray | None, rows: np.ndarray | None) -> np.ndarray | None:
+def _after(given: np.ndarray | None, rows: np.ndarray) -> np.ndarray:
     """The rows below the given ones, for which the keys that came later do not exist."""
-    if given is None or rows is None or not given.shape[2]:
+    if given is None or not given.shape[2]:
         return rows
     later = rows.shape[-1] - given.shape[-1]
     return np.concatenate([np.pad(given, [(0, 0)] * 3 + [(0, later)]), rows], 2)
-
-
-def _masks(search: Search, n_rows: int, reasons: Mapping[Kind, np.ndarray]) -> dict[Kind, np.ndarray]:
-    found: dict[Kind, np.ndarray] = {"encoder": reasons["encoder"]} if "encoder" in reasons else {}
-    if search.decoder_reasons is not None:
-        found["decoder"] = np.ascontiguousarray(search.decoder_reasons[..., :n_rows, :n_rows])
-    elif "decoder" in search.rows:
-        found["decoder"] = (np.triu(np.ones((n_rows, n_rows)), 1) * int(Reason.FUTURE)).astype(np.uint8)
-    if "cross" in search.rows:
-        source = reasons["cross"] if "cross" in reasons else reasons["encoder"]
-        found["cross"] = np.repeat(source[:1], n_rows, 0)
-    return found
 
 
 def _search(trace: Trace) -> Search:

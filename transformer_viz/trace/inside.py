@@ -145,9 +145,7 @@ class Inside:
 
     def is_of(self, trace: Trace) -> bool:
         """Whether the weights are those of the run, which has this head and row."""
-        weights = trace.attentions(self.kind)
-        assert weights is not None
-        own = weights[trace.layer_place(self.kind, self.layer), self.head, self.row]
+        own = trace.attentions[self.kind].head(self.layer, self.head)[self.row]
         return own.shape == self.weights.shape and np.allclose(own, self.weights, atol=_AGREES, equal_nan=True)
 
     @property
@@ -203,21 +201,15 @@ def run_of(trace: Trace) -> dict[str, Any]:
 
 def labels_of(trace: Trace, kind: Kind, row: int) -> dict[str, Any]:
     """The fields of an `Inside` that say what stands in the row and at the keys."""
-    ids = trace.query_ids(kind)
+    attention = trace.attentions[kind]
     is_written = trace.is_stepped(kind) and trace.writes and bool(trace.output_tokens)
     return {
-        "row_token": trace.queries(kind)[row],
-        "row_id": None if ids is None else ids[row],
-        "key_tokens": trace.keys(kind),
-        "key_ids": trace.key_ids(kind),
+        "row_token": attention.queries[row],
+        "row_id": None if attention.query_ids is None else attention.query_ids[row],
+        "key_tokens": attention.keys,
+        "key_ids": attention.key_ids,
         "written": trace.output_tokens[row] if is_written else None,
     }
-
-
-def reasons_of(trace: Trace, kind: Kind, layer: int, head: int, row: int) -> np.ndarray:
-    """uint8 (key,), why each key is masked in one row of one head."""
-    codes = trace.mask_reasons[kind]
-    return np.array((codes if codes.ndim == 2 else codes[trace.layer_place(kind, layer), head])[row])
 
 
 def check_place(trace: Trace, kind: str, layer: int, head: int, row: int) -> Kind:
@@ -229,10 +221,9 @@ def check_place(trace: Trace, kind: str, layer: int, head: int, row: int) -> Kin
     found = next((each for each in trace.kinds if each == kind), None)
     if found is None:
         raise OptionError(f"kind={kind!r} is not possible; this run has {listed(trace.kinds) or 'no attention'}")
-    trace.layer_place(found, layer)
-    weights = trace.attentions(found)
-    assert weights is not None
-    for name, number, size in (("head", head, weights.shape[1]), ("query", row, weights.shape[2])):
+    attention = trace.attentions[found]
+    attention.layer_index(layer)
+    for name, number, size in (("head", head, attention.n_heads), ("query", row, len(attention.queries))):
         if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < size:
             raise OptionError(f"{name}={number!r} is not possible; it is a whole number from 0 to {size - 1}")
     return found

@@ -50,7 +50,7 @@ def check_file(trace: Trace, name: str, *, is_table: bool) -> None:
 
 def n_weights(trace: Trace) -> int:
     """Of all kinds together."""
-    return sum(weights.size for kind in trace.kinds if (weights := trace.attentions(kind)) is not None)
+    return sum(attention.weights.size for attention in trace.attentions.values())
 
 
 def _refuse(beginning: str, sizes: Iterable[tuple[str, int, int]]) -> None:
@@ -69,7 +69,7 @@ def _sizes(trace: Trace) -> Iterator[tuple[str, int, int]]:
         yield "letters in its text", len(text), MOST_TEXT
     yield "edits", len(trace.edits), MOST_EDITS
     yield "letters in its edits", sum(map(len, trace.edits)), MOST_TEXT
-    heads = [math.prod(weights.shape[:2]) for weights in map(trace.attentions, trace.kinds) if weights is not None]
+    heads = [attention.n_layers * attention.n_heads for attention in trace.attentions.values()]
     yield "heads", max(heads, default=0), MOST_HEADS
     yield "letters in its candidates", _letters(part.candidates for part in (*trace.steps, *trace.fills)), MOST_CANDIDATES
     if trace.search is not None:
@@ -91,11 +91,10 @@ def _search_sizes(search: Search) -> Iterator[tuple[str, int, int]]:
 def _in_table(trace: Trace) -> int:
     """Letters of the query's and the key's token in every row of `trace.to_frame()`."""
     letters = 0
-    for kind in trace.kinds:
-        weights, queries, keys = trace.attentions(kind), trace.queries(kind), trace.keys(kind)
-        assert weights is not None
+    for attention in trace.attentions.values():
+        queries, keys = attention.queries, attention.keys
         pairs = len(keys) * sum(map(len, queries)) + len(queries) * sum(map(len, keys))
-        letters += math.prod(weights.shape[:2]) * pairs
+        letters += attention.n_layers * attention.n_heads * pairs
     return letters
 
 

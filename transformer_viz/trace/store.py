@@ -88,14 +88,15 @@ def _format(trace: Trace) -> int:
     if _has_later_parts(trace):
         return 3
     lacks_rows = trace.search is not None and len(trace.search.rows) < 2
-    return 2 if trace.precision != "float32" or trace.layers or lacks_rows else 1
+    has_layers = any(attention.layers != tuple(range(attention.n_layers)) for attention in trace.attentions.values())
+    return 2 if trace.precision != "float32" or has_layers or lacks_rows else 1
 
 
 def _has_later_parts(trace: Trace) -> bool:
     """Whether there is something that files of the first two formats cannot hold."""
     has_ids = any(ids is not None for ids in (trace.source_ids, trace.target_ids, trace.output_ids))
     has_ids = has_ids or any(step.token_id is not None or step.candidate_ids for step in trace.steps)
-    has_window = any((reasons == Reason.WINDOW).any() for reasons in trace.mask_reasons.values())
+    has_window = any((attention.reasons == Reason.WINDOW).any() for attention in trace.attentions.values())
     is_later_search = trace.search is not None and _is_later(trace.search)
     return bool(trace.n_given or trace.fills or trace.groups) or has_ids or has_window or is_later_search
 
@@ -178,13 +179,11 @@ def _member(name: str) -> zipfile.ZipInfo:
 
 def _arrays(trace: Trace) -> dict[str, np.ndarray]:
     arrays: dict[str, np.ndarray] = {}
-    for kind in trace.kinds:
-        weights = trace.attentions(kind)
-        assert weights is not None
-        arrays[f"{kind}_attentions"] = _little(weights)
-        arrays[f"{kind}_mask_reasons"] = trace.mask_reasons[kind]
-        if kind in trace.scores:
-            arrays[f"{kind}_scores"] = _little(trace.scores[kind])
+    for kind, attention in trace.attentions.items():
+        arrays[f"{kind}_attentions"] = _little(attention.weights)
+        arrays[f"{kind}_mask_reasons"] = attention.reasons
+        if attention.scores is not None:
+            arrays[f"{kind}_scores"] = _little(attention.scores)
     if trace.search is not None:
         arrays |= {name: _little(array) for name, array in trace.search.arrays.items()}
     for group in sorted(trace.groups):
@@ -219,8 +218,10 @@ def _read(archive: zipfile.ZipFile, most: int) -> Trace:
     headers = {name: _header(archive, info) for name, info in members.items()}
     check_shapes(meta, {name: header.shape for name, header in headers.items()})
     trace = built(meta, {name: _array(archive, info, headers[name]) for name, info in members.items()})
-    if _format(trace) != given:
-        raise TraceError(f"it says that it is of format {given}, and what it holds is of format {_format(trace)}")
+    # Some files name the layers of a kind although they are those from 0 on.
+    needed = max(_format(trace), 2 if meta.get("layers") else 1)
+    if needed != given:
+        raise TraceError(f"it says that it is of format {given}, and what it holds is of format {needed}")
     return trace
 
 

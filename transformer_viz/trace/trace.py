@@ -6,7 +6,6 @@ looks at this and at nothing else; whatever runs a model makes one of these.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import zip_longest
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 import transformer_viz
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import TraceError, listed
 from transformer_viz.terms import KINDS, Kind, ModelKind
 from transformer_viz.trace import attribution
+from transformer_viz.trace.attention import Attention, Attentions
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.checks import check
 from transformer_viz.trace.groups import Group
@@ -82,12 +82,8 @@ class Trace:
         output_tokens: what it wrote, after what was given; `output_tokens[t]` follows query row t. Empty where it was not
             recorded.
         steps: one per output token, given ones too; empty where no probabilities were recorded.
-        encoder_attentions: float32 (layer, head, query, key), or None for a run without an encoder; float16 where half
-            precision was asked for, then of all kinds.
-        decoder_attentions: likewise, or None.
-        cross_attentions: likewise, or None.
-        mask_reasons: per kind, uint8 codes of `terms.Reason`, (query, key), or (layer, head, query, key)
-            where an edit made heads differ.
+        attentions: of each kind that was recorded, in the order of `KINDS`; `trace.encoder`, `trace.decoder` and
+            `trace.cross` are its entries. Weights are float32, or float16 of all kinds where half precision was asked for.
         finished: `end` when the model wrote `<end>`, `length` when the limit stopped it, `given` for tokens that
             came from elsewhere, of which nothing says how they ended.
         alignment: per target token the true key index, or None.
@@ -97,12 +93,7 @@ class Trace:
         made_by: checkpoint, variant, task, device, strategy, versions, seconds.
         mistake: name of a deliberate mask mistake in this run; only then may weights and probabilities be NaN.
         edits: what was changed in this run, as text (see `transformer_viz.edits`).
-        scores: per kind, float32 (layer, head, query, key) before the mask, where they were asked for;
-            NaN where a key did not exist yet.
         search: the beam search that found this run, or None.
-        layers: per kind of which only some layers were kept, or that only some layers of the model have, their numbers,
-            ascending; a kind that is not named has all of them. Wherever a layer is asked for or said, it is by its
-            number; only arrays are indexed by its place.
         n_given: how many leading `output_tokens` were given and not written: of a prompt all tokens but the first.
         source_ids: ids of `source_tokens`, or None where labels tell tokens apart.
         target_ids: of `target_tokens`, or None.
@@ -120,10 +111,7 @@ class Trace:
     target_tokens: tuple[str, ...]
     output_tokens: tuple[str, ...]
     steps: tuple[Step, ...]
-    encoder_attentions: np.ndarray | None
-    decoder_attentions: np.ndarray | None
-    cross_attentions: np.ndarray | None
-    mask_reasons: Mapping[Kind, np.ndarray]
+    attentions: Mapping[Kind, Attention]
     finished: Finished
     alignment: tuple[int | None, ...]
     source_letters: tuple[int | None, ...]
@@ -132,9 +120,7 @@ class Trace:
     made_by: Mapping[str, Any] = field(default_factory=dict)
     mistake: str | None = None
     edits: tuple[str, ...] = ()
-    scores: Mapping[Kind, np.ndarray] = field(default_factory=dict)
     search: Search | None = None
-    layers: Mapping[Kind, tuple[int, ...]] = field(default_factory=dict)
     n_given: int = 0
     source_ids: tuple[int, ...] | None = None
     target_ids: tuple[int, ...] | None = None
@@ -143,11 +129,14 @@ class Trace:
     groups: Mapping[str, Group] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if unknown := [kind for kind in self.attentions if kind not in KINDS]:
+            raise TraceError(f"attentions: {str(unknown[0])[:40]!r} is no kind of attention; there are {listed(KINDS)}")
+        source, target = self.source_ids, self.target_ids
+        ids = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}
+        kinds = [kind for kind in KINDS if kind in self.attentions]
+        labelled = {kind: self.attentions[kind].labelled(*self.labels(kind), *ids[kind]) for kind in kinds}
+        object.__setattr__(self, "attentions", Attentions(labelled))
         check(self)
-        weights = (self.encoder_attentions, self.decoder_attentions, self.cross_attentions)
-        for array in (*weights, *self.mask_reasons.values(), *self.scores.values()):
-            if array is not None:
-                array.setflags(write=False)
 
     @classmethod
     def from_arrays(
@@ -196,7 +185,6 @@ class Trace:
 
         given = read.given_kinds(encoder=encoder, decoder=decoder, cross=cross)
         labels = read.Labels.of(given, source_tokens, target_tokens, output_tokens)
-        attention = read.Attention.of(given, masks, labels, pad_token=pad_token, normalised=normalised)
         return cls(
             source=read.text_of("source", source, labels.source),
             text=read.text_of("text", text, labels.output),
@@ -204,10 +192,7 @@ class Trace:
             target_tokens=labels.target,
             output_tokens=labels.output,
             steps=read.steps_of(labels.output, probabilities, candidates),
-            encoder_attentions=attention.weights.get("encoder"),
-            decoder_attentions=attention.weights.get("decoder"),
-            cross_attentions=attention.weights.get("cross"),
-            mask_reasons=attention.reasons,
+            attentions=read.attentions_of(given, masks, labels, pad_token=pad_token, normalised=normalised),
             finished="given",
             alignment=read.alignment_of(alignment, len(labels.target), len(labels.source)),
             source_letters=(None,) * len(labels.source),
@@ -217,56 +202,45 @@ class Trace:
     @property
     def kinds(self) -> tuple[Kind, ...]:
         """The kinds of attention that this run has."""
-        return tuple(kind for kind in KINDS if self.attentions(kind) is not None)
+        return tuple(self.attentions)
+
+    @property
+    def encoder(self) -> Attention:
+        """Self-attention of the encoder; an OptionError where the run has none."""
+        return self.attentions["encoder"]
+
+    @property
+    def decoder(self) -> Attention:
+        """Self-attention of the decoder; an OptionError where the run has none."""
+        return self.attentions["decoder"]
+
+    @property
+    def cross(self) -> Attention:
+        """Cross-attention; an OptionError where the run has none."""
+        return self.attentions["cross"]
+
+    def labels(self, kind: Kind) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Tokens of the rows and of the columns of a kind, also where the run does not have its attention."""
+        queries = self.source_tokens if kind == "encoder" else self.target_tokens
+        return queries, self.target_tokens if kind == "decoder" else self.source_tokens
 
     @property
     def n_steps(self) -> int:
         """How many query rows the decoder has: one for each token that it read."""
         return len(self.target_tokens)
 
-    def attentions(self, kind: Kind) -> np.ndarray | None:
-        """float32 or float16 (layer, head, query, key) of a kind, or None."""
-        if kind not in KINDS:
-            raise OptionError(f"kind {kind!r} is not known; choose one of {listed(KINDS)}")
-        return {"encoder": self.encoder_attentions, "decoder": self.decoder_attentions, "cross": self.cross_attentions}[kind]
-
     @property
     def precision(self) -> Precision:
         """Of the weights as they are kept."""
-        return "float16" if any(weights.dtype == np.float16 for _, weights in self._present()) else "float32"
+        is_half = any(attention.weights.dtype == np.float16 for attention in self.attentions.values())
+        return "float16" if is_half else "float32"
 
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays: weights, scores, the masks' reasons, those of a search, and the groups."""
         search = () if self.search is None else self.search.arrays.values()
-        weights = (weights for _, weights in self._present())
-        arrays = (*weights, *self.mask_reasons.values(), *self.scores.values(), *search)
-        return sum(part.nbytes for part in (*arrays, *self.groups.values()))
-
-    def layer_numbers(self, kind: Kind) -> tuple[int, ...]:
-        """The numbers, from 0, of the layers of a kind that this run has; the first axis of its arrays, in order."""
-        weights = self.attentions(kind)
-        return () if weights is None else self.layers.get(kind, tuple(range(len(weights))))
-
-    def layer_place(self, kind: Kind, layer: int) -> int:
-        """Where the layer with this number stands in the arrays of a kind.
-
-        Raises:
-            OptionError: the run does not have this layer; the message says which it has.
-        """
-        numbers = self.layer_numbers(kind)
-        if isinstance(layer, bool) or not isinstance(layer, int) or layer not in numbers:
-            which = f"one of {listed(numbers)}" if kind in self.layers else f"a whole number from 0 to {len(numbers) - 1}"
-            raise OptionError(f"layer={layer!r} is not possible; it is {which}")
-        return numbers.index(layer)
-
-    def queries(self, kind: Kind) -> tuple[str, ...]:
-        """Tokens of the query rows of a kind."""
-        return self.source_tokens if kind == "encoder" else self.target_tokens
-
-    def keys(self, kind: Kind) -> tuple[str, ...]:
-        """Tokens of the key columns of a kind."""
-        return self.target_tokens if kind == "decoder" else self.source_tokens
+        arrays = (array for attention in self.attentions.values() for array in attention.arrays)
+        return sum(part.nbytes for part in (*arrays, *search, *self.groups.values()))
 
     @property
     def model_kind(self) -> ModelKind:
@@ -288,19 +262,6 @@ class Trace:
     def is_stepped(self, kind: Kind) -> bool:
         """Whether the rows of a kind are those that one steps through: an encoder has read everything before the first step."""
         return kind != "encoder" or not self.writes
-
-    def query_ids(self, kind: Kind) -> tuple[int, ...] | None:
-        """Ids of the query rows' tokens, where there are any."""
-        return self.source_ids if kind == "encoder" else self.target_ids
-
-    def key_ids(self, kind: Kind) -> tuple[int, ...] | None:
-        """Ids of the key columns' tokens, where there are any."""
-        return self.target_ids if kind == "decoder" else self.source_ids
-
-    @cached_property
-    def masks(self) -> Mapping[Kind, np.ndarray]:
-        """Per kind, bool in the shape of `mask_reasons`, True = masked."""
-        return {kind: _frozen(reasons > 0) for kind, reasons in self.mask_reasons.items()}
 
     @property
     def is_right(self) -> bool | None:
@@ -393,7 +354,7 @@ class Trace:
 
     def __repr__(self) -> str:
         """One line; the arrays of a run would fill pages."""
-        sizes = ", ".join(f"{kind} {weights.shape[0]}×{weights.shape[1]}" for kind, weights in self._present())
+        sizes = ", ".join(f"{kind} {each.n_layers}×{each.n_heads}" for kind, each in self.attentions.items())
         sizes += ", float16" if self.precision == "float16" else ""
         by = self.made_by.get("checkpoint")
         made = "" if by is None else f", by {_short(str(by))}"
@@ -403,15 +364,7 @@ class Trace:
         """In a notebook: the step player, in a frame of its own. None leaves the line of `repr`."""
         return transformer_viz.show_in_notebook(self)
 
-    def _present(self) -> list[tuple[Kind, np.ndarray]]:
-        return [(kind, weights) for kind in KINDS if (weights := self.attentions(kind)) is not None]
-
 
 def _short(text: str, most: int = 40) -> str:
     """A text in quotes on one line, cut where it is long."""
     return repr(text if len(text) <= most else text[: most - 1] + "…")
-
-
-def _frozen(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array

@@ -15,6 +15,7 @@ from transformer_viz.decoding.beam import Beam, BeamResult
 from transformer_viz.loaded_model import LoadedModel, Tokenizer
 from transformer_viz.model import masks
 from transformer_viz.terms import Kind, Reason
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.hypotheses import Given, hypothesis_parts
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision, Search, SearchNode
@@ -150,20 +151,18 @@ def _trace(
     is_padding = torch.arange(n_source)[None] >= n_source - sentence.padding.source
     reasons = masks.padding_reasons(is_padding, n_source)[0].numpy()
     encoder = None if recorded.encoder is None else _own(recorded.encoder[i, ..., :n_source, :n_source], recorded.precision)
-    kinds: dict[Kind, np.ndarray] = {} if search.cross_rows is None and encoder is None else {"encoder": reasons}
-    parts = hypothesis_parts(search, search.best[0], kinds, _given(i, found, recorded, tokenizer, sentence))
-    if encoder is None:
-        parts["mask_reasons"].pop("encoder", None)
+    given = _given(i, found, recorded, tokenizer, sentence)
+    parts = hypothesis_parts(search, search.best[0], made.layers, reasons[0] if n_source else None, given)
+    if encoder is not None:
+        parts["attentions"]["encoder"] = Attention(weights=encoder, reasons=reasons, layers=made.layers["encoder"])
     return Trace(
         source=sentence.source,
         source_tokens=tuple(source_tokens),
         source_letters=tuple(tokenizer.letters(source_tokens)),
-        encoder_attentions=encoder,
         expected=known.expected,
         expected_tokens=known.expected_tokens,
         made_by=made.by,
         search=search,
-        layers=made.layers,
         source_ids=None if tokenizer.has_unique_labels else tuple(sentence.source_ids),
         **parts,
     )

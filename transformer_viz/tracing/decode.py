@@ -136,7 +136,7 @@ def _provenance(request: DecodeRequest, seconds: float) -> Provenance:
     choosing = {**request.strategy.given, **request.keep.options(request.checkpoint.model.sizes)}
     by = made_by(request.checkpoint, request.strategy_name, request.target_width, seconds, choosing)
     mistake = None if request.mistake is None else request.mistake.name
-    return Provenance(by, mistake, tuple(map(str, request.edits)), request.keep.partial(request.checkpoint.model.sizes))
+    return Provenance(by, mistake, tuple(map(str, request.edits)), request.keep.numbers(request.checkpoint.model.sizes))
 
 
 def _search(request: DecodeRequest, how: Beam, recorder: Recorder) -> tuple[list[BeamResult], list[RankedNodes]]:

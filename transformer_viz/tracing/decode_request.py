@@ -1,13 +1,13 @@
 """What `decode` is asked for: every keyword read, checked and completed before anything is run."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from inspect import Parameter, signature
-from typing import Any, TypeVar, Unpack, get_type_hints
+from typing import Any, Unpack
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.edits import Edit, Flip, Force
 from transformer_viz.errors import InputError, OptionError, listed
+from transformer_viz.keywords import with_keywords
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model import mistakes
 from transformer_viz.model.mistakes import Mistake
@@ -52,19 +52,7 @@ DEFAULTS: DecodeKeywords = {
 }
 """Of the keywords of `decode`; None of the others."""
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def with_decode_keywords(function: F) -> F:
-    """A decorator: the help of a function with `**options: Unpack[DecodeKeywords]` shows each of them with type and default."""
-    plain = signature(function)
-    given = [each for each in plain.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-    options = [
-        Parameter(name, Parameter.KEYWORD_ONLY, default=DEFAULTS.get(name), annotation=hint)
-        for name, hint in get_type_hints(DecodeKeywords).items()
-    ]
-    vars(function)["__signature__"] = plain.replace(parameters=[*given, *options])
-    return function
+with_decode_keywords = with_keywords(DecodeKeywords, DEFAULTS)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ from transformer_viz.model import devices
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.model.tap import Site, TapName, compose
 from transformer_viz.terms import Kind
-from transformer_viz.trace.inside import Inside, check_place, labels_of, reasons_of, run_of
+from transformer_viz.trace.inside import Inside, check_place, labels_of, run_of
 from transformer_viz.trace.trace import Step, Trace
 from transformer_viz.tracing.decode import read_sources, read_targets
 from transformer_viz.tracing.decode_request import DecodeRequest
@@ -130,7 +130,7 @@ def _read(request: DecodeRequest, trace: Trace, kind: Kind, layer: int, head: in
         row=row,
         scale=around.scale,
         softcap=around.softcap,
-        reasons=reasons_of(trace, kind, layer, head, row),
+        reasons=trace.attentions[kind].head_reasons(layer, head)[row].copy(),
         norm=around.placement,
         norm_kind=norm and norm.kind,
         norm_epsilon=norm and norm.epsilon,

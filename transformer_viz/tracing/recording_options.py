@@ -42,11 +42,6 @@ class RecordingOptions:
         """The layers that are kept of each kind."""
         return {kind: sizes.layers[kind] if self.layers is None else self.layers for kind in self.kinds}
 
-    def partial(self, sizes: Sizes) -> dict[Kind, tuple[int, ...]]:
-        """As `Trace.layers`: the kinds of which not all layers are kept, or that not all layers of the model have."""
-        found = self.numbers(sizes)
-        return {kind: numbers for kind, numbers in found.items() if numbers != tuple(range(sizes.layers[kind][-1] + 1))}
-
     def options(self, sizes: Sizes) -> dict[str, object]:
         """Keywords of `decode` that make this choice; JSON-ready, and only what is not as by default."""
         chosen: dict[str, object] = {} if self.kinds == sizes.kinds else {"kinds": list(self.kinds)}
@@ -67,10 +62,10 @@ def keep(sizes: Sizes, **options: Unpack[RecordingKeywords]) -> RecordingOptions
     return RecordingOptions(kinds=kinds, layers=_layers(options.get("layers"), sizes, kinds), precision=precision)
 
 
-def as_in(trace: Trace) -> RecordingKeywords:
-    """The keywords that keep of another run what this one has."""
-    layers = next(iter(trace.layers.values()), None)
-    return {"kinds": trace.kinds, "layers": layers, "precision": trace.precision}
+def as_in(trace: Trace, sizes: Sizes) -> RecordingKeywords:
+    """The keywords that keep of another run of a model of these sizes what this one has."""
+    partial = (each.layers for kind, each in trace.attentions.items() if each.layers != sizes.layers.get(kind))
+    return {"kinds": trace.kinds, "layers": next(partial, None), "precision": trace.precision}
 
 
 def _kinds(given: Sequence[str] | None, sizes: Sizes) -> tuple[Kind, ...]:

@@ -16,6 +16,7 @@ from transformer_viz.loaded_model import LoadedModel, Tokenizer
 from transformer_viz.model import masks, mistakes
 from transformer_viz.model.sizes import Sizes
 from transformer_viz.terms import KINDS, Kind, Reason
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.recorder import Recorder
 from transformer_viz.trace.search import Precision
 from transformer_viz.trace.trace import Fill, Finished, Step, Trace
@@ -75,7 +76,7 @@ class Provenance:
     mistake: str | None = None
     edits: tuple[str, ...] = ()
     layers: Mapping[Kind, tuple[int, ...]] = field(default_factory=dict)
-    """As in a Trace."""
+    """Numbers of the recorded layers of each recorded kind."""
 
 
 class TraceBuilder:
@@ -126,11 +127,15 @@ class TraceBuilder:
             target_tokens=_labels(tokenizer.target_labels(read), padding.before, padding.behind),
             output_tokens=written,
             steps=tuple(map(_named, steps, written)) if padding.before or padding.behind else steps,
-            encoder_attentions=weights.get("encoder"),
-            decoder_attentions=weights.get("decoder"),
-            cross_attentions=weights.get("cross"),
-            mask_reasons=reasons,
-            scores={kind: part.of(kind, whole) for kind, whole in self.scores.items()},
+            attentions={
+                kind: Attention(
+                    weights=weights[kind],
+                    reasons=reasons[kind],
+                    scores=part.of(kind, self.scores[kind]) if kind in self.scores else None,
+                    layers=made.layers[kind],
+                )
+                for kind in weights
+            },
             finished=self._finished(i, checkpoint),
             alignment=known.alignment,
             source_letters=tuple(tokenizer.letters(source_tokens)),
@@ -139,7 +144,6 @@ class TraceBuilder:
             made_by=made.by,
             mistake=made.mistake,
             edits=made.edits,
-            layers=made.layers,
             n_given=n_given,
             fills=self._fills(i, sentence, tokenizer) if not checkpoint.model.kind.writes else (),
             source_ids=tuple(sentence.source_ids) if with_ids else None,

@@ -50,7 +50,7 @@ def untrained(checkpoint: Checkpoint, trace: Trace, seed: int = 0) -> Trace:
         max_length=min(LONGEST, checkpoint.model.config.max_positions),
         edits=trace.edits,
         mistake=trace.mistake,
-        **as_in(trace),
+        **as_in(trace, fresh.model.sizes),
     )
 
 

@@ -82,8 +82,7 @@ def test_attention_is_that_of_the_eager_model(name):
     assert attention_of(model.config) == "sdpa", "their default, which gives no attentions"
     trace, want = trace_module(model, SOURCE, TARGET), eager(model, SOURCE, TARGET)
     for kind in KINDS:
-        found, layers = trace.attentions(kind), want[f"{kind}_attentions"]
-        assert found is not None
+        found, layers = trace.attentions[kind].weights, want[f"{kind}_attentions"]
         assert found.shape[:2] == (2 if kind == "encoder" else 3, 3)
         np.testing.assert_allclose(found, torch.cat(layers).numpy(), atol=1e-5)
     probabilities = want.logits[0].double().softmax(-1)
@@ -100,9 +99,9 @@ def test_attention_is_that_of_the_eager_model(name):
 def test_masks_are_what_attention_was_given(name):
     trace = trace_module(built(name), SOURCE, TARGET)
     padding = [int(Reason.PADDING) * (number == PAD) for number in SOURCE]
-    assert trace.mask_reasons["encoder"].tolist() == [padding] * 7
-    assert trace.mask_reasons["cross"].tolist() == [padding] * 5
-    assert trace.mask_reasons["decoder"].tolist() == (np.triu(np.ones((5, 5), int), 1) * int(Reason.FUTURE)).tolist()
+    assert trace.encoder.reasons.tolist() == [padding] * 7
+    assert trace.cross.reasons.tolist() == [padding] * 5
+    assert trace.decoder.reasons.tolist() == (np.triu(np.ones((5, 5), int), 1) * int(Reason.FUTURE)).tolist()
 
 
 @pytest.mark.parametrize("name", ["marian", "t5"])
@@ -111,9 +110,9 @@ def test_a_start_symbol_that_is_the_padding_symbol_is_no_padding(name):
     trace = trace_module(built(name), SOURCE, [PAD, PAD, 4, PAD, PAD])
     p, f = int(Reason.PADDING), int(Reason.FUTURE)
     want = [[0, f, f, p + f, p + f], [0, 0, f, p + f, p + f], [0, 0, 0, p + f, p + f], [0, 0, 0, p, p + f], [0, 0, 0, p, p]]
-    assert trace.mask_reasons["decoder"].tolist() == want
+    assert trace.decoder.reasons.tolist() == want
     alone = trace_module(built(name), SOURCE, [PAD])
-    assert alone.mask_reasons["decoder"].tolist() == [[0]]
+    assert alone.decoder.reasons.tolist() == [[0]]
 
 
 @pytest.mark.parametrize(
@@ -176,8 +175,7 @@ def test_a_decoder_alone():
         for ids in ((None, TARGET), (TARGET, None)):
             trace = trace_module(model, *ids)
             assert trace.kinds == ("decoder",)
-            assert trace.decoder_attentions is not None
-            np.testing.assert_allclose(trace.decoder_attentions, want, atol=1e-5)
+            np.testing.assert_allclose(trace.decoder.weights, want, atol=1e-5)
             assert trace.target_tokens == tuple(map(str, TARGET))
             assert len(trace.steps) == len(TARGET)
 
@@ -187,7 +185,7 @@ def test_an_encoder_alone():
 
     trace = trace_module(BertModel(BertConfig(vocab_size=23, pad_token_id=PAD, **BERT)), SOURCE)
     assert trace.kinds == ("encoder",)
-    assert trace.masks["encoder"].tolist() == [[number == PAD for number in SOURCE]] * 7
+    assert trace.encoder.mask.tolist() == [[number == PAD for number in SOURCE]] * 7
     assert trace.n_steps == 0
 
 
@@ -213,7 +211,7 @@ def test_a_model_within_somebodys_module():
 
     trace = trace_module(Wrapped(), SOURCE, TARGET)
     assert trace.kinds == ("encoder", "decoder", "cross")
-    assert not trace.masks["encoder"].any(), "this one masks no padding"
+    assert not trace.encoder.mask.any(), "this one masks no padding"
 
 
 def test_both_sides_are_needed():
@@ -313,8 +311,7 @@ def test_another_threads_run_is_not_recorded():
 
     trace = trace_module(model, SOURCE[:5], TARGET, call=call)
     meanwhile()
-    assert trace.encoder_attentions is not None
-    assert len(trace.encoder_attentions) == 2
+    assert len(trace.encoder.weights) == 2
     torch.testing.assert_close(other[0], other[1], atol=1e-5, rtol=0)
 
 

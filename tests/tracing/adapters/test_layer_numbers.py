@@ -46,19 +46,18 @@ def test_the_layers_of_a_hybrid_keep_their_numbers(name):
     """Recurrent and convolutional layers have no attention; what they are numbered by is the model's own `layer_idx`."""
     model, numbers = hybrid(name), HYBRIDS[name][1]
     trace = trace_module(model, None, IDS)
-    assert trace.layers == {"decoder": numbers}
+    assert trace.decoder.layers == numbers
     attending = [module for module in model.modules() if type(module).__name__ == f"{name}Attention"]
-    assert trace.layer_numbers("decoder") == tuple(module.layer_idx for module in attending)
+    assert trace.decoder.layers == tuple(module.layer_idx for module in attending)
     model.eval().set_attn_implementation("eager")
     with torch.no_grad():
         found = [weights for weights in model(torch.tensor([IDS]), output_attentions=True).attentions if weights is not None]
-    assert trace.decoder_attentions is not None
-    np.testing.assert_allclose(trace.decoder_attentions, torch.cat(found[-len(numbers) :]).numpy(), atol=1e-6)
+    np.testing.assert_allclose(trace.decoder.weights, torch.cat(found[-len(numbers) :]).numpy(), atol=1e-6)
 
 
 def test_numbers_are_asked_for_drawn_and_kept():
     trace = load_trace(to_bytes(trace_module(hybrid("Lfm2"), None, IDS)))
-    assert trace.layers == {"decoder": (1, 3)}
+    assert trace.decoder.layers == (1, 3)
     assert sorted(trace.to_frame()["layer"].unique()) == [1, 3]
     figures.attention(trace, "decoder", layer=3, head=0)
     with pytest.raises(OptionError, match="one of 1, 3"):
@@ -104,12 +103,12 @@ def nested(*layers: nn.Module) -> nn.ModuleList:
     ("stack", "numbers"),
     [
         (lambda: Stack([Recurrent(), Attending(), Recurrent(), Attending()]), (1, 3)),
-        (lambda: Stack([Attending(), Attending()]), None),
-        (lambda: Stack([Attending(), Recurrent()]), None),
+        (lambda: Stack([Attending(), Attending()]), (0, 1)),
+        (lambda: Stack([Attending(), Recurrent()]), (0,)),
         (lambda: Stack([nested(Recurrent(), Attending()), nested(Recurrent()), nested(Recurrent(), Attending())]), (0, 2)),
-        (lambda: Stack([nested(Attending(), Recurrent()), nested(Attending(), Recurrent())]), None),
-        (lambda: Stack([Attending(), Recurrent(), Attending()], order=[0, 1, 2, 0, 1, 2]), None),
-        (lambda: nn.ModuleDict({"a": Attending()}), None),
+        (lambda: Stack([nested(Attending(), Recurrent()), nested(Attending(), Recurrent())]), (0, 1)),
+        (lambda: Stack([Attending(), Recurrent(), Attending()], order=[0, 1, 2, 0, 1, 2]), (0, 1, 2, 3)),
+        (lambda: nn.ModuleDict({"a": Attending()}), (0,)),
     ],
     ids=["mixed", "all", "the first", "lists in a list", "all lists", "twice", "no list"],
 )
@@ -118,7 +117,7 @@ def test_the_layers_of_a_module_of_torch(stack, numbers):
     model = stack()
     x = torch.randn(1, 4, WIDTH)
     call = None if isinstance(model, Stack) else lambda ids: model["a"](x)
-    assert trace_module(model, None, IDS, call=call).layers == ({} if numbers is None else {"decoder": numbers})
+    assert trace_module(model, None, IDS, call=call).decoder.layers == numbers
 
 
 def test_layers_that_run_in_another_order_stand_where_their_numbers_are():
@@ -126,11 +125,10 @@ def test_layers_that_run_in_another_order_stand_where_their_numbers_are():
     forward, backward = trace_module(model, None, IDS), None
     model.order = [2, 1, 0]
     backward = trace_module(model, None, IDS)
-    assert forward.layers == backward.layers == {"decoder": (0, 2)}
+    assert forward.decoder.layers == backward.decoder.layers == (0, 2)
     x = model.embedding(torch.tensor([IDS]))
     first = cast(Any, model.layers[2]).inner(x, x, x, average_attn_weights=False)[1]
-    assert backward.decoder_attentions is not None
-    np.testing.assert_allclose(backward.decoder_attentions[1], first[0].detach().numpy(), atol=1e-6)
+    np.testing.assert_allclose(backward.decoder.weights[1], first[0].detach().numpy(), atol=1e-6)
 
 
 def test_layers_that_share_one_module_count_as_they_come():
@@ -139,7 +137,7 @@ def test_layers_that_share_one_module_count_as_they_come():
     sizes: dict[str, Any] = {"hidden_size": 12, "num_hidden_layers": 3, "num_attention_heads": 3, "intermediate_size": 7}
     albert = transformers.AlbertModel(transformers.AlbertConfig(vocab_size=23, embedding_size=8, **sizes))
     trace = trace_module(albert, IDS)
-    assert (trace.layer_numbers("encoder"), trace.layers) == ((0, 1, 2), {})
+    assert trace.encoder.layers == (0, 1, 2)
 
     class Shared(nn.Module):
         def __init__(self, attention: nn.Module) -> None:
@@ -150,7 +148,8 @@ def test_layers_that_share_one_module_count_as_they_come():
             return self.attention(x)
 
     one = Attending()
-    assert trace_module(Stack([Recurrent(), Shared(one), Recurrent(), Shared(one)]), None, IDS).layers == {"decoder": (1, 3)}
+    stack = Stack([Recurrent(), Shared(one), Recurrent(), Shared(one)])
+    assert trace_module(stack, None, IDS).decoder.layers == (1, 3)
 
 
 def test_a_decoder_whose_attentions_are_wrapped():
@@ -178,4 +177,8 @@ def test_a_decoder_whose_attentions_are_wrapped():
             return y
 
     trace = trace_module(Both(), IDS, [1, 2, 3, 4])
-    assert [(kind, len(trace.layer_numbers(kind))) for kind in trace.kinds] == [("encoder", 1), ("decoder", 2), ("cross", 2)]
+    assert [(kind, len(trace.attentions[kind].layers)) for kind in trace.kinds] == [
+        ("encoder", 1),
+        ("decoder", 2),
+        ("cross", 2),
+    ]

@@ -90,8 +90,7 @@ def test_every_weight_is_that_of_the_model(n_heads, batch_first, training):
     trace = trace_module(model, torch.tensor(SOURCE).reshape(shape), torch.tensor(TARGET).reshape(shape), pad_id=PAD)
     want = expected(built(n_heads=n_heads, batch_first=batch_first))
     for kind in KINDS:
-        found = trace.attentions(kind)
-        assert found is not None
+        found = trace.attentions[kind].weights
         assert found.shape[:2] == (LAYERS[kind != "encoder"], n_heads)
         np.testing.assert_allclose(found, want[kind], atol=1e-5)
 
@@ -99,13 +98,11 @@ def test_every_weight_is_that_of_the_model(n_heads, batch_first, training):
 def test_masks_are_those_that_attention_was_given():
     trace = trace_module(built(), SOURCE, TARGET, pad_id=PAD)
     padding = [int(Reason.PADDING) * (number == PAD) for number in SOURCE]
-    assert trace.mask_reasons["encoder"].tolist() == [padding] * len(SOURCE)
-    assert trace.mask_reasons["cross"].tolist() == [padding] * len(TARGET)
-    assert trace.mask_reasons["decoder"].tolist() == (np.triu(np.ones((5, 5), int), 1) * 2).tolist()
+    assert trace.encoder.reasons.tolist() == [padding] * len(SOURCE)
+    assert trace.cross.reasons.tolist() == [padding] * len(TARGET)
+    assert trace.decoder.reasons.tolist() == (np.triu(np.ones((5, 5), int), 1) * 2).tolist()
     unnamed = trace_module(built(), SOURCE, TARGET)
-    assert set(np.unique(unnamed.mask_reasons["encoder"])) == {0, Reason.UNKNOWN}, (
-        "without pad_id nothing says that it is padding"
-    )
+    assert set(np.unique(unnamed.encoder.reasons)) == {0, Reason.UNKNOWN}, "without pad_id nothing says that it is padding"
 
 
 def test_a_forgotten_mask_is_not_drawn():
@@ -113,9 +110,8 @@ def test_a_forgotten_mask_is_not_drawn():
     model = built()
     call = lambda source, target: model.inner(model.embedding(source), model.embedding(target))  # noqa: E731
     trace = trace_module(model, SOURCE, TARGET, pad_id=PAD, call=call)
-    assert not any(mask.any() for mask in trace.masks.values())
-    assert trace.decoder_attentions is not None
-    assert (trace.decoder_attentions > 0).all()
+    assert not any(attention.mask.any() for attention in trace.attentions.values())
+    assert (trace.decoder.weights > 0).all()
 
 
 @pytest.mark.parametrize("kind", ["float", "bool", "hint"])
@@ -139,10 +135,9 @@ def test_a_mask_by_head_and_a_float_mask(kind):
     trace = trace_module(holder, None, TARGET, call=call)
     want = torch.ones(5, 5).triu(1).bool() if kind == "hint" else masked
     assert trace.kinds == ("decoder",)
-    np.testing.assert_array_equal(np.broadcast_to(trace.masks["decoder"], (1, 3, 5, 5))[0], want.expand(3, 5, 5))
+    np.testing.assert_array_equal(np.broadcast_to(trace.decoder.mask, (1, 3, 5, 5))[0], want.expand(3, 5, 5))
     x = embedding(torch.tensor(TARGET))
-    assert trace.decoder_attentions is not None
-    np.testing.assert_allclose(trace.decoder_attentions, by_hand(layer, x, x, want)[None], atol=1e-6)
+    np.testing.assert_allclose(trace.decoder.weights, by_hand(layer, x, x, want)[None], atol=1e-6)
 
 
 def test_a_row_in_which_everything_is_masked_is_zeros_where_the_kernel_gives_zeros():
@@ -156,8 +151,7 @@ def test_a_row_in_which_everything_is_masked_is_zeros_where_the_kernel_gives_zer
         return lambda target: layer(x, x, x, attn_mask=masked, need_weights=need_weights)
 
     trace = trace_module(holder, None, TARGET, call=call(False))
-    assert trace.decoder_attentions is not None
-    assert not trace.decoder_attentions[:, :, 2].any()
+    assert not trace.decoder.weights[:, :, 2].any()
     with pytest.raises(Exception, match=r"not finite.*everything is masked"):
         trace_module(holder, None, TARGET, call=call(True))
 
@@ -194,10 +188,10 @@ class Own(nn.Module):
 def test_kinds_are_told_from_use_not_from_names(n):
     """Also where source and target are equally long, so that shapes tell nothing."""
     trace = trace_module(Own(), SOURCE[:n], TARGET[:n])
-    sizes = {kind: trace.attentions(kind).shape for kind in trace.kinds}  # ty: ignore[missing-union-attribute]
+    sizes = {kind: trace.attentions[kind].weights.shape for kind in trace.kinds}
     assert sizes == {"encoder": (1, 2, n, n), "decoder": (3, 2, n, n), "cross": (3, 2, n, n)}
-    assert trace.masks["decoder"].any()
-    assert not trace.masks["encoder"].any()
+    assert trace.decoder.mask.any()
+    assert not trace.encoder.mask.any()
     assert trace.steps == (), "what it returns are hidden states"
 
 

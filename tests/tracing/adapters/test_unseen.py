@@ -196,8 +196,7 @@ def test_the_encoder_of_long_t5_is_not_lost(attention):
     model.eval().set_attn_implementation("eager")
     with torch.no_grad():
         want = model(torch.tensor([SOURCE]), decoder_input_ids=torch.tensor([TARGET]), output_attentions=True)
-    assert trace.cross_attentions is not None
-    np.testing.assert_allclose(trace.cross_attentions, torch.cat(want.cross_attentions).numpy(), atol=1e-6)
+    np.testing.assert_allclose(trace.cross.weights, torch.cat(want.cross_attentions).numpy(), atol=1e-6)
 
 
 def bart() -> Any:
@@ -238,5 +237,9 @@ def test_self_attention_that_is_not_said_to_be_causal_is_not_taken_for_cross():
     sizes: dict[str, Any] = {"encoder_layers": 2, "decoder_layers": 3, "encoder_ffn_dim": 7, "decoder_ffn_dim": 7, **heads}
     config = transformers.NllbMoeConfig(vocab_size=23, d_model=12, num_experts=2, pad_token_id=1, **sizes)
     trace = trace_module(transformers.NllbMoeForConditionalGeneration(config), TARGET, [2, 7, 5])
-    assert [(kind, len(trace.layer_numbers(kind))) for kind in trace.kinds] == [("encoder", 2), ("decoder", 3), ("cross", 3)]
-    assert trace.masks["decoder"].tolist() == [[False, True, True], [False, False, True], [False, False, False]]
+    assert [(kind, len(trace.attentions[kind].layers)) for kind in trace.kinds] == [
+        ("encoder", 2),
+        ("decoder", 3),
+        ("cross", 3),
+    ]
+    assert trace.decoder.mask.tolist() == [[False, True, True], [False, False, True], [False, False, False]]

@@ -72,7 +72,7 @@ def trace_module(
             recorded: kinds (`"encoder"`), or names of modules, each with all that is in it. `made_by["not_seen"]` names it.
 
     Layers have the numbers that they have in the model's `nn.ModuleList`. Where others stand between them that have no
-    attention, as in Qwen3-Next and Jamba, `Trace.layers` says the numbers.
+    attention, as in Qwen3-Next and Jamba, `Attention.layers` says the numbers.
 
     The run is in eval mode without gradients. While it lasts, torch's fast path is off in this process, and another
     thread that runs the same Hugging Face model gets the eager attention.
@@ -141,11 +141,12 @@ def _trace(
         masks={kind: found.masked for kind, found in layers.items()},
         made_by=made_by,
     )
-    return replace(
-        trace,
-        mask_reasons=_reasons(layers, read.ids, written.ids, pad_id),
-        layers={kind: found.numbers for kind, found in layers.items() if found.numbers is not None},
-    )
+    reasons = _reasons(layers, read.ids, written.ids, pad_id)
+    attentions = {
+        kind: replace(attention, reasons=reasons[kind], layers=layers[kind].numbers or ())
+        for kind, attention in trace.attentions.items()
+    }
+    return replace(trace, attentions=attentions)
 
 
 @dataclass(frozen=True)

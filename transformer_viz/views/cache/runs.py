@@ -66,7 +66,7 @@ def what_if(
         BusyError: `waits` is False, and it is not there yet and takes a while.
     """
     how = (("prefix", prefix), ("ban", ban)) if target is None else (("target", target),)
-    how += limits.kept(as_in(trace))
+    how += limits.kept(as_in(trace, model.model.sizes))
     if waits:
         return _decode(model, trace.source, how)
     cost = cost_of(model, [trace.source], how)
@@ -184,5 +184,5 @@ def _cost_of_pass(model: LoadedModel, trace: Trace) -> float:
 
 def _cost_of_attribution(model: LoadedModel, trace: Trace, method: str, kind: Kind) -> float:
     """Of a measure: a pass for each key that is taken away, and a gradient, two passes more, for each step."""
-    n_passes = len(trace.keys(kind)) if METHODS[method].modes else 3 * trace.n_steps if method == "gradient" else 1
+    n_passes = len(trace.labels(kind)[1]) if METHODS[method].modes else 3 * trace.n_steps if method == "gradient" else 1
     return (1 + n_passes) * _cost_of_pass(model, trace)

@@ -68,7 +68,8 @@ def key_of(value: Any) -> Hashable:
     """What tells an argument from another one."""
     if isinstance(value, Trace):
         run = (value.source, value.source_tokens, value.target_tokens, value.target_ids, value.output_tokens)
-        kept = (value.kinds, tuple(value.layers.items()), value.precision, tuple(value.attributions))
+        layers = tuple((kind, attention.layers) for kind, attention in value.attentions.items())
+        kept = (layers, value.precision, tuple(value.attributions))
         made_by = (value.made_by.get("checkpoint"), value.made_by.get("snapshot"))
         return (*run, value.edits, value.mistake, *kept, *made_by)
     if isinstance(value, LoadedModel):

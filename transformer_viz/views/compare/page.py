@@ -10,11 +10,11 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.compare_words import tokens_read
 from transformer_viz.analysis.comparison import IN_A, IN_B, IN_BOTH, Comparison, compare, of_b
-from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.export.strips import legend
-from transformer_viz.figures.difference_mosaic import plain_difference_mosaic
-from transformer_viz.figures.mosaic import plain_mosaic
-from transformer_viz.figures.overview import plain_overview
+from transformer_viz.figures.difference_mosaic import difference_mosaic
+from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.mosaic import mosaic
+from transformer_viz.figures.tiles import tile_map
 from transformer_viz.numbers_in_words import count_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
 from transformer_viz.trace.trace import Trace
@@ -89,7 +89,7 @@ def show() -> None:
     ran = _sides(usable, chosen.device)
     looks = {"large": chosen.is_large, "dark": style.theme() == "dark"}
     if ran[0].trace is None or ran[1].trace is None:
-        _alone(ran, chosen, looks)
+        _alone(ran, looks)
         return
     given = ran[0].trace, ran[1].trace
     comparison = compare(*words.together(*given))
@@ -100,7 +100,7 @@ def show() -> None:
     place.start(comparison)
     pair = patching.Pair(given, (sides.asked(A), sides.asked(B)), chosen.device)
     shown.show(shown.of_both(comparison, **looks), on_kind=lambda: place.go_to_farthest(shown.asked_kind(), comparison))
-    figure = _maps(comparison, chosen, with_words=words.is_offered(*given))
+    figure = _maps(comparison, with_words=words.is_offered(*given))
     patched = patching.show(pair, st.session_state.kind, large=chosen.is_large)
     if not chosen.is_large:
         where = {name: value for name, value in place.of_b().items() if value is not None}
@@ -174,16 +174,14 @@ def _names() -> set[str]:
 # ---- what differs
 
 
-def _maps(comparison: Comparison, chosen: bar.Bar, *, with_words: bool) -> Any:
+def _maps(comparison: Comparison, *, with_words: bool) -> Any:
     """The boxes, the three maps, which are returned, and all heads' differences."""
-    theme = style.theme()
     place.controls(comparison, with_words=with_words)
     _say_sizes(comparison)
     limit = _limit(comparison)
-    looks: dict[str, Any] = {"theme": theme, "large": chosen.is_large, "limit": limit}
-    columns = 1 if screen.is_narrow() else 3
+    looks: dict[str, Any] = {"limit": limit, "style": style.figure_style()}
     with st.container(key="compare-maps"):
-        figure = call(figures.difference, comparison.a, comparison.b, *_focus(), columns=columns, **looks, **place.of_b())
+        figure = call(figures.difference, comparison.a, comparison.b, *_focus(), **looks, **place.of_b())
         chart.show(figure, "compare-chart", _alt(comparison), zooms=False, painted=True)
         figure_file.offer(figure, "difference")
     st.caption(_legend(comparison))
@@ -201,8 +199,8 @@ def _mosaic(comparison: Comparison, kind: Kind, looks: dict[str, Any], **some: A
     tile = (st.session_state.layer, st.session_state.head) if kind == st.session_state.kind and place.is_same() else None
     words = f"A − B of layers and heads of the {KIND_TITLES[kind]} that both have. The boxes above choose one."
     heard = clicks.tiles(lambda tile: place.go_to_tile(tile, comparison))
-    mosaic = plain_difference_mosaic(comparison.a, comparison.b, kind, tile, **looks, **some)
-    chart.show(mosaic, f"{player.MOSAIC_KEY}-{kind}", words, clicks=heard, zooms=False, painted=True)
+    figure = plain(difference_mosaic)(comparison.a, comparison.b, kind, tile, **looks, **some)
+    chart.show(figure, f"{player.MOSAIC_KEY}-{kind}", words, clicks=heard, zooms=False, painted=True)
 
 
 def _deep_mosaic(comparison: Comparison, looks: dict[str, Any]) -> None:
@@ -212,8 +210,7 @@ def _deep_mosaic(comparison: Comparison, looks: dict[str, Any]) -> None:
     first = (layers.index(layer) if layer in layers else 0) // deep.LAYERS_A_PAGE * deep.LAYERS_A_PAGE
     left, right = st.columns([1, 3])
     with left:
-        shown_of = {"theme": looks["theme"], "large": looks["large"]}
-        figure = plain_overview(kind, layers, comparison.by_head(kind), "largest |A − B|", (layer, head), **shown_of)
+        figure = tile_map(kind, layers, comparison.by_head(kind), "largest |A − B|", (layer, head), looks["style"])
         words = f"The largest difference of every head of the {KIND_TITLES[kind]}"
         deep_mosaic.show_overview(figure, words, lambda tile: place.go_to_tile(tile, comparison))
     with right:
@@ -258,7 +255,7 @@ def _legend(comparison: Comparison) -> str:
 def _alt(comparison: Comparison) -> str:
     kind, layer, head = _focus()
     b_place = head_title(*of_b(layer, head, **place.of_b()))
-    sizes = [f"{len(run.queries(kind))} by {len(run.keys(kind))}" for run in (comparison.a, comparison.b)]
+    sizes = ["{} by {}".format(*run.attentions[kind].weights.shape[2:]) for run in (comparison.a, comparison.b)]
     return (
         f"{KIND_TITLES[kind]}: A's {head_title(layer, head)}, {sizes[0]}, B's {b_place}, {sizes[1]}, and the difference A − B. "
         "The sentence and the table above say where it is largest."
@@ -268,7 +265,7 @@ def _alt(comparison: Comparison) -> str:
 def _say_sizes(comparison: Comparison) -> None:
     """Other numbers of layers or heads, and kinds that one alone has."""
     kind: Kind = st.session_state.kind
-    shapes = [n_layers_heads(run, kind) for run in (comparison.a, comparison.b)]
+    shapes = [run.attentions[kind].weights.shape[:2] for run in (comparison.a, comparison.b)]
     words = []
     if comparison.is_by_text:
         words.append("Words lie upon each other by their text, case aside; what one alone has is dotted.")
@@ -296,7 +293,7 @@ def _say_nothing_in_common(comparison: Comparison) -> None:
     )
 
 
-def _alone(ran: tuple[side_runs.Ran, side_runs.Ran], chosen: bar.Bar, looks: dict[str, Any]) -> None:
+def _alone(ran: tuple[side_runs.Ran, side_runs.Ran], looks: dict[str, Any]) -> None:
     """The side that could be run, by itself."""
     for name, one in zip("AB", ran, strict=True):
         trace: Trace | None = one.trace
@@ -306,6 +303,6 @@ def _alone(ran: tuple[side_runs.Ran, side_runs.Ran], chosen: bar.Bar, looks: dic
         shown.show(shown.of_one(name, trace, **looks))
         kind: Kind = state.kind if state.get("kind") in trace.kinds else trace.kinds[-1]
         with st.container(key="compare-maps"):
-            figure = plain_mosaic(trace, kind, theme=style.theme(), large=chosen.is_large, height=420)
+            figure = plain(mosaic)(trace, kind, height=420, style=style.figure_style())
             words = f"All layers and heads of {name}'s {KIND_TITLES[kind]}"
             chart.show(figure, "compare-alone-chart", words, zooms=False)

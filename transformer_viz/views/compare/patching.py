@@ -3,18 +3,17 @@
 import re
 from dataclasses import dataclass, replace
 from functools import partial
-from math import prod
 from typing import Any
 
 import streamlit as st
 
 from transformer_viz import glossary
 from transformer_viz.addresses import Place, parse
-from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.analysis.patching import Effect, Extent, PatchedRun, Patching, parting
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.export.strips import output_strip
-from transformer_viz.figures.patching import places_of, plain_patching, strongest
+from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.patching import patching, places_of, strongest
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import count_words, signed_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title, place_words, visible
@@ -79,7 +78,7 @@ def show(pair: Pair, kind: Kind, *, large: bool) -> list[Any]:
 def _found(pair: Pair, model: LoadedModel, kind: Kind, step: int, *, large: bool) -> list[Any]:
     runs, state = pair.runs, st.session_state
     # Of a deep model all heads at once are more than a page has room for, and its layers say which heads to look at.
-    by = "layer" if max(prod(n_layers_heads(pair.runs[0], kind)) for kind in pair.runs[0].kinds) > _MOST_ROWS else "head"
+    by = "layer" if max(each.n_layers * each.n_heads for each in pair.runs[0].attentions.values()) > _MOST_ROWS else "head"
     with st.container(horizontal=True, vertical_alignment="center", key="patch-controls"):
         looks: Any = {"default": by, "words": _BY_WORDS.__getitem__, "label_visibility": "collapsed"}
         link.segmented_control("What is put", list(_BY_WORDS), key="patch_by", **looks)
@@ -95,7 +94,7 @@ def _found(pair: Pair, model: LoadedModel, kind: Kind, step: int, *, large: bool
     chosen = _chosen(found)
     link.hidden("patch_place", is_place, allowed)
     place.markdown(_sentence(pair, found))
-    effects = _maps(pair, found, chosen, large=large)
+    effects = _maps(pair, found, chosen)
     st.caption(
         f"{_extent_words(extent, model)} · **blue**: B comes nearer to what A wrote · **orange**: farther away · framed: "
         "the place whose run is below; a click, or the arrow keys and Enter, choose another"
@@ -149,12 +148,12 @@ def _chosen(found: Patching) -> Effect:
     return found.largest(1)[0]
 
 
-def _maps(pair: Pair, found: Patching, chosen: Effect, *, large: bool) -> Any:
+def _maps(pair: Pair, found: Patching, chosen: Effect) -> Any:
     """One a kind; that of the place that is chosen is returned."""
     limit, of_place = strongest(found), None
     for kind, column in zip(found.effects, st.columns(len(found.effects)), strict=True):
-        looks: Any = {"limit": limit, "theme": style.theme(), "large": large}
-        figure = call(plain_patching, found, *pair.runs, kind, (chosen.place, chosen.query), **looks)
+        looks: Any = {"limit": limit, "style": style.figure_style()}
+        figure = call(plain(patching), found, *pair.runs, kind, (chosen.place, chosen.query), **looks)
         with column, st.container(key=f"patch-map-{kind}"):
             heard = clicks.cells(partial(_go, kind, found))
             words = f"{KIND_TITLES[kind]}: how much each place of A brings back. {_largest_of(pair, found, kind)}"
@@ -204,7 +203,7 @@ def _sentence(pair: Pair, found: Patching) -> str:
 def _largest_of(pair: Pair, found: Patching, kind: Kind) -> str:
     """For who does not see the map."""
     [best] = replace(found, effects={kind: found.effects[kind]}).largest(1)
-    read = visible(pair.runs[0].queries(kind)[best.query])
+    read = visible(pair.runs[0].labels(kind)[0][best.query])
     return f"The largest effect is {signed_words(best.value, 2)}, of {_name(best.place)} at {place_words(best.query)} {read}."
 
 
@@ -217,7 +216,7 @@ def _name(place: Place) -> str:
 
 def _at(pair: Pair, effect: Effect) -> str:
     """`token 7 o`."""
-    return f"{place_words(effect.query)} {of_run(pair.runs[0].queries(effect.place.kind)[effect.query])}"
+    return f"{place_words(effect.query)} {of_run(pair.runs[0].labels(effect.place.kind)[0][effect.query])}"
 
 
 def _content(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun, *, large: bool) -> dict[str, Any]:
@@ -255,7 +254,7 @@ def _content(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun, *
 
 def _outcome(pair: Pair, found: Patching, chosen: Effect, changed: PatchedRun) -> list[list[str]]:
     """`B′ is B with layer 1 head 1 of the cross-attention of A at token 7, o: it brings back +0.27, and B′ writes …`."""
-    read = pair.runs[0].queries(chosen.place.kind)[chosen.query]
+    read = pair.runs[0].labels(chosen.place.kind)[0][chosen.query]
     wrote = changed.tokens[found.step]
     of = next((name for name, token in zip("AB", found.tokens, strict=True) if token == wrote), None)
     return [

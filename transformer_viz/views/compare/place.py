@@ -5,8 +5,7 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.comparison import Comparison, LargestDifference
-from transformer_viz.analysis.heads import Head, n_layers_heads
-from transformer_viz.terms import Kind
+from transformer_viz.terms import Head, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import focus, link
 
@@ -46,7 +45,7 @@ def controls(comparison: Comparison, *, with_words: bool) -> None:
         # The small maps and the table choose among heads too. Behind a button that says what is chosen, since boxes are what
         # takes a page that opens longest.
         with st.popover(_words(), key="compare-heads"):
-            link.selectbox("A: layer", a.layer_numbers(kind), key="layer", default=layer, words=focus.layer_words)
+            link.selectbox("A: layer", a.attentions[kind].layers, key="layer", default=layer, words=focus.layer_words)
             link.selectbox("A: head", focus.heads_of(a, kind), key="head", default=head, words=focus.head_words)
             link.selectbox("B: layer", b_layers, key="b_layer", default=b_layer, words=_b_layer_words)
             link.selectbox("B: head", b_heads, key="b_head", default=b_head, words=_b_head_words)
@@ -91,10 +90,10 @@ def is_same() -> bool:
 
 def _of_b(b: Trace, kind: Kind) -> tuple[tuple[list[int | str], int | str], tuple[list[Head | str], Head | str]]:
     """The layers and the heads that B's boxes offer, and what they have at first: the same as A's, where B has that."""
-    state, layers, heads = st.session_state, list(b.layer_numbers(kind)), focus.heads_of(b, kind)
+    state, layers, heads = st.session_state, list(b.attentions[kind].layers), focus.heads_of(b, kind)
     has_layer, has_head = state.layer in layers, state.head in heads
     of_layers = ([*([SAME] if has_layer else ()), *layers], SAME if has_layer else layers[-1])
-    return of_layers, ([*([SAME] if has_head else ()), *heads], SAME if has_head else n_layers_heads(b, kind)[1] - 1)
+    return of_layers, ([*([SAME] if has_head else ()), *heads], SAME if has_head else b.attentions[kind].n_heads - 1)
 
 
 def _words() -> str:

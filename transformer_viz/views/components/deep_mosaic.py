@@ -7,11 +7,10 @@ import streamlit as st
 
 from transformer_viz.analysis.attributed import is_of_heads, norms_of_rows
 from transformer_viz.analysis.head_order import LAYERS, ROLE
-from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.analysis.words import kind_title
-from transformer_viz.figures.mosaic import plain_mosaic
-from transformer_viz.figures.overview import plain_overview
-from transformer_viz.figures.plain import PlainFigure
+from transformer_viz.figures.figure_data import PlainFigure, plain
+from transformer_viz.figures.mosaic import mosaic
+from transformer_viz.figures.tiles import tile_map
 from transformer_viz.terms import KIND_TITLES, Kind
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
@@ -34,13 +33,12 @@ def show(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, meas
     left, right = st.columns([1, 3])
     if not is_covered:
         with left:
-            _overview(trace, chosen, now, on_tile, norms)
+            _overview(trace, now, on_tile, norms)
     with right:
         heads = deep.heads(trace, st.session_state.heads_page)
-        place = room(len(heads), n_layers_heads(trace, now.kind)[1])
-        looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large, "scale": chosen.scale}
-        looks["measure"] = measure
-        figure = plain_mosaic(trace, now.kind, (now.layer, now.head), heads=heads, **place, **looks)
+        place = room(len(heads), trace.attentions[now.kind].n_heads)
+        looks: dict[str, Any] = {"scale": chosen.scale, "measure": measure, "style": style.figure_style()}
+        figure = plain(mosaic)(trace, now.kind, (now.layer, now.head), heads=heads, **place, **looks)
         show_mosaic(figure, now.kind, now, on_tile)
 
 
@@ -72,12 +70,12 @@ def _controls(trace: Trace, is_covered: bool, *, is_by_value: bool) -> None:
         link.selectbox("Small maps of", [*pages], key="heads_page", default=here, words=pages.__getitem__, width=320)
 
 
-def _overview(trace: Trace, chosen: DisplayOptions, now: Focus, on_tile: OnTile, norms: Attribution | None) -> None:
+def _overview(trace: Trace, now: Focus, on_tile: OnTile, norms: Attribution | None) -> None:
     """By what was chosen; where the maps are by value, by how much a head takes from all keys together."""
     by = deep.ORDERS[st.session_state.overview_of] if norms is None else f"{norms.title} of a row"
     values = deep.values(trace) if norms is None else norms_of_rows(trace, norms)
-    looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large}
-    figure = plain_overview(now.kind, trace.layer_numbers(now.kind), values, by, (now.layer, now.head), **looks)
+    layers, focus = trace.attentions[now.kind].layers, (now.layer, now.head)
+    figure = tile_map(now.kind, layers, values, by, focus, style.figure_style())
     title = kind_title(trace, now.kind, in_full=False)
     show_overview(figure, f"Every head of the {title} by {by}", on_tile, now.run)
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from transformer_viz import export
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.figures.plain import PlainFigure
+from transformer_viz.figures.figure_data import PlainFigure
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.views.cache.store import store
 from transformer_viz.views.components.markdown import literal

@@ -10,7 +10,6 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.guesses import Guess, came, is_right, question, tally
-from transformer_viz.analysis.heads import head_row
 from transformer_viz.analysis.sentences import Sentence
 from transformer_viz.export.assets import asset
 from transformer_viz.export.strips import output_strip, prompt_token, source_strip
@@ -107,7 +106,7 @@ def _looked_at(trace: Trace, at: focus.Focus, last: Guess | None, step: int) -> 
     kind, layer, head = (at.kind, at.layer, at.head) if last is None else (last.kind, last.layer, last.head)
     if kind != "cross" or step < 0:
         return None
-    row = head_row(trace, kind, layer, head, step)
+    row = trace.attentions[kind].row(layer, head, step)
     return int(row.argmax()) if row.any() else None
 
 
@@ -137,7 +136,7 @@ def _keep(said: dict[str, Any], step: int, trace: Trace, at: focus.Focus) -> Non
     guesses = _guesses(at.run, trace.n_given)
     if isinstance(token, str) and 0 < len(token) <= _LONGEST and trace.output_tokens:
         guesses[step] = Guess(step=step, kind=at.kind, layer=at.layer, head=at.head, token=token.replace("␣", " "))
-    elif isinstance(key, int) and at.kind != "encoder" and key in range(len(trace.keys(at.kind))):
+    elif isinstance(key, int) and at.kind != "encoder" and key in range(len(trace.attentions[at.kind].keys)):
         guesses[step] = Guess(step=step, kind=at.kind, layer=at.layer, head=at.head, key=key)
 
 

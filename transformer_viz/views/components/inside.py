@@ -19,7 +19,7 @@ from transformer_viz.analysis import logit_lens
 from transformer_viz.analysis.inside_steps import explain
 from transformer_viz.analysis.sentences import Sentence, of_run
 from transformer_viz.figures import shades
-from transformer_viz.figures.theme import ThemeName, theme_of
+from transformer_viz.figures.theme import THEMES, ThemeName
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, head_title, visible
 from transformer_viz.trace.inside import Inside
@@ -59,7 +59,7 @@ def _component() -> Any:
 
 def picture(inside: Inside, looks: Looks, pinned: int | None = None) -> dict[str, Any]:
     """What the browser draws: the stations before the keys, those with a line for each key, and those after them."""
-    colours, keys = theme_of(looks.theme), numbers.shown_keys(inside, pinned)
+    colours, keys = THEMES[looks.theme], numbers.shown_keys(inside, pinned)
     return {
         "large": looks.large,
         "dark": looks.theme == "dark",

@@ -14,12 +14,11 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz.analysis.aligner import Aligner
-from transformer_viz.analysis.heads import Head, head_map
 from transformer_viz.analysis.sentences import step_sentence
 from transformer_viz.export import assets
 from transformer_viz.export.content import aligned
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip, strip_labels
-from transformer_viz.terms import Kind, visible
+from transformer_viz.terms import Head, Kind, visible
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import plotly_js
 from transformer_viz.views.state.focus import Focus, Pin
@@ -78,7 +77,7 @@ def linked(trace: Trace, kind: Kind, pin: Pin, lines: str, aligner: Aligner | No
         "lines": lines,
         "aligner": aligned(trace, aligner),
         "rows": [visible(token) for token in rows],
-        "keys": [visible(token) for token in trace.keys(kind)],
+        "keys": [visible(token) for token in trace.attentions[kind].keys],
         "first": visible(trace.target_tokens[0]) if trace.target_tokens else "",
         "read": [_written_at(t, token, written) for t, token in enumerate(trace.rows)],
     }
@@ -129,7 +128,7 @@ def _component() -> Any:
 
 def _looked_at(trace: Trace, kind: Kind, layer: int, head: Head) -> list[int | None]:
     """The source position with the most weight at each step, for cross-attention."""
-    return _most(head_map(trace, kind, layer, head)) if kind == "cross" else [None] * len(trace.rows)
+    return _most(trace.attentions[kind].head(layer, head)) if kind == "cross" else [None] * len(trace.rows)
 
 
 def _most(weights: np.ndarray) -> list[int | None]:

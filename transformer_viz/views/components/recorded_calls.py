@@ -9,8 +9,8 @@ import math
 import re
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
-from inspect import Parameter, signature
+from dataclasses import is_dataclass
+from inspect import Parameter, signature, unwrap
 from typing import Any, TypeVar
 
 import streamlit as st
@@ -56,8 +56,8 @@ class Call:
     """A call and its arguments, which may be calls themselves.
 
     Args:
-        function: of the public names; a figure's may be the plain one. Or an expression with `{}` for each argument, after the
-            name of a variable where it is to have one: `texts = {}`.
+        function: of the public names; a figure's may be the one that makes plain data of it. Or an expression with `{}` for
+            each argument, after the name of a variable where it is to have one: `texts = {}`.
         args: its arguments.
         kwargs: likewise by name.
     """
@@ -120,10 +120,8 @@ def program(*statements: Any) -> str:
 def public_name(function: Any) -> str:
     """`tv.figures.player`; of what has no public name the bare one."""
     name = function.__name__
-    if name.startswith("plain_"):
-        return f"tv.figures.{name.removeprefix('plain_')}"
     for path, part in (("tv", tv), ("tv.figures", tv.figures), ("tv.analysis", tv.analysis), ("tv.export", tv.export)):
-        if getattr(part, name, None) is function:
+        if unwrap(getattr(part, name, int)) is unwrap(function):
             return f"{path}.{name}"
     return name
 
@@ -181,7 +179,7 @@ class _Program:
         if type(made) in (list, tuple):
             return self._of_items(made)
         if is_dataclass(made) and not isinstance(made, type):
-            parts = ", ".join(self._piece(getattr(made, field.name)) for field in fields(made))
+            parts = ", ".join(self._arguments(type(made), Call(type(made), **vars(made))))
             return f"{self._named(type(made))}({parts})"
         return literal(made)
 
@@ -208,9 +206,8 @@ class _Program:
     def _line(self, function: Any, made: Call, *, with_name: bool = True) -> _Line:
         """The call; a method's first argument is its object."""
         owner, _, name = function.__qualname__.rpartition(".")
-        public = public_name(function)
-        if public.startswith("tv.figures."):
-            function, name = getattr(tv.figures, public.removeprefix("tv.figures.")), "figure"
+        if public_name(function).startswith("tv.figures."):
+            name = "figure"
         arguments = list(self._arguments(function, made))
         start = f"{arguments.pop(0)}.{name}" if owner else self._named(function)
         return _Line(_NAMES.get(name, name) if with_name else "", f"{start}(", arguments, ")")

@@ -10,8 +10,11 @@ import streamlit as st
 from transformer_viz.analysis.words import kind_title
 from transformer_viz.errors import listed
 from transformer_viz.export.strips import legend
-from transformer_viz.figures.mosaic import plain_mosaic
-from transformer_viz.figures.player import Looks, plain_guess, plain_player, scale_words
+from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.mosaic import mosaic
+from transformer_viz.figures.player import guess as guess_figure
+from transformer_viz.figures.player import player as player_figure
+from transformer_viz.figures.player import scale_words
 from transformer_viz.terms import Kind
 from transformer_viz.trace.covered import covered
 from transformer_viz.trace.trace import Trace
@@ -73,13 +76,11 @@ def show(
 
 
 def _show_hidden(trace: Trace, chosen: DisplayOptions, at: focus.Focus, beside: Callable[[], None]) -> None:
-    theme, step = style.theme(), focus.step()
+    step = focus.step()
     with st.container(key="player-area"):
-        guess.show(trace, at, large=chosen.is_large, dark=theme == "dark")
+        guess.show(trace, at, large=chosen.is_large, dark=style.theme() == "dark")
     with _map_beside_boxes(trace, chosen, beside):
-        looks: Looks = {"theme": theme, "large": chosen.is_large, "with_answer": False, "narrow": screen.is_narrow()}
-        looks["scale"] = chosen.scale
-        figure = plain_guess(trace, at.kind, at.layer, at.head, step, **looks)
+        figure = guess_figure(trace, at.kind, at.layer, at.head, step, chosen.scale, style.figure_style())
         heard = guess.on_map(trace, at) if at.kind != "encoder" and step < trace.n_steps else None
         chart.show(figure, player.FOCUS_KEY, _alt(trace, at.kind), run=at.run, clicks=heard, zooms=False, painted=True)
     # What the browser knows of steps is from before the answer was hidden.
@@ -163,13 +164,12 @@ def _focus_map(trace: Trace, chosen: DisplayOptions, measured: Measured) -> None
 
 
 def _map_call(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured) -> Call:
-    looks: Looks = {"theme": style.theme(), "large": chosen.is_large, "with_answer": True, "narrow": screen.is_narrow()}
-    looks["scale"], looks["measure"] = chosen.scale, measured.results.get(now.kind)
-    return Call(plain_player, trace, now.kind, now.layer, now.head, now.step, **looks)
+    looks: dict[str, Any] = {"scale": chosen.scale, "measure": measured.results.get(now.kind), "style": style.figure_style()}
+    return Call(plain(player_figure), trace, now.kind, now.layer, now.head, now.step, **looks)
 
 
 def _alt(trace: Trace, kind: Kind) -> str:
-    size = f"{len(trace.queries(kind))} query rows by {len(trace.keys(kind))} key columns"
+    size = f"{len(trace.attentions[kind].queries)} query rows by {len(trace.attentions[kind].keys)} key columns"
     return f"{kind_title(trace, kind)} of the focus head, {size}, and the candidates of this step. The sentence above says it."
 
 
@@ -194,6 +194,6 @@ def mosaics(
 
 def mosaic_calls(trace: Trace, chosen: DisplayOptions, now: focus.Focus, measured: Measured = NOTHING) -> dict[Kind, Call]:
     """What draws all heads of every kind."""
-    looks: dict[str, Any] = {"theme": style.theme(), "large": chosen.is_large, "scale": chosen.scale}
+    looks: dict[str, Any] = {"scale": chosen.scale, "style": style.figure_style()}
     tiles = {kind: (now.layer, now.head) if kind == now.kind else None for kind in trace.kinds}
-    return {kind: Call(plain_mosaic, trace, kind, tile, measure=measured.of(kind), **looks) for kind, tile in tiles.items()}
+    return {kind: Call(plain(mosaic), trace, kind, tile, measure=measured.of(kind), **looks) for kind, tile in tiles.items()}

@@ -2,7 +2,8 @@
 
 import streamlit as st
 
-from transformer_viz.figures.theme import ThemeName, theme_of
+from transformer_viz.figures.theme import THEMES, Style, ThemeName
+from transformer_viz.views.components import screen
 
 _CSS = """
 <style>
@@ -105,8 +106,13 @@ def theme() -> ThemeName:
     return "dark" if st.context.theme.type == "dark" else "light"
 
 
+def figure_style() -> Style:
+    """How the page's figures look: in its theme, with large letters on a projector, and narrow where its window is."""
+    return Style(theme(), bool(st.session_state.get("projector")), screen.is_narrow())
+
+
 def apply() -> None:
     """Once a run, before anything is drawn. The text is ours alone."""
-    colours = theme_of(theme())
+    colours = THEMES[theme()]
     names = {name: getattr(colours, name) for name in ("paper", "ink", "muted", "chosen", "accent", "code", "literal")}
     st.html(_CSS.replace("COLOURS", " ".join(f"--{name}: {colour};" for name, colour in names.items())))

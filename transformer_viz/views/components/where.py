@@ -41,7 +41,7 @@ def _draw(trace: Trace, architecture: Architecture, *, large: bool) -> None:
     marks = drawing.Marks(
         focus=(now.kind, now.layer),
         head=f"head {now.head + 1}" if isinstance(now.head, int) else f"{now.head} of heads",
-        may={(kind, layer) for kind in trace.kinds for layer in trace.layer_numbers(kind)},
+        may={(kind, layer) for kind in trace.kinds for layer in trace.attentions[kind].layers},
     )
     content = drawing.data(architecture, f"The model that runs: {summary(architecture)}.", marks, large=large)
     drawing.show(content, "drawing", lambda pressed: _go(pressed, trace))

@@ -7,8 +7,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.length_report import AtLength, ByLength
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.figures.theme import ThemeName
-from transformer_viz.views.components import chart, code, figure_file, screen
+from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.shown import Shown
@@ -54,12 +53,12 @@ def show(shown: Shown) -> None:
     except TransformerVizError as error:
         st.error(literal(str(error)), icon=":material/error:")
         return
-    _show_found(found, shown.theme)
+    _show_found(found)
 
 
-def _show_found(found: ByLength, theme: ThemeName) -> None:
+def _show_found(found: ByLength) -> None:
     st.markdown(literal(summary(found)))
-    figure = call(figures.accuracy_by_length, found, theme=theme, narrow=screen.is_narrow())
+    figure = call(figures.accuracy_by_length, found, style=style.figure_style())
     chart.show(figure, "by-length-chart", f"Exact match by source length. {summary(found)}")
     figure_file.offer(figure, "by-length")
     frame = call(ByLength.to_frame, found)

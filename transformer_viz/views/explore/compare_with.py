@@ -7,7 +7,6 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.addresses import Place
-from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.edits import Edit, Force, HeadOff, MaskOff, written
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.terms import KIND_TITLES, head_title
@@ -48,7 +47,7 @@ def popover(trace: Trace, model: LoadedModel) -> None:
 
 def ways(trace: Trace, now: focus.Focus) -> Iterator[Way]:
     """Those that this run has from where it is looked at."""
-    kind, layers, (_, n_heads) = now.kind, trace.layer_numbers(now.kind), n_layers_heads(trace, now.kind)
+    kind, layers, n_heads = now.kind, trace.attentions[now.kind].layers, trace.attentions[now.kind].n_heads
     if isinstance(now.head, int) and n_heads > 1:
         head = (now.head + 1) % n_heads
         yield Way("head", f"another head: {head_title(now.layer, head)}", place={"b_head": head})
@@ -59,7 +58,7 @@ def ways(trace: Trace, now: focus.Focus) -> Iterator[Way]:
         place = Place(kind, now.layer, now.head)
         yield Way("off", "an edit: this head switched off", (HeadOff(place),))
         yield Way("uniform", "an edit: this head looks everywhere alike", (Force(place, None, ()),))
-    for masked in (each for each in trace.kinds if trace.mask_reasons[each].any()):
+    for masked in (each for each, attention in trace.attentions.items() if attention.reasons.any()):
         yield Way(f"unmasked-{masked}", f"an edit: {KIND_TITLES[masked]} without its mask", (MaskOff(Place(masked)),))
     yield Way("text", "another text", has_text=False)
 

@@ -18,7 +18,7 @@ from transformer_viz.errors import TransformerVizError
 from transformer_viz.figures.grades import TINTS
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, figure_file, screen
+from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore import aligning
@@ -44,7 +44,7 @@ def default_tint(trace: Trace) -> str:
 
 def show(shown: Shown) -> None:
     """The head that aligns, the tiles, what they say, the table, and the code."""
-    checkpoint, theme = shown.checkpoint, shown.theme
+    checkpoint = shown.checkpoint
     aligning.show(shown)
     grades = _graded(shown)
     # No line break between a number and its sign.
@@ -54,8 +54,7 @@ def show(shown: Shown) -> None:
         link.selectbox("Tinted by", _tints(shown.trace), key="tint", default=first, words=TINTS.__getitem__, width=270)
         with st.popover("What the names mean", icon=":material/help:"):
             _rules()
-    narrow = screen.is_narrow()
-    figure = call(figures.grades, grades, st.session_state.tint, theme=theme, narrow=narrow)
+    figure = call(figures.grades, grades, st.session_state.tint, style=style.figure_style())
     words = f"All heads, tinted by {TINTS[st.session_state.tint]}; the table below has the same numbers"
     chart.show(figure, "heads-chart", words)
     figure_file.offer(figure, "heads")

@@ -6,7 +6,6 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis import inside_steps
-from transformer_viz.analysis.heads import head_map, reasons_map
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.figures import shades
 from transformer_viz.trace.inside import Inside
@@ -128,8 +127,9 @@ def _way(inside: Inside, key: int | None) -> list[str]:
 
 def _looks(trace: Trace, inside: Inside, shown: Shown) -> picture.Looks:
     """With the colours that the map has."""
-    place, scale = (inside.kind, inside.layer, inside.head), display_options.scale()
-    shares = shades.scaled(head_map(trace, *place), reasons_map(trace, *place) > 0, scale)[inside.row]
+    scale = display_options.scale()
+    attention, place = trace.attentions[inside.kind], (inside.layer, inside.head)
+    shares = shades.scaled(attention.head(*place), attention.head_mask(*place), scale)[inside.row]
     return picture.Looks(shown.theme, display_options.current().is_large, scale, shares)
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.errors import TransformerVizError
-from transformer_viz.views.components import chart, code, figure_file
+from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.explore.shown import Shown
@@ -41,7 +41,7 @@ def show(shown: Shown) -> None:
         return
     at = st.session_state.layer
     layer = at if at in found.layers else found.layers[-1]
-    figure = call(figures.remembered, found, layer, theme=shown.theme)
+    figure = call(figures.remembered, found, layer, style=style.figure_style())
     chart.show(figure, "memory-chart", "How much of each token is still in the decoder's memory after each step")
     figure_file.offer(figure, "memory")
     st.caption(

@@ -33,8 +33,7 @@ def show(shown: Shown) -> None:
 
 def _numbers(trace: Trace) -> None:
     state = st.session_state
-    weights = trace.attentions(state.kind)
-    assert weights is not None
+    weights = trace.attentions[state.kind].weights
     if not isinstance(state.head, int) and math.prod(weights.shape[1:]) > _MOST_OF_A_LAYER:
         st.caption("All heads of this layer are too many numbers for a table; choose one head above.")
         return

@@ -56,6 +56,7 @@ def _run(trace: Trace) -> str:
 def _notes(trace: Trace) -> None:
     """What a file says of its run, as text: nobody has checked it."""
     sizes = {KIND_TITLES[kind]: _size(trace, kind) for kind in trace.kinds}
+    with_scores = [KIND_TITLES[kind] for kind, attention in trace.attentions.items() if attention.scores is not None]
     with_answer = display_options.current().with_answer
     facts: dict[str, Any] = {
         "source": visible_text(trace.source),
@@ -65,7 +66,7 @@ def _notes(trace: Trace) -> None:
         "ended": _ENDED[trace.finished] if trace.writes else None,
         "guesses at mask tokens": len(trace.fills) or None,
         **sizes,
-        "scores before the mask": ", ".join(KIND_TITLES[kind] for kind in trace.scores) or None,
+        "scores before the mask": ", ".join(with_scores) or None,
         "mistake": trace.mistake,
         "edits": ", ".join(trace.edits) or None,
         "more arrays": ", ".join(trace.groups) or None,
@@ -77,9 +78,7 @@ def _notes(trace: Trace) -> None:
 
 
 def _size(trace: Trace, kind: Kind) -> str:
-    weights = trace.attentions(kind)
-    assert weights is not None
-    return "{} × {} heads, {} × {} tokens".format(*weights.shape)
+    return "{} × {} heads, {} × {} tokens".format(*trace.attentions[kind].weights.shape)
 
 
 _ENDED = {"end": "with the end symbol", "length": "at the length limit", "given": "the tokens were given"}

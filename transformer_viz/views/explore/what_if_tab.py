@@ -9,11 +9,10 @@ from transformer_viz import figures
 from transformer_viz.analysis.compare_words import change_words
 from transformer_viz.analysis.comparison import compare
 from transformer_viz.errors import TraceTooLarge, TransformerVizError
-from transformer_viz.figures.theme import ThemeName
 from transformer_viz.terms import KIND_TITLES
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, figure_file, jump, screen
+from transformer_viz.views.components import chart, code, figure_file, jump, style
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.explore.shown import Shown
@@ -62,7 +61,7 @@ def show(shown: Shown) -> None:
     if other is None:
         code.show(trace, key="code_of_tab")
         return
-    figure, parted = _compare(trace, other, shown.theme), Call(compare, trace, other)
+    figure, parted = _compare(trace, other), Call(compare, trace, other)
     code.show(Call("print({}.text, {}.text, {}.parted)", trace, other, parted), figure, key="code_of_tab")
 
 
@@ -195,7 +194,7 @@ def _change(model: "LoadedModel") -> dict[str, Any]:
     return {}
 
 
-def _compare(before: Trace, after: Trace, theme: ThemeName) -> Any:
+def _compare(before: Trace, after: Trace) -> Any:
     """Says what differs, and draws it; the figure."""
     comparison = compare(before, after)
     texts = [f"**{of_run(run.text)}**{display_options.answer_of(run)}" for run in (before, after)]
@@ -206,9 +205,8 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> Any:
         words = f"Largest change of a weight where both have a cell: {change_words(comparison.largest)}."
         jump.to_largest(comparison, words, "what-if-largest")
     state = st.session_state
-    columns = _columns()
     place = (state.kind, state.layer, state.head)
-    figure = call(figures.before_and_after, before, after, *place, theme=theme, columns=columns)
+    figure = call(figures.before_and_after, before, after, *place, style=style.figure_style())
     words = f"{KIND_TITLES[state.kind]} of the focus head in both runs, and the signed difference"
     chart.show(figure, "what-if-chart", words)
     figure_file.offer(figure, "what-if")
@@ -216,7 +214,3 @@ def _compare(before: Trace, after: Trace, theme: ThemeName) -> Any:
         "The other run as a file", to_bytes(after), "what-if.npz", "application/octet-stream", icon=":material/download:"
     )
     return figure
-
-
-def _columns() -> int:
-    return 1 if screen.is_narrow() else 3

@@ -16,7 +16,7 @@ from transformer_viz.mask_checks.effect import SAMPLES, effect
 from transformer_viz.terms import KIND_TITLES, Kind, head_label, place_words, visible
 from transformer_viz.trace.store import to_bytes
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import bar, chart, clicks, code, figure_file, jump
+from transformer_viz.views.components import bar, chart, clicks, code, figure_file, jump, style
 from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.components.recorded_calls import Call, call, record
 from transformer_viz.views.masks import batch_runs
@@ -53,15 +53,15 @@ def show(setup: Setup) -> None:
         _outcome(setup, before, after)
     cause, result = st.columns(2)
     with cause:
-        mask = _mask(setup, before, after)
+        mask = _mask(before, after)
     with result:
-        change = _difference(setup, before, after)
+        change = _difference(before, after)
     cause, result = st.columns(2)
     with cause:
         _text()
     with result:
         _further(setup, after, many)
-    both = _both_runs(setup, before, after)
+    both = _both_runs(before, after)
     _steps(before, after)
     said = Call("print({0}.text, {1}.text, {2}.largest)", before, after, Call(compare, before, after))
     code.show(said, mask, change, *both, *([Call("print({})", _effect_call(setup))] if many.is_asked else []))
@@ -104,12 +104,12 @@ def _effect_call(setup: Setup) -> Call:
     return Call(effect, setup.model, [*setup.many], max_length=batch_runs.most_written(setup.model), **change)
 
 
-def _mask(setup: Setup, before: Trace, after: Trace) -> Any:
+def _mask(before: Trace, after: Trace) -> Any:
     """The mask as it is now, to be clicked; it is returned."""
     kind, layer, head = _one_head()
     # Of the sound model: one for all layers and heads.
-    mask = record(before.masks[kind], Call("{}.masks[{}]", before, kind))
-    figure = call(figures.mask, after, kind, layer, head, theme=setup.theme, height=_height(after, kind), before=mask)
+    mask = record(before.attentions[kind].mask, Call("{}.attentions[{}].mask", before, kind))
+    figure = call(figures.mask, after, kind, layer, head, height=_height(after, kind), before=mask, style=style.figure_style())
     with st.container(key=_CHART):
         heard = clicks.cells(lambda query, key: _clicked(query, key, after))
         chart.show(figure, "lab-edit-chart", "The mask; the field below edits it by text", clicks=heard)
@@ -128,10 +128,10 @@ def _text() -> None:
     )
 
 
-def _difference(setup: Setup, before: Trace, after: Trace) -> Any:
+def _difference(before: Trace, after: Trace) -> Any:
     state = st.session_state
     place = (state.kind, state.layer, state.head)
-    figure = call(figures.change, before, after, *place, theme=setup.theme, height=_height(after, state.kind))
+    figure = call(figures.change, before, after, *place, height=_height(after, state.kind), style=style.figure_style())
     words = f"{KIND_TITLES[state.kind]} of the focus head, after the change minus before it"
     chart.show(figure, "lab-change", words)
     figure_file.offer(figure, "change")
@@ -161,12 +161,11 @@ def _further(setup: Setup, after: Trace, many: OverMany) -> None:
     )
 
 
-def _both_runs(setup: Setup, before: Trace, after: Trace) -> list[Any]:
+def _both_runs(before: Trace, after: Trace) -> list[Any]:
     state, maps = st.session_state, []
-    looks: Any = {"theme": setup.theme, "large": setup.is_large}
     for place, name, run in zip(st.columns(2), ("before", "after"), (before, after), strict=True):
         with place:
-            figure = call(figures.attention, run, state.kind, state.layer, state.head, **looks)
+            figure = call(figures.attention, run, state.kind, state.layer, state.head, style=style.figure_style())
             maps.append(figure)
             st.markdown(f"**{name.capitalize()}**")
             chart.show(figure, f"lab-{name}", f"{KIND_TITLES[state.kind]} of the focus head, {name} the change")
@@ -181,7 +180,7 @@ def _one_head() -> tuple[Kind, int, int]:
 
 
 def _height(trace: Trace, kind: Kind) -> int:
-    n_rows = len(trace.queries(kind))
+    n_rows = len(trace.attentions[kind].queries)
     return max(min(_ON_SCREEN, 170 + 30 * n_rows), min(_HIGHEST, 170 + 12 * n_rows))
 
 
@@ -270,7 +269,8 @@ def _clicked(query: int | None, key: int | None, trace: Trace) -> None:
     """A click on a cell, or on the label of a row or column."""
     state = st.session_state
     kind: Kind = state.kind
-    if (query is not None and query >= len(trace.queries(kind))) or (key is not None and key >= len(trace.keys(kind))):
+    attention = trace.attentions[kind]
+    if (query is not None and query >= len(attention.queries)) or (key is not None and key >= len(attention.keys)):
         return
     what = state.get("click", _CLICKS[0])
     if query is None or key is None:

@@ -5,7 +5,7 @@ import streamlit as st
 from transformer_viz import figures
 from transformer_viz.analysis.loss import losses
 from transformer_viz.numbers_in_words import rounded_words
-from transformer_viz.views.components import chart, code, figure_file
+from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.masks.setup import Setup
 
@@ -26,7 +26,7 @@ def show(setup: Setup) -> None:
         return
     traces = setup.forced()
     found = call(losses, traces)
-    figure = call(figures.token_losses, traces, found, theme=setup.theme, large=setup.is_large, narrow=setup.is_narrow)
+    figure = call(figures.token_losses, traces, found, style=style.figure_style())
     chart.show(figure, "lab-loss-chart", "The loss of each target token; padding is left out")
     figure_file.offer(figure, "losses")
     n_padding = int((~found.counted).sum())

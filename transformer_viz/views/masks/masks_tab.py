@@ -1,5 +1,6 @@
 """Every mask of the batch, or of one sentence, by its reasons."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from transformer_viz import figures
 from transformer_viz.analysis.mask_parts import MaskPart, mask_parts
 from transformer_viz.terms import place_words, visible_text
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, code, figure_file
+from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import focus, link
@@ -38,14 +39,14 @@ def show(setup: Setup) -> None:
     layer, head = st.session_state.layer, st.session_state.head
     head = head if isinstance(head, int) else 0
     parts = [_parts(setup, traces[i], layer, head) for i in chosen]
-    columns = 1 if setup.is_narrow else max(3, len(parts[0])) if is_batch else 3
+    # The masks of one sentence have room for large letters.
+    looks = style.figure_style()
     figure = call(
         figures.mask_grid,
         parts,
         [f"{i + 1}: {visible_text(traces[i].source)}" for i in chosen],
-        columns=columns,
-        theme=setup.theme,
-        large=setup.is_large or not is_batch,
+        columns=max(3, len(parts[0])) if is_batch else 3,
+        style=replace(looks, large=looks.large or not is_batch),
     )
     words = "The encoder's, the decoder's and the cross mask of each sentence, each cell by its reason"
     chart.show(figure, "lab-masks-chart", words, painted=True)
@@ -62,7 +63,7 @@ def show(setup: Setup) -> None:
 
 def _differ_by_layer(traces: list[Trace]) -> bool:
     """Whether it matters which layer is shown."""
-    return any(reasons.ndim == 4 for trace in traces for reasons in trace.mask_reasons.values())
+    return any(attention.reasons.ndim == 4 for trace in traces for attention in trace.attentions.values())
 
 
 def _of_layers(traces: list[Trace], layer: int) -> str:
@@ -73,7 +74,7 @@ def _of_the_future(trace: Trace) -> str:
     """That a decoder may look ahead, and how far: in a prefix, or because somebody changed it."""
     if "decoder" not in trace.kinds:
         return ""
-    seen = np.triu(trace.mask_reasons["decoder"] == 0, 1)
+    seen = np.triu(trace.decoder.reasons == 0, 1)
     if not seen.any():
         return ""
     last = int(np.nonzero(seen.any(axis=tuple(range(seen.ndim - 1))))[0][-1])

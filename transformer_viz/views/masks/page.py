@@ -11,7 +11,7 @@ from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import bar, screen, style, tabs
+from transformer_viz.views.components import bar, screen, tabs
 from transformer_viz.views.components.markdown import literal, of_run
 from transformer_viz.views.masks import batch, setup
 from transformer_viz.views.masks.setup import NO_MISTAKE, Setup
@@ -46,7 +46,7 @@ def show() -> None:
 
 
 def _lab(chosen: bar.Bar, model: LoadedModel, typed: batch.Typed) -> None:
-    now = setup.start(chosen, model, typed, style.theme(), screen.is_narrow())
+    now = setup.start(model, typed, screen.is_narrow())
     trace = now.forced(changed=False)[now.sentence]
     focus.start_place(trace, chosen.checkpoint)
     _header(now)

@@ -7,13 +7,13 @@ import pandas as pd
 import streamlit as st
 
 from transformer_viz import figures
-from transformer_viz.analysis.heads import head_map, reasons_map, scores_map
 from transformer_viz.analysis.softmax import FILL_WORDS, FILLS, PRECISIONS, Softmax, empty_row, head_softmax
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.numbers_in_words import rounded_words
 from transformer_viz.terms import KIND_TITLES, REASON_WORDS, Kind, row_labels, visible
+from transformer_viz.trace.attention import Attention
 from transformer_viz.trace.trace import Trace
-from transformer_viz.views.components import chart, clicks, code, figure_file
+from transformer_viz.views.components import chart, clicks, code, figure_file, style
 from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.masks.setup import Setup
 from transformer_viz.views.state import focus, link
@@ -36,61 +36,60 @@ def show(setup: Setup) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         fill = link.segmented_control("Fill", FILLS, key="fill", label_visibility="collapsed")
         precision = link.segmented_control("Precision", PRECISIONS, key="precision", label_visibility="collapsed")
-        names = row_labels(trace.queries(kind), None if kind == "encoder" else trace.output_tokens)
+        names = row_labels(trace.attentions[kind].queries, None if kind == "encoder" else trace.output_tokens)
         rows = range(len(names))
         looks: Any = {"words": lambda i: f"row {names[i]}", "width": 190, "label_visibility": "collapsed"}
         row = link.selectbox("Row", rows, key="row", default=_first_row(setup, kind), fallback=rows[-1], **looks)
         st.markdown(f"{FILL_WORDS[fill]}, in {precision}")
-    if kind not in trace.scores:
+    if trace.attentions[kind].scores is None:
         st.info(f"The scores of the {KIND_TITLES[kind]} cannot be had from this model.", icon=":material/info:")
         return
     if not setup.is_changed and not _is_softmax(trace, kind, layer, head):
         st.warning("The weights of this run are not the softmax of these scores alone: this model does more.")
     computed = call(head_softmax, trace, kind, layer, head, fill, precision)
     with st.container(key=_CHART):
-        looks: Any = {"theme": setup.theme, "large": setup.is_large, "columns": setup.columns}
-        figure = call(figures.softmax_maps, trace, kind, layer, head, computed, row, **looks)
+        figure = call(figures.softmax_maps, trace, kind, layer, head, computed, row, style=style.figure_style())
         words = "Scores before the mask, after it, and weights after the softmax. The table below has one row in numbers."
         heard = clicks.cells(lambda query, key: _go_to_row(query, trace, kind))
         chart.show(figure, "lab-scores-chart", words, clicks=heard)
         figure_file.offer(figure, "scores")
     numbers, fates = st.columns([3, 2])
     with numbers:
-        _row(trace, (kind, layer, head), row, computed)
+        _row(trace.attentions[kind], layer, head, row, computed)
     with fates:
-        _fates(scores_map(trace, kind, layer, head)[row], setup.model)
+        _fates(trace.attentions[kind].head_scores(layer, head)[row], setup.model)
     code.show(figure, Call("print({}.weights[{}])", computed, row))
 
 
 def _first_row(setup: Setup, kind: Kind) -> int:
     """The first that looks at anything: padding before a prompt does not."""
     trace = setup.forced(changed=False)[setup.sentence]
-    looks = (trace.mask_reasons[kind] == 0).any(-1).reshape(-1, len(trace.queries(kind))).any(0)
+    looks = (trace.attentions[kind].reasons == 0).any(-1).reshape(-1, len(trace.attentions[kind].queries)).any(0)
     return int(looks.argmax())
 
 
 def _is_softmax(trace: Trace, kind: Kind, layer: int, head: int) -> bool:
     """Whether the scores give what the run has, where a row may look at anything."""
-    rows = ~(reasons_map(trace, kind, layer, head) > 0).all(-1)
-    found, weights = head_softmax(trace, kind, layer, head).weights, head_map(trace, kind, layer, head)
+    rows = ~trace.attentions[kind].head_mask(layer, head).all(-1)
+    found, weights = head_softmax(trace, kind, layer, head).weights, trace.attentions[kind].head(layer, head)
     return bool(np.allclose(found[rows], weights[rows], atol=1e-3))
 
 
 def _go_to_row(query: int | None, trace: Trace, kind: Kind) -> None:
-    if query is not None and query < len(trace.queries(kind)):
+    if query is not None and query < len(trace.attentions[kind].queries):
         st.session_state.row = query
 
 
-def _row(trace: Trace, place: tuple[Kind, int, int], row: int, computed: Softmax) -> None:
+def _row(attention: Attention, layer: int, head: int, row: int, computed: Softmax) -> None:
     """One row in numbers."""
-    kind, scores, reasons = place[0], scores_map(trace, *place)[row], reasons_map(trace, *place)[row]
+    scores, reasons = attention.head_scores(layer, head)[row], attention.head_reasons(layer, head)[row]
     total = float(computed.weights[row].sum())
     sum_words = "are not numbers" if np.isnan(total) else f"add up to {total:.4f}"
     st.caption(f"Row {row + 1} in numbers; the weights {sum_words}.")
     frame = pd.DataFrame(
         {
             "key": range(1, len(reasons) + 1),
-            "token": [visible(token) for token in trace.keys(kind)],
+            "token": [visible(token) for token in attention.keys],
             "score": scores,
             "mask": [REASON_WORDS[int(code)] for code in reasons],
             "after the mask": [rounded_words(value, 4) for value in computed.filled[row]],

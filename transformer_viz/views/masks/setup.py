@@ -7,7 +7,6 @@ import streamlit as st
 
 from transformer_viz import edits as plain_edits
 from transformer_viz.errors import OptionError, shortened
-from transformer_viz.figures.theme import ThemeName
 from transformer_viz.loaded_model import LoadedModel
 from transformer_viz.model.mistakes import MISTAKES
 from transformer_viz.numbers_in_words import count_words
@@ -31,8 +30,6 @@ class Setup:
     sentence: int
     edits: tuple[str, ...]
     mistake: str | None
-    theme: ThemeName
-    is_large: bool
     is_narrow: bool
 
     @property
@@ -64,11 +61,6 @@ class Setup:
         lines = tuple(line for line in st.session_state.many.splitlines() if line.strip())
         return lines or self.typed.sources
 
-    @property
-    def columns(self) -> int:
-        """How many maps fit side by side."""
-        return 1 if self.is_narrow else 3
-
     def decoded(self, *, changed: bool) -> list[Trace]:
         """What the model writes, one Trace a sentence."""
         return batch_runs.decoded(self.model, self.typed, *(self._change() if changed else ((), None)))
@@ -87,7 +79,7 @@ class Setup:
         return self.edits, self.mistake
 
 
-def start(chosen: bar.Bar, model: LoadedModel, typed: Typed, theme: ThemeName, is_narrow: bool) -> Setup:
+def start(model: LoadedModel, typed: Typed, is_narrow: bool) -> Setup:
     """What the widgets say, before they are drawn."""
     n = len(typed.sources)
     sentence = link.option("sentence", range(n), words=sentence_words(typed), fallback=n - 1)
@@ -95,7 +87,7 @@ def start(chosen: bar.Bar, model: LoadedModel, typed: Typed, theme: ThemeName, i
     mistake = NO_MISTAKE if model.task is None else link.option("mistake", (NO_MISTAKE, *MISTAKES), words=mistake_words)
     edits = _edits(link.text("edits", most=MOST_OF_EDITS))
     mistake = None if mistake == NO_MISTAKE else mistake
-    return Setup(model, typed, sentence, edits, mistake, theme, chosen.is_large, is_narrow)
+    return Setup(model, typed, sentence, edits, mistake, is_narrow)
 
 
 def sentence_words(typed: Typed) -> Callable[[int], str]:

@@ -119,7 +119,7 @@ def _loaded() -> None:
     held = measures.Held(by_tokens, is_offered=now.with_answer)
     tree = None
     if search is not None and node is not None and now.with_answer:
-        tree = hypotheses.show(file.trace, node, now)
+        tree = hypotheses.show(file.trace, node)
         hypotheses.say(by_tokens, search, node)
     stepper.show_with_code(shown, now, tree, measured=held.measured)
     tables.show(Shown(shown, style.theme(), by_tokens=by_tokens, whole=file.trace), "open_tab")

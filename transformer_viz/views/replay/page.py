@@ -9,8 +9,8 @@ import streamlit as st
 from transformer_viz.analysis.snapshots import when
 from transformer_viz.checkpoints import Checkpoint
 from transformer_viz.errors import InputError, TransformerVizError, listed
-from transformer_viz.figures.player import Looks
-from transformer_viz.figures.training_playback import plain_training_playback
+from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.training_playback import training_playback
 from transformer_viz.terms import KIND_TITLES, row_labels
 from transformer_viz.trace.snapshots import TrainingSnapshot
 from transformer_viz.trace.trace import Trace
@@ -58,7 +58,7 @@ def _show_moments(chosen: bar.Bar, checkpoint: Checkpoint, found: Moments) -> No
 
     def rested(at: focus.Focus) -> None:
         mosaics = stepper.mosaic_calls(_forced(found, at.step), chosen, at)
-        code.write(lines, _playback_call(found, at, position, chosen), *mosaics.values())
+        code.write(lines, _playback_call(found, at, position), *mosaics.values())
 
     with above:
         player_place = st.container(key="player-area")
@@ -142,13 +142,13 @@ def _forced(found: Moments, place: int) -> Trace:
     return record(found[place].forced, Call("trace = {}.forced", found[place]))
 
 
-def _playback_call(found: Moments, now: focus.Focus, position: int, chosen: bar.Bar) -> Call:
-    looks: Looks = {"theme": style.theme(), "large": chosen.is_large, "with_answer": True, "narrow": screen.is_narrow()}
-    return Call(plain_training_playback, found, now.kind, now.layer, now.head, now.step, position, **looks)
+def _playback_call(found: Moments, now: focus.Focus, position: int) -> Call:
+    at = now.kind, now.layer, now.head, now.step
+    return Call(plain(training_playback), found, *at, position, style=style.figure_style())
 
 
 def _playback(found: Moments, now: focus.Focus, chosen: bar.Bar) -> None:
-    figure = _playback_call(found, now, st.session_state.position, chosen)()
+    figure = _playback_call(found, now, st.session_state.position)()
     words = (
         f"{KIND_TITLES[now.kind]} of the focus head at this moment of training, every head's way through the training, "
         "and the candidates of one position. The sentence above says it."

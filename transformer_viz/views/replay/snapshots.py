@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-from transformer_viz.analysis.heads import head_map
 from transformer_viz.analysis.snapshots import certainty, course, snapshot_sentence
 from transformer_viz.export.strips import answer_mark, output_strip, source_strip
 from transformer_viz.terms import Kind, visible_text
@@ -62,5 +61,5 @@ def _looked_at(moment: TrainingSnapshot, kind: Kind, layer: int, head: int, posi
     """The source position with the most weight in the row whose candidates are shown, for cross-attention."""
     if kind != "cross":
         return None
-    row = head_map(moment.forced, kind, layer, head)[position]
+    row = moment.forced.attentions[kind].head(layer, head)[position]
     return int(row.argmax()) if row.any() else None

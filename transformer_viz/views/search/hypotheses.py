@@ -16,7 +16,6 @@ from transformer_viz.views.components import chart, clicks, figure_file, screen,
 from transformer_viz.views.components.markdown import of_run
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.state import display_options, link
-from transformer_viz.views.state.display_options import DisplayOptions
 
 _CHART, _TABLE = "search-tree", "hypotheses"
 
@@ -34,14 +33,13 @@ def _is_node(word: str, most: int) -> bool:
     return word.isascii() and word.isdigit() and len(word) < 10 and 0 < int(word) <= most
 
 
-def show(trace: Trace, node: int, looks: DisplayOptions, *, greedy: Trace | None = None) -> Any:
+def show(trace: Trace, node: int, *, greedy: Trace | None = None) -> Any:
     """The tree, which is returned; beside it the finished hypotheses, to choose one."""
     search = trace.search
     assert search is not None
     left, right = screen.columns([2.8, 1], "search")
     with left, st.container(key=_CHART):
-        drawn: Any = {"theme": style.theme(), "large": looks.is_large, "narrow": screen.is_narrow()}
-        figure = call(figures.search_tree, trace, node, greedy=greedy, **drawn)
+        figure = call(figures.search_tree, trace, node, greedy=greedy, style=style.figure_style())
         words = "The search tree; the table beside it names the finished hypotheses"
         heard = clicks.points(lambda number: _go_to(number) if number < len(search.nodes) else None)
         chart.show(figure, "search-tree-chart", words, clicks=heard, painted=True)

@@ -101,7 +101,7 @@ def _show_search(chosen: bar.Bar, model: LoadedModel, greedy: Trace, trace: Trac
     focus.start(shown, model)
     aligner.start(by_tokens, model)
     st.markdown(_comparison(greedy, trace, search))
-    tree = hypotheses.show(trace, node, chosen, greedy=greedy)
+    tree = hypotheses.show(trace, node, greedy=greedy)
     limits.caption(trace)
     hypotheses.say(by_tokens, search, node)
     stepper.show_with_code(shown, chosen, tree)

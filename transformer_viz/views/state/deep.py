@@ -6,7 +6,6 @@ from typing import Any
 import streamlit as st
 
 from transformer_viz.analysis.head_order import LAYERS, ROLE, offered, ordered, statistic
-from transformer_viz.analysis.heads import n_layers_heads
 from transformer_viz.analysis.measures import MEASURES
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import link
@@ -19,7 +18,7 @@ ORDERS = {LAYERS: "layer", **{name: measure.title for name, measure in MEASURES.
 
 def is_deep(trace: Trace) -> bool:
     """Whether the heads of a kind are too many for one picture."""
-    return any(n_layers_heads(trace, kind)[0] > LAYERS_A_PAGE for kind in trace.kinds)
+    return any(trace.attentions[kind].n_layers > LAYERS_A_PAGE for kind in trace.kinds)
 
 
 def start(trace: Trace) -> None:
@@ -62,13 +61,13 @@ def values(trace: Trace) -> Any:
 def heads(trace: Trace, page: int) -> list[tuple[int, int]]:
     """Layer and head of those on a page."""
     kind, by = st.session_state.kind, _order(trace)
-    size = LAYERS_A_PAGE * n_layers_heads(trace, kind)[1]
+    size = LAYERS_A_PAGE * trace.attentions[kind].n_heads
     return _kept(("order", kind, by), lambda: ordered(trace, kind, by))[page * size : (page + 1) * size]
 
 
 def n_pages(trace: Trace) -> int:
     """How many there are."""
-    return -(-n_layers_heads(trace, st.session_state.kind)[0] // LAYERS_A_PAGE)
+    return -(-trace.attentions[st.session_state.kind].n_layers // LAYERS_A_PAGE)
 
 
 def page_words(trace: Trace, page: int) -> str:
@@ -77,7 +76,7 @@ def page_words(trace: Trace, page: int) -> str:
     if by == LAYERS:
         first, last = found[0][0] + 1, found[-1][0] + 1
         return f"layer {first}" if first == last else f"layers {first} to {last}"
-    first = page * LAYERS_A_PAGE * n_layers_heads(trace, st.session_state.kind)[1] + 1
+    first = page * LAYERS_A_PAGE * trace.attentions[st.session_state.kind].n_heads + 1
     return f"heads {first} to {first + len(found) - 1} by {ORDERS[by]}"
 
 

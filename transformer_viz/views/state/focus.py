@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from transformer_viz import glossary
-from transformer_viz.analysis.heads import COMBINED, Head, n_layers_heads
 from transformer_viz.analysis.sentences import best_head_words
 from transformer_viz.analysis.true_key import best_head
 from transformer_viz.analysis.words import has_pieces, is_by_words
 from transformer_viz.export.content import View, default_step
-from transformer_viz.terms import KIND_TITLES, Kind
+from transformer_viz.terms import COMBINED, KIND_TITLES, Head, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.state import link
 
@@ -57,7 +56,7 @@ def start_place(trace: Trace, model: "LoadedModel | None", *, combined: bool = T
     start_kind(trace.kinds, "cross" if "cross" in trace.kinds else trace.kinds[0])
     kind = st.session_state.kind
     layer, head = default_head(trace, model, kind)
-    layers = trace.layer_numbers(kind)
+    layers = trace.attentions[kind].layers
     _follow_best(trace, model, kind)
     start_head(trace, kind, (layer if layer in layers else layers[-1], head), combined=combined)
 
@@ -81,7 +80,7 @@ def _follow_best(trace: Trace, model: "LoadedModel | None", kind: Kind) -> None:
 def start_head(trace: Trace, kind: Kind, default: tuple[int, Head], *, combined: bool = True) -> None:
     """Layer and head of a kind before their boxes are drawn; where a run does not have one of them, both are those of
     `default`."""
-    state, layers, heads = st.session_state, trace.layer_numbers(kind), heads_of(trace, kind, combined=combined)
+    state, layers, heads = st.session_state, trace.attentions[kind].layers, heads_of(trace, kind, combined=combined)
     if not combined and state.get("head") in COMBINED:
         state.head = 0
     if state.get("layer", layers[0]) not in layers or state.get("head", 0) not in heads:
@@ -98,7 +97,7 @@ def start_layer_and_head(layers: tuple[int, ...] | range, heads: list[Head], def
 
 def heads_of(trace: Trace, kind: Kind, *, combined: bool = True) -> list[Head]:
     """What the box of heads offers."""
-    return [*range(n_layers_heads(trace, kind)[1]), *(COMBINED if combined else ())]
+    return [*range(trace.attentions[kind].n_heads), *(COMBINED if combined else ())]
 
 
 def start(trace: Trace, model: "LoadedModel | None", run: str | None = None) -> Focus:
@@ -193,15 +192,15 @@ def go_to_tile(tile: dict[str, Any] | None, trace: Trace) -> None:
     if not tile or tile.get("kind") not in trace.kinds:
         return
     state = st.session_state
-    _, n_heads = n_layers_heads(trace, tile["kind"])
-    if tile.get("layer") in trace.layer_numbers(tile["kind"]) and tile.get("head") in range(n_heads):
+    attention = trace.attentions[tile["kind"]]
+    if tile.get("layer") in attention.layers and tile.get("head") in range(attention.n_heads):
         state.kind, state.layer, state.head = tile["kind"], tile["layer"], tile["head"]
         go_to_step(tile.get("step"), trace)
 
 
 def go_to_attention(kind: Any, layer: Any, trace: Trace) -> None:
     """Makes a kind and a layer that the browser reports the focus; what is not of this run is passed over."""
-    if kind in trace.kinds and layer in trace.layer_numbers(kind):
+    if kind in trace.kinds and layer in trace.attentions[kind].layers:
         st.session_state.kind, st.session_state.layer = kind, layer
 
 
@@ -230,7 +229,7 @@ def _cell(word: str, sizes: tuple[int, int]) -> Pin:
 
 def _size(trace: Trace) -> tuple[int, int]:
     kind = st.session_state.kind
-    return len(trace.queries(kind)), len(trace.keys(kind))
+    return len(trace.attentions[kind].queries), len(trace.attentions[kind].keys)
 
 
 def default_head(trace: Trace, model: "LoadedModel | None", kind: Kind) -> tuple[int, Head]:
@@ -266,7 +265,7 @@ def controls(
     kind = st.session_state.kind
     with st.container(horizontal=True, vertical_alignment="center", key="focus-controls"):
         kind_box(trace.kinds)
-        layer_and_head_boxes(trace.layer_numbers(kind), heads_of(trace, kind, combined=combined))
+        layer_and_head_boxes(trace.attentions[kind].layers, heads_of(trace, kind, combined=combined))
         if with_words and (is_by_words(trace) or has_pieces(trace)):
             unit_box()
         if with_best and (words := best_head_words(trace)) is not None and (best := best_head(trace)) is not None:
@@ -293,7 +292,7 @@ def draw_hidden_boxes(trace: Trace, *, combined: bool = True) -> None:
     with st.container(key="in-link-focus"):
         kind_box(trace.kinds)
         layer_and_head_boxes(
-            trace.layer_numbers(st.session_state.kind), heads_of(trace, st.session_state.kind, combined=combined)
+            trace.attentions[st.session_state.kind].layers, heads_of(trace, st.session_state.kind, combined=combined)
         )
 
 

@@ -4,10 +4,11 @@ import numpy as np
 import streamlit as st
 
 from transformer_viz.analysis.survey.result import Survey
-from transformer_viz.figures.survey_agreement import plain_survey_agreement
+from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.survey_agreement import survey_agreement
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import KIND_TITLES, Kind, head_title
-from transformer_viz.views.components import chart, screen
+from transformer_viz.views.components import chart, screen, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey.shown import Shown
 
@@ -27,7 +28,7 @@ def show(shown: Shown) -> None:
     )
     for kind, column in zip(there, screen.columns(len(there), "survey-agreement"), strict=True):
         with column:
-            figure = plain_survey_agreement(shown.survey, kind, theme=shown.theme, large=shown.is_large)
+            figure = plain(survey_agreement)(shown.survey, kind, style=style.figure_style())
             words = f"Agreement between heads of the {KIND_TITLES[kind]}"
             chart.show(figure, f"survey-agreement-{kind}", words, zooms=False, painted=True)
 

@@ -1,14 +1,17 @@
 """The tab This head: its roles, its distribution over all texts, and the texts that show it."""
 
+from typing import Any
+
 import streamlit as st
 
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.readings import best, estimate
 from transformer_viz.analysis.survey.result import Distribution, SurveyedStatistic
 from transformer_viz.export.survey_page import LISTS
-from transformer_viz.figures.survey_distribution import plain_survey_distribution
+from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.survey_distribution import survey_distribution
 from transformer_viz.numbers_in_words import count_words, interval_words, number_words
-from transformer_viz.views.components import chart
+from transformer_viz.views.components import chart, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.survey import texts
 from transformer_viz.views.survey.shown import Shown
@@ -23,7 +26,8 @@ def show(shown: Shown) -> None:
     drawn = _statistic(shown)
     if drawn is not None:
         of, found = drawn
-        figure = plain_survey_distribution(of, found, _beside(shown, of), theme=shown.theme, large=shown.is_large)
+        looks: dict[str, Any] = {"other": _beside(shown, of), "style": style.figure_style()}
+        figure = plain(survey_distribution)(shown.survey, head.kind, head.layer, head.head, of.name, **looks)
         said = f"{count_words(found.n, 'text')} by {of.title} of {words.place(head)}: mean {number_words(found.mean)}"
         chart.show(figure, "survey-distribution", said, zooms=False, painted=True)
     if head.by is None:

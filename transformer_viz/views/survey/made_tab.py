@@ -8,6 +8,7 @@ import streamlit as st
 from transformer_viz import export
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.result import Survey
+from transformer_viz.figures.theme import Style
 from transformer_viz.numbers_in_words import bytes_words
 from transformer_viz.terms import visible_text
 from transformer_viz.views.cache import model_list
@@ -59,6 +60,6 @@ def _files(shown: Shown) -> None:
         if st.session_state.get("survey_report") == asked:
             with st.spinner("Making the file …"):
                 key = ("survey report", *shown.identity, shown.theme)
-                data = store.get_or_make(key, lambda: export.survey_html(shown.survey, theme=shown.theme).encode())
+                data = store.get_or_make(key, lambda: export.survey_html(shown.survey, style=Style(shown.theme)).encode())
             words_on = f"Download report.html ({bytes_words(len(data))})"
             st.download_button(words_on, data, "report.html", "text/html", key="survey-report-file", on_click="ignore")

@@ -7,11 +7,11 @@ import streamlit as st
 from transformer_viz.analysis.survey.compare import SurveyComparison
 from transformer_viz.analysis.survey.readings import kinds
 from transformer_viz.errors import OptionError
-from transformer_viz.figures.plain import PlainFigure
-from transformer_viz.figures.survey_difference import plain_survey_difference
-from transformer_viz.figures.survey_heads import plain_survey_heads
+from transformer_viz.figures.figure_data import PlainFigure, plain
+from transformer_viz.figures.survey_difference import survey_difference
+from transformer_viz.figures.survey_heads import survey_heads
 from transformer_viz.terms import KIND_TITLES, Kind
-from transformer_viz.views.components import chart, clicks, screen
+from transformer_viz.views.components import chart, clicks, screen, style
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.survey.shown import Shown
 
@@ -39,11 +39,11 @@ def show(shown: Shown, comparison: SurveyComparison | None) -> list[PlainFigure]
 
 
 def _figure(shown: Shown, comparison: SurveyComparison | None, kind: Kind) -> PlainFigure:
-    looks: dict[str, Any] = {"theme": shown.theme, "large": shown.is_large}
+    looks: dict[str, Any] = {"style": style.figure_style()}
     focus = (shown.head.layer, shown.head.head) if shown.head.kind == kind else None
     if comparison is not None:
-        return call(plain_survey_difference, comparison, kind, focus, **looks)
-    return call(plain_survey_heads, shown.survey, kind, shown.number.name, focus, **looks)
+        return call(plain(survey_difference), comparison, kind, focus, **looks)
+    return call(plain(survey_heads), shown.survey, kind, shown.number.name, focus, **looks)
 
 
 def _caption(shown: Shown, comparison: SurveyComparison | None, there: tuple[Kind, ...]) -> str:

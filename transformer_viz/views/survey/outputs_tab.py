@@ -1,16 +1,15 @@
 """The tab Outputs: how right they are by length, how sure the model is, and the worst of them."""
 
-from typing import Any
-
 import streamlit as st
 
 from transformer_viz.analysis.survey import words
 from transformer_viz.analysis.survey.result import SurveyedOutputs, WorstOutput
-from transformer_viz.figures.survey_calibration import plain_survey_calibration
-from transformer_viz.figures.survey_lengths import plain_survey_lengths
+from transformer_viz.figures.by_length import survey_lengths
+from transformer_viz.figures.figure_data import plain
+from transformer_viz.figures.survey_calibration import survey_calibration
 from transformer_viz.numbers_in_words import number_words
 from transformer_viz.terms import visible_text
-from transformer_viz.views.components import chart, screen
+from transformer_viz.views.components import chart, screen, style
 from transformer_viz.views.survey import texts
 from transformer_viz.views.survey.shown import Shown
 
@@ -24,18 +23,17 @@ def show(shown: Shown) -> None:
         st.info("This model writes nothing, so that there is no output to judge.", icon=":material/info:")
         return
     left, right = screen.columns(2, "survey-outputs")
-    looks: dict[str, Any] = {"theme": shown.theme, "large": shown.is_large}
     with left:
         said = words.right(outputs)
         st.markdown(shown.heading(said))
         if any(point.n_known for point in outputs.by_length):
-            figure = plain_survey_lengths(outputs, **looks)
+            figure = plain(survey_lengths)(outputs, style=style.figure_style())
             chart.show(figure, "survey-lengths", f"By length of the source. {said}", zooms=False, painted=True)
     with right:
         said = words.calibrated(outputs)
         st.markdown(shown.heading(said))
         if any(outputs.confidence.counts):
-            figure = plain_survey_calibration(outputs.confidence, **looks)
+            figure = plain(survey_calibration)(outputs.confidence, style=style.figure_style())
             words_on = f"Right tokens by their probability, and how many there are. {said}"
             chart.show(figure, "survey-calibration", words_on, zooms=False, painted=True)
     lines = [_line(each) for each in outputs.worst]

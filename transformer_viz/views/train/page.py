@@ -12,7 +12,7 @@ from transformer_viz.training import estimate, jobs
 from transformer_viz.training.jobs import Job
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.views.cache import model_list
-from transformer_viz.views.components import chart, code, navigation, screen, style, word_list
+from transformer_viz.views.components import chart, code, navigation, style, word_list
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.state import link, visitor
 from transformer_viz.views.train import embeddings, form, model_drawing, progress, training_command
@@ -136,7 +136,7 @@ def _nothing_yet() -> None:
         "from its first step on."
     )
     if rows := _shipped_history():
-        figure = figures.training(rows, int(rows[-1]["step"]), theme=style.theme(), narrow=screen.is_narrow())
+        figure = figures.training(rows, int(rows[-1]["step"]), style=style.figure_style())
         chart.show(
             figure, "training-example", f"How the shipped checkpoint {_EXAMPLE} learned: loss, and shares that came out right"
         )

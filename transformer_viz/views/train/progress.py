@@ -45,7 +45,7 @@ def show(job: Job) -> None:
     _header(job, state, rows)
     _buttons(job, state)
     if rows:
-        figure = figures.training(rows, job.recipe.steps, theme=style.theme(), narrow=screen.is_narrow())
+        figure = figures.training(rows, job.recipe.steps, style=style.figure_style())
         words = "Loss and held-out exact match over the steps; the table below has the numbers"
         chart.show(figure, "training-chart", words)
         figure_file.offer(figure, "training")
@@ -154,7 +154,7 @@ def _attention(job: Job, rows: list[dict]) -> None:
     st.markdown(f"**Cross-attention, {head_title(layer, head)}**, reading **{of_run(probe)}**, as it forms:")
     said = [(f"step {step:,}: {visible_text(run.text) or '(nothing)'}", forced) for step, (run, forced) in moments]
     per_row = 2 if screen.is_narrow() else 6
-    figure = figures.snapshot_maps(said, "cross", layer, head, theme=style.theme(), per_row=per_row)
+    figure = figures.snapshot_maps(said, "cross", layer, head, per_row=per_row, style=style.figure_style())
     words = "One head's cross-attention at several moments of the training; rows are the output, columns the source"
     chart.show(figure, "filmstrip", words)
     st.caption("Over each map: the step, and what the model writes by itself. Rows are the right answer, columns the source.")

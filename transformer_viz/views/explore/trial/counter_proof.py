@@ -1,7 +1,5 @@
 """Could it look elsewhere? How far weights can be moved without the output noticing: the head alone, and with others."""
 
-from typing import Any
-
 import pandas as pd
 import streamlit as st
 
@@ -11,7 +9,7 @@ from transformer_viz.analysis.counter_proof import CounterProof
 from transformer_viz.attribution.counter_proof import EPSILON
 from transformer_viz.numbers_in_words import percent_words
 from transformer_viz.terms import KIND_TITLES, layer_label
-from transformer_viz.views.components import chart, code, figure_file, screen
+from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call, call
 from transformer_viz.views.explore.shown import Shown
@@ -46,8 +44,8 @@ def _found(shown: Shown, place: HeadPlace, *, of_layer: bool) -> None:
         st.table(_table(proofs))
     joint = layers if of_layer else kinds
     st.markdown(literal(_words(alone, joint)))
-    looks: Any = {"theme": shown.theme, "large": is_large, "columns": 1 if screen.is_narrow() else 3}
-    figure = call(figures.counter_proof, shown.tokens, [alone, joint], place.layer, place.head, **looks)
+    moved = [alone, joint]
+    figure = call(figures.counter_proof, shown.tokens, moved, place.layer, place.head, style=style.figure_style())
     words = f"The map as it is, and the farthest found with this head alone and together with others. {_words(alone, joint)}"
     chart.show(figure, "trial-moved", words, zooms=False)
     figure_file.offer(figure, "counter-proof")

@@ -7,7 +7,7 @@ import streamlit as st
 
 from transformer_viz import figures
 from transformer_viz.analysis.faithfulness import KS, MeanCurve
-from transformer_viz.views.components import chart, code, figure_file, screen
+from transformer_viz.views.components import chart, code, figure_file, style
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import call
 from transformer_viz.views.explore.shown import Shown
@@ -38,7 +38,7 @@ def show(shown: Shown) -> None:
         return
     is_large = display_options.current().is_large
     st.markdown(literal(_words(found)))
-    figure = call(figures.faithfulness, found, theme=shown.theme, large=is_large, narrow=screen.is_narrow())
+    figure = call(figures.faithfulness, found, style=style.figure_style())
     chart.show(figure, "trial-curves", f"Probability lost by k. {_words(found)}", zooms=False)
     figure_file.offer(figure, "faithfulness")
     if is_large:

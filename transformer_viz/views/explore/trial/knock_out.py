@@ -11,7 +11,7 @@ from transformer_viz.analysis.verdict import Mean
 from transformer_viz.figures.knock_out import TITLES
 from transformer_viz.numbers_in_words import count_words, percent_words, signed_words
 from transformer_viz.terms import INSTEAD, KIND_TITLES, head_label
-from transformer_viz.views.components import chart, code, figure_file, table
+from transformer_viz.views.components import chart, code, figure_file, style, table
 from transformer_viz.views.components.bar import MOST_TYPED
 from transformer_viz.views.components.markdown import literal
 from transformer_viz.views.components.recorded_calls import Call
@@ -41,7 +41,7 @@ def show(shown: Shown) -> None:
     if head is not None:
         st.markdown(literal(_in_full(found)))
     else:
-        _every(found, shown)
+        _every(found)
     if not is_large:
         code.show(Call("print({0}.exact_before, {0}.heads)", found), key="code_of_tab")
 
@@ -83,12 +83,12 @@ def _in_full(found: KnockOut) -> str:
     )
 
 
-def _every(found: KnockOut, shown: Shown) -> None:
+def _every(found: KnockOut) -> None:
     """Two heatmaps of the kind in focus, and a table of all heads."""
     state, is_large = st.session_state, display_options.current().is_large
     for place, (number, title) in zip(st.columns(2), TITLES.items(), strict=True):
         with place:
-            figure = figures.knock_out(found, state.kind, number, (state.layer, state.head), theme=shown.theme, large=is_large)
+            figure = figures.knock_out(found, state.kind, number, (state.layer, state.head), style=style.figure_style())
             words = f"Layers and heads of the {KIND_TITLES[state.kind]} by {title}; the table below has the same numbers"
             chart.show(figure, f"trial-{number}", words, zooms=False)
             figure_file.offer(figure, f"knock-out-{number}")

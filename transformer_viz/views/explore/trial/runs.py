@@ -38,7 +38,7 @@ class Texts:
 
 def verdict(model: LoadedModel, device: str, trace: Trace, kind: Kind, mode: str) -> Verdicts:
     """Of the run: every map beside the cause."""
-    cost = _tokens(trace) * (len(trace.keys(kind)) + 4.0 * trace.n_steps) * model.n_parameters
+    cost = _tokens(trace) * (len(trace.labels(kind)[1]) + 4.0 * trace.n_steps) * model.n_parameters
     return compute(f"Taking tokens away by {mode}", cost, judging.verdict, model, trace, mode=mode, kind=kind)
 
 

@@ -5,10 +5,9 @@ from typing import Any
 
 import streamlit as st
 
-from transformer_viz.analysis.heads import COMBINED, n_layers_heads
 from transformer_viz.analysis.verdict import FLOOR_WORDS, LEAST, MAP_WORDS, Verdicts, left_out_words
 from transformer_viz.attribution.methods import METHODS
-from transformer_viz.terms import Head, Kind
+from transformer_viz.terms import COMBINED, Head, Kind
 from transformer_viz.trace.trace import Trace
 from transformer_viz.views.components import code, table
 from transformer_viz.views.components.markdown import literal
@@ -92,5 +91,5 @@ def _title(name: str) -> str:
 
 def _places(trace: Trace, kind: Kind) -> dict[str, tuple[int, Head]]:
     """Layer and head of each map that the boxes above can choose."""
-    heads: list[Head] = [*range(n_layers_heads(trace, kind)[1]), *COMBINED]
-    return {asked.name_of(layer, head): (layer, head) for layer in trace.layer_numbers(kind) for head in heads}
+    heads: list[Head] = [*range(trace.attentions[kind].n_heads), *COMBINED]
+    return {asked.name_of(layer, head): (layer, head) for layer in trace.attentions[kind].layers for head in heads}

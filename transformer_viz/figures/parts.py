@@ -1,0 +1,191 @@
+"""What figures have in common besides their numbers: axes, bars of colours, words at a place, frames, and a chart's layout."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from transformer_viz.figures.figure_data import Plain, scatter
+from transformer_viz.figures.theme import Theme, base_layout, even
+
+MOST_TICKS = 64
+"""Labels that an axis has room for."""
+SHARES = (0, 0.25, 0.5, 0.75, 1)
+"""Ticks of an axis from 0 to 1."""
+HOVER = "%{hovertext}<extra></extra>"
+
+
+def axis(colours: Theme, size: int, ends: Sequence[float], title: str = "", **more: Any) -> dict[str, Any]:
+    """An axis of numbers, which stays where it is: between two ends, or around all that is drawn. Its title is markup, and
+    it has no lines of a grid but with `showgrid=True`."""
+    return {
+        **({"range": [*ends]} if ends else {}),
+        "title": {"text": title, "font": {"size": size, "color": colours.muted}, "standoff": 6},
+        "tickfont": {"size": size - 1, "color": colours.muted},
+        "showgrid": False,
+        "gridcolor": colours.grid,
+        "zeroline": False,
+        "fixedrange": True,
+        "automargin": True,
+        "ticks": "",
+        **more,
+    }
+
+
+def named_axis(
+    colours: Theme, size: int, names: Sequence[str], title: str = "", *, every: int = 0, down: bool = False, **more: Any
+) -> dict[str, Any]:
+    """An axis of numbered cells with their names, or one in `every` where there is little room; `down` has the first on top."""
+    n = len(names)
+    return axis(
+        colours,
+        size,
+        (n - 0.5, -0.5) if down else (-0.5, n - 0.5),
+        title,
+        **{
+            **ticks(names, every or -(-n // MOST_TICKS)),
+            "tickfont": {"size": size, "color": colours.ink},
+            # The margins make room for every label; to look which of them would run over costs a fifth of the drawing.
+            "ticklabeloverflow": "allow",
+            **more,
+        },
+    )
+
+
+def ticks(names: Sequence[str], every: int) -> dict[str, Any]:
+    """Positions from 0 and their labels, of which the axis shows one in `every`, and the hover over a cell all.
+
+    For a position whose label is left out Plotly has its number, to which an alias gives the label.
+    """
+    n = len(names)
+    left_out = {str(place): names[place] for place in range(n) if place % every}
+    shown = {"tickmode": "array", "tickvals": list(range(0, n, every)), "ticktext": list(names[::every])}
+    return {**shown, "labelalias": left_out, "hoverformat": "d"} if left_out else shown
+
+
+def edge(colours: Theme) -> dict[str, Any]:
+    """Of an axis: a thin line around the whole map."""
+    return {"showline": True, "mirror": True, "linecolor": colours.grid}
+
+
+def tick_step(width: float, most: int) -> int:
+    """1, 2, 5, 10, … so that at most so many ticks are drawn."""
+    return next(step for power in range(7) for step in (10**power, 2 * 10**power, 5 * 10**power) if width / step <= most)
+
+
+def colour_axis(
+    colours: Theme,
+    size: int,
+    ends: tuple[float, float],
+    names: Sequence[str] = (),
+    *,
+    title: str = "",
+    signed: bool = False,
+    lying: bool = False,
+    shows: bool = True,
+    **bar: Any,
+) -> dict[str, Any]:
+    """Colours between two numbers, with a thin bar that says both and their middle.
+
+    Args:
+        colours: of the figure.
+        size: of its letters.
+        ends: what has the first colour and the last.
+        names: what the bar says instead of the three numbers.
+        title: of the bar.
+        signed: the colours of a difference.
+        lying: the bar lies above the map's right end, instead of standing beside it.
+        shows: whether there is a bar.
+        bar: other properties of it.
+    """
+    middle, words = sum(ends) / 2, {"size": size - 1, "color": colours.muted}
+    tick_values = [ends[0], middle, ends[1]]
+    place: dict[str, Any] = {"x": 1, "xanchor": "left", "y": 1, "yanchor": "top", "len": 1, "outlinewidth": 0}
+    if lying:
+        place = {
+            **{"orientation": "h", "x": 1, "xanchor": "right", "y": 1, "yanchor": "bottom", "len": 0.38, "xpad": 0, "ypad": 4},
+            **{"outlinewidth": 1, "outlinecolor": colours.grid, "ticks": "", "ticklabelposition": "outside top"},
+        }
+    return {
+        "cmin": ends[0],
+        "cmax": ends[1],
+        "colorscale": even(colours.diverging if signed else colours.scale),
+        "showscale": shows,
+        "colorbar": {
+            **place,
+            "thickness": 8,
+            "tickvals": tick_values,
+            "ticktext": list(names) or [f"{tick:.2g}" for tick in tick_values],
+            "tickfont": words,
+            "title": {"text": title, "font": words},
+            **bar,
+        },
+    }
+
+
+def words_at(text: str, x: float, y: float, size: int, colour: str, **more: Any) -> dict[str, Any]:
+    """Words that begin at a place of the figure, in shares of its width and height, and stand on it."""
+    place = {"x": x, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom", "showarrow": False}
+    return {"text": text, **place, "font": {"size": size, "color": colour}, **more}
+
+
+def frame(left: float, top: float, right: float, bottom: float, colour: str, width: float, number: int = 1) -> dict[str, Any]:
+    """A frame around cells, from one to another, on the axes of this number."""
+    sides = {"x0": left - 0.5, "x1": right + 0.5, "y0": top - 0.5, "y1": bottom + 0.5}
+    return {"type": "rect", **on_axes(number, "xref", "yref"), **sides, "line": {"color": colour, "width": width}}
+
+
+def on_axes(number: int, x: str = "xaxis", y: str = "yaxis") -> dict[str, str]:
+    """Which axes something is drawn on; Plotly has no number on the first."""
+    return {x: f"x{number if number > 1 else ''}", y: f"y{number if number > 1 else ''}"}
+
+
+def panel(number: int, traces: Iterable[Plain]) -> list[Plain]:
+    """The traces, drawn on the axes of this number."""
+    return [{**trace, **on_axes(number)} for trace in traces]
+
+
+def panel_axes(
+    number: int, x: dict[str, Any], y: dict[str, Any], across: Sequence[float], down: Sequence[float]
+) -> dict[str, Any]:
+    """The two axes of this number, in the part of the figure that has these two ends, in shares of its width and height."""
+    names = on_axes(number)
+    return {
+        names["xaxis"].replace("x", "xaxis"): {**x, "domain": [*across], "anchor": names["yaxis"]},
+        names["yaxis"].replace("y", "yaxis"): {**y, "domain": [*down], "anchor": names["xaxis"]},
+    }
+
+
+def rectangles(boxes: Iterable[tuple[float, float, float, float]]) -> tuple[list[float | None], list[float | None]]:
+    """The corners of boxes (left, top, right, bottom), one closed polygon each, None between two."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for left, top, right, bottom in boxes:
+        x += [left, right, right, left, left, None]
+        y += [top, top, bottom, bottom, top, None]
+    return x, y
+
+
+def outline(boxes: Iterable[tuple[float, float, float, float]], colour: str, width: float) -> Plain:
+    """Frames as one trace: a shape for each would cost the browser more than the map."""
+    x, y = rectangles(boxes)
+    return scatter(x=x, y=y, mode="lines", line={"color": colour, "width": width}, hoverinfo="skip", cliponaxis=False)
+
+
+def filled(x: Sequence[Any], y: Sequence[Any], **fill: Any) -> Plain:
+    """A closed line, which is not seen itself, filled with `fillcolor` or a `fillpattern`."""
+    return scatter(x=x, y=y, mode="lines", line={"width": 0}, fill="toself", hoverinfo="skip", **fill)
+
+
+def legend(size: int, **more: Any) -> dict[str, Any]:
+    """A legend in lines above everything."""
+    return {"orientation": "h", "x": 0, "y": 1, "yref": "container", "yanchor": "top", "font": {"size": size}, **more}
+
+
+def chart_layout(colours: Theme, size: int, height: int, *, left: int = 8, top: int = 8) -> dict[str, Any]:
+    """Of a chart of lines: a legend above, and room for the axes."""
+    return {
+        **base_layout(colours, size),
+        "height": height,
+        "margin": {"l": left, "r": 14, "t": top, "b": 48},
+        "showlegend": True,
+        "legend": legend(size),
+    }

@@ -1,0 +1,122 @@
+"""The second map of the step player: what a measure of attribution says of the same rows and keys, beside the weights.
+
+It has axes and colours of its own. What a measure has no number for is dotted and says why; what is below 0 has a minus sign,
+so that nobody needs to tell its colour from the others.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from transformer_viz.figures import cells
+from transformer_viz.figures.figure_data import Plain, scatter
+from transformer_viz.figures.parts import colour_axis, edge, panel, words_at
+from transformer_viz.figures.theme import Theme
+from transformer_viz.numbers_in_words import rounded_words
+from transformer_viz.trace.attribution import Attribution
+
+AXES = 3
+"""Number of the second map's axes, as in `x3`."""
+_SIGN_FROM, _PALE_UP_TO = 0.04, 0.6
+"""Shares of the strongest colour from which a cell has a sign, and up to which it is written in ink."""
+LATER, NOTHING_LEFT = "read later than this step, so it cannot be asked", "nothing would be left to read, so it cannot be asked"
+
+
+class SecondMap:
+    """One measure at one layer and head.
+
+    Args:
+        result: the measure.
+        values: (query, key) of it.
+        full: what has the strongest colour.
+        theme: of the figure.
+        size: of its letters.
+        is_covered: a step moves a cover over the rows to come, as in a large map, instead of sending the rows that are there.
+    """
+
+    def __init__(
+        self, result: Attribution, values: np.ndarray, full: float, theme: Theme, size: int, *, is_covered: bool
+    ) -> None:
+        self.result, self.theme, self.size = result, theme, size
+        # The numbers of one row of it say nothing about another row: each is drawn as a share of its row's largest.
+        self.is_by_row = result.method == "gradient"
+        if self.is_by_row:
+            largest = np.nan_to_num(values, nan=0).max(-1, keepdims=True)
+            values, full = values / np.where(largest > 0, largest, 1), 1.0
+        self.values, self.full = values.astype(np.float32), full
+        missing = np.isnan(self.values)
+        later = np.triu(np.ones_like(missing), 1) & (result.kind == "decoder")
+        reasons = [(LATER, missing & later), (NOTHING_LEFT, missing & ~later)]
+        self.unasked = [(words, here) for words, here in reasons if here.any()]
+        """Cells without a number, by why."""
+        self.has_signs = result.is_signed and max(self.values.shape) <= cells.GAPS_UP_TO
+        self.is_covered = is_covered
+
+    @property
+    def types(self) -> list[str]:
+        """Of the traces that a step changes."""
+        own = ["heatmap"] * (1 + len(self.unasked)) + ["scatter"] * (bool(self.unasked) + self.has_signs)
+        return ["heatmap", *own] if self.is_covered else own
+
+    def traces(self) -> list[Plain]:
+        """Numbers, what cannot be asked, signs; above them the cover."""
+        cover = [cells.cover_trace(self.values.shape, self.theme)] if self.is_covered else []
+        number = "%{z:+.4f}" if self.result.is_signed else "%{z:.4f}"
+        hover = f"{cells.ROW_AND_COLUMN}{self.result.title} <b>{number}</b> {self.about['unit']}".rstrip()
+        numbers = cells.cells_of(self.values, hover, coloraxis=f"coloraxis{AXES}")
+        greys = [cells.grey(here, words, self.theme.masked) for words, here in self.unasked]
+        dots = [cells.hatch_trace(np.isnan(self.values), self.theme, ".")] if self.unasked else []
+        signs = [scatter(mode="text", hoverinfo="skip", **self._signs(self.values))] if self.has_signs else []
+        return panel(AXES, (*cover, numbers, *greys, *dots, *signs))
+
+    def updates(self, step: int) -> list[dict[str, Any]]:
+        """What a step changes in each: later rows are blank."""
+        is_there = np.arange(len(self.values))[:, None] <= step
+        if self.is_covered:
+            return [{"z": cells.only(is_there, False)}, *({} for _ in self.types[1:])]
+        seen = np.where(is_there, self.values, np.float32(np.nan))
+        greys = [{"z": cells.only(here & is_there, True)} for _, here in self.unasked]
+        x, y = cells.hatch_outline(np.isnan(self.values) & is_there)
+        signs = [self._signs(seen)] if self.has_signs else []
+        return [{"z": seen}, *greys, *([{"x": x, "y": y}] if self.unasked else []), *signs]
+
+    def layout(self, columns: dict[str, Any], rows: dict[str, Any], place: dict[str, Any]) -> dict[str, Any]:
+        """Its axes, which are those of the weights at another place, its colours and its title; in a narrow figure, where it
+        stands below, it has row labels of its own, and no bar."""
+        is_below = place["x3"] == place["x"]
+        own = {} if is_below else {"showticklabels": False, "title": {"text": ""}, "automargin": False}
+        signed = self.result.is_signed
+        least, title = -self.full if signed else 0.0, self.result.unit or ("of the row" if self.is_by_row else "")
+        names = [rounded_words(least, 2), f"{(least + self.full) / 2:.2g}", f"{'+' if signed else ''}{self.full:.2g}"]
+        bar: dict[str, Any] = {"x": place["x3"][1] + 0.01, "len": 0.6, "thickness": 10, "shows": place["scale"]}
+        headings = (("weights", place["x"], place["y"]), (self.result.title, place["x3"], place["y3"]))
+        return {
+            # Cells without a cause are as the page: the map would have no edge.
+            f"xaxis{AXES}": {**columns, **edge(self.theme), "domain": place["x3"]},
+            f"yaxis{AXES}": {**rows, **own, "domain": place["y3"]},
+            f"coloraxis{AXES}": colour_axis(
+                self.theme, self.size, (least, self.full), names, title=title, signed=signed, **bar
+            ),
+            "annotations": [
+                words_at(f"<b>{words}</b>", x[0], y[1], self.size, self.theme.ink, yshift=3) for words, x, y in headings
+            ],
+        }
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What its numbers are."""
+        return {"word": self.result.title, "unit": "of the row's largest" if self.is_by_row else self.result.unit}
+
+    def scale_words(self) -> str:
+        """What the bar says, where there is no room for one."""
+        if self.is_by_row:
+            return f"{self.result.title}: share of the row's largest"
+        first = f"−{self.full:.2g} to +" if self.result.is_signed else "0 to "
+        return f"{self.result.title}: {first}{self.full:.2g} {self.result.unit}".rstrip()
+
+    def _signs(self, seen: np.ndarray) -> dict[str, Any]:
+        shares = np.nan_to_num(seen, nan=0) / self.full
+        rows, columns = np.nonzero(shares <= -_SIGN_FROM)
+        inks = [self.theme.ink if shares[at] > -_PALE_UP_TO else self.theme.paper for at in zip(rows, columns, strict=True)]
+        text = {"text": ["−"] * len(rows), "textfont": {"size": self.size, "color": inks}}
+        return {"x": columns.tolist(), "y": rows.tolist(), **text}

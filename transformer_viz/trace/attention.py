@@ -1,0 +1,155 @@
+"""The attention of one kind in one run: weights, masks, scores, and the labels of rows and columns."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from transformer_viz.errors import OptionError, listed
+from transformer_viz.terms import KINDS, Head, Kind
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Attention:
+    """Attention of one kind. The labels are those of the Trace that it is part of, which sets them.
+
+    Layers are always named by their number in the model; only arrays are indexed by the place of a layer among those that
+    were recorded (`layer_index`).
+
+    Attributes:
+        weights: float32 or float16 (layer, head, query, key).
+        reasons: uint8 codes of `terms.Reason`, 0 = allowed: (query, key), or (layer, head, query, key) where a window or an
+            edit made layers or heads differ.
+        scores: float32 (layer, head, query, key) before the mask, NaN where a key did not exist yet; None where they were
+            not recorded.
+        layers: numbers, from 0 and ascending, of the layers along the first axis; by default those from 0 on.
+        queries: tokens of the rows.
+        keys: tokens of the columns.
+        query_ids: ids of the rows' tokens, or None.
+        key_ids: ids of the columns' tokens, or None.
+    """
+
+    weights: np.ndarray
+    reasons: np.ndarray
+    scores: np.ndarray | None = None
+    layers: tuple[int, ...] = ()
+    queries: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
+    query_ids: tuple[int, ...] | None = None
+    key_ids: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.layers:
+            object.__setattr__(self, "layers", tuple(range(len(self.weights))))
+        for array in self.arrays:
+            array.setflags(write=False)
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """Weights, reasons, and scores where they were recorded."""
+        return (self.weights, self.reasons) if self.scores is None else (self.weights, self.reasons, self.scores)
+
+    @property
+    def n_layers(self) -> int:
+        """How many layers were recorded."""
+        return self.weights.shape[0]
+
+    @property
+    def n_heads(self) -> int:
+        """How many heads each layer has."""
+        return self.weights.shape[1]
+
+    @cached_property
+    def mask(self) -> np.ndarray:
+        """bool in the shape of `reasons`, True = masked."""
+        mask = self.reasons > 0
+        mask.setflags(write=False)
+        return mask
+
+    def layer_index(self, layer: int) -> int:
+        """The place of a layer along the first axis of the arrays.
+
+        Raises:
+            OptionError: this layer was not recorded; the message says which were.
+        """
+        if isinstance(layer, bool) or not isinstance(layer, int) or layer not in self.layers:
+            is_whole = self.layers == tuple(range(self.n_layers))
+            which = f"a whole number from 0 to {self.n_layers - 1}" if is_whole else f"one of {listed(self.layers)}"
+            raise OptionError(f"layer={layer!r} is not possible; it is {which}")
+        return self.layers.index(layer)
+
+    def head(self, layer: int, head: Head) -> np.ndarray:
+        """Weights of one head, float32 (query, key); `mean` and `max` are over the heads of the layer.
+
+        Raises:
+            OptionError: no such layer or head; the message names the possible ones.
+        """
+        return combine_heads(self.weights[self.layer_index(layer)], head)
+
+    def row(self, layer: int, head: Head, query: int) -> np.ndarray:
+        """One row of `head`, float32 (key,), without computing the others."""
+        return combine_heads(self.weights[self.layer_index(layer)][:, query], head)
+
+    def head_reasons(self, layer: int, head: Head) -> np.ndarray:
+        """Reasons of one head, uint8 (query, key); of `mean` and `max`, masked only where every head of the layer is."""
+        if self.reasons.ndim == 2:
+            return self.reasons
+        heads = self.reasons[self.layer_index(layer)]
+        if isinstance(head, int):
+            return heads[head]
+        return np.where((heads > 0).all(0), heads.max(0), 0).astype(np.uint8)
+
+    def head_mask(self, layer: int, head: Head) -> np.ndarray:
+        """Mask of one head, bool (query, key), True = masked."""
+        return self.head_reasons(layer, head) > 0
+
+    def head_scores(self, layer: int, head: int) -> np.ndarray:
+        """Scores of one head before the mask, (query, key).
+
+        Raises:
+            OptionError: no scores were recorded, or no such head.
+        """
+        if self.scores is None:
+            raise OptionError('this run has no scores of this kind; decode with record=("weights", "scores")')
+        return self.scores[self.layer_index(layer), check_index("head", head, self.n_heads)]
+
+    def labelled(
+        self,
+        queries: tuple[str, ...],
+        keys: tuple[str, ...],
+        query_ids: tuple[int, ...] | None,
+        key_ids: tuple[int, ...] | None,
+    ) -> Self:
+        """The same numbers with these labels."""
+        return replace(self, queries=queries, keys=keys, query_ids=query_ids, key_ids=key_ids)
+
+
+class Attentions(dict[Kind, Attention]):
+    """The attention of a run by its kind, in the order of `KINDS`; a kind that the run does not have is an OptionError."""
+
+    def __missing__(self, kind: object) -> Attention:
+        if kind not in KINDS:
+            raise OptionError(f"kind {kind!r} is not known; choose one of {listed(KINDS)}")
+        raise OptionError(f"this run has no {kind} attention; it has {', '.join(self) or 'none'}")
+
+
+def combine_heads(heads: np.ndarray, head: Head) -> np.ndarray:
+    """(head, …) -> float32 (…): one of them, or all as one.
+
+    Raises:
+        OptionError: no such head.
+    """
+    if head == "mean":
+        return heads.mean(0, dtype=np.float32)
+    if head == "max":
+        return heads.max(0).astype(np.float32, copy=False)
+    return heads[check_index("head", head, len(heads))].astype(np.float32, copy=False)
+
+
+def check_index(name: str, value: object, size: int) -> int:
+    """A number of a head, a step or the like from 0 to `size` - 1, or an OptionError."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < size:
+        words = " (or 'mean' or 'max')" if name == "head" else ""
+        raise OptionError(f"{name}={value!r} is not possible; it is a whole number from 0 to {size - 1}{words}")
+    return value
