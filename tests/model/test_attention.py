@@ -240,3 +240,19 @@ def test_dropout_comes_after_the_recorded_weights():
     weights = recorder.gathered("cross", "weights").squeeze(1)
     torch.testing.assert_close(weights.sum(-1), torch.ones(B, H, Q, dtype=torch.float64), atol=1e-12, rtol=0)
     assert not torch.allclose(dropped, weights @ value)
+
+
+@pytest.mark.parametrize("tap", [None, identity], ids=["fused", "explicit"])
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_with_dropout_is_right_on_average(tap, causal):
+    """Guards a mask that leaks, and a wrong scale."""
+    n = 20_000
+    torch.manual_seed(6)
+    query, key, value = (torch.randn(2, 3, 5, 4, dtype=torch.float64) for _ in range(3))
+    padding = torch.tensor([[0, 0, 0, 0, 1], [0, 0, 1, 1, 1]], dtype=torch.bool)[:, None, None]
+    many = [tensor.repeat(n, 1, 1, 1) for tensor in (query, key, value, padding)]
+    found = attend(*many, causal=causal, site=CROSS, tap=tap, dropout=0.25).view(n, 2, 3, 5, 4)
+    wanted = attend(query, key, value, padding, causal=causal, site=CROSS)
+    assert float(found.std(0).max()) > 0.1
+    error = (found.mean(0) - wanted).abs() / (found.std(0) / math.sqrt(n) + 1e-12)
+    assert float(error.max()) < 5.5

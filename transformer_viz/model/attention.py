@@ -11,7 +11,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from transformer_viz.model import masks
-from transformer_viz.model.dropout import dropout as drop
 from transformer_viz.model.tap import Site, Tap, looking
 
 
@@ -35,7 +34,7 @@ def attend(
         masked: bool, broadcastable to (batch, head, query, key), True = masked; None = nothing.
         causal: also mask every key that comes after the query; the first query is the first key.
         site: which attention this is, for the tap.
-        tap: sees and may change every intermediate. None takes torch's fused kernel, where that is faster.
+        tap: sees and may change every intermediate. None takes torch's fused kernel.
         dropout: probability with which a weight is dropped, after the tap has seen the weights.
 
     Returns:
@@ -43,14 +42,12 @@ def attend(
     """
     look = looking(tap, *site)
     query, key, value = look("query", query), look("key", key), look("value", value)
-    # On a CPU there is no fused kernel with dropout, and torch's other one is slower than ours.
-    is_fused = tap is None and not (dropout and query.device.type == "cpu")
-    if is_fused and causal and masked is None:
+    if tap is None and causal and masked is None:
         return F.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=True)
     if causal:
         future = masks.future(query.shape[-2], key.shape[-2], device=query.device)[None, None]
         masked = future if masked is None else masked | future
-    if is_fused:
+    if tap is None:
         return _fused(query, key, value, masked, dropout)
     return _explicit(query, key, value, masked, site, tap, dropout)
 
@@ -68,7 +65,7 @@ def _explicit(
     query: Tensor, key: Tensor, value: Tensor, masked: Tensor | None, site: Site, tap: Tap | None, dropout: float
 ) -> Tensor:
     scores = (query @ key.transpose(-2, -1)).div_(math.sqrt(query.shape[-1]))
-    heads = drop(_weights(scores, masked, site, tap), dropout) @ value
+    heads = F.dropout(_weights(scores, masked, site, tap), dropout) @ value
     return heads if tap is None else tap(site, "heads", heads)
 
 

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from transformer_viz.model.attention import attend
 from transformer_viz.model.config import DropoutSite, ModelConfig
-from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.surroundings import Norm, Surroundings
 from transformer_viz.model.tap import Look, Site, Tap, looking, unseen
 from transformer_viz.terms import Kind
@@ -86,7 +85,7 @@ class FeedForward(nn.Module):
         self.inner = nn.Linear(config.d_model, config.d_ff, bias=config.feed_forward_bias)
         self.outer = nn.Linear(config.d_ff, config.d_model, bias=config.feed_forward_bias)
         self.activation = F.relu if config.activation == "relu" else F.gelu
-        self.dropout = Dropout(config.dropout_at("elsewhere"))
+        self.dropout = nn.Dropout(config.dropout_at("elsewhere"))
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, d_model) -> (…, d_model)."""
@@ -100,7 +99,7 @@ class ResidualConnection(nn.Module):
         super().__init__()
         self.placement = config.norm
         self.norm = None if config.shared_norm else layer_norm(config)
-        self.dropout = Dropout(config.dropout_at(place))
+        self.dropout = nn.Dropout(config.dropout_at(place))
 
     def forward(
         self, x: Tensor, sublayer: Callable[[Tensor], Tensor], shared: nn.LayerNorm | None = None, look: Look = unseen

@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from transformer_viz.model import initialization
 from transformer_viz.model.blocks import DecoderLayer, EncoderLayer, FeedForward, MultiHeadAttention, layer_norm, surroundings
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.model.dropout import Dropout
 from transformer_viz.model.incremental import IncrementalDecoder
 from transformer_viz.model.positions import Positions
 from transformer_viz.model.sizes import Sizes, sizes_of
@@ -39,7 +38,7 @@ class Transformer(nn.Module):
         self.target_embedding = _embedding(config.target_vocabulary_size, config.d_model)
         self.positions = Positions(config)
         self.source_norm, self.target_norm = (layer_norm(config) if config.embedding_norm else nn.Identity() for _ in range(2))
-        self.embedding_dropout = Dropout(config.dropout_at("embeddings"))
+        self.embedding_dropout = nn.Dropout(config.dropout_at("embeddings"))
         self.encoder = nn.ModuleList(EncoderLayer(config, i) for i in range(config.n_encoder_layers))
         self.decoder = nn.ModuleList(DecoderLayer(config, i) for i in range(config.n_decoder_layers))
         self.encoder_norm = layer_norm(config) if config.final_norm else nn.Identity()
