@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         words = f"pretrained, for the {side} tokens"
         embeddings.add_argument(f"--{side}-embedding", type=_shared.existing_file, metavar="FILE", help=words)
     embeddings.add_argument("--freeze-embeddings", action="store_true", help="leave the embeddings as they are")
-    # For the Train screen: where it says what it wishes, and is told what happens.
+    # Of the Train page: the folder of the job, in which the page reads events and writes requests.
     parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
 
 
