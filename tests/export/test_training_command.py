@@ -10,8 +10,8 @@ import pytest
 from transformer_viz import commands, tasks
 from transformer_viz.commands import train
 from transformer_viz.model import variants
-from transformer_viz.training.defaults import recipe_for
 from transformer_viz.training.recipe import Recipe, model_config
+from transformer_viz.training.recipes import recipe_for
 from transformer_viz.views.train import form
 from transformer_viz.views.train.training_command import command
 

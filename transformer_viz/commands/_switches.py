@@ -38,7 +38,7 @@ MODEL: Words = {
 }
 RECIPE: Words = {
     "steps": "batches to train on",
-    "batch_size": "texts in a batch; with torchrun in each process",
+    "batch_size": "texts in a batch",
     "epoch_size": "train on this many fixed texts again and again, instead of new ones",
     "loss": "what is made small",
     "label_smoothing": "probability that the target gives to other tokens",
@@ -52,7 +52,6 @@ RECIPE: Words = {
     "warm_up": "share of the steps over which the learning rate rises",
     "sharpness": "final weight of the cross-attention's entropy in the loss",
     "precision": "of matrix products",
-    "compiled": "compile the model first (torch.compile); for long trainings on a GPU",
     "patience": "stop when held-out texts have not come out better for N checks (30 checks a training)",
     "seed": "decides the first weights and the texts",
 }

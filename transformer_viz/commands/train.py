@@ -1,6 +1,6 @@
 """Train a checkpoint: a shipped recipe, a recipe from a file, or a task with settings of your own.
 
-A training that was stopped goes on with --resume. Several processes: torchrun --nproc-per-node 2 -m transformer_viz train …
+A training that was stopped goes on with --resume.
 """
 
 import argparse
@@ -14,13 +14,12 @@ from transformer_viz.commands import _shared, _switches
 from transformer_viz.errors import FileError, OptionError, listed
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
-from transformer_viz.training.processes import processes
 from transformer_viz.training.recipe import Recipe, model_config
 from transformer_viz.training.recipes import RECIPES
 
 HELP = "train a checkpoint"
 _LARGEST_RECIPE = 4 * 2**20
-_FREE_IN_RECIPES = ("steps", "sharpness", "precision", "compiled", "patience", "seed")
+_FREE_IN_RECIPES = ("steps", "sharpness", "precision", "patience", "seed")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         words = f"pretrained, for the {side} tokens"
         embeddings.add_argument(f"--{side}-embedding", type=_shared.existing_file, metavar="FILE", help=words)
     embeddings.add_argument("--freeze-embeddings", action="store_true", help="leave the embeddings as they are")
-    # For the Train screen: where it says what it wishes, and is told what happens.
+    # Of the Train page: the folder of the job, in which the page reads events and writes requests.
     parser.add_argument("--job", type=Path, help=argparse.SUPPRESS)
 
 
@@ -75,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
     task.check_samples(arguments.samples, "--samples ")
     folder = arguments.output or places.trained() / f"{recipe.task}-{recipe.variant}-{recipe.seed}"
     check_place(folder)
-    if processes().is_first and not arguments.resume:
+    if not arguments.resume:
         refuse_existing(folder, arguments.force)
     from transformer_viz.commands._training import carry_out
 
@@ -97,9 +96,7 @@ def _recipe(arguments: argparse.Namespace) -> Recipe:
             "or: train --recipe reverse"
         )
     recipe = _own(arguments) if arguments.task else _changed(arguments)
-    if arguments.freeze_embeddings:
-        recipe = replace(recipe, frozen_embeddings=True)
-    return replace(recipe, batch_size=recipe.batch_size * processes().count)
+    return replace(recipe, frozen_embeddings=True) if arguments.freeze_embeddings else recipe
 
 
 def _changed(arguments: argparse.Namespace) -> Recipe:
@@ -128,7 +125,7 @@ def _from_file(path: Path) -> Recipe:
 
 
 def _own(arguments: argparse.Namespace) -> Recipe:
-    from transformer_viz.training.defaults import recipe_for
+    from transformer_viz.training.recipes import recipe_for
 
     both = {} if arguments.layers is None else {"n_encoder_layers": arguments.layers, "n_decoder_layers": arguments.layers}
     return recipe_for(

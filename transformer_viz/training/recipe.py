@@ -72,8 +72,6 @@ class Recipe:
     sharpness_until: float = 0.8
     precision: Precision = "float32"
     """bfloat16: matrix products in half precision (autocast); weights and optimizer stay float32."""
-    compiled: bool = False
-    """The model's passes compiled first (`torch.compile`), which pays on a GPU; not those of steps with a sharpness weight."""
     patience: int | None = None
     """Stop when the exact match on held-out texts has not improved for so many checks; None = never."""
     frozen_embeddings: bool = False
