@@ -6,7 +6,6 @@ At the end the metrics come into `config.json`, and the state goes.
 """
 
 import glob
-import json
 import os
 import shutil
 from collections.abc import Generator, Mapping
@@ -16,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from transformer_viz import checkpoints, locks, reading
+from transformer_viz import checkpoints, locks
 from transformer_viz.checkpoints import Checkpoint
-from transformer_viz.errors import CheckpointError, FileError, OptionError, listed
+from transformer_viz.errors import CheckpointError, OptionError, listed
 from transformer_viz.training.loop import Trainer
 from transformer_viz.training.recipe import Recipe
 from transformer_viz.training.state import Row, load_state, save_state
@@ -104,11 +103,10 @@ def check_place(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) ->
         if not replace:
             checkpoints.refuse_existing(folder, replace)
         return False
-    if not (folder / STATE).exists() and _metrics(folder):
+    about = checkpoints.read_description(folder)
+    if not (folder / STATE).exists() and about.metrics:
         raise OptionError(f"{folder} is finished; there is nothing to resume. Train it anew with --force.")
-    before = _recipe(folder)
-    now = recipe.to_json()
-    if different := sorted(name for name in now if json.dumps(now[name]) != json.dumps(before.get(name))):
+    if different := sorted(name for name, value in recipe.to_json().items() if about.recipe.get(name) != value):
         raise OptionError(
             f"{folder} was begun with other settings: {listed(different)} differ. "
             "Resume with the same ones, or start again with --force."
@@ -118,7 +116,7 @@ def check_place(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) ->
 
 def begun_model(folder: Path) -> Mapping[str, Any]:
     """The settings of the model with which the training in a folder was begun."""
-    return _object(folder, "model")
+    return checkpoints.read_description(folder).model.to_json()
 
 
 @contextmanager
@@ -174,21 +172,3 @@ def snapshot_steps(recipe: Recipe, count: int) -> list[int]:
         return []
     spaced = np.geomspace(max(1, recipe.steps // 100), recipe.steps, count - 1).round().astype(int).tolist()
     return sorted({0, *spaced, recipe.steps})
-
-
-def _metrics(folder: Path) -> Mapping[str, Any]:
-    return _object(folder, "metrics")
-
-
-def _recipe(folder: Path) -> Mapping[str, Any]:
-    return _object(folder, "recipe")
-
-
-def _object(folder: Path, name: str) -> Mapping[str, Any]:
-    """A part of `config.json`; empty where it is not there, or something else."""
-    try:
-        data = reading.json_of(folder / "config.json", checkpoints.LARGEST_CONFIG)
-    except (FileError, OSError) as error:
-        raise CheckpointError(f"{folder}/config.json cannot be read: {error}. Start again with --force.") from error
-    found = data.get(name) if isinstance(data, dict) else None
-    return found if isinstance(found, dict) else {}

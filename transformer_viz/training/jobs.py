@@ -27,6 +27,7 @@ from transformer_viz import locks, places, reading, serving
 from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
 from transformer_viz.errors import OptionError, TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words
+from transformer_viz.schema import read_value, to_plain
 from transformer_viz.training import estimate
 from transformer_viz.training.embeddings import SIDES, Side
 from transformer_viz.training.in_progress import STATE
@@ -51,6 +52,17 @@ _MOST_EVENTS = 20_000
 _LARGEST = 64 * 2**20
 """Bytes of a job's events, or of its log."""
 _KINDS = ("json", "events", "wish", "log", "start", "lock", "end", *(f"{side}.npy" for side in SIDES))
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobDescription:
+    """What `NAME.json` holds."""
+
+    recipe: Recipe
+    started: float
+    """Seconds since 1970."""
+    mark: str | None = None
+    """That of the browser that started it (`Visitor.mark`); None = only the owner of the server may manage it."""
 
 
 @dataclass(frozen=True)
@@ -156,8 +168,8 @@ def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side,
         job = Job(name, folder / name, recipe, time.time(), visitor.mark)
         for side, matrix in embeddings.items():
             np.save(_file(job.place, f"{side}.npy"), matrix.numpy())
-        data = {"recipe": recipe.to_json(), "started": job.started, "mark": job.mark}
-        write_text(json.dumps(data), _file(job.place, "json"))
+        about = JobDescription(recipe=recipe, started=job.started, mark=job.mark)
+        write_text(json.dumps(to_plain(about)), _file(job.place, "json"))
         _launch(job)
     return job
 
@@ -222,11 +234,10 @@ def jobs(folder: Path | None = None) -> list[Job]:
     found = []
     for path in ((folder or trained_folder()) / ".jobs").glob("*.json"):
         name = path.name.removesuffix(".json")
-        with suppress(OSError, ValueError, TypeError, LookupError, OverflowError, TransformerVizError):
-            data = reading.json_of(path, LARGEST_CONFIG)
-            recipe, started, mark = Recipe.from_json(data["recipe"]), float(data["started"]), data.get("mark")
+        with suppress(OSError, TransformerVizError):
+            about = read_value(JobDescription, reading.json_of(path, LARGEST_CONFIG))
             if is_name(name):
-                found.append(Job(name, path.with_name(name), recipe, started, mark if isinstance(mark, str) else None))
+                found.append(Job(name, path.with_name(name), about.recipe, about.started, about.mark))
     return sorted(found, key=lambda job: -job.started)
 
 
