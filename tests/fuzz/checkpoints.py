@@ -443,7 +443,7 @@ def _resumed(bad: Path, watch: Watch) -> None:
     """Before a training goes on with the folder, and with its description for a recipe."""
     try:
         check_folder(bad, recipe_for("reverse"), resume=True, replace=False)
-        Recipe.from_json(checkpoints._read_config(bad)["recipe"])
+        Recipe.from_json(dict(checkpoints.read_description(bad).recipe))
     except TransformerVizError as refused:
         watch.check_said(str(refused).replace(watch.secret, ""))
 

@@ -32,29 +32,21 @@ def _row(entry: Any) -> dict[str, Any]:
     """`entry` is a `checkpoints.Entry`; naming the class would import torch."""
     if entry.error:
         return {"name": entry.name, "folder": str(entry.folder), "error": entry.error}
-    from transformer_viz.model.config import ModelConfig
-
-    model, metrics = ModelConfig.from_json(entry.summary["model"]), entry.summary["metrics"]
+    about = entry.description
     return {
         "name": entry.name,
         "folder": str(entry.folder),
-        "task": entry.summary["task"]["name"],
-        "variant": entry.summary["variant"],
-        "encoder_layers": model.n_encoder_layers,
-        "decoder_layers": model.n_decoder_layers,
-        "heads": model.n_heads,
+        "task": about.task.name,
+        "variant": about.variant,
+        "encoder_layers": about.model.n_encoder_layers,
+        "decoder_layers": about.model.n_decoder_layers,
+        "heads": about.model.n_heads,
         "parameters": entry.n_parameters,
         "bytes": entry.n_bytes,
-        "exact_match": _number(metrics.get("exact_match")),
-        "best_head_mass": _number(metrics.get("best_head_mass")),
+        "exact_match": about.metrics.get("exact_match"),
+        "best_head_mass": about.metrics.get("best_head_mass"),
         "error": None,
     }
-
-
-def _number(value: Any) -> float | None:
-    """Metrics are whatever stands in a file that anyone may have written."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and -1e9 < value < 1e9
-    return float(value) if is_number else None
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:

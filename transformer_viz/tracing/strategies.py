@@ -8,8 +8,8 @@ from transformer_viz.decoding.beam import Beam
 from transformer_viz.decoding.sampling import Sampling
 from transformer_viz.errors import OptionError, listed
 from transformer_viz.loaded_model import LoadedModel
+from transformer_viz.schema import finite_number, whole_number
 from transformer_viz.terms import STOPS, STRATEGIES
-from transformer_viz.tracing.options import decimal, whole
 
 WIDEST_BEAM = 512
 _LARGEST_SEED = 2**63 - 1
@@ -87,9 +87,9 @@ def _is_given(name: str, value: Any) -> bool:
 
 
 def _beam(options: Mapping[str, Any]) -> Beam:
-    size = whole("beam_size", options.get("beam_size", 5), 1, WIDEST_BEAM)
-    penalty = decimal("length_penalty", options.get("length_penalty", 0.6), -10, 10)
-    n_best = whole("n_best", options.get("n_best"), 1, WIDEST_BEAM, default=size)
+    size = whole_number("beam_size", options.get("beam_size", 5), 1, WIDEST_BEAM)
+    penalty = finite_number("length_penalty", options.get("length_penalty", 0.6), -10, 10)
+    n_best = size if options.get("n_best") is None else whole_number("n_best", options["n_best"], 1, WIDEST_BEAM)
     stop = next((stop for stop in STOPS if stop == options.get("stop", "bound")), None)
     if stop is None:
         raise OptionError(f"stop={options.get('stop')!r} is not known; choose one of {listed(STOPS)}")
@@ -100,12 +100,12 @@ def _beam(options: Mapping[str, Any]) -> Beam:
 
 def _sampling(options: Mapping[str, Any]) -> Sampling:
     top_k = options.get("top_k")
-    top_p = decimal("top_p", options.get("top_p", 1.0), 0, 1)
+    top_p = finite_number("top_p", options.get("top_p", 1.0), 0, 1)
     if top_p == 0:
         raise OptionError("top_p=0 is not possible; it is above 0 and at most 1")
     return Sampling(
-        temperature=decimal("temperature", options.get("temperature", 1.0), 0, 1000),
-        top_k=None if top_k is None else whole("top_k", top_k, 1, 1_000_000),
+        temperature=finite_number("temperature", options.get("temperature", 1.0), 0, 1000),
+        top_k=None if top_k is None else whole_number("top_k", top_k, 1, 1_000_000),
         top_p=top_p,
-        seed=whole("seed", options.get("seed", 0), 0, _LARGEST_SEED),
+        seed=whole_number("seed", options.get("seed", 0), 0, _LARGEST_SEED),
     )

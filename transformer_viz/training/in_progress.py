@@ -42,23 +42,15 @@ def check_folder(folder: Path, recipe: Recipe, *, resume: bool, replace: bool) -
     if not resume or not (folder / "config.json").exists():
         checkpoints.refuse_existing(folder, replace)
         return None
-    try:
-        data = reading.json_of(folder / "config.json", checkpoints.LARGEST_CONFIG)
-    except (FileError, OSError) as error:
-        raise CheckpointError(f"{folder}/config.json cannot be read: {error}. Start again with --force.") from error
-    parts = data if isinstance(data, dict) else {}
-    model, before, metrics = (
-        part if isinstance(part := parts.get(name), dict) else {} for name in ("model", "recipe", "metrics")
-    )
-    if not (folder / STATE).exists() and metrics:
+    about = checkpoints.read_description(folder)
+    if not (folder / STATE).exists() and about.metrics:
         raise OptionError(f"{folder} is finished; there is nothing to resume. Train it anew with --force.")
-    now = recipe.to_json()
-    if different := sorted(name for name in now if json.dumps(now[name]) != json.dumps(before.get(name))):
+    if different := sorted(name for name, value in recipe.to_json().items() if about.recipe.get(name) != value):
         raise OptionError(
             f"{folder} was begun with other settings: {listed(different)} differ. "
             "Resume with the same ones, or start again with --force."
         )
-    return model
+    return about.model.to_json()
 
 
 @contextmanager

@@ -37,6 +37,7 @@ from transformer_viz import locks, places, reading, serving
 from transformer_viz.checkpoints import LARGEST_CONFIG, is_name, trained_folder
 from transformer_viz.errors import ConfigError, OptionError, TransformerVizError
 from transformer_viz.numbers_in_words import bytes_words
+from transformer_viz.schema import read_value, to_plain
 from transformer_viz.training import estimate
 from transformer_viz.training.embeddings import SIDES, Side
 from transformer_viz.training.in_progress import STATE
@@ -62,6 +63,17 @@ _LONGEST_LOG = 2_000
 _MOST_EVENTS = 20_000
 _LARGEST = 64 * 2**20
 """Bytes of a job's events, or of its log."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobDescription:
+    """What `job.json` holds."""
+
+    recipe: Recipe
+    started: float
+    """Seconds since 1970."""
+    mark: str | None = None
+    """That of the browser that started it (`Visitor.mark`); None = only the owner of the server may manage it."""
 
 
 @dataclass(frozen=True)
@@ -178,8 +190,8 @@ def start(recipe: Recipe, name: str, visitor: Visitor, embeddings: Mapping[Side,
         job.folder.mkdir()
         for side, matrix in embeddings.items():
             np.save(job.folder / f"{side}.npy", matrix.numpy())
-        data = {"recipe": recipe.to_json(), "started": job.started, "mark": job.mark}
-        write_text(json.dumps(data), job.folder / "job.json")
+        about = JobDescription(recipe=recipe, started=job.started, mark=job.mark)
+        write_text(json.dumps(to_plain(about)), job.folder / "job.json")
         _launch(job)
     return job
 
@@ -222,11 +234,10 @@ def jobs(folder: Path | None = None) -> list[Job]:
     """All jobs of a folder, `trained` by default, the newest first; what is damaged is left out."""
     known = []
     for path in ((folder or trained_folder()) / ".jobs").glob("*/job.json"):
-        with suppress(OSError, ValueError, TypeError, LookupError, OverflowError, TransformerVizError):
-            data = reading.json_of(path, LARGEST_CONFIG)
-            recipe, started, mark = Recipe.from_json(data["recipe"]), float(data["started"]), data.get("mark")
+        with suppress(OSError, TransformerVizError):
+            about = read_value(JobDescription, reading.json_of(path, LARGEST_CONFIG))
             if is_name(path.parent.name):
-                known.append(Job(path.parent, recipe, started, mark if isinstance(mark, str) else None))
+                known.append(Job(path.parent, about.recipe, about.started, about.mark))
     return sorted(known, key=lambda job: -job.started)
 
 
