@@ -1,17 +1,16 @@
 """Carrying out `train` in a terminal: progress, stopping in good order, TensorBoard, the Train screen's wishes."""
 
-import argparse
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from transformer_viz.commands import _shared
-from transformer_viz.commands.evaluate import print_table
+from transformer_viz.commands._shared import visible
+from transformer_viz.commands.evaluate import print_evaluation
 from transformer_viz.errors import ConfigError
 from transformer_viz.training import estimate, jobs
 from transformer_viz.training.embeddings import load_embeddings
@@ -23,14 +22,33 @@ from transformer_viz.training.recipe import Recipe
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> int:
-    """Trains, and prints the evaluation. 128 + N where signal N stopped it before, as Ctrl-C does; 130 where the page did."""
+def carry_out(
+    recipe: Recipe,
+    folder: Path,
+    options: Mapping[str, Any],
+    embeddings: tuple[Path | None, Path | None],
+    tensorboard: Path | None,
+    job_folder: Path | None,
+) -> int:
+    """Trains, and prints the evaluation.
+
+    Args:
+        recipe: what is trained.
+        folder: where the checkpoint goes.
+        options: keywords of `Making`.
+        embeddings: files with pretrained matrices, of the source and the target.
+        tensorboard: a folder for TensorBoard's events.
+        job_folder: of the page Train.
+
+    Returns:
+        128 + N where signal N stopped it before its end, as Ctrl-C does; 130 where the page did.
+    """
     is_first = processes().is_first
     estimate.check_memory(estimate.estimate(recipe))
     if is_first:
         _tell(f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}")
-    job = jobs.Reporter(arguments.job) if arguments.job else None
-    with _stoppable() as heard, _progress(recipe, is_first) as show, _tensorboard(arguments.tensorboard, is_first) as log:
+    job = jobs.Reporter(job_folder) if job_folder else None
+    with _stoppable() as heard, _progress(recipe, is_first) as show, _tensorboard(tensorboard, is_first) as log:
 
         def on_event(event: Event) -> None:
             show(event)
@@ -41,25 +59,16 @@ def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> in
         def wish() -> ControlSignal:
             return "pause" if heard else job.wish() if job else "go on"
 
-        making = Making(
-            device=arguments.device,
-            replace=arguments.force,
-            resume=arguments.resume,
-            samples=arguments.samples,
-            snapshots=arguments.snapshots,
-            on_event=on_event,
-            wish=wish,
-        )
+        making = Making(on_event=on_event, wish=wish, **options)
         with job.alive() if job else nullcontext():
-            embeddings = load_embeddings(arguments.source_embedding, arguments.target_embedding)
-            metrics = make_checkpoint(recipe, folder, making, prepare=embeddings)
+            metrics = make_checkpoint(recipe, folder, making, prepare=load_embeddings(*embeddings))
     if metrics is None:
         if is_first:
             _tell(f"stopped; {folder} holds what there is. Go on with --resume.")
         return 128 + (heard or [signal.SIGINT])[0]
     if is_first:
-        print_table(metrics)
-        print(_shared.visible(f"written: {folder}"))
+        print_evaluation(metrics)
+        print(visible(f"written: {folder}"))
     return 0
 
 
@@ -112,7 +121,7 @@ def _progress(recipe: Recipe, is_first: bool) -> Generator[Callable[[Event], Non
 
 def _tell(words: str) -> None:
     with suppress(OSError):
-        print(_shared.visible(words), file=sys.stderr)
+        print(visible(words), file=sys.stderr)
 
 
 @contextmanager

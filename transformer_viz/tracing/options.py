@@ -1,7 +1,5 @@
 """Numbers that people give as keywords, checked."""
 
-import math
-
 from transformer_viz.errors import OptionError
 
 
@@ -12,10 +10,3 @@ def whole(name: str, value: int | None, least: int, most: int, default: int | No
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise OptionError(f"{name}={value!r} is not possible; it is a whole number from {least} to {most}")
     return value
-
-
-def decimal(name: str, value: float, least: float, most: float) -> float:
-    """A finite number within limits, or an OptionError that names them."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not least <= value <= most:
-        raise OptionError(f"{name}={value!r} is not possible; it is a number from {least:g} to {most:g}")
-    return float(value)

@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cache
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeGuard, get_args, get_origin, get_type_hints
 
 from transformer_viz.errors import ConfigError, listed, quoted
 from transformer_viz.model import variants
 from transformer_viz.model.config import ModelConfig
+from transformer_viz.options import Decimal
 
 if TYPE_CHECKING:
     from transformer_viz.tasks import Task
@@ -37,7 +38,9 @@ class Recipe:
     mix: dict[str, float]
     """Shares of the task's sources of texts; they add up to 1."""
     steps: int
+    """Batches to train on."""
     batch_size: int
+    """Texts in a batch."""
     lengths: Lengths = "trained"
     """growing: one length a batch, ⌈top·u^0.5⌉, `top` growing from 8 to `longest`; trained: the task's lengths, mixed;
     natural: texts as the task has them."""
@@ -53,13 +56,15 @@ class Recipe:
     label_smoothing: float = 0.0
     """Probability that the target gives to other tokens (Vaswani et al. 2017, section 5.4)."""
     optimizer: OptimizerName = "adamw"
-    learning_rate: float
+    learning_rate: Annotated[float, Decimal(0, is_above=True)]
     """The highest one of the schedule."""
     betas: tuple[float, float] = (0.9, 0.98)
     momentum: float = 0.0
     """Of sgd."""
     epsilon: float = 1e-9
+    """Of adam and adamw."""
     weight_decay: float = 0.0
+    """On matrices."""
     clip: float | None = None
     """Largest norm of the gradient; None = no clipping."""
     schedule: Schedule = "constant"
@@ -79,6 +84,7 @@ class Recipe:
     frozen_embeddings: bool = False
     """Leave the embeddings as they were given (see `make_checkpoint`)."""
     seed: int = 0
+    """Decides the first weights and the texts."""
 
     def __post_init__(self) -> None:
         for name, hint in _hints().items():
