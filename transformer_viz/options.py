@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
-from transformer_viz.errors import OptionError, listed
+from transformer_viz.errors import OptionError, listed, quoted
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Whole:
     def check(self, name: str, value: Any) -> int:
         """The value of a keyword, or an OptionError that names the keyword and the limits."""
         if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
-            raise OptionError(f"{name}={value!r} is not possible; it is a whole number from {self.least} to {self.most}")
+            raise OptionError(f"{name}={quoted(value)} is not possible; it is a whole number from {self.least} to {self.most}")
         return value
 
 
@@ -56,7 +56,7 @@ class Decimal:
         """The value of a keyword, or an OptionError that names the keyword and the limits."""
         is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         if not is_number or not self.least <= value <= self.most or (self.is_above and value == self.least):
-            raise OptionError(f"{name}={value!r} is not possible; it is {self}")
+            raise OptionError(f"{name}={quoted(value)} is not possible; it is {self}")
         return float(value)
 
 
@@ -69,7 +69,7 @@ class Choice:
     def check(self, name: str, value: Any) -> str:
         """The value of a keyword, or an OptionError that names the keyword and the words."""
         if value not in self.values:
-            raise OptionError(f"{name}={str(value)[:40]!r} is not known; choose one of {listed(self.values)}")
+            raise OptionError(f"{name}={quoted(value)} is not known; choose one of {listed(self.values)}")
         return value
 
 
@@ -92,4 +92,4 @@ def check_keywords(keywords: type, given: Mapping[str, Any]) -> None:
         for limits in (note for note in notes if isinstance(note, Whole | Decimal | Choice)):
             limits.check(name, value)
         if kind is bool and not isinstance(value, bool):
-            raise OptionError(f"{name}={value!r} is not possible; it is True or False")
+            raise OptionError(f"{name}={quoted(value)} is not possible; it is True or False")

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from transformer_viz.errors import OptionError, listed, quoted
+from transformer_viz.options import Whole
 from transformer_viz.terms import MODES
 
 MOST_KEPT, MOST_VERDICT_TEXTS, LARGEST_SEED, LONGEST = 50, 100_000, 2**63 - 2, 100_000
@@ -33,20 +34,14 @@ class SurveyOptions:
     mode: str = "word"
 
     def __post_init__(self) -> None:
-        check_whole("k", self.k, 1, MOST_KEPT)
-        check_whole("seed", self.seed, 0, LARGEST_SEED)
-        check_whole("verdict_texts", self.verdict_texts, 0, MOST_VERDICT_TEXTS)
+        Whole(1, MOST_KEPT).check("k", self.k)
+        Whole(0, LARGEST_SEED).check("seed", self.seed)
+        Whole(0, MOST_VERDICT_TEXTS).check("verdict_texts", self.verdict_texts)
         if self.max_length is not None:
-            check_whole("max_length", self.max_length, 1, LONGEST)
+            Whole(1, LONGEST).check("max_length", self.max_length)
         if self.mode not in MODES:
             raise OptionError(f"mode={quoted(self.mode)} is not known; choose one of {listed(MODES)}")
 
     def of_blocks(self) -> dict[str, Any]:
         """Those that decide what a block leaves: all but how many texts are kept when blocks are merged."""
         return {name: value for name, value in asdict(self).items() if name != "k"}
-
-
-def check_whole(name: str, value: Any, least: int, most: int) -> None:
-    """Raises an OptionError unless it is a whole number within limits."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise OptionError(f"{name}={quoted(value)} is not possible; it is a whole number from {least} to {most}")
