@@ -23,4 +23,3 @@ def test_it_says_what_python_says(home, cli):
 
 def test_mistakes_are_a_line(home, mistake):
     assert "has no heads 'cross.9'" in mistake("counter-proof", "abc", "--checkpoint", "tiny", "--scope", "cross.9")
-    assert "'0' is not possible" in mistake("counter-proof", "abc", "--checkpoint", "tiny", "--epsilon", "0")

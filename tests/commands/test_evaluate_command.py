@@ -34,11 +34,6 @@ def test_evaluate_for_people(home, cli):
     assert done.out.count("wrong: ") == len(data["failures"]) > 0
 
 
-@pytest.mark.parametrize("samples", ["0", "11", "-5", "many", "10000000000"])
-def test_impossible_samples(home, mistake, samples):
-    assert samples in mistake("evaluate", "--checkpoint", "tiny", "--samples", samples)
-
-
 def test_evaluate_refuses_unknown_names(home, mistake):
     assert "Known are tiny" in mistake("evaluate", "--checkpoint", "nope", "--json")
 
@@ -141,7 +136,6 @@ def test_evaluate_goes_beyond_the_lengths_of_training(home, cli):
         assert [str(row["length"]), f"{row['exact_match']:.4f}"] in [line[:2] for line in lines]
 
 
-@pytest.mark.parametrize(("beyond", "words"), [("0", "from 1 to"), ("x", "from 1 to"), ("6", "at most 9 symbols")])
-def test_impossible_lengths_beyond(home, mistake, beyond, words):
+def test_impossible_lengths_beyond(home, mistake):
     """The tiny model has 11 positions: 9 symbols, which is 5 beyond the 4 that it is judged by."""
-    assert words in mistake("evaluate", *SMALL, "--beyond", beyond)
+    assert "at most 9 symbols" in mistake("evaluate", *SMALL, "--beyond", "6")

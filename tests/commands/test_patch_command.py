@@ -33,6 +33,5 @@ def by_layer(model):
 
 
 def test_mistakes_are_a_line(home, mistake):
-    assert "--by: invalid choice: 'row'" in mistake("patch", *TEXTS, "--checkpoint", "tiny", "--by", "row")
     assert "patching needs as many" in mistake("patch", "abca", "abc", "--checkpoint", "tiny")
     assert "layers=[6] are not possible for tiny" in mistake("patch", *TEXTS, "--checkpoint", "tiny", "--layers", "7")
