@@ -1,10 +1,10 @@
 """The arrows of the house: who may import whom, and what must not be imported at all.
 
 errors, schema, terms, numbers_in_words, addresses, vocabulary, edits, version, places, reading, writing, serving, glossary,
-switches, locks <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <- readers, trace <- analysis; from there
-two branches that do not know each other: analysis <- figures <- export (pictures: no torch, no model), and analysis, readers <-
-tracing <- mask_checks, evaluation, attribution <- training, surveying (what runs models). Both end in commands, and in views <-
-app.py.
+switches, locks, text_table <- model <- tasks, decoding, checkpoints, loaded_model, task_tokenizer <- readers, trace <-
+analysis; from there two branches that do not know each other: analysis <- figures <- export (pictures: no torch, no model),
+and analysis, readers <- tracing <- mask_checks, evaluation, attribution <- training, surveying (what runs models). Both end in
+commands, and in views <- app.py.
 """
 
 import ast
@@ -34,6 +34,8 @@ FLOORS: dict[str, tuple[set[str], tuple[str, ...]]] = {
             "glossary",
             "switches",
             "locks",
+            "options",
+            "text_table",
         },
         (),
     ),

@@ -2,7 +2,7 @@
 
 Fields are text, whole or finite numbers, true and false, None, tuples, mappings, `Literal`, unions and dataclasses of these;
 `Any` is taken as it is. `Annotated[int, Range(1, 128)]` limits a number, the characters of a text or the entries of a tuple
-or mapping. How the parts of a dataclass fit together is checked by its `__post_init__`.
+or mapping; other notes are for others to read. How the parts of a dataclass fit together is checked by its `__post_init__`.
 """
 
 import math
@@ -50,6 +50,13 @@ class Range:
             return f"from {least} to {most}"
         ends = [f"{'above' if self.above else 'at least'} {least}"] * has_least
         return " and ".join(ends + [f"{'below' if self.below else 'at most'} {most}"] * has_most)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several words, where they are no `Literal`."""
+
+    values: tuple[str, ...]
 
 
 Count = Annotated[int, Range(0, LARGEST)]
@@ -108,6 +115,26 @@ def check_fields(value: Any, error: type[TransformerVizError]) -> None:
             _reader(hint)(getattr(value, name), name)
 
 
+def check_keywords(keywords: type, given: Mapping[str, Any]) -> None:
+    """Raises an OptionError for the first of some keywords that is not as a TypedDict declares it; None is as if not given."""
+    with _raising(OptionError):
+        for name, hint in get_type_hints(keywords, include_extras=True).items():
+            if given.get(name) is not None:
+                _reader(hint)(given[name], name)
+
+
+def read_number(kind: type, limits: Range, text: str) -> Any:
+    """The number, an int or a float, that somebody typed, or an OptionError that says what is possible."""
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    try:
+        return (_whole if kind is int else _number)(limits, value, "")
+    except _Impossible as impossible:
+        raise OptionError(f"{text[:40]!r} is not possible; it is {impossible.possible}") from None
+
+
 def whole_number(name: str, value: Any, least: int, most: int, error: type[TransformerVizError] = OptionError) -> int:
     """A whole number from `least` to `most`, or the error that names both."""
     with _raising(error):
@@ -123,10 +150,15 @@ def finite_number(name: str, value: Any, least: float, most: float, error: type[
 @cache
 def _reader(kind: Any) -> Callable[[Any, str], Any]:
     """The function that reads a value of a type. A survey has thousands of values of the same few types."""
-    limits: Range | None = None
+    limits: Range | Choice | None = None
     if get_origin(kind) is Annotated:
-        kind, limits = get_args(kind)
+        kind, *notes = get_args(kind)
+        limits = next((note for note in notes if isinstance(note, Range | Choice)), None)
     origin, parts = get_origin(kind), get_args(kind)
+    if origin in (UnionType, Union):
+        return partial(_any_of, tuple(Annotated[part, limits] if limits and part is not NoneType else part for part in parts))
+    if isinstance(limits, Choice):
+        return partial(_one_of, limits.values)
     if is_dataclass(kind):
         return partial(_dataclass, kind)
     if kind is int:
@@ -139,8 +171,6 @@ def _reader(kind: Any) -> Callable[[Any, str], Any]:
         return partial(_tuple, parts, limits or Range())
     if origin in (Mapping, dict):
         return partial(_mapping, *map(_reader, parts), limits or Range())
-    if origin in (UnionType, Union):
-        return partial(_any_of, parts)
     if origin is Literal:
         return partial(_one_of, parts)
     return {bool: _truth, Any: lambda value, where: value}[kind]

@@ -1,6 +1,5 @@
 """`train`: which recipe the options make, what is refused before an hour of training, and a tiny run to the end."""
 
-import argparse
 import dataclasses
 import errno
 import io
@@ -12,7 +11,7 @@ import sys
 import pytest
 
 from transformer_viz import load_checkpoint, places
-from transformer_viz.commands import train
+from transformer_viz.commands import parse
 from transformer_viz.errors import ConfigError
 from transformer_viz.model import variants
 from transformer_viz.training import in_progress
@@ -28,10 +27,8 @@ def recipe_of():
     """`recipe_of("reverse", "--steps", "7")`: the recipe that these options make."""
 
     def make(*options: str) -> Recipe:
-        parser = argparse.ArgumentParser()
-        train.add_arguments(parser)
-        arguments = parser.parse_args(options)
-        return train._recipe(arguments)
+        _, arguments = parse(["train", *options])
+        return arguments["recipe"].make()
 
     return make
 
@@ -98,13 +95,13 @@ def test_training_that_falls_apart_is_said_and_leaves_nothing(home, cli, tmp_pat
         (["../reverse"], "choose one of"),
         (["--recipe", "nope"], "reverse, reverse-small"),
         (["reverse", "--variant", "nope"], "pre-norm"),
-        (["reverse", "--steps", "0"], "'0'"),
-        (["reverse", "--batch-size", "-3"], "'-3'"),
-        (["reverse", "--seed", "-1"], "'-1'"),
+        (["reverse", "--steps", "0"], "steps=0"),
+        (["reverse", "--batch-size", "-3"], "batch_size=-3"),
+        (["reverse", "--seed", "-1"], "seed=-1"),
         (["reverse", "--learning-rate", "nan"], "'nan'"),
         (["reverse", "--learning-rate", "0"], "above 0"),
-        (["reverse", "--sharpness", "-0.1"], "from 0"),
-        (["reverse", "--sharpness", "inf"], "'inf'"),
+        (["reverse", "--sharpness", "-0.1"], "at least 0"),
+        (["reverse", "--sharpness", "inf"], "sharpness=inf"),
         (["--recipe", "reverse", "--d-model", "64"], "a recipe fixes --d-model"),
         (["--recipe", "reverse", "--variant", "post-norm"], "a recipe fixes --variant"),
         (["--recipe", "reverse", "--layers", "1"], "a recipe fixes --layers"),

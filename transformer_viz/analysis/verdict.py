@@ -16,9 +16,10 @@ from transformer_viz.analysis.intervals import bootstrap
 from transformer_viz.analysis.rows import real_queries
 from transformer_viz.analysis.word_starts import is_special
 from transformer_viz.errors import OptionError, SurveyError, quoted
-from transformer_viz.numbers_in_words import count_words, percent_words
+from transformer_viz.numbers_in_words import count_words, interval_words, percent_words
 from transformer_viz.schema import LARGEST, Count, Range
 from transformer_viz.terms import Kind, head_label, layer_label
+from transformer_viz.text_table import number_cell, text_table
 from transformer_viz.trace.attribution import Attribution
 from transformer_viz.trace.trace import Trace
 
@@ -91,6 +92,10 @@ class Mean:
         """The interval where it says something: resampling texts that are all alike gives no width, however few they are."""
         return None if self.interval is None or self.interval[0] == self.interval[1] else self.interval
 
+    def __str__(self) -> str:
+        """`0.983 (0.981 to 0.985)`, for a table."""
+        return number_cell(self.value) + (f" ({interval_words(self.ends, number_cell)})" if self.ends else "")
+
 
 @dataclass(frozen=True)
 class MapVerdict:
@@ -144,6 +149,19 @@ class Verdicts:
         if found is None:
             raise OptionError(f"there is no map {name!r} in this verdict")
         return found
+
+    def __str__(self) -> str:
+        """What was judged, and a table of all maps."""
+        rows = [("by chance", str(self.chance), ""), *((each.name, str(each.top), str(each.rho)) for each in self.maps)]
+        return "\n".join(
+            (
+                f"cause by {self.mode}, {self.kind}: {count_words(self.n_judged, 'step')} of "
+                f"{count_words(self.n_texts, 'text')}; {left_out_words(self)}",
+                f"{MAP_WORDS}. Rank correlation is Spearman's; {FLOOR_WORDS}.",
+                text_table(("map", "points at the cause", "rank correlation"), rows),
+                *(f"{method}: {why}" for method, why in self.missing.items()),
+            )
+        )
 
     def to_frame(self) -> "pd.DataFrame":
         """One row a map, and one for a random key: its name, how often it points at the cause, its rank correlation; with the

@@ -1,17 +1,16 @@
 """Carrying out `train` in a terminal: progress, stopping in good order, TensorBoard, the Train page's requests."""
 
-import argparse
 import signal
 import sys
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from transformer_viz.commands import _shared
-from transformer_viz.commands.evaluate import print_table
+from transformer_viz.commands._shared import visible
+from transformer_viz.commands.evaluate import print_evaluation
 from transformer_viz.errors import ConfigError
 from transformer_viz.training import estimate, jobs
 from transformer_viz.training.embeddings import SIDES, read_matrix
@@ -22,12 +21,31 @@ from transformer_viz.training.recipe import Recipe
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
-def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> int:
-    """Trains, and prints the evaluation. 128 + N where signal N stopped it before, as Ctrl-C does; 130 where the page did."""
+def carry_out(
+    recipe: Recipe,
+    folder: Path,
+    options: Mapping[str, Any],
+    embeddings: tuple[Path | None, Path | None],
+    tensorboard: Path | None,
+    job_folder: Path | None,
+) -> int:
+    """Trains, and prints the evaluation.
+
+    Args:
+        recipe: what is trained.
+        folder: where the checkpoint goes.
+        options: keywords of `make_checkpoint`.
+        embeddings: files with pretrained matrices, of the source and the target.
+        tensorboard: a folder for TensorBoard's events.
+        job_folder: of the page Train.
+
+    Returns:
+        128 + N where signal N stopped it before its end, as Ctrl-C does; 130 where the page did.
+    """
     estimate.check_memory(estimate.estimate(recipe))
     _tell(f"training {recipe.task}, {recipe.variant}, {recipe.steps} steps, into {folder}")
-    job = jobs.Reporter(arguments.job) if arguments.job else None
-    with _stoppable() as signals, _progress(recipe) as show, _tensorboard(arguments.tensorboard) as log:
+    job = jobs.Reporter(job_folder) if job_folder else None
+    with _stoppable() as signals, _progress(recipe) as show, _tensorboard(tensorboard) as log:
 
         def on_event(event: Event) -> None:
             show(event)
@@ -39,24 +57,13 @@ def carry_out(recipe: Recipe, folder: Path, arguments: argparse.Namespace) -> in
             return "pause" if signals else job.control() if job else "go on"
 
         with job.running() if job else nullcontext():
-            files = {"source": arguments.source_embedding, "target": arguments.target_embedding}
-            metrics = make_checkpoint(
-                recipe,
-                folder,
-                device=arguments.device,
-                replace=arguments.force,
-                resume=arguments.resume,
-                samples=arguments.samples,
-                snapshots=arguments.snapshots,
-                embeddings={side: read_matrix(files[side]) for side in SIDES if files[side]},
-                on_event=on_event,
-                control=control,
-            )
+            matrices = {side: read_matrix(file) for side, file in zip(SIDES, embeddings, strict=True) if file}
+            metrics = make_checkpoint(recipe, folder, embeddings=matrices, on_event=on_event, control=control, **options)
     if metrics is None:
         _tell(f"stopped; {folder} holds what there is. Go on with --resume.")
         return 128 + (signals or [signal.SIGINT])[0]
-    print_table(metrics)
-    print(_shared.visible(f"written: {folder}"))
+    print_evaluation(metrics)
+    print(visible(f"written: {folder}"))
     return 0
 
 
@@ -109,7 +116,7 @@ def _progress(recipe: Recipe) -> Generator[Callable[[Event], None]]:
 
 def _tell(words: str) -> None:
     with suppress(OSError):
-        print(_shared.visible(words), file=sys.stderr)
+        print(visible(words), file=sys.stderr)
 
 
 @contextmanager

@@ -43,7 +43,9 @@ class ModelConfig:
     d_v: _Width | None = None
     """Width of one head's values; None = the same as `d_k`."""
     n_encoder_layers: _Layers = 2
+    """Layers of the encoder."""
     n_decoder_layers: _Layers = 2
+    """Layers of the decoder."""
     d_ff: Annotated[int, Range(1, 65536)] = 512
     """Width of the feed-forward layer."""
     dropout: Annotated[float, Range(0, 1, below=True)] = 0.0
@@ -52,6 +54,7 @@ class ModelConfig:
     """everywhere: embeddings, attention weights, feed-forward layer, what every sublayer adds; embeddings: only there, with
     their positions; encoder-attention: only on what the encoder's self-attention adds."""
     activation: Activation = "relu"
+    """Of the feed-forward layer."""
     norm: NormPlacement = "pre"
     """pre: x + f(norm(x)); post: norm(x + f(x)); residual-post: x + norm(f(x))."""
     final_norm: bool = True
@@ -65,6 +68,7 @@ class ModelConfig:
     attention_bias: bool = True
     """Bias in the query, key, value and output projections of attention."""
     feed_forward_bias: bool = True
+    """Biases in the feed-forward layer."""
     output_bias: bool = True
     """Bias in the projection onto the vocabulary."""
     embedding_scale: EmbeddingScale = "none"
@@ -72,7 +76,9 @@ class ModelConfig:
     tied_embeddings: TiedEmbeddings = "none"
     """output: the output projection is the target embedding; all: the source embedding too (Vaswani et al. 2017, 3.4)."""
     position: PositionEncoding = "sinusoid"
+    """How positions are encoded."""
     sinusoid_base: Annotated[float, Range(1, 10**9, above=True)] = 10000.0
+    """Base of the sinusoid's wavelengths."""
     max_positions: Annotated[int, Range(2, MAX_POSITIONS)] = 512
     """The longest sequence, special tokens included."""
     initialization: Initialization = "torch"

@@ -21,17 +21,15 @@ from transformer_viz.tracing.strategies import Strategy, StrategyOptions, strate
 from transformer_viz.tracing.trace_builder import Sentence
 from transformer_viz.tracing.trace_size import Plan, checked_limit
 from transformer_viz.tracing.watching import OnToken, Watch
+from transformer_viz.tracing.writing_keywords import MOST_CANDIDATES, WritingKeywords
 
 RECORDED: tuple[TapName, ...] = ("weights", "scores")
 TEACHER_FORCING = "teacher forcing"
 
 
-class DecodeKeywords(StrategyOptions, RecordingKeywords, total=False):
+class DecodeKeywords(WritingKeywords, StrategyOptions, RecordingKeywords, total=False):
     """The keywords of `decode` but for `target`, whose type depends on the text's."""
 
-    strategy: str
-    max_length: int | None
-    candidates: int
     pad_to: int | None
     pad_target_to: int | None
     edits: Iterable[Edit | str]
@@ -134,7 +132,7 @@ class DecodeRequest:
         texts, targets = _lists(text, target)
         sizes, pad_to, pad_target_to = checkpoint.model.sizes, asked.get("pad_to"), asked.get("pad_target_to")
         with_scores = "scores" in _recorded(asked["record"])
-        n_candidates = whole_number("candidates", asked["candidates"], 1, 100_000)
+        n_candidates = whole_number("candidates", asked["candidates"], 1, MOST_CANDIDATES)
         sources = framed_sources(checkpoint, texts, pad_to)
         has_prompt = checkpoint.model.kind.has_prompt
         n_given = sources.width - 1 if has_prompt else 0

@@ -41,7 +41,9 @@ class Recipe:
     mix: dict[str, _Share]
     """Shares of the task's sources of texts; they add up to 1."""
     steps: _Positive
+    """Batches to train on."""
     batch_size: _Positive
+    """Texts in a batch."""
     lengths: Lengths = "trained"
     """growing: one length a batch, ⌈top·u^0.5⌉, `top` growing from 8 to `longest`; trained: the task's lengths, mixed;
     natural: texts as the task has them."""
@@ -57,13 +59,15 @@ class Recipe:
     label_smoothing: _BelowOne = 0.0
     """Probability that the target gives to other tokens (Vaswani et al. 2017, section 5.4)."""
     optimizer: OptimizerName = "adamw"
-    learning_rate: _NotNegative
+    learning_rate: Annotated[float, Range(0, above=True)]
     """The highest one of the schedule."""
     betas: tuple[_BelowOne, _BelowOne] = (0.9, 0.98)
     momentum: _BelowOne = 0.0
     """Of sgd."""
     epsilon: _BelowOne = 1e-9
+    """Of adam and adamw."""
     weight_decay: Annotated[float, Range(0, 100, below=True)] = 0.0
+    """On matrices."""
     clip: _NotNegative | None = None
     """Largest norm of the gradient; None = no clipping."""
     schedule: Schedule = "constant"
@@ -81,6 +85,7 @@ class Recipe:
     frozen_embeddings: bool = False
     """Leave the embeddings as they were given (see `make_checkpoint`)."""
     seed: Annotated[int, Range(0, 2**63 - 1)] = 0
+    """Decides the first weights and the texts."""
 
     def __post_init__(self) -> None:
         check_fields(self, ConfigError)
